@@ -19,15 +19,13 @@ KI_ARGUMENTS(read);
 /* One read of all of A; the sum is written out so that no compiler drops the reading. */
 static kiln_status read_once(const kiln_matrix *A, kiln_matrix *sums) {
     kiln_device *device = A->device;
-    struct ki_kernel *kernel;
-    kiln_status status = KILN_OK;
+    kiln_status status;
     if (ki_on_cpu(device)) {
         ki_bodies(A)->read(A, sums);
         return KILN_OK;
     }
-    TRY(ki_kernel_get(&kernel, device, "bandwidth", "read", A->type, ""));
-    TRY(ki_kernel_launch(device, kernel, sums->nnz / GROUP, GROUP,
-                         KI_PACK(read, A, .sums = sums, .A = A, .count = A->nnz / 4)));
+    TRY(ki_kernel_run(device, "bandwidth", "read", A->type, "", sums->nnz / GROUP, GROUP,
+                      KI_PACK(read, A, .sums = sums, .A = A, .count = A->nnz / 4)));
     TRY(kiln_device_sync(device));
 done:
     return status;

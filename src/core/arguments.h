@@ -42,6 +42,12 @@
     kernel##_pack((struct ki_arg[kernel##_count]){{0}}, like, &(struct kernel##_arguments){__VA_ARGS__}),    \
         kernel##_count
 
+/* The same for a kernel that takes so much local memory, as its last argument. */
+#define KI_PACK_LOCAL(kernel, like, bytes, ...)                                                              \
+    kernel##_pack((struct ki_arg[kernel##_count + 1]){[kernel##_count] = ki_arg_local(bytes)}, like,         \
+                  &(struct kernel##_arguments){__VA_ARGS__}),                                                \
+        kernel##_count + 1
+
 #define KI_FIELD(kind, type, name) KI_FIELD_##kind(type, name)
 #define KI_FIELD_IN(type, name) const kiln_matrix *name;
 #define KI_FIELD_OUT(type, name) kiln_matrix *name;

@@ -22,20 +22,15 @@ int ki_rows_vector(const kiln_device *device, int64_t nnz, int64_t rows) {
 
 kiln_status ki_derive_for_all(kiln_device *device, const char *function, const char *defines, kiln_type type,
                               int64_t n, const struct ki_arg *args, int count) {
-    struct ki_kernel *kernel;
-    kiln_status status = ki_kernel_get(&kernel, device, "derived", function, type, defines);
-    if (status != KILN_OK) return status;
-    return ki_kernel_launch(device, kernel, ki_min(ki_ceil_div(n, GROUP), 1 << 15), GROUP, args, count);
+    return ki_kernel_run(device, "derived", function, type, defines, ki_min(ki_ceil_div(n, GROUP), 1 << 15),
+                         GROUP, args, count);
 }
 
 kiln_status ki_derive_in_ranges(kiln_device *device, const char *function, const char *defines,
                                 kiln_type type, int64_t n, const struct ki_arg *args, int count) {
-    struct ki_kernel *kernel;
     int64_t chunk;
-    kiln_status status = ki_kernel_get(&kernel, device, "derived", function, type, defines);
-    if (status != KILN_OK) return status;
-    return ki_kernel_launch(device, kernel, ki_ranges(&chunk, n) / KI_RANGE_GROUP, KI_RANGE_GROUP, args,
-                            count);
+    return ki_kernel_run(device, "derived", function, type, defines, ki_ranges(&chunk, n) / KI_RANGE_GROUP,
+                         KI_RANGE_GROUP, args, count);
 }
 
 kiln_status ki_number_at(int32_t *value, kiln_device *device, const struct ki_buffer *from, int64_t i) {

@@ -20,10 +20,8 @@ enum { GROUP = 256, GROUPS_MOST = 1 << 15, WINDOW = 1024, LANES = 32 };
 
 static kiln_status launch(kiln_device *device, const char *function, const char *defines, kiln_type type,
                           int64_t groups, const struct ki_arg *args, int count) {
-    struct ki_kernel *kernel;
-    const kiln_status status = ki_kernel_get(&kernel, device, "links", function, type, defines);
-    if (status != KILN_OK) return status;
-    return ki_kernel_launch(device, kernel, ki_min(groups, GROUPS_MOST), GROUP, args, count);
+    return ki_kernel_run(device, "links", function, type, defines, ki_min(groups, GROUPS_MOST), GROUP, args,
+                         count);
 }
 
 /* Rows and links by blocks in shares; the shares' start is filled. */

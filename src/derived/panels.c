@@ -20,17 +20,12 @@ static void shape(struct ki_panels *panels, const kiln_matrix *X) {
 
 static kiln_status distribute(const struct ki_panels *panels, const kiln_matrix *X,
                               const struct ki_popular *popular, bool values, const char *function) {
-    struct ki_kernel *kernel;
-    kiln_status status;
-    TRY(ki_kernel_get(&kernel, X->device, "derived", function, X->type, "-DPANELS"));
-    TRY(ki_kernel_launch(X->device, kernel, panels->blocks, GROUP,
+    return ki_kernel_run(X->device, "derived", function, X->type, "-DPANELS", panels->blocks, GROUP,
                          KI_PACK(panels_make, X, .start = &panels->start, .row_start = &X->row_start,
                                  .col = popular->count ? &popular->code : &X->col, .rows = X->rows,
                                  .panels = (int32_t)panels->count, .bits = panels->bits,
                                  .height = panels->height, .X = values ? &X->values : NULL,
-                                 .entry = &panels->entry, .value = values ? &panels->value : NULL)));
-done:
-    return status;
+                                 .entry = &panels->entry, .value = values ? &panels->value : NULL));
 }
 
 static void drop(kiln_device *device, void *data) {

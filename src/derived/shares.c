@@ -26,7 +26,6 @@ static const struct ki_slot_kind slot_columns = {.name = "shares of a matrix's c
 static kiln_status fill(struct ki_shares *shares, const kiln_matrix *S, bool by_columns,
                         const struct ki_buffer *start, int64_t rows) {
     kiln_device *device = S->device;
-    struct ki_kernel *kernel;
     char defines[96];
     kiln_status status;
     shares->count = ki_ceil_div(S->nnz + KI_SHARE_ROW * rows, KI_SHARE_ENTRIES);
@@ -34,10 +33,10 @@ static kiln_status fill(struct ki_shares *shares, const kiln_matrix *S, bool by_
              KI_SHARE_ALIGNED, by_columns ? " -DSHORT_STARTS" : "");
     TRY(ki_device_alloc(device, &shares->begin, (shares->count + 1) * 8));
     TRY(ki_device_alloc(device, &shares->row, (shares->count + 1) * 8));
-    TRY(ki_kernel_get(&kernel, device, "shares", "shares", KILN_F32, defines));
-    TRY(ki_kernel_launch(device, kernel, ki_min(ki_ceil_div(shares->count + 1, GROUP), GROUPS_MOST), GROUP,
-                         KI_PACK(shares, S, .begin = &shares->begin, .row = &shares->row, .start = start,
-                                 .rows = rows, .nnz = S->nnz, .count = shares->count)));
+    TRY(ki_kernel_run(device, "shares", "shares", KILN_F32, defines,
+                      ki_min(ki_ceil_div(shares->count + 1, GROUP), GROUPS_MOST), GROUP,
+                      KI_PACK(shares, S, .begin = &shares->begin, .row = &shares->row, .start = start,
+                              .rows = rows, .nnz = S->nnz, .count = shares->count)));
 done:
     return status;
 }

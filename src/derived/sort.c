@@ -20,58 +20,57 @@ int64_t ki_ranges(int64_t *chunk, int64_t n) {
     return threads;
 }
 
+/* A launch of so many threads, each with a range of its own. */
+static kiln_status run(kiln_device *device, const char *function, const char *defines, kiln_type type,
+                       int64_t threads, const struct ki_arg *args, int count) {
+    return ki_kernel_run(device, "derived", function, type, defines, threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
+                         args, count);
+}
+
 kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n) {
-    struct ki_kernel *sum, *middle, *apply;
     struct ki_buffer sums;
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    TRY(ki_kernel_get(&sum, device, "derived", "scan_sum", type, "-DSCAN"));
-    TRY(ki_kernel_get(&middle, device, "derived", "scan_sums", type, "-DSCAN"));
-    TRY(ki_kernel_get(&apply, device, "derived", "scan_apply", type, "-DSCAN"));
     TRY(ki_device_scratch(device, &sums, threads * 4));
-    TRY(ki_kernel_launch(device, sum, threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
-                         KI_PACK(scan_sum, NULL, .sums = &sums, .values = values, .n = n, .chunk = chunk)));
-    TRY(ki_kernel_launch(device, middle, 1, 128,
-                         KI_PACK(scan_sums, NULL, .sums = &sums, .n = (int32_t)threads)));
-    TRY(ki_kernel_launch(device, apply, threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
-                         KI_PACK(scan_apply, NULL, .values = values, .sums = &sums, .n = n, .chunk = chunk)));
+    TRY(run(device, "scan_sum", "-DSCAN", type, threads,
+            KI_PACK(scan_sum, NULL, .sums = &sums, .values = values, .n = n, .chunk = chunk)));
+    TRY(run(device, "scan_sums", "-DSCAN", type, KI_RANGE_GROUP,
+            KI_PACK(scan_sums, NULL, .sums = &sums, .n = (int32_t)threads)));
+    TRY(run(device, "scan_apply", "-DSCAN", type, threads,
+            KI_PACK(scan_apply, NULL, .values = values, .sums = &sums, .n = n, .chunk = chunk)));
 done:
     return status;
 }
 
-static kiln_status sort_digit(kiln_device *device, struct ki_kernel *const kernels[2],
-                              const struct ki_buffer *counter, const struct ki_sort *from,
-                              const struct ki_sort *to, int64_t n, kiln_type type, int shift) {
+static kiln_status sort_digit(kiln_device *device, const struct ki_buffer *counter,
+                              const struct ki_sort *from, const struct ki_sort *to, int64_t n, kiln_type type,
+                              int shift) {
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    TRY(ki_kernel_launch(device, kernels[0], threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
-                         KI_PACK(sort_count, NULL, .counter = counter, .key = &from->key, .n = n,
-                                 .shift = shift, .chunk = chunk)));
+    TRY(run(device, "sort_count", "-DSORT", type, threads,
+            KI_PACK(sort_count, NULL, .counter = counter, .key = &from->key, .n = n, .shift = shift,
+                    .chunk = chunk)));
     TRY(ki_scan(device, type, counter, threads * DIGITS));
-    TRY(ki_kernel_launch(device, kernels[1], threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
-                         KI_PACK(sort_move, NULL, .counter = counter, .key = &from->key,
-                                 .payload = &from->payload, .value = from->value.handle ? &from->value : NULL,
-                                 .key_to = &to->key, .payload_to = &to->payload,
-                                 .value_to = from->value.handle ? &to->value : NULL, .n = n, .shift = shift,
-                                 .chunk = chunk)));
+    TRY(run(device, "sort_move", "-DSORT", type, threads,
+            KI_PACK(sort_move, NULL, .counter = counter, .key = &from->key, .payload = &from->payload,
+                    .value = from->value.handle ? &from->value : NULL, .key_to = &to->key,
+                    .payload_to = &to->payload, .value_to = from->value.handle ? &to->value : NULL, .n = n,
+                    .shift = shift, .chunk = chunk)));
 done:
     return status;
 }
 
 kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, struct ki_sort *other,
                     int64_t n, int bits) {
-    struct ki_kernel *kernels[2];
     struct ki_buffer counter = {0};
     int64_t chunk;
     kiln_status status = KILN_OK;
     if (n == 0) return KILN_OK;
-    TRY(ki_kernel_get(&kernels[0], device, "derived", "sort_count", type, "-DSORT"));
-    TRY(ki_kernel_get(&kernels[1], device, "derived", "sort_move", type, "-DSORT"));
     TRY(ki_device_alloc(device, &counter, (ki_ranges(&chunk, n) * DIGITS + 1) * 4));
     for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
-        TRY(sort_digit(device, kernels, &counter, data, other, n, type, shift));
+        TRY(sort_digit(device, &counter, data, other, n, type, shift));
         const struct ki_sort sorted = *other;
         *other = *data;
         *data = sorted;

@@ -1,7 +1,9 @@
-/* W = a X + b Y and W = value: what passes do with their results, and the public operations behind their checks. */
+/* W = a X + b Y and W = value: what passes do with their results, and the public operations behind their checks; and sums of what
+ * groups leave. */
 #include "pass/combine.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bodies/bodies.h"
 #include "core/arguments.h"
@@ -18,13 +20,36 @@ KI_ARGUMENTS(fill);
 
 kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count) {
-    struct ki_kernel *kernel;
     char all[160];
     snprintf(all, sizeof all, "%s%s", defines, W->nnz > ki_limits.index32 ? " -DINDEX64" : "");
-    kiln_status status = ki_kernel_get(&kernel, W->device, file, function, W->type, all);
-    if (status != KILN_OK) return status;
     int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)W->device->properties.compute_units * 32);
-    return ki_kernel_launch(W->device, kernel, groups, GROUP, args, args_count);
+    return ki_kernel_run(W->device, file, function, W->type, all, groups, GROUP, args, args_count);
+}
+
+kiln_status ki_download_wide(double *to, kiln_device *device, const struct ki_buffer *from, int64_t first,
+                             int64_t count) {
+    const int64_t element = ki_type_bytes(ki_wide_type(device));
+    const kiln_status status = ki_device_download(device, to, from, first * element, count * element);
+    if (status != KILN_OK || element == 8) return status;
+    for (int64_t i = count; i-- > 0;) {
+        float narrow;
+        memcpy(&narrow, (const char *)to + i * element, sizeof narrow);
+        to[i] = (double)narrow;
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_group_sums(double *sums, int count, kiln_device *device, const struct ki_buffer *left,
+                          int64_t groups) {
+    double *all = ki_alloc((size_t)(groups * count) * sizeof *all);
+    if (!all) return ki_fail_nomem((size_t)(groups * count) * sizeof *all, "sums");
+    const kiln_status status = ki_download_wide(all, device, left, 0, groups * count);
+    for (int i = 0; status == KILN_OK && i < count; i++) {
+        sums[i] = 0;
+        for (int64_t g = 0; g < groups; g++) sums[i] += all[g * count + i];
+    }
+    ki_free(all);
+    return status;
 }
 
 /* The coefficients travel by value, so that a launch needs no buffer of its own: sixteen columns at a

@@ -47,28 +47,16 @@ kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *w
                            int columns, int first) {
     const kiln_matrix *X = chain->X;
     const int record = ki_chain_record(chain, columns);
-    struct ki_kernel *kernel;
-    kiln_status status =
-        ki_kernel_get(&kernel, X->device, "row_map", "mmchain_records", X->type, "-DRECORDS");
-    if (status != KILN_OK) return status;
-    return ki_kernel_launch(X->device, kernel, record, GROUP,
-                            KI_PACK(mmchain_records, X, .sums = chain->sums, .products = chain->products,
-                                    .records = &work->buffer, .records_at = work->records_at,
-                                    .groups = (int32_t)groups, .size = record, .head = record - columns,
-                                    .k = chain->k, .first = first));
+    return ki_kernel_run(X->device, "row_map", "mmchain_records", X->type, "-DRECORDS", record, GROUP,
+                         KI_PACK(mmchain_records, X, .sums = chain->sums, .products = chain->products,
+                                 .records = &work->buffer, .records_at = work->records_at,
+                                 .groups = (int32_t)groups, .size = record, .head = record - columns,
+                                 .k = chain->k, .first = first));
 }
 
 kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *work) {
-    kiln_device *device = chain->X->device;
-    const kiln_type wide = ki_wide_type(device);
-    const int64_t bytes = ki_type_bytes(wide);
-    double sum = 0;
-    float sum32 = 0;
     if (!chain->value) return KILN_OK;
-    kiln_status status = ki_device_download(device, wide == KILN_F64 ? (void *)&sum : (void *)&sum32,
-                                            &work->buffer, work->records_at * bytes, bytes);
-    if (status == KILN_OK) *chain->value = wide == KILN_F64 ? sum : sum32;
-    return status;
+    return ki_download_wide(chain->value, chain->X->device, &work->buffer, work->records_at, 1);
 }
 
 /* eta's rows, X y, become what multiplies X^T. */

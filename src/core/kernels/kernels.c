@@ -194,6 +194,14 @@ kiln_status ki_kernel_launch_together(kiln_device *device, struct ki_kernel *ker
     return launch(device, kernel, groups, group_size, true, args, count);
 }
 
+kiln_status ki_kernel_run(kiln_device *device, const char *file, const char *function, kiln_type type,
+                          const char *defines, int64_t groups, int64_t group_size, const struct ki_arg *args,
+                          int count) {
+    struct ki_kernel *kernel;
+    const kiln_status status = ki_kernel_get(&kernel, device, file, function, type, defines);
+    return status == KILN_OK ? ki_kernel_launch(device, kernel, groups, group_size, args, count) : status;
+}
+
 void ki_kernels_free(kiln_device *device) {
     while (device->kernels) {
         struct ki_kernel *first = device->kernels;

@@ -23,12 +23,18 @@ struct launching {
     int kind;
 };
 
-static kiln_status kernel_of(struct ki_kernel **kernel, const struct launching *of, const char *function,
-                             const char *part, int where, int lanes, const char *more) {
+/* What a launch of a kernel is built with. */
+struct build {
+    const char *part, *more;
+    int where, lanes;
+};
+
+static kiln_status run(const struct launching *of, const char *function, struct build build, int64_t groups,
+                       const struct ki_arg *args, int count) {
     char defines[128];
-    snprintf(defines, sizeof defines, "-D%s -DWHERE=%d -DREDUCTION=%d -DVS=%d -DBS=%d%s", part, where,
-             of->kind, lanes, GROUP, more);
-    return ki_kernel_get(kernel, of->X->device, "batch", function, of->X->type, defines);
+    snprintf(defines, sizeof defines, "-D%s -DWHERE=%d -DREDUCTION=%d -DVS=%d -DBS=%d%s", build.part,
+             build.where, of->kind, build.lanes, GROUP, build.more);
+    return ki_kernel_run(of->X->device, "batch", function, of->X->type, defines, groups, GROUP, args, count);
 }
 
 /* NULL where the batch has no arrays. */
@@ -44,50 +50,36 @@ static int64_t groups_for(const kiln_device *device, int64_t wanted) {
 static kiln_status pieces(const struct launching *of, const struct ki_batch_plan *plan,
                           const struct ki_buffer *partial, int where, int64_t count, int64_t groups) {
     const kiln_batch *b = of->batch;
-    struct ki_kernel *kernel;
-    kiln_status status;
     const char *more = plan->wide ? partial ? " -DWIDE" : " -DWIDE -DWHOLE" : partial ? "" : " -DWHOLE";
-    TRY(kernel_of(&kernel, of, "reduce", "REDUCE", where, plan->lanes, more));
-    TRY(ki_kernel_launch(of->X->device, kernel, groups, GROUP,
-                         KI_PACK(reduce, of->X, .result = of->result, .partial = partial, .X = of->X,
-                                 .offsets = array(b, KI_BATCH_OFFSETS), .pieces = array(b, KI_BATCH_PIECES),
-                                 .count = count, .first = b->first, .stride = b->stride, .step = b->step,
-                                 .length = b->length, .parts = where == LISTED ? 1 : plan->parts)));
-done:
-    return status;
+    return run(of, "reduce", (struct build){"REDUCE", more, where, plan->lanes}, groups,
+               KI_PACK(reduce, of->X, .result = of->result, .partial = partial, .X = of->X,
+                       .offsets = array(b, KI_BATCH_OFFSETS), .pieces = array(b, KI_BATCH_PIECES),
+                       .count = count, .first = b->first, .stride = b->stride, .step = b->step,
+                       .length = b->length, .parts = where == LISTED ? 1 : plan->parts));
 }
 
 static kiln_status join(const struct launching *of, const struct ki_buffer *partial, int where, int64_t count,
                         int64_t parts) {
     const kiln_batch *b = of->batch;
-    struct ki_kernel *kernel;
-    kiln_status status;
-    TRY(kernel_of(&kernel, of, "join", "JOIN", where, GROUP, ""));
-    TRY(ki_kernel_launch(of->X->device, kernel, groups_for(of->X->device, count), GROUP,
-                         KI_PACK(join, of->X, .result = of->result, .partial = partial,
-                                 .vectors = array(b, KI_BATCH_VECTORS), .starts = array(b, KI_BATCH_STARTS),
-                                 .offsets = array(b, KI_BATCH_OFFSETS), .count = count, .length = b->length,
-                                 .parts = parts)));
-done:
-    return status;
+    return run(of, "join", (struct build){"JOIN", "", where, GROUP}, groups_for(of->X->device, count),
+               KI_PACK(join, of->X, .result = of->result, .partial = partial,
+                       .vectors = array(b, KI_BATCH_VECTORS), .starts = array(b, KI_BATCH_STARTS),
+                       .offsets = array(b, KI_BATCH_OFFSETS), .count = count, .length = b->length,
+                       .parts = parts));
 }
 
 static kiln_status tiles(const struct launching *of, const struct ki_batch_plan *plan, int64_t tile_count) {
     const kiln_batch *b = of->batch;
     const int64_t element = ki_type_bytes(of->X->type);
-    struct ki_kernel *kernel;
-    kiln_status status;
     char more[32];
     snprintf(more, sizeof more, " -DTILE_REALS=%d", (int)(KI_BATCH_TILE_BYTES / element));
-    TRY(kernel_of(&kernel, of, "reduce_tiles", "TILES", b->offsets != NULL, plan->lanes, more));
-    TRY(ki_kernel_launch(of->X->device, kernel, groups_for(of->X->device, tile_count), GROUP,
-                         KI_PACK(reduce_tiles, of->X, .result = of->result, .X = of->X,
-                                 .offsets = array(b, KI_BATCH_OFFSETS),
-                                 .tiles = array(b, KI_BATCH_TILES + (of->X->type == KILN_F64)),
-                                 .count = b->count, .first = b->first, .length = b->length,
-                                 .together = plan->together, .tile_count = tile_count, .all = of->X->nnz)));
-done:
-    return status;
+    return run(of, "reduce_tiles", (struct build){"TILES", more, b->offsets != NULL, plan->lanes},
+               groups_for(of->X->device, tile_count),
+               KI_PACK(reduce_tiles, of->X, .result = of->result, .X = of->X,
+                       .offsets = array(b, KI_BATCH_OFFSETS),
+                       .tiles = array(b, KI_BATCH_TILES + (of->X->type == KILN_F64)), .count = b->count,
+                       .first = b->first, .length = b->length, .together = plan->together,
+                       .tile_count = tile_count, .all = of->X->nnz));
 }
 
 /* Short vectors by tiles, long ones by pieces. */
@@ -127,36 +119,26 @@ done:
 static kiln_status scale_flat(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                               const kiln_batch *b) {
     const int64_t elements = b->count * b->length, unit = 16 / ki_type_bytes(X->type);
-    struct ki_kernel *kernel;
-    kiln_status status;
     int shift = 31;
     while (INT64_C(1) << (shift - 31) < b->length) shift++;
     const int64_t reciprocal = (INT64_C(1) << shift) / b->length + 1; /* shift is 61 at most */
     const int64_t groups = ki_max(1, ki_ceil_div(elements, unit * 4 * GROUP));
-    TRY(ki_kernel_get(&kernel, X->device, "batch", "scale_flat", X->type,
-                      "-DSCALE_FLAT -DWHERE=0 -DREDUCTION=0 -DBS=256"));
-    TRY(ki_kernel_launch(X->device, kernel, groups_for(X->device, groups), GROUP,
-                         KI_PACK(scale_flat, X, .Y = Y, .X = X, .s = scale, .first = b->first,
-                                 .elements = elements, .length = b->length, .reciprocal = reciprocal,
-                                 .shift = shift)));
-done:
-    return status;
+    return ki_kernel_run(
+        X->device, "batch", "scale_flat", X->type, "-DSCALE_FLAT -DWHERE=0 -DREDUCTION=0 -DBS=256",
+        groups_for(X->device, groups), GROUP,
+        KI_PACK(scale_flat, X, .Y = Y, .X = X, .s = scale, .first = b->first, .elements = elements,
+                .length = b->length, .reciprocal = reciprocal, .shift = shift));
 }
 
 /* Straight from memory, `lanes` threads a piece. */
 static kiln_status scale_pieces(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                                 const kiln_batch *b, int where, int64_t count, int64_t parts, int lanes) {
     const struct launching of = {.X = X, .batch = b};
-    struct ki_kernel *kernel;
-    kiln_status status;
-    TRY(kernel_of(&kernel, &of, "scale", "SCALE", where, lanes, ""));
-    TRY(ki_kernel_launch(X->device, kernel, groups_for(X->device, ki_ceil_div(count * parts * lanes, GROUP)),
-                         GROUP,
-                         KI_PACK(scale, X, .Y = Y, .X = X, .s = scale, .offsets = array(b, KI_BATCH_OFFSETS),
-                                 .count = count, .first = b->first, .stride = b->stride, .step = b->step,
-                                 .length = b->length, .parts = parts)));
-done:
-    return status;
+    return run(&of, "scale", (struct build){"SCALE", "", where, lanes},
+               groups_for(X->device, ki_ceil_div(count * parts * lanes, GROUP)),
+               KI_PACK(scale, X, .Y = Y, .X = X, .s = scale, .offsets = array(b, KI_BATCH_OFFSETS),
+                       .count = count, .first = b->first, .stride = b->stride, .step = b->step,
+                       .length = b->length, .parts = parts));
 }
 
 /* As many threads as a vector has room for, from 1 to `most`: a power of two. */

@@ -96,38 +96,27 @@ static kiln_status leave_sums(const struct step *step, int64_t number) {
     kiln_matrix *sums = step->ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
     kiln_device *device = on->P->device;
     const int32_t groups = (int32_t)step->groups, k = (int32_t)on->P->cols;
-    struct ki_kernel *kernel;
     char defines[64];
-    kiln_status status;
     snprintf(defines, sizeof defines, SETTLE, (int)step->size);
-    TRY(ki_kernel_get(&kernel, device, "ranks", sums ? "ranks_total" : "ranks_settle", on->P->type, defines));
     if (sums)
-        TRY(ki_kernel_launch(device, kernel, 1, step->size,
+        return ki_kernel_run(device, "ranks", "ranks_total", on->P->type, defines, 1, step->size,
                              KI_PACK(ranks_total, on->P, .sums = sums, .space = &step->space,
-                                     .groups = groups, .k = k, .member = step->ranks->place.member)));
-    else
-        TRY(ki_kernel_launch(device, kernel, 1, step->size,
-                             KI_PACK(ranks_settle, on->P, .S = on->S, .space = &step->space, .groups = groups,
-                                     .along = groups, .across = 1, .k = k, .slot = slot_of(on, number))));
-done:
-    return status;
+                                     .groups = groups, .k = k, .member = step->ranks->place.member));
+    return ki_kernel_run(device, "ranks", "ranks_settle", on->P->type, defines, 1, step->size,
+                         KI_PACK(ranks_settle, on->P, .S = on->S, .space = &step->space, .groups = groups,
+                                 .along = groups, .across = 1, .k = k, .slot = slot_of(on, number)));
 }
 
 kiln_status ki_ranks_settle_gpu(const struct ki_ranks *ranks, int64_t number) {
     const kiln_ranks *on = &ranks->on;
     const kiln_matrix *sums = ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
     const int64_t size = group_size(on->P->device);
-    struct ki_kernel *kernel;
     char defines[64];
-    kiln_status status;
     snprintf(defines, sizeof defines, SETTLE, (int)size);
-    TRY(ki_kernel_get(&kernel, on->P->device, "ranks", "ranks_settle", on->P->type, defines));
-    TRY(ki_kernel_launch(on->P->device, kernel, 1, size,
+    return ki_kernel_run(on->P->device, "ranks", "ranks_settle", on->P->type, defines, 1, size,
                          KI_PACK(ranks_settle, on->P, .S = on->S, .space = &sums->values,
                                  .groups = (int32_t)sums->rows, .along = 1, .across = (int32_t)sums->cols,
-                                 .k = (int32_t)on->P->cols, .slot = slot_of(on, number))));
-done:
-    return status;
+                                 .k = (int32_t)on->P->cols, .slot = slot_of(on, number)));
 }
 
 kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks) {

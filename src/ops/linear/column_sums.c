@@ -21,13 +21,12 @@ static kiln_status run_gpu(const void *of) {
     const int64_t group = ki_min(GROUP, device->properties.group_max), width = ki_load_width(X);
     const int64_t all = ki_ceil_div(X->cols, width), blocks = ki_ceil_div(all, group),
                   pieces = ki_ceil_div(all, blocks), slots = group / pieces;
-    struct ki_kernel *kernel, *finish;
+    struct ki_kernel *kernel;
     struct ki_buffer partial;
     int64_t resident, bytes;
     char defines[64];
     snprintf(defines, sizeof defines, "-DSUMS -DBS=%d -DW=%d", (int)group, (int)width);
     TRY(ki_kernel_get(&kernel, device, "column_sums", "column_sums", X->type, defines));
-    TRY(ki_kernel_get(&finish, device, "column_sums", "column_sums_finish", X->type, "-DFINISH"));
     TRY(ki_kernel_resident(device, &resident, kernel, group));
     const int64_t shares = ki_max(ki_min(resident / blocks, ki_ceil_div(X->rows, slots * ROWS_LEAST)), 1);
     if (!ki_mul3(shares * KINDS, X->cols, ki_type_bytes(ki_wide_type(device)), &bytes))
@@ -37,10 +36,11 @@ static kiln_status run_gpu(const void *of) {
                          KI_PACK(column_sums, X, .partial = &partial, .X = X, .v = sums->v, .y = sums->y,
                                  .d = sums->d, .rows = X->rows, .n = (int32_t)X->cols,
                                  .pieces = (int32_t)pieces, .blocks = (int32_t)blocks)));
-    TRY(ki_kernel_launch(device, finish, ki_ceil_div(KINDS * X->cols, FINISH_WIDTH), FINISH_GROUP,
-                         KI_PACK(column_sums_finish, X, .square = sums->square, .sum = sums->sum,
-                                 .right = sums->right, .partial = &partial, .n = (int32_t)X->cols,
-                                 .shares = (int32_t)shares)));
+    TRY(ki_kernel_run(device, "column_sums", "column_sums_finish", X->type, "-DFINISH",
+                      ki_ceil_div(KINDS * X->cols, FINISH_WIDTH), FINISH_GROUP,
+                      KI_PACK(column_sums_finish, X, .square = sums->square, .sum = sums->sum,
+                              .right = sums->right, .partial = &partial, .n = (int32_t)X->cols,
+                              .shares = (int32_t)shares)));
 done:
     return status;
 }

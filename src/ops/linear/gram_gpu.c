@@ -1,11 +1,11 @@
 /* The GPU's launches of kiln_gram and ki_gram_all for a dense X (gram.cl): which tiles, and how many splits of the rows. */
 #include <stdio.h>
-#include <string.h>
 
 #include "core/arguments.h"
 #include "core/size.h"
 #include "ops/linear/gram.cl"
 #include "ops/linear/gram_gpu.h"
+#include "pass/combine.h"
 #include "pass/dense/variants.h"
 
 KI_ARGUMENTS(gram);
@@ -53,19 +53,6 @@ static int64_t splits_of(const struct shape *shape, int64_t rows, int64_t pairs,
     return ki_max(ki_min(ki_min(wanted, SPLITS_MOST), room), 1);
 }
 
-/* The device's `all` to the host's, in double. */
-static kiln_status bring(double *all, kiln_device *device, const struct ki_buffer *from, int64_t count) {
-    const int64_t element = ki_type_bytes(ki_wide_type(device));
-    const kiln_status status = ki_device_download(device, all, from, 0, count * element);
-    if (status != KILN_OK || element == 8) return status;
-    for (int64_t i = count; i-- > 0;) {
-        float narrow;
-        memcpy(&narrow, (const char *)all + i * element, sizeof narrow);
-        all[i] = (double)narrow;
-    }
-    return KILN_OK;
-}
-
 kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     kiln_status status;
     const kiln_matrix *X = gram->X;
@@ -73,7 +60,7 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     const int64_t k = gram->Y ? gram->Y->cols : 0, size = X->cols + k + 1;
     const struct shape shape = shape_of(X, size);
     const int64_t strips = ki_ceil_div(size, shape.side), pairs = strips * (strips + 1) / 2;
-    struct ki_kernel *kernel, *finish;
+    struct ki_kernel *kernel;
     struct ki_buffer partials, all = {0};
     int64_t resident, tile, bytes, square;
     char defines[128];
@@ -93,27 +80,22 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
                          KI_PACK(gram, X, .partials = &partials, .X = X, .v = gram->v, .c = gram->c,
                                  .Y = gram->Y, .d = gram->d, .rows = X->rows, .n = (int32_t)X->cols,
                                  .k = (int32_t)k, .strips = (int32_t)strips, .splits = (int32_t)splits)));
-    TRY(ki_kernel_get(&finish, device, "gram", "gram_finish", X->type, defines));
     const int64_t parts = splits >= 4 * PARTS ? PARTS : 1;
-    TRY(ki_kernel_launch(
-        device, finish, ki_min(ki_ceil_div(size * size * parts, shape.group), 4096), shape.group,
-        KI_PACK(gram_finish, X, .all = gram->all ? &all : NULL, .G = gram->G, .g = gram->g,
-                .partials = &partials, .n = (int32_t)X->cols, .k = (int32_t)k, .strips = (int32_t)strips,
-                .splits = (int32_t)splits, .parts = (int32_t)parts)));
-    if (gram->all) TRY(bring(gram->all, device, &all, size * size));
+    TRY(ki_kernel_run(device, "gram", "gram_finish", X->type, defines,
+                      ki_min(ki_ceil_div(size * size * parts, shape.group), 4096), shape.group,
+                      KI_PACK(gram_finish, X, .all = gram->all ? &all : NULL, .G = gram->G, .g = gram->g,
+                              .partials = &partials, .n = (int32_t)X->cols, .k = (int32_t)k,
+                              .strips = (int32_t)strips, .splits = (int32_t)splits,
+                              .parts = (int32_t)parts)));
+    if (gram->all) TRY(ki_download_wide(gram->all, device, &all, 0, size * size));
 done:
     return status;
 }
 
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample) {
-    kiln_status status;
-    struct ki_kernel *kernel;
     char defines[64];
     snprintf(defines, sizeof defines, "-DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH);
-    TRY(ki_kernel_get(&kernel, X->device, "gram", "gram_centre", X->type, defines));
-    TRY(ki_kernel_launch(
-        X->device, kernel, ki_ceil_div(X->cols, FINISH), FINISH,
-        KI_PACK(gram_centre, X, .c = c, .X = X, .rows = X->rows, .n = (int32_t)X->cols, .sample = sample)));
-done:
-    return status;
+    return ki_kernel_run(
+        X->device, "gram", "gram_centre", X->type, defines, ki_ceil_div(X->cols, FINISH), FINISH,
+        KI_PACK(gram_centre, X, .c = c, .X = X, .rows = X->rows, .n = (int32_t)X->cols, .sample = sample));
 }

@@ -2,56 +2,37 @@
 #include "ops/linear/newton.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/arguments.h"
-#include "core/seams.h"
 #include "core/limits.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "bodies/bodies.h"
 #include "ops/linear/newton.cl"
+#include "pass/combine.h"
 
 enum { GROUP = 128, SUMS = 3 };
 
 KI_ARGUMENTS(pairs);
 
-/* Adds up what the groups left, in order. */
-static kiln_status gather(double *sums, kiln_device *device, const struct ki_buffer *partial, int64_t groups,
-                          int64_t element) {
-    kiln_status status;
-    double all[SUMS] = {0};
-    void *host = ki_alloc((size_t)(groups * SUMS * element));
-    if (!host) return ki_fail_nomem((size_t)(groups * SUMS * element), "sums");
-    TRY(ki_device_download(device, host, partial, 0, groups * SUMS * element));
-    for (int64_t i = 0; i < groups * SUMS; i++)
-        all[i % SUMS] += element == 8 ? ((double *)host)[i] : (double)((float *)host)[i];
-    memcpy(sums, all, sizeof all);
-done:
-    ki_free(host);
-    return status;
-}
-
 static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
     kiln_status status;
     const kiln_matrix *W = p->out.w;
     kiln_device *device = W->device;
-    const int64_t element = device->properties.has_f64 ? 8 : 4, count = W->nnz + W->cols;
+    const int64_t count = W->nnz + W->cols;
     const int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)device->properties.compute_units * 8);
     struct ki_buffer partial;
-    struct ki_kernel *kernel;
     char defines[64];
     snprintf(defines, sizeof defines, "-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP,
              count > ki_limits.index32 ? " -DINDEX64" : "");
-    TRY(ki_kernel_get(&kernel, device, "newton", "pairs", W->type, defines));
-    TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
-                         KI_PACK(pairs, W, .partial = &partial, .out = p->out.w, .out_b = p->out.b,
-                                 .second = p->second.w, .second_b = p->second.b, .x = p->x.w, .x_b = p->x.b,
-                                 .y = p->y.w, .y_b = p->y.b, .inverse = p->inverse.w,
-                                 .inverse_b = p->inverse.b, .mean = p->mean, .column = p->column,
-                                 .count = W->nnz, .k = (int32_t)W->cols, .scalar = p->scalar)));
-    if (sums) TRY(gather(sums, device, &partial, groups, element));
+    TRY(ki_device_scratch(device, &partial, groups * SUMS * ki_type_bytes(ki_wide_type(device))));
+    TRY(ki_kernel_run(device, "newton", "pairs", W->type, defines, groups, GROUP,
+                      KI_PACK(pairs, W, .partial = &partial, .out = p->out.w, .out_b = p->out.b,
+                              .second = p->second.w, .second_b = p->second.b, .x = p->x.w, .x_b = p->x.b,
+                              .y = p->y.w, .y_b = p->y.b, .inverse = p->inverse.w, .inverse_b = p->inverse.b,
+                              .mean = p->mean, .column = p->column, .count = W->nnz, .k = (int32_t)W->cols,
+                              .scalar = p->scalar)));
+    if (sums) TRY(ki_group_sums(sums, SUMS, device, &partial, groups));
 done:
     return status;
 }

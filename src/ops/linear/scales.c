@@ -1,55 +1,35 @@
 /* Scales of columns: CPU body or one launch, and its sums. */
 #include "ops/linear/scales.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
-#include "core/seams.h"
 #include "core/limits.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "ops/linear/scales.cl"
+#include "pass/combine.h"
 
 enum { GROUP = 128, SUMS = 2 };
 
 KI_ARGUMENTS(scales);
 
-/* Adds up what the groups left, in order. */
-static kiln_status gather(double sums[SUMS], kiln_device *device, const struct ki_buffer *partial,
-                          int64_t groups, int64_t element) {
-    kiln_status status;
-    void *host = ki_alloc((size_t)(groups * SUMS * element));
-    if (!host) return ki_fail_nomem((size_t)(groups * SUMS * element), "sums");
-    TRY(ki_device_download(device, host, partial, 0, groups * SUMS * element));
-    sums[0] = sums[1] = 0;
-    for (int64_t i = 0; i < groups * SUMS; i++)
-        sums[i % SUMS] += element == 8 ? ((double *)host)[i] : (double)((float *)host)[i];
-done:
-    ki_free(host);
-    return status;
-}
-
 static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     kiln_status status;
     const kiln_matrix *square = s->square;
     kiln_device *device = square->device;
-    const kiln_type wide = ki_wide_type(device);
-    const int64_t n = square->rows, element = ki_type_bytes(wide);
+    const int64_t n = square->rows;
     const int64_t groups = ki_min(ki_ceil_div(n, GROUP), (int64_t)device->properties.compute_units * 16);
     struct ki_buffer partial;
-    struct ki_kernel *kernel;
-    TRY(ki_kernel_get(&kernel, device, "scales", "scales", square->type,
-                      n > ki_limits.index32 ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128"));
-    TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
-                         KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = square,
-                                 .mean = s->mean, .centred = s->centred, .inverse = s->inverse,
-                                 .penalty = s->penalty, .kept = s->kept, .probes = s->probes,
-                                 .probe_sums = s->probe_sums, .k = s->probes ? (int32_t)s->probes->cols : 0,
-                                 .n = n, .weight = s->weight, .doubted = s->doubted, .rounded = s->rounded,
-                                 .noise = s->noise, .l2 = s->l2, .intercept = s->intercept,
-                                 .standardize = s->standardize, .plain = s->plain)));
-    if (sums) TRY(gather(sums, device, &partial, groups, element));
+    TRY(ki_device_scratch(device, &partial, groups * SUMS * ki_type_bytes(ki_wide_type(device))));
+    TRY(ki_kernel_run(device, "scales", "scales", square->type,
+                      n > ki_limits.index32 ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128", groups, GROUP,
+                      KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = square,
+                              .mean = s->mean, .centred = s->centred, .inverse = s->inverse,
+                              .penalty = s->penalty, .kept = s->kept, .probes = s->probes,
+                              .probe_sums = s->probe_sums, .k = s->probes ? (int32_t)s->probes->cols : 0,
+                              .n = n, .weight = s->weight, .doubted = s->doubted, .rounded = s->rounded,
+                              .noise = s->noise, .l2 = s->l2, .intercept = s->intercept,
+                              .standardize = s->standardize, .plain = s->plain)));
+    if (sums) TRY(ki_group_sums(sums, SUMS, device, &partial, groups));
 done:
     return status;
 }

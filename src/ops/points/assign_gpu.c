@@ -37,12 +37,23 @@ static void drop(struct ki_assign_space *s) {
 kiln_status ki_assign_launch(const struct ki_assign_space *s, const char *file, const char *function,
                              const char *defines, int64_t count, int group, const struct ki_arg *args,
                              int args_count) {
+    const int64_t most = (int64_t)s->device->properties.compute_units * 32;
+    return ki_kernel_run(s->device, file, function, s->of->X->type, defines,
+                         ki_min(ki_ceil_div(count, group), most), group, args, args_count);
+}
+
+/* As many groups as run at once, with the local memory that the last argument gives if it gives any, but `most` at most. */
+static kiln_status launch_at_once(const struct ki_assign_space *s, const char *file, const char *function,
+                                  const char *defines, int64_t most, int group, const struct ki_arg *args,
+                                  int args_count) {
+    const struct ki_arg *last = &args[args_count - 1];
     struct ki_kernel *kernel;
+    int64_t groups;
     kiln_status status;
     TRY(ki_kernel_get(&kernel, s->device, file, function, s->of->X->type, defines));
-    TRY(ki_kernel_launch(s->device, kernel,
-                         ki_min(ki_ceil_div(count, group), (int64_t)s->device->properties.compute_units * 32),
-                         group, args, args_count));
+    TRY(last->size == 0 ? ki_kernel_resident_with(s->device, &groups, kernel, group, last->as.i64)
+                        : ki_kernel_resident(s->device, &groups, kernel, group));
+    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, most), group, args, args_count));
 done:
     return status;
 }
@@ -69,21 +80,14 @@ static kiln_status launch_tiles(struct ki_assign_space *s, bool again) {
     const struct ki_assign *of = s->of;
     const bool large = s->device->properties.is_gpu && of->X->type == KILN_F32 && !again;
     const int each = large ? 8 : 4, across = s->device->properties.is_gpu ? 16 : 8;
-    struct ki_kernel *kernel;
-    int64_t groups;
     char defines[96];
-    kiln_status status;
     snprintf(defines, sizeof defines, "-DDENSE%s -DTR=%d -DTC=%d -DGR=%d -DGC=%d -DSLAB=8",
              again ? " -DAGAIN" : "", each, each, across, across);
-    TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_dense", of->X->type, defines));
-    TRY(ki_kernel_resident(s->device, &groups, kernel, across * across));
-    TRY(ki_kernel_launch(
-        s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, each * across)), across * across,
+    return launch_at_once(
+        s, "assign", "assign_dense", defines, ki_ceil_div(s->rows, each * across), across * across,
         KI_PACK(assign_dense, of->X, .found = &s->data.key, .doubtful = &s->other.key,
                 .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C, .halves = &s->half,
-                .rows = s->rows, .n = (int32_t)s->n, .k = (int32_t)s->k)));
-done:
-    return status;
+                .rows = s->rows, .n = (int32_t)s->n, .k = (int32_t)s->k));
 }
 
 /* Columns that a thread has room for, and bytes of its rows, in registers; bytes of the centres in local memory; columns from
@@ -108,21 +112,14 @@ static bool few_fits(struct few *to, const struct ki_assign_space *s) {
 
 static kiln_status launch_few(struct ki_assign_space *s, const struct few *few) {
     const struct ki_assign *of = s->of;
-    struct ki_kernel *kernel;
-    int64_t groups;
     char defines[112];
-    kiln_status status;
     snprintf(defines, sizeof defines, "-DFEW -DCOLS=%d -DROWS=%d -DCHUNK=%d -DSLAB=%d -DGROUP=%d", (int)s->n,
              few->rows, few->chunk, few->slab, FEW_GROUP);
-    TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_few", of->X->type, defines));
-    TRY(ki_kernel_resident(s->device, &groups, kernel, FEW_GROUP));
-    TRY(ki_kernel_launch(s->device, kernel,
-                         ki_min(groups, ki_ceil_div(s->rows, (int64_t)few->rows * FEW_GROUP)), FEW_GROUP,
-                         KI_PACK(assign_few, of->X, .found = &s->data.key, .doubtful = &s->other.key,
-                                 .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
-                                 .halves = &s->half, .rows = s->rows, .k = (int32_t)s->k)));
-done:
-    return status;
+    return launch_at_once(s, "assign", "assign_few", defines,
+                          ki_ceil_div(s->rows, (int64_t)few->rows * FEW_GROUP), FEW_GROUP,
+                          KI_PACK(assign_few, of->X, .found = &s->data.key, .doubtful = &s->other.key,
+                                  .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
+                                  .halves = &s->half, .rows = s->rows, .k = (int32_t)s->k));
 }
 
 /* How assign_screen.cl lays out its memory: the constants of the same names; what it declares beside the ring. */
@@ -184,58 +181,26 @@ static kiln_status launch_slim(struct ki_assign_space *s, const struct slim *sli
     const struct ki_assign *of = s->of;
     const struct ki_buffer *X = &of->X->values;
     const bool aligned = s->n % 32 == 0 && X->handle % 16 == 0 && X->offset % 16 == 0;
-    struct ki_arg args[assign_slim_count + 1];
-    struct ki_kernel *kernel;
-    int64_t groups;
     char defines[96];
-    kiln_status status;
     snprintf(defines, sizeof defines, "-DSCREEN -DCOLS=%d -DTILES=%d -DRING_BYTES=%d%s%s", (int)s->n,
              slim->tiles, (int)slim->bytes, slim->padded == slim->tiles * 8 ? " -DONE_BLOCK" : "",
              aligned ? " -DALIGNED" : "");
-    assign_slim_pack(args, of->X,
-                     &(struct assign_slim_arguments){.found = &s->data.key,
-                                                     .apart = s->apart.handle ? &s->apart : NULL,
-                                                     .state = &s->state,
-                                                     .X = of->X,
-                                                     .C = of->C,
-                                                     .rows = s->rows,
-                                                     .k = (int32_t)s->k});
-    args[assign_slim_count] = ki_arg_local(slim->bytes);
-    TRY(ki_kernel_get(&kernel, s->device, "assign_slim", "assign_slim", of->X->type, defines));
-    TRY(ki_kernel_resident_with(s->device, &groups, kernel, SCREEN_GROUP, slim->bytes));
-    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, SCREEN_GROUP / 2)),
-                         SCREEN_GROUP, args, assign_slim_count + 1));
-done:
-    return status;
+    return launch_at_once(s, "assign_slim", "assign_slim", defines, ki_ceil_div(s->rows, SCREEN_GROUP / 2),
+                          SCREEN_GROUP,
+                          KI_PACK_LOCAL(assign_slim, of->X, slim->bytes, .found = &s->data.key,
+                                        .apart = s->apart.handle ? &s->apart : NULL, .state = &s->state,
+                                        .X = of->X, .C = of->C, .rows = s->rows, .k = (int32_t)s->k));
 }
 
 static kiln_status launch_screened(struct ki_assign_space *s, const struct screen *screen,
                                    const char *defines) {
     const struct ki_assign *of = s->of;
-    struct ki_arg args[assign_screen_count + 1];
-    struct ki_kernel *kernel;
-    int64_t groups;
-    kiln_status status;
-    assign_screen_pack(args, of->X,
-                       &(struct assign_screen_arguments){.found = &s->data.key,
-                                                         .doubtful = &s->other.key,
-                                                         .limits = &s->other.payload,
-                                                         .state = &s->state,
-                                                         .X = of->X,
-                                                         .C = of->C,
-                                                         .narrow = &s->narrow,
-                                                         .scales = &s->scales,
-                                                         .lost = &s->lost,
-                                                         .rows = s->rows,
-                                                         .n = (int32_t)s->n,
-                                                         .k = (int32_t)s->k});
-    args[assign_screen_count] = ki_arg_local(screen->bytes);
-    TRY(ki_kernel_get(&kernel, s->device, "assign_screen", "assign_screen", of->X->type, defines));
-    TRY(ki_kernel_resident_with(s->device, &groups, kernel, SCREEN_GROUP, screen->bytes));
-    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, BM)), SCREEN_GROUP, args,
-                         assign_screen_count + 1));
-done:
-    return status;
+    return launch_at_once(
+        s, "assign_screen", "assign_screen", defines, ki_ceil_div(s->rows, BM), SCREEN_GROUP,
+        KI_PACK_LOCAL(assign_screen, of->X, screen->bytes, .found = &s->data.key, .doubtful = &s->other.key,
+                      .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
+                      .narrow = &s->narrow, .scales = &s->scales, .lost = &s->lost, .rows = s->rows,
+                      .n = (int32_t)s->n, .k = (int32_t)s->k));
 }
 
 enum { WIDE_COLUMNS = 128, WIDE_GROUP = 128, WIDE_SLAB = 32, WIDE_STAGES = 4 };
@@ -247,9 +212,6 @@ static kiln_status launch_wide(struct ki_assign_space *s) {
     const bool aligned = s->n % 32 == 0 && X->handle % 16 == 0 && X->offset % 16 == 0;
     const int64_t slab = WIDE_SLAB * (ki_ceil_div(s->n, 32) * 32 * 2 + 8),
                   slabs = ki_ceil_div(s->k, WIDE_SLAB);
-    struct ki_arg args[assign_wide_count + 1];
-    struct ki_kernel *kernel;
-    int64_t groups;
     char defines[112], centres[128];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DSCREEN -DCOLS=%d -DSTAGES=%d -DRING_BYTES=%d%s", (int)s->n,
@@ -257,26 +219,14 @@ static kiln_status launch_wide(struct ki_assign_space *s) {
     snprintf(centres, sizeof centres, "-DCENTRES %s", defines);
     TRY(ki_device_alloc(s->device, &s->slabs, slabs * slab));
     TRY(ki_device_alloc(s->device, &s->share, (s->k + 1) * 4));
-    TRY(ki_kernel_get(&kernel, s->device, "assign_wide", "wide_centres", of->X->type, centres));
-    TRY(ki_kernel_launch(s->device, kernel, slabs, WIDE_GROUP,
-                         KI_PACK(wide_centres, of->X, .slabs = &s->slabs, .share = &s->share,
-                                 .scales = &s->scales, .C = of->C, .k = (int32_t)s->k)));
-    assign_wide_pack(args, of->X,
-                     &(struct assign_wide_arguments){.found = &s->data.key,
-                                                     .doubtful = &s->other.key,
-                                                     .limits = &s->other.payload,
-                                                     .state = &s->state,
-                                                     .X = of->X,
-                                                     .C = of->C,
-                                                     .slabs = &s->slabs,
-                                                     .share = &s->share,
-                                                     .rows = s->rows,
-                                                     .k = (int32_t)s->k});
-    args[assign_wide_count] = ki_arg_local(slab * WIDE_STAGES);
-    TRY(ki_kernel_get(&kernel, s->device, "assign_wide", "assign_wide", of->X->type, defines));
-    TRY(ki_kernel_resident_with(s->device, &groups, kernel, WIDE_GROUP, slab * WIDE_STAGES));
-    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, WIDE_GROUP)), WIDE_GROUP,
-                         args, assign_wide_count + 1));
+    TRY(ki_kernel_run(s->device, "assign_wide", "wide_centres", of->X->type, centres, slabs, WIDE_GROUP,
+                      KI_PACK(wide_centres, of->X, .slabs = &s->slabs, .share = &s->share,
+                              .scales = &s->scales, .C = of->C, .k = (int32_t)s->k)));
+    TRY(launch_at_once(s, "assign_wide", "assign_wide", defines, ki_ceil_div(s->rows, WIDE_GROUP), WIDE_GROUP,
+                       KI_PACK_LOCAL(assign_wide, of->X, slab * WIDE_STAGES, .found = &s->data.key,
+                                     .doubtful = &s->other.key, .limits = &s->other.payload,
+                                     .state = &s->state, .X = of->X, .C = of->C, .slabs = &s->slabs,
+                                     .share = &s->share, .rows = s->rows, .k = (int32_t)s->k)));
 done:
     return status;
 }

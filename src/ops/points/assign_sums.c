@@ -6,6 +6,7 @@
 #include "core/size.h"
 #include "ops/points/assign_gpu.h"
 #include "ops/points/assign_sums.cl"
+#include "pass/combine.h"
 
 /* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long, and so many. */
 enum { OWN_GROUP = 1024, OWN_COLUMNS = 64, OWN_TILE = 8192, ROWS_OF_A_PIECE = 256, PIECES_OF_A_UNIT = 32 };
@@ -79,29 +80,34 @@ bool ki_assign_sorts(const struct ki_assign_sums *how) {
     return how->bytes == 0;
 }
 
+/* A kernel whose groups have sums of their own in local memory, `rows` rows at a time: as many of them as run at once, and room for
+ * what they leave. */
+static kiln_status prepare(struct ki_kernel **kernel, struct ki_assign_space *s, struct ki_assign_sums *how,
+                           const char *function, const char *defines, int64_t rows) {
+    kiln_status status;
+    TRY(ki_kernel_get(kernel, s->device, "assign_sums", function, s->of->X->type, defines));
+    TRY(s->device->backend->resident_with
+            ? ki_kernel_resident_with(s->device, &how->groups, *kernel, how->group, how->bytes)
+            : ki_kernel_resident(s->device, &how->groups, *kernel, how->group));
+    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, rows));
+    TRY(ki_device_alloc(s->device, &s->partial,
+                        how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));
+done:
+    return status;
+}
+
 static kiln_status launch_lines(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
     struct ki_kernel *kernel;
-    struct ki_arg args[assign_lines_count + 1];
     char defines[96];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DLINES%s -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAHEAD=%d",
              of->weights ? " -DWEIGHTED" : "", how->group, (int)s->n, how->across, AHEAD);
-    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_lines", of->X->type, defines));
-    TRY(ki_kernel_resident_with(s->device, &how->groups, kernel, how->group, how->bytes));
-    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, how->lines * AHEAD));
-    TRY(ki_device_alloc(s->device, &s->partial,
-                        how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));
-    assign_lines_pack(args, of->X,
-                      &(struct assign_lines_arguments){.partial = &s->partial,
-                                                       .key = &s->data.key,
-                                                       .apart = &s->apart,
-                                                       .X = of->X,
-                                                       .weights = of->weights,
-                                                       .rows = s->rows,
-                                                       .k = (int32_t)s->k});
-    args[assign_lines_count] = ki_arg_local(how->bytes);
-    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group, args, assign_lines_count + 1));
+    TRY(prepare(&kernel, s, how, "assign_lines", defines, how->lines * AHEAD));
+    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group,
+                         KI_PACK_LOCAL(assign_lines, of->X, how->bytes, .partial = &s->partial,
+                                       .key = &s->data.key, .apart = &s->apart, .X = of->X,
+                                       .weights = of->weights, .rows = s->rows, .k = (int32_t)s->k)));
 done:
     return status;
 }
@@ -109,29 +115,15 @@ done:
 static kiln_status launch_own(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
     struct ki_kernel *kernel;
-    struct ki_arg args[assign_own_count + 1];
     char defines[96];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DOWN -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAT_ONCE=%d", how->group,
              (int)s->n, how->across, how->tile);
-    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_own", of->X->type, defines));
-    TRY(s->device->backend->resident_with
-            ? ki_kernel_resident_with(s->device, &how->groups, kernel, how->group, how->bytes)
-            : ki_kernel_resident(s->device, &how->groups, kernel, how->group));
-    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, how->tile));
-    TRY(ki_device_alloc(s->device, &s->partial,
-                        how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));
-    assign_own_pack(args, of->X,
-                    &(struct assign_own_arguments){.partial = &s->partial,
-                                                   .key = &s->data.key,
-                                                   .X = of->X,
-                                                   .C = of->C,
-                                                   .weights = of->weights,
-                                                   .rows = s->rows,
-                                                   .k = (int32_t)s->k,
-                                                   .shares = how->shares});
-    args[assign_own_count] = ki_arg_local(how->bytes);
-    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group, args, assign_own_count + 1));
+    TRY(prepare(&kernel, s, how, "assign_own", defines, how->tile));
+    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group,
+                         KI_PACK_LOCAL(assign_own, of->X, how->bytes, .partial = &s->partial,
+                                       .key = &s->data.key, .X = of->X, .C = of->C, .weights = of->weights,
+                                       .rows = s->rows, .k = (int32_t)s->k, .shares = how->shares)));
 done:
     return status;
 }
@@ -144,7 +136,6 @@ static kiln_status launch_pieces(struct ki_assign_space *s, struct ki_assign_sum
     const int64_t room = ki_max(ki_matrix_bytes(of->X) / 8 / bytes, s->k);
     const int across = s->col ? 1 : power_of_two(s->n, KI_ASSIGN_GROUP),
               each = s->col || s->n <= KI_ASSIGN_GROUP ? 1 : 4;
-    struct ki_kernel *kernel;
     char defines[96];
     kiln_status status;
     how->piece = ki_max(ki_ceil_div(s->rows, ki_max(ki_min(busy, room), 1)), ROWS_OF_A_PIECE);
@@ -152,25 +143,13 @@ static kiln_status launch_pieces(struct ki_assign_space *s, struct ki_assign_sum
     snprintf(defines, sizeof defines, "-DPIECES%s -DGROUP=%d -DACROSS=%d -DEACH=%d", s->col ? " -DCSR" : "",
              KI_ASSIGN_GROUP, across, each);
     TRY(ki_device_alloc(s->device, &s->partial, (how->groups + s->k) * bytes));
-    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_pieces", of->X->type, defines));
-    TRY(ki_kernel_launch(s->device, kernel, how->groups, KI_ASSIGN_GROUP,
-                         KI_PACK(assign_pieces, of->X, .partial = &s->partial, .start = &s->start,
-                                 .key = &s->data.key, .order = &s->data.payload, .X = of->X,
-                                 .row_start = s->row_start, .col = s->col, .C = of->C, .weights = of->weights,
-                                 .rows = (int32_t)s->rows, .n = (int32_t)s->n,
-                                 .piece = (int32_t)how->piece)));
+    TRY(ki_kernel_run(s->device, "assign_sums", "assign_pieces", of->X->type, defines, how->groups,
+                      KI_ASSIGN_GROUP,
+                      KI_PACK(assign_pieces, of->X, .partial = &s->partial, .start = &s->start,
+                              .key = &s->data.key, .order = &s->data.payload, .X = of->X,
+                              .row_start = s->row_start, .col = s->col, .C = of->C, .weights = of->weights,
+                              .rows = (int32_t)s->rows, .n = (int32_t)s->n, .piece = (int32_t)how->piece)));
 done:
-    return status;
-}
-
-static kiln_status bring_totals(const struct ki_assign_space *s) {
-    const struct ki_assign *of = s->of;
-    const bool wide = ki_wide_type(s->device) == KILN_F64;
-    const int64_t count = 2 * s->k, bytes = count * (wide ? 8 : 4);
-    kiln_status status = ki_device_download(s->device, of->totals, &s->totals, 0, bytes);
-    if (status != KILN_OK || wide) return status;
-    const float *narrow = (const float *)(const void *)of->totals;
-    for (int64_t i = count - 1; i >= 0; i--) of->totals[i] = (double)narrow[i];
     return status;
 }
 
@@ -188,7 +167,7 @@ kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *h
                                  .partial = &s->partial, .start = how->bytes ? NULL : &s->start,
                                  .n = (int32_t)s->n, .k = (int32_t)s->k, .groups = (int32_t)how->groups,
                                  .piece = (int32_t)how->piece)));
-    if (of->totals) TRY(bring_totals(s));
+    if (of->totals) TRY(ki_download_wide(of->totals, s->device, &s->totals, 0, 2 * s->k));
 done:
     return status;
 }

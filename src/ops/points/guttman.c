@@ -24,7 +24,6 @@ KI_ARGUMENTS(guttman_finish);
 kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
     static const char call[] = "kiln_distances";
     kiln_status status;
-    struct ki_kernel *kernel;
     if (!D || !X || !Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D, X or Z is NULL", call);
     TRY(ki_check_dense(call, "X", X, D, D->rows, X->cols));
     TRY(ki_check_dense(call, "Z", Z, D, D->cols, X->cols));
@@ -34,12 +33,11 @@ kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matr
     D->given = ki_device_shares(D->device); /* it is as large as any X, and steps of SMACOF split it */
     if (D->nnz == 0) return KILN_OK;
     if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
-    TRY(ki_kernel_get(&kernel, D->device, "guttman", "distances", D->type, "-DDISTANCES"));
     const int64_t groups =
         ki_min(ki_ceil_div(D->nnz, GROUP), (int64_t)D->device->properties.compute_units * 64);
-    TRY(ki_kernel_launch(D->device, kernel, groups, GROUP,
-                         KI_PACK(distances, D, .D = D, .X = X, .Z = Z, .rows = D->rows, .cols = D->cols,
-                                 .q = (int32_t)X->cols)));
+    TRY(ki_kernel_run(D->device, "guttman", "distances", D->type, "-DDISTANCES", groups, GROUP,
+                      KI_PACK(distances, D, .D = D, .X = X, .Z = Z, .rows = D->rows, .cols = D->cols,
+                              .q = (int32_t)X->cols)));
 done:
     return status;
 }

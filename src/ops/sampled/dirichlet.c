@@ -5,12 +5,12 @@
 
 #include "bodies/bodies.h"
 #include "core/arguments.h"
-#include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "dialect/scalar_math.h"
 #include "ops/sampled/dirichlet.cl"
 #include "ops/sampled/gamma.h"
+#include "pass/combine.h"
 
 KI_ARGUMENTS(dirichlet);
 
@@ -53,35 +53,19 @@ static kiln_status run_cpu(double sums[KI_DIRICHLET_SUMS], const kiln_dirichlet 
     return KILN_OK;
 }
 
-static kiln_status gather(double sums[KI_DIRICHLET_SUMS], kiln_device *device, const struct ki_buffer *from,
-                          int64_t groups) {
-    const int64_t element = ki_type_bytes(ki_wide_type(device)), count = groups * KI_DIRICHLET_SUMS;
-    kiln_status status;
-    void *host = ki_alloc((size_t)(count * element));
-    if (!host) return ki_fail_nomem((size_t)(count * element), "sums");
-    TRY(ki_device_download(device, host, from, 0, count * element));
-    for (int64_t i = 0; i < count; i++)
-        sums[i % KI_DIRICHLET_SUMS] += element == 8 ? ((double *)host)[i] : (double)((float *)host)[i];
-done:
-    ki_free(host);
-    return status;
-}
-
 static kiln_status run_gpu(double sums[KI_DIRICHLET_SUMS], const kiln_dirichlet *d, bool bound, bool wanted) {
     kiln_device *device = d->G->device;
     const int64_t groups = ki_min(d->G->rows, (int64_t)device->properties.compute_units * 32);
     struct ki_buffer left;
-    struct ki_kernel *kernel;
     char defines[32];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DGROUP=%d%s", GROUP, bound ? " -DBOUND" : "");
-    TRY(ki_kernel_get(&kernel, device, "dirichlet", "dirichlet", d->G->type, defines));
     TRY(ki_device_scratch(device, &left, groups * KI_DIRICHLET_SUMS * 8));
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
-                         KI_PACK(dirichlet, d->G, .G = d->G, .T = d->T, .Y = d->Y, .prior = d->prior,
-                                 .shift = d->shift, .scale = d->scale, .logs = d->logs, .sums = &left,
-                                 .count = d->G->rows, .k = (int32_t)d->G->cols, .by_rows = d->rows != 0)));
-    if (wanted) TRY(gather(sums, device, &left, groups));
+    TRY(ki_kernel_run(device, "dirichlet", "dirichlet", d->G->type, defines, groups, GROUP,
+                      KI_PACK(dirichlet, d->G, .G = d->G, .T = d->T, .Y = d->Y, .prior = d->prior,
+                              .shift = d->shift, .scale = d->scale, .logs = d->logs, .sums = &left,
+                              .count = d->G->rows, .k = (int32_t)d->G->cols, .by_rows = d->rows != 0)));
+    if (wanted) TRY(ki_group_sums(sums, KI_DIRICHLET_SUMS, device, &left, groups));
 done:
     return status;
 }

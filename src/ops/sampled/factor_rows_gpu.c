@@ -32,17 +32,15 @@ static kiln_status cholesky(const struct ki_factor_rows *rows) {
     const int64_t most = ki_min(A->rows, (int64_t)device->properties.compute_units * GROUPS_A_UNIT);
     const int64_t groups = ki_max(1, ki_min(most, MATRICES_BYTES / square));
     struct ki_buffer matrices = {0};
-    struct ki_kernel *kernel;
     char defines[64];
     snprintf(defines, sizeof defines, "-DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)n, (int)tile, GROUP);
-    TRY(ki_kernel_get(&kernel, device, "factor_cholesky", "factor_cholesky", A->type, defines));
     TRY(ki_device_scratch(device, &matrices, groups * square));
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
-                         KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
-                                 .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
-                                 .B = given->B, .gram = given->gram, .rows = A->rows, .mean = given->mean,
-                                 .l2 = given->l2, .alpha = given->alpha, .biases = given->biases != 0,
-                                 .counted = given->counted != 0)));
+    TRY(ki_kernel_run(device, "factor_cholesky", "factor_cholesky", A->type, defines, groups, GROUP,
+                      KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
+                              .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
+                              .B = given->B, .gram = given->gram, .rows = A->rows, .mean = given->mean,
+                              .l2 = given->l2, .alpha = given->alpha, .biases = given->biases != 0,
+                              .counted = given->counted != 0)));
 done:
     return status;
 }
@@ -174,23 +172,21 @@ static kiln_status own_parts(double *loss, const struct ki_factor_rows *rows) {
     const kiln_factor_rows *given = &rows->given;
     const kiln_matrix *A = rows->A;
     kiln_device *device = A->device;
-    const int64_t element = ki_type_bytes(ki_wide_type(device));
     struct ki_buffer sums;
     struct ki_kernel *kernel;
     int64_t groups;
-    void *host = NULL;
+    double *host = NULL;
     kiln_status status;
     TRY(row_kernel(&kernel, &groups, "factor_own", A, given));
-    TRY(ki_device_space(device, 0, &sums, groups * element));
-    if (!(host = ki_alloc((size_t)(groups * element))))
-        TRY(ki_fail_nomem((size_t)(groups * element), "the rows' losses"));
+    const int64_t bytes = groups * (int64_t)sizeof *host;
+    TRY(ki_device_space(device, 0, &sums, bytes));
+    if (!(host = ki_alloc((size_t)bytes))) TRY(ki_fail_nomem((size_t)bytes, "the rows' losses"));
     TRY(ki_kernel_launch(device, kernel, groups, STEP_GROUP,
                          KI_PACK(factor_own, A, .X = A, .row_start = &given->R->row_start,
                                  .gram = given->gram, .sums = &sums, .rows = A->rows, .l2 = given->l2,
                                  .counted = given->counted != 0, .parts = rows->parts)));
-    TRY(ki_device_download(device, host, &sums, 0, groups * element));
-    for (int64_t g = 0; g < groups; g++)
-        *loss += (element == 8 ? ((double *)host)[g] : (double)((float *)host)[g]) / 2;
+    TRY(ki_download_wide(host, device, &sums, 0, groups));
+    for (int64_t g = 0; g < groups; g++) *loss += host[g] / 2;
 done:
     ki_free(host);
     return status;

@@ -3,12 +3,12 @@
 
 #include "core/arguments.h"
 #include "core/limits.h"
-#include "core/seams.h"
 #include "core/size.h"
 #include "derived/shares.h"
 #include "ops/sampled/samples.cl"
 #include "ops/sampled/sddmm.cl"
 #include "ops/sampled/sddmm.h"
+#include "pass/combine.h"
 
 KI_ARGUMENTS(samples);
 KI_ARGUMENTS(sddmm);
@@ -70,20 +70,6 @@ static void share_out(struct ki_sampled_plan *plan, const struct ki_shares *shar
                           ki_min(plan->groups, ki_ceil_div(shares->count, vectors)));
     plan->each = QUARTERS * shares->count / (plan->groups * vectors);
     plan->more = QUARTERS * shares->count % (plan->groups * vectors);
-}
-
-static kiln_status add_sums(double *sum, kiln_device *device, const struct ki_buffer *sums, int64_t groups) {
-    const int64_t element = ki_type_bytes(ki_wide_type(device));
-    kiln_status status;
-    double all = 0;
-    void *host = ki_alloc((size_t)(groups * element));
-    if (!host) return ki_fail_nomem((size_t)(groups * element), "a sum");
-    TRY(ki_device_download(device, host, sums, 0, groups * element));
-    for (int64_t g = 0; g < groups; g++) all += element == 8 ? ((double *)host)[g] : ((float *)host)[g];
-    *sum = all;
-done:
-    ki_free(host);
-    return status;
 }
 
 /* What a product works with, beside its operands. */
@@ -158,7 +144,7 @@ kiln_status ki_sampled_gpu(const struct ki_sampled *s, const kiln_matrix *S,
     /* from here on only the driver can fail */
     for (int64_t first = 0; first < s->k; first += plan.width)
         TRY(s->Y ? launch_product(s, S, &plan, &space, first) : launch_samples(s, S, &plan, &space, first));
-    if (s->sum) TRY(add_sums(s->sum, S->device, &space.sums, plan.groups));
+    if (s->sum) TRY(ki_group_sums(s->sum, 1, S->device, &space.sums, plan.groups));
 done:
     return status;
 }

@@ -14,6 +14,7 @@
 #include "dialect/scalar_math.h"
 #include "bodies/bodies.h"
 #include "ops/vectors/reduce.cl"
+#include "pass/combine.h"
 
 KI_ARGUMENTS(reduce);
 KI_ARGUMENTS(reduce_finish);
@@ -21,14 +22,9 @@ KI_ARGUMENTS(reduce_finish);
 enum { GROUP = 128, SPAN_MOST = 32 /* columns of a group: of f32 they fill a line of a cache */ };
 
 /* What the groups of a launch leave, added up in order. */
-static double join_column(const void *partials, kiln_type type, int64_t groups, int64_t columns, int64_t c,
-                          int kind) {
+static double join_column(const double *partials, int64_t groups, int64_t columns, int64_t c, int kind) {
     double sum = 0;
-    for (int64_t g = 0; g < groups; g++) {
-        const int64_t at = g * columns + c;
-        const double part = type == KILN_F64 ? ((const double *)partials)[at] : ((const float *)partials)[at];
-        sum = reduce_join(sum, part, kind);
-    }
+    for (int64_t g = 0; g < groups; g++) sum = reduce_join(sum, partials[g * columns + c], kind);
     return sum;
 }
 
@@ -61,17 +57,13 @@ static int64_t partial_bytes(const struct reduction *r) {
 }
 
 static kiln_status launch(const struct ki_buffer *partial, const struct reduction *r) {
-    struct ki_kernel *kernel;
-    kiln_status status;
     const kiln_matrix *X = r->X, *Y = r->Y ? r->Y : X;
-    TRY(ki_kernel_get(&kernel, X->device, "reduce", "reduce", X->type, r->defines));
-    TRY(ki_kernel_launch(X->device, kernel, r->groups * ki_ceil_div(r->columns, r->span), GROUP,
+    return ki_kernel_run(X->device, "reduce", "reduce", X->type, r->defines,
+                         r->groups * ki_ceil_div(r->columns, r->span), GROUP,
                          KI_PACK(reduce, X, .partial = partial, .X = X, .Y = Y, .largest = r->largest,
                                  .rows = X->rows, .row = r->row, .k = (int32_t)X->cols,
                                  .y_cols = (int32_t)Y->cols, .first = (int32_t)r->first,
-                                 .count = (int32_t)r->columns, .span = (int32_t)r->span, .scale = r->scale)));
-done:
-    return status;
+                                 .count = (int32_t)r->columns, .span = (int32_t)r->span, .scale = r->scale));
 }
 
 /* Columns [first, first + columns) in one launch and one download, as each costs the time of many rows. */
@@ -81,14 +73,13 @@ static kiln_status reduce_columns(double *result, const kiln_matrix *X, const ki
     r.scale = scale;
     struct ki_buffer partial;
     kiln_status status;
-    const int64_t bytes = partial_bytes(&r);
-    void *host = ki_alloc((size_t)bytes);
-    if (!host) return ki_fail_nomem((size_t)bytes, "a reduction");
-    TRY(ki_device_scratch(X->device, &partial, bytes));
+    const size_t bytes = (size_t)(ki_max(r.groups, 1) * columns) * sizeof(double);
+    double *host = ki_alloc(bytes);
+    if (!host) return ki_fail_nomem(bytes, "a reduction");
+    TRY(ki_device_scratch(X->device, &partial, partial_bytes(&r)));
     TRY(launch(&partial, &r));
-    TRY(ki_device_download(X->device, host, &partial, 0, bytes));
-    for (int64_t c = 0; c < columns; c++)
-        result[first + c] = join_column(host, ki_wide_type(X->device), r.groups, columns, c, kind);
+    TRY(ki_download_wide(host, X->device, &partial, 0, r.groups * columns));
+    for (int64_t c = 0; c < columns; c++) result[first + c] = join_column(host, r.groups, columns, c, kind);
 done:
     ki_free(host);
     return status;
@@ -199,16 +190,14 @@ static kiln_status reduce_into_gpu(kiln_matrix *R, int64_t row, const kiln_matri
                                    int kind, bool scaled) {
     struct reduction r = reduction_of(X, Y, kind, 0, X->cols);
     struct ki_buffer partial;
-    struct ki_kernel *finish;
     kiln_status status;
     r.largest = scaled ? R : NULL;
     r.row = row;
     TRY(ki_device_scratch(X->device, &partial, partial_bytes(&r)));
     if (r.groups > 0) TRY(launch(&partial, &r));
-    TRY(ki_kernel_get(&finish, X->device, "reduce", "reduce_finish", X->type, r.defines));
-    TRY(ki_kernel_launch(X->device, finish, r.columns, GROUP,
-                         KI_PACK(reduce_finish, X, .R = R, .partial = &partial, .row = row,
-                                 .groups = (int32_t)r.groups, .k = (int32_t)X->cols, .scaled = scaled)));
+    TRY(ki_kernel_run(X->device, "reduce", "reduce_finish", X->type, r.defines, r.columns, GROUP,
+                      KI_PACK(reduce_finish, X, .R = R, .partial = &partial, .row = row,
+                              .groups = (int32_t)r.groups, .k = (int32_t)X->cols, .scaled = scaled)));
 done:
     return status;
 }

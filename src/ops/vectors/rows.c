@@ -17,17 +17,16 @@ static kiln_status copy_gpu(kiln_matrix *R, const kiln_matrix *X, const int64_t 
     kiln_device *device = X->device;
     const bool sparse = X->format == KILN_CSR;
     struct ki_buffer list = {0};
-    struct ki_kernel *kernel;
     char defines[32];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DGROUP=%d", GROUP);
     TRY(ki_device_alloc(device, &list, R->rows * 8));
     TRY(ki_device_upload(device, &list, 0, rows, R->rows * 8));
-    TRY(ki_kernel_get(&kernel, device, "rows", "copy_rows", X->type, defines));
-    TRY(ki_kernel_launch(
-        device, kernel, ki_min(R->rows, (int64_t)device->properties.compute_units * 32), GROUP,
-        KI_PACK(copy_rows, X, .R = R, .X = X, .row_start = sparse ? &X->row_start : NULL,
-                .col = sparse ? &X->col : NULL, .rows = &list, .count = R->rows, .n = (int32_t)X->cols)));
+    TRY(ki_kernel_run(device, "rows", "copy_rows", X->type, defines,
+                      ki_min(R->rows, (int64_t)device->properties.compute_units * 32), GROUP,
+                      KI_PACK(copy_rows, X, .R = R, .X = X, .row_start = sparse ? &X->row_start : NULL,
+                              .col = sparse ? &X->col : NULL, .rows = &list, .count = R->rows,
+                              .n = (int32_t)X->cols)));
 done:
     ki_device_release(device, &list);
     return status;

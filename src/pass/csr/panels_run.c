@@ -20,13 +20,15 @@ static int group_of(const kiln_matrix *X) {
     return X->device->properties.is_gpu ? GROUP : GROUP_CPU;
 }
 
-static kiln_status kernel_of(struct ki_kernel **kernel, const struct ki_chain *chain, const char *function,
-                             int K) {
+/* A group for each piece. */
+static kiln_status run(const struct ki_derived *derived, const struct ki_chain *chain, const char *function,
+                       int K, const struct ki_arg *args, int count) {
     const kiln_matrix *X = chain->X;
     char defines[64];
     snprintf(defines, sizeof defines, "-DBS=%d -DQ=%d -DK=%d%s", group_of(X), LOADS, K,
              ki_index_define(chain, 0));
-    return ki_kernel_get(kernel, X->device, "panels", function, X->type, defines);
+    return ki_kernel_run(X->device, "panels", function, X->type, defines, derived->panels->pieces.segments,
+                         group_of(X), args, count);
 }
 
 /* The values of ARGUMENTS_panels. */
@@ -41,30 +43,18 @@ static kiln_status kernel_of(struct ki_kernel **kernel, const struct ki_chain *c
 kiln_status ki_panels_dots(const struct ki_derived *derived, const struct ki_chain *chain,
                            const struct ki_buffer *dots, int K, int first) {
     const kiln_matrix *X = chain->X;
-    struct ki_kernel *kernel;
-    kiln_status status;
-    TRY(ki_derived_zero(X, dots, X->rows * K));
-    TRY(kernel_of(&kernel, chain, "panels_dots", K));
-    TRY(ki_kernel_launch(
-        X->device, kernel, derived->panels->pieces.segments, group_of(X),
-        KI_PACK(panels_dots, X, PANEL_VALUES(derived, chain, first), .dots = dots, .y = chain->y)));
-done:
-    return status;
+    const kiln_status status = ki_derived_zero(X, dots, X->rows * K);
+    if (status != KILN_OK) return status;
+    return run(derived, chain, "panels_dots", K,
+               KI_PACK(panels_dots, X, PANEL_VALUES(derived, chain, first), .dots = dots, .y = chain->y));
 }
 
 kiln_status ki_panels_sums(const struct ki_derived *derived, const struct ki_chain *chain, int K, int first,
                            double alpha, const struct ki_buffer *factors, int factors_k, int factors_first) {
-    const kiln_matrix *X = chain->X;
-    struct ki_kernel *kernel;
-    kiln_status status;
-    TRY(kernel_of(&kernel, chain, "panels_sums", K));
-    TRY(ki_kernel_launch(X->device, kernel, derived->panels->pieces.segments, group_of(X),
-                         KI_PACK(panels_sums, X, PANEL_VALUES(derived, chain, first), .out = chain->out,
-                                 .squared = chain->kind == KI_CHAIN_SQUARES, .alpha = alpha,
-                                 .factors = factors, .factors_k = factors_k,
-                                 .factors_first = factors_first)));
-done:
-    return status;
+    return run(derived, chain, "panels_sums", K,
+               KI_PACK(panels_sums, chain->X, PANEL_VALUES(derived, chain, first), .out = chain->out,
+                       .squared = chain->kind == KI_CHAIN_SQUARES, .alpha = alpha, .factors = factors,
+                       .factors_k = factors_k, .factors_first = factors_first));
 }
 
 /* Threads that add up the bands of one sum: as many as keep a device busy where there are few sums of many bands. */
@@ -79,16 +69,11 @@ kiln_status ki_bands_sum(const struct ki_transpose *transpose, const struct ki_c
     const kiln_matrix *X = chain->X;
     const int64_t size = X->cols * width, bands = transpose->bands;
     const int group = group_of(X), slices = slices_of(size, bands, group);
-    struct ki_kernel *kernel;
     char defines[64];
-    kiln_status status;
     snprintf(defines, sizeof defines, "-DBS=%d -DQ=1 -DK=1 -DSLICES=%d%s", group, slices,
              ki_index_define(chain, size * bands));
-    TRY(ki_kernel_get(&kernel, X->device, "panels", "bands_sum", X->type, defines));
-    TRY(ki_kernel_launch(X->device, kernel, ki_ceil_div(size, group / slices), group,
-                         KI_PACK(bands_sum, X, .out = chain->out, .sums = sums, .z = chain->z,
-                                 .beta = chain->beta, .count = (int32_t)bands, .size = size, .width = width,
-                                 .k = chain->k, .first = first)));
-done:
-    return status;
+    return ki_kernel_run(
+        X->device, "panels", "bands_sum", X->type, defines, ki_ceil_div(size, group / slices), group,
+        KI_PACK(bands_sum, X, .out = chain->out, .sums = sums, .z = chain->z, .beta = chain->beta,
+                .count = (int32_t)bands, .size = size, .width = width, .k = chain->k, .first = first));
 }

@@ -30,15 +30,10 @@ static int64_t words_of(const struct ki_plan *plan) {
 
 kiln_status ki_team_begin(const struct ki_chain *chain, const struct ki_buffer *buffer, int64_t at,
                           int64_t words) {
-    struct ki_kernel *kernel;
-    kiln_device *device = chain->X->device;
-    kiln_status status;
-    TRY(ki_kernel_get(&kernel, device, "team", "mmchain_team_begin", chain->X->type, "-DTEAM_BEGIN"));
-    TRY(ki_kernel_launch(
-        device, kernel, ki_min(ki_ceil_div(words, 256), 1024), 256,
-        KI_PACK(mmchain_team_begin, NULL, .work = buffer, .exchange_at = at, .words = words)));
-done:
-    return status;
+    return ki_kernel_run(
+        chain->X->device, "team", "mmchain_team_begin", chain->X->type, "-DTEAM_BEGIN",
+        ki_min(ki_ceil_div(words, 256), 1024), 256,
+        KI_PACK(mmchain_team_begin, NULL, .work = buffer, .exchange_at = at, .words = words));
 }
 
 /* ------------------------------------------------------------------------------------------ cost */
