@@ -5,8 +5,6 @@
  * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each but the last of rows
  * whose lengths differ by a factor of four at most. A list has a launch of its own: rows that are little longer than the
  * others, or few, stay with them. */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
@@ -107,13 +105,12 @@ done:
 
 kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
                          int64_t count, struct ki_lengths lengths, bool compact) {
-    char defines[48];
     struct ki_buffer counter = {0};
     int32_t ends[COUNTERS];
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, count);
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DROWS -DCLASSES=%d%s", KI_ROW_CLASSES, compact ? " -DSTART32" : "");
+    const char *defines = KI_DEFINES("-DROWS -DCLASSES=%d%s", KI_ROW_CLASSES, compact ? " -DSTART32" : "");
     TRY(ki_device_alloc(device, &counter, (COUNTERS * threads + 1) * 4));
     TRY(ki_derive_in_ranges(device, "rows_count", defines, KILN_F32, count,
                             KI_PACK(rows_count, NULL, .counter = &counter, .row_start = start, .rows = count,

@@ -1,8 +1,6 @@
 /* Shares of equal work: two slots, one for rows and one for columns. */
 #include "derived/shares.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/kernels/kernels.h"
 #include "core/seams.h"
@@ -26,11 +24,10 @@ static const struct ki_slot_kind slot_columns = {.name = "shares of a matrix's c
 static kiln_status fill(struct ki_shares *shares, const kiln_matrix *S, bool by_columns,
                         const struct ki_buffer *start, int64_t rows) {
     kiln_device *device = S->device;
-    char defines[96];
     kiln_status status;
     shares->count = ki_ceil_div(S->nnz + KI_SHARE_ROW * rows, KI_SHARE_ENTRIES);
-    snprintf(defines, sizeof defines, "-DENTRIES=%d -DROW=%d -DALIGNED=%d%s", KI_SHARE_ENTRIES, KI_SHARE_ROW,
-             KI_SHARE_ALIGNED, by_columns ? " -DSHORT_STARTS" : "");
+    const char *defines = KI_DEFINES("-DENTRIES=%d -DROW=%d -DALIGNED=%d%s", KI_SHARE_ENTRIES, KI_SHARE_ROW,
+                                     KI_SHARE_ALIGNED, by_columns ? " -DSHORT_STARTS" : "");
     TRY(ki_device_alloc(device, &shares->begin, (shares->count + 1) * 8));
     TRY(ki_device_alloc(device, &shares->row, (shares->count + 1) * 8));
     TRY(ki_kernel_run(device, "shares", "shares", KILN_F32, defines,

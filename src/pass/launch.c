@@ -37,7 +37,7 @@ static bool exchanges(const struct ki_plan *plan) {
 
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    char defines[272 + KI_MAP_DEFINES], ring[96] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
+    char ring[96] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
     if (plan->stages)
         snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d -DSURE=%d", plan->C, plan->stages,
                  plan->lag, plan->sure);
@@ -48,9 +48,10 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     if (option && exchanges(plan))
         snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
-    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
-             plan->variant->define, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K,
-             ring, room, most, ki_index_define(chain, 0), map);
+    const char *defines =
+        KI_DEFINES("-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
+                   plan->variant->define, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R,
+                   plan->K, ring, room, most, ki_index_define(chain, 0), map);
     kiln_status status =
         ki_kernel_get(kernel, X->device, plan->variant->file, plan->variant->function, X->type, defines);
     if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_with)

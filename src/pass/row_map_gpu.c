@@ -64,13 +64,12 @@ static kiln_status map_rows(const struct ki_chain *chain, kiln_matrix *eta) {
     enum { VS = 32 };
     const kiln_matrix *X = chain->X;
     const kiln_loss *loss = &chain->loss;
-    char defines[96];
     struct ki_plan plan = {.BS = GROUP, .K = 0};
     struct ki_kernel *kernel;
     struct ki_work work;
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DROWS -DGROUP=%d -DVS=%d -DCURVATURE=%d%s", GROUP, VS,
-             chain->map == KI_ROW_SOFTMAX, ki_index_define(chain, 0));
+    const char *defines = KI_DEFINES("-DROWS -DGROUP=%d -DVS=%d -DCURVATURE=%d%s", GROUP, VS,
+                                     chain->map == KI_ROW_SOFTMAX, ki_index_define(chain, 0));
     TRY(ki_kernel_get(&kernel, X->device, "row_map", "mmchain_map", X->type, defines));
     TRY(ki_kernel_resident(X->device, &plan.groups, kernel, GROUP));
     plan.groups = ki_min(plan.groups, ki_ceil_div(X->rows * VS, GROUP));

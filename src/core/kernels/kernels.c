@@ -3,6 +3,7 @@
 #include "core/kernels/kernels.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -192,6 +193,14 @@ kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int6
 kiln_status ki_kernel_launch_together(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                                       int64_t group_size, const struct ki_arg *args, int count) {
     return launch(device, kernel, groups, group_size, true, args, count);
+}
+
+const char *ki_defines(char text[KI_DEFINES_MOST], const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, KI_DEFINES_MOST, format, args);
+    va_end(args);
+    return text;
 }
 
 kiln_status ki_kernel_run(kiln_device *device, const char *file, const char *function, kiln_type type,

@@ -14,6 +14,11 @@ extern const struct ki_source ki_sources[];
 /* A hash of the library's code that builds kernels: a cached kernel serves only the code that built it. */
 extern const char ki_build_id[];
 
+/* What a kernel is built with, as printf writes it, for as long as the block around lives. */
+enum { KI_DEFINES_MOST = 384 };
+#define KI_DEFINES(...) ki_defines((char[KI_DEFINES_MOST]){0}, __VA_ARGS__)
+const char *ki_defines(char text[KI_DEFINES_MOST], const char *format, ...) KI_PRINTF(2, 3);
+
 /* The kernel `function` of <file>.cl, built with `defines` ("-DVS=16 -DTL=2", integers and names from
  * fixed templates only, never user text) and the defines for the element type: REAL_F32 or REAL_F64.
  * Looked up in the device, then in the disk cache, else built, which is announced through the device's

@@ -1,8 +1,6 @@
 /* Launches of a batch's kernels (batch.cl). */
 #include "ops/batch/batch.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/size.h"
 #include "dialect/scalar_math.h"
@@ -31,9 +29,8 @@ struct build {
 
 static kiln_status run(const struct launching *of, const char *function, struct build build, int64_t groups,
                        const struct ki_arg *args, int count) {
-    char defines[128];
-    snprintf(defines, sizeof defines, "-D%s -DWHERE=%d -DREDUCTION=%d -DVS=%d -DBS=%d%s", build.part,
-             build.where, of->kind, build.lanes, GROUP, build.more);
+    const char *defines = KI_DEFINES("-D%s -DWHERE=%d -DREDUCTION=%d -DVS=%d -DBS=%d%s", build.part,
+                                     build.where, of->kind, build.lanes, GROUP, build.more);
     return ki_kernel_run(of->X->device, "batch", function, of->X->type, defines, groups, GROUP, args, count);
 }
 
@@ -71,8 +68,7 @@ static kiln_status join(const struct launching *of, const struct ki_buffer *part
 static kiln_status tiles(const struct launching *of, const struct ki_batch_plan *plan, int64_t tile_count) {
     const kiln_batch *b = of->batch;
     const int64_t element = ki_type_bytes(of->X->type);
-    char more[32];
-    snprintf(more, sizeof more, " -DTILE_REALS=%d", (int)(KI_BATCH_TILE_BYTES / element));
+    const char *more = KI_DEFINES(" -DTILE_REALS=%d", (int)(KI_BATCH_TILE_BYTES / element));
     return run(of, "reduce_tiles", (struct build){"TILES", more, b->offsets != NULL, plan->lanes},
                groups_for(of->X->device, tile_count),
                KI_PACK(reduce_tiles, of->X, .result = of->result, .X = of->X,

@@ -57,12 +57,11 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
     const struct ki_shares *s = step->shared.shares;
     const int64_t reach =
         ki_max(ki_max(on->C->nnz, on->A->nnz), s ? s->count * s->lanes * KI_SHARE_A_THREAD : 0);
-    char defines[256];
     kiln_status status;
     launch->K = K;
-    snprintf(defines, sizeof defines, "-D%s -DBS=%d -DVS=%d -DK=%d%s%s%s", what, (int)step->size, VS, K,
-             on->weighted ? " -DWEIGHTED" : "", step->ranks->sums[0] ? " -DMEMBER" : "",
-             reach > ki_limits.index32 / 2 ? " -DINDEX64" : "");
+    const char *defines = KI_DEFINES(
+        "-D%s -DBS=%d -DVS=%d -DK=%d%s%s%s", what, (int)step->size, VS, K, on->weighted ? " -DWEIGHTED" : "",
+        step->ranks->sums[0] ? " -DMEMBER" : "", reach > ki_limits.index32 / 2 ? " -DINDEX64" : "");
     TRY(ki_kernel_get(&launch->kernel, device, "ranks", function, on->P->type, defines));
     TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, step->size));
     launch->groups = ki_max(1, ki_min(launch->groups, ki_ceil_div(items, step->size)));
@@ -96,8 +95,7 @@ static kiln_status leave_sums(const struct step *step, int64_t number) {
     kiln_matrix *sums = step->ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
     kiln_device *device = on->P->device;
     const int32_t groups = (int32_t)step->groups, k = (int32_t)on->P->cols;
-    char defines[64];
-    snprintf(defines, sizeof defines, SETTLE, (int)step->size);
+    const char *defines = KI_DEFINES(SETTLE, (int)step->size);
     if (sums)
         return ki_kernel_run(device, "ranks", "ranks_total", on->P->type, defines, 1, step->size,
                              KI_PACK(ranks_total, on->P, .sums = sums, .space = &step->space,
@@ -111,8 +109,7 @@ kiln_status ki_ranks_settle_gpu(const struct ki_ranks *ranks, int64_t number) {
     const kiln_ranks *on = &ranks->on;
     const kiln_matrix *sums = ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
     const int64_t size = group_size(on->P->device);
-    char defines[64];
-    snprintf(defines, sizeof defines, SETTLE, (int)size);
+    const char *defines = KI_DEFINES(SETTLE, (int)size);
     return ki_kernel_run(on->P->device, "ranks", "ranks_settle", on->P->type, defines, 1, size,
                          KI_PACK(ranks_settle, on->P, .S = on->S, .space = &sums->values,
                                  .groups = (int32_t)sums->rows, .along = 1, .across = (int32_t)sums->cols,

@@ -6,8 +6,6 @@
  * that reads the means to correct Q. */
 #include "ops/linear/cg.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -32,11 +30,10 @@ static kiln_status step_gpu(const struct ki_cg *step) {
     int64_t shares = ki_ceil_div(n, group);
     struct ki_kernel *kernels[STEPS];
     struct ki_buffer space;
-    char defines[64];
     kiln_status status;
     /* A thread's batch reaches beyond the last row. */
-    snprintf(defines, sizeof defines, "-DGROUP=%d%s", (int)group,
-             on->P->nnz > ki_limits.index32 / 2 ? " -DINDEX64" : "");
+    const char *defines =
+        KI_DEFINES("-DGROUP=%d%s", (int)group, on->P->nnz > ki_limits.index32 / 2 ? " -DINDEX64" : "");
     /* As many groups as run at once in each of the launches: one that had to wait would find the memory half idle. */
     for (int i = 0; i < STEPS; i++) {
         int64_t resident;

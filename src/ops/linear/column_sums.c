@@ -1,6 +1,4 @@
 /* Sums over the columns of a dense X on a GPU: two launches, on each member of a group. */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/size.h"
 #include "ops/linear/column_sums.cl"
@@ -24,8 +22,7 @@ static kiln_status run_gpu(const void *of) {
     struct ki_kernel *kernel;
     struct ki_buffer partial;
     int64_t resident, bytes;
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DSUMS -DBS=%d -DW=%d", (int)group, (int)width);
+    const char *defines = KI_DEFINES("-DSUMS -DBS=%d -DW=%d", (int)group, (int)width);
     TRY(ki_kernel_get(&kernel, device, "column_sums", "column_sums", X->type, defines));
     TRY(ki_kernel_resident(device, &resident, kernel, group));
     const int64_t shares = ki_max(ki_min(resident / blocks, ki_ceil_div(X->rows, slots * ROWS_LEAST)), 1);

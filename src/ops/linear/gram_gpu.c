@@ -1,6 +1,4 @@
 /* The GPU's launches of kiln_gram and ki_gram_all for a dense X (gram.cl): which tiles, and how many splits of the rows. */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/size.h"
 #include "ops/linear/gram.cl"
@@ -63,13 +61,12 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     struct ki_kernel *kernel;
     struct ki_buffer partials, all = {0};
     int64_t resident, tile, bytes, square;
-    char defines[128];
     if (!ki_mul3(pairs, shape.side * shape.side, ki_type_bytes(X->type), &tile) ||
         !ki_mul3(size, size, ki_type_bytes(ki_wide_type(device)), &square))
         return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)size);
-    snprintf(defines, sizeof defines, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape.side,
-             shape.group, shape.chunk, ki_load_width(X), shape.stages, strips == 1 ? " -DONE_STRIP" : "",
-             shape.tensor ? " -DTENSOR" : "");
+    const char *defines = KI_DEFINES("-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape.side,
+                                     shape.group, shape.chunk, ki_load_width(X), shape.stages,
+                                     strips == 1 ? " -DONE_STRIP" : "", shape.tensor ? " -DTENSOR" : "");
     TRY(ki_kernel_get(&kernel, device, "gram", "gram", X->type, defines));
     TRY(ki_kernel_resident(device, &resident, kernel, shape.group));
     const int64_t splits = splits_of(&shape, X->rows, pairs, resident);
@@ -93,8 +90,7 @@ done:
 }
 
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample) {
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH);
+    const char *defines = KI_DEFINES("-DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH);
     return ki_kernel_run(
         X->device, "gram", "gram_centre", X->type, defines, ki_ceil_div(X->cols, FINISH), FINISH,
         KI_PACK(gram_centre, X, .c = c, .X = X, .rows = X->rows, .n = (int32_t)X->cols, .sample = sample));

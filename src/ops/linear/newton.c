@@ -1,8 +1,6 @@
 /* The vector work of a truncated Newton step: CPU body or one launch, and its sums. */
 #include "ops/linear/newton.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -22,9 +20,8 @@ static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
     const int64_t count = W->nnz + W->cols;
     const int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)device->properties.compute_units * 8);
     struct ki_buffer partial;
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP,
-             count > ki_limits.index32 ? " -DINDEX64" : "");
+    const char *defines =
+        KI_DEFINES("-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP, count > ki_limits.index32 ? " -DINDEX64" : "");
     TRY(ki_device_scratch(device, &partial, groups * SUMS * ki_type_bytes(ki_wide_type(device))));
     TRY(ki_kernel_run(device, "newton", "pairs", W->type, defines, groups, GROUP,
                       KI_PACK(pairs, W, .partial = &partial, .out = p->out.w, .out_b = p->out.b,

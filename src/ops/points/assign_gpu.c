@@ -80,9 +80,8 @@ static kiln_status launch_tiles(struct ki_assign_space *s, bool again) {
     const struct ki_assign *of = s->of;
     const bool large = s->device->properties.is_gpu && of->X->type == KILN_F32 && !again;
     const int each = large ? 8 : 4, across = s->device->properties.is_gpu ? 16 : 8;
-    char defines[96];
-    snprintf(defines, sizeof defines, "-DDENSE%s -DTR=%d -DTC=%d -DGR=%d -DGC=%d -DSLAB=8",
-             again ? " -DAGAIN" : "", each, each, across, across);
+    const char *defines = KI_DEFINES("-DDENSE%s -DTR=%d -DTC=%d -DGR=%d -DGC=%d -DSLAB=8",
+                                     again ? " -DAGAIN" : "", each, each, across, across);
     return launch_at_once(
         s, "assign", "assign_dense", defines, ki_ceil_div(s->rows, each * across), across * across,
         KI_PACK(assign_dense, of->X, .found = &s->data.key, .doubtful = &s->other.key,
@@ -112,9 +111,8 @@ static bool few_fits(struct few *to, const struct ki_assign_space *s) {
 
 static kiln_status launch_few(struct ki_assign_space *s, const struct few *few) {
     const struct ki_assign *of = s->of;
-    char defines[112];
-    snprintf(defines, sizeof defines, "-DFEW -DCOLS=%d -DROWS=%d -DCHUNK=%d -DSLAB=%d -DGROUP=%d", (int)s->n,
-             few->rows, few->chunk, few->slab, FEW_GROUP);
+    const char *defines = KI_DEFINES("-DFEW -DCOLS=%d -DROWS=%d -DCHUNK=%d -DSLAB=%d -DGROUP=%d", (int)s->n,
+                                     few->rows, few->chunk, few->slab, FEW_GROUP);
     return launch_at_once(s, "assign", "assign_few", defines,
                           ki_ceil_div(s->rows, (int64_t)few->rows * FEW_GROUP), FEW_GROUP,
                           KI_PACK(assign_few, of->X, .found = &s->data.key, .doubtful = &s->other.key,
@@ -181,10 +179,9 @@ static kiln_status launch_slim(struct ki_assign_space *s, const struct slim *sli
     const struct ki_assign *of = s->of;
     const struct ki_buffer *X = &of->X->values;
     const bool aligned = s->n % 32 == 0 && X->handle % 16 == 0 && X->offset % 16 == 0;
-    char defines[96];
-    snprintf(defines, sizeof defines, "-DSCREEN -DCOLS=%d -DTILES=%d -DRING_BYTES=%d%s%s", (int)s->n,
-             slim->tiles, (int)slim->bytes, slim->padded == slim->tiles * 8 ? " -DONE_BLOCK" : "",
-             aligned ? " -DALIGNED" : "");
+    const char *defines = KI_DEFINES(
+        "-DSCREEN -DCOLS=%d -DTILES=%d -DRING_BYTES=%d%s%s", (int)s->n, slim->tiles, (int)slim->bytes,
+        slim->padded == slim->tiles * 8 ? " -DONE_BLOCK" : "", aligned ? " -DALIGNED" : "");
     return launch_at_once(s, "assign_slim", "assign_slim", defines, ki_ceil_div(s->rows, SCREEN_GROUP / 2),
                           SCREEN_GROUP,
                           KI_PACK_LOCAL(assign_slim, of->X, slim->bytes, .found = &s->data.key,
@@ -212,11 +209,10 @@ static kiln_status launch_wide(struct ki_assign_space *s) {
     const bool aligned = s->n % 32 == 0 && X->handle % 16 == 0 && X->offset % 16 == 0;
     const int64_t slab = WIDE_SLAB * (ki_ceil_div(s->n, 32) * 32 * 2 + 8),
                   slabs = ki_ceil_div(s->k, WIDE_SLAB);
-    char defines[112], centres[128];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DSCREEN -DCOLS=%d -DSTAGES=%d -DRING_BYTES=%d%s", (int)s->n,
-             WIDE_STAGES, (int)slab * WIDE_STAGES, aligned ? " -DALIGNED" : "");
-    snprintf(centres, sizeof centres, "-DCENTRES %s", defines);
+    const char *defines = KI_DEFINES("-DSCREEN -DCOLS=%d -DSTAGES=%d -DRING_BYTES=%d%s", (int)s->n,
+                                     WIDE_STAGES, (int)slab * WIDE_STAGES, aligned ? " -DALIGNED" : "");
+    const char *centres = KI_DEFINES("-DCENTRES %s", defines);
     TRY(ki_device_alloc(s->device, &s->slabs, slabs * slab));
     TRY(ki_device_alloc(s->device, &s->share, (s->k + 1) * 4));
     TRY(ki_kernel_run(s->device, "assign_wide", "wide_centres", of->X->type, centres, slabs, WIDE_GROUP,
@@ -235,12 +231,11 @@ done:
 static kiln_status launch_screen(struct ki_assign_space *s, const struct screen *screen) {
     const struct ki_assign *of = s->of;
     const int64_t padded = ki_ceil_div(s->k, screen->bn) * screen->bn;
-    char defines[96], again[112], centres[64];
     kiln_status status;
-    snprintf(centres, sizeof centres, "-DSCREEN -DCENTRES -DDEPTH=%d -DBN=%d", screen->depth, screen->bn);
-    snprintf(defines, sizeof defines, "-DSCREEN -DWIDE -DDEPTH=%d -DBN=%d -DSTAGES=%d -DRING_BYTES=%d",
-             screen->depth, screen->bn, screen->stages, (int)screen->bytes);
-    snprintf(again, sizeof again, "%s -DAGAIN", defines);
+    const char *centres = KI_DEFINES("-DSCREEN -DCENTRES -DDEPTH=%d -DBN=%d", screen->depth, screen->bn);
+    const char *defines = KI_DEFINES("-DSCREEN -DWIDE -DDEPTH=%d -DBN=%d -DSTAGES=%d -DRING_BYTES=%d",
+                                     screen->depth, screen->bn, screen->stages, (int)screen->bytes);
+    const char *again = KI_DEFINES("%s -DAGAIN", defines);
     TRY(ki_device_alloc(s->device, &s->narrow, padded * screen->depth * 2));
     TRY(ki_device_alloc(s->device, &s->scales, padded * 2 * 4));
     TRY(ki_device_alloc(s->device, &s->lost, s->k * 4));

@@ -1,7 +1,5 @@
 /* The second half of kiln_assign on GPUs: what the rows of each centre add up to, by groups or lines of threads with sums of their own
  * where local memory has room for them, or by pieces of rows in the order of their labels (assign_sums.cl). */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/size.h"
 #include "ops/points/assign_gpu.h"
@@ -99,10 +97,10 @@ done:
 static kiln_status launch_lines(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
     struct ki_kernel *kernel;
-    char defines[96];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DLINES%s -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAHEAD=%d",
-             of->weights ? " -DWEIGHTED" : "", how->group, (int)s->n, how->across, AHEAD);
+    const char *defines =
+        KI_DEFINES("-DLINES%s -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAHEAD=%d", of->weights ? " -DWEIGHTED" : "",
+                   how->group, (int)s->n, how->across, AHEAD);
     TRY(prepare(&kernel, s, how, "assign_lines", defines, how->lines * AHEAD));
     TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group,
                          KI_PACK_LOCAL(assign_lines, of->X, how->bytes, .partial = &s->partial,
@@ -115,10 +113,9 @@ done:
 static kiln_status launch_own(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
     struct ki_kernel *kernel;
-    char defines[96];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DOWN -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAT_ONCE=%d", how->group,
-             (int)s->n, how->across, how->tile);
+    const char *defines = KI_DEFINES("-DOWN -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAT_ONCE=%d", how->group,
+                                     (int)s->n, how->across, how->tile);
     TRY(prepare(&kernel, s, how, "assign_own", defines, how->tile));
     TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group,
                          KI_PACK_LOCAL(assign_own, of->X, how->bytes, .partial = &s->partial,
@@ -136,12 +133,11 @@ static kiln_status launch_pieces(struct ki_assign_space *s, struct ki_assign_sum
     const int64_t room = ki_max(ki_matrix_bytes(of->X) / 8 / bytes, s->k);
     const int across = s->col ? 1 : power_of_two(s->n, KI_ASSIGN_GROUP),
               each = s->col || s->n <= KI_ASSIGN_GROUP ? 1 : 4;
-    char defines[96];
     kiln_status status;
     how->piece = ki_max(ki_ceil_div(s->rows, ki_max(ki_min(busy, room), 1)), ROWS_OF_A_PIECE);
     how->groups = ki_ceil_div(s->rows, how->piece);
-    snprintf(defines, sizeof defines, "-DPIECES%s -DGROUP=%d -DACROSS=%d -DEACH=%d", s->col ? " -DCSR" : "",
-             KI_ASSIGN_GROUP, across, each);
+    const char *defines = KI_DEFINES("-DPIECES%s -DGROUP=%d -DACROSS=%d -DEACH=%d", s->col ? " -DCSR" : "",
+                                     KI_ASSIGN_GROUP, across, each);
     TRY(ki_device_alloc(s->device, &s->partial, (how->groups + s->k) * bytes));
     TRY(ki_kernel_run(s->device, "assign_sums", "assign_pieces", of->X->type, defines, how->groups,
                       KI_ASSIGN_GROUP,
@@ -155,11 +151,10 @@ done:
 
 kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
-    char defines[64];
     kiln_status status;
     if (ki_assign_sorts(how)) TRY(sort(s));
-    snprintf(defines, sizeof defines, "-DJOIN -DGROUP=%d -DACROSS=%d", KI_ASSIGN_GROUP,
-             power_of_two(s->n + 2, KI_ASSIGN_GROUP));
+    const char *defines =
+        KI_DEFINES("-DJOIN -DGROUP=%d -DACROSS=%d", KI_ASSIGN_GROUP, power_of_two(s->n + 2, KI_ASSIGN_GROUP));
     TRY(how->lines ? launch_lines(s, how) : how->bytes ? launch_own(s, how) : launch_pieces(s, how));
     TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * ki_type_bytes(ki_wide_type(s->device))));
     TRY(ki_assign_launch(s, "assign_sums", "assign_join", defines, s->k * KI_ASSIGN_GROUP, KI_ASSIGN_GROUP,

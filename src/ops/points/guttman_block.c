@@ -92,17 +92,18 @@ kiln_status ki_guttman_blocks(const struct ki_guttman *pairs, bool points) {
     int64_t groups;
     struct ki_buffer space;
     struct ki_kernel *walk, *finish;
-    char common[128], most[40] = "", defines[256];
+    char most[40] = "";
     const char *option = device->properties.registers_option;
     if (option) snprintf(most, sizeof most, " %s%d", option, UNIT_REGISTERS / (shape.groups * GROUP) / 8 * 8);
-    snprintf(common, sizeof common, "-DSIDE=%d -DBS=%d -DROWS=%d -DP=%d -DCOMPONENTS=%d -DOF_R=%d%s%s",
-             (int)side, GROUP, shape.rows, (int)step->Y->cols, components, points ? 1 : (int)step->Y->cols,
-             step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "");
-    snprintf(defines, sizeof defines, "-DPAIRS %s -DCOLUMNS=%d -DW=%d%s%s", common, shape.columns, shape.wide,
-             step->weights ? " -DWEIGHTS" : "", most);
+    const char *common =
+        KI_DEFINES("-DSIDE=%d -DBS=%d -DROWS=%d -DP=%d -DCOMPONENTS=%d -DOF_R=%d%s%s", (int)side, GROUP,
+                   shape.rows, (int)step->Y->cols, components, points ? 1 : (int)step->Y->cols,
+                   step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "");
+    const char *defines = KI_DEFINES("-DPAIRS %s -DCOLUMNS=%d -DW=%d%s%s", common, shape.columns, shape.wide,
+                                     step->weights ? " -DWEIGHTS" : "", most);
     TRY(ki_kernel_get(&walk, device, "guttman_block", "guttman_block", step->Y->type, defines));
-    snprintf(defines, sizeof defines, "-DFINISH %s", common);
-    TRY(ki_kernel_get(&finish, device, "guttman_block", "guttman_block_finish", step->Y->type, defines));
+    TRY(ki_kernel_get(&finish, device, "guttman_block", "guttman_block_finish", step->Y->type,
+                      KI_DEFINES("-DFINISH %s", common)));
     TRY(ki_kernel_resident(device, &groups, walk, GROUP));
     const int64_t each = ki_ceil_div(blocks * walks, ki_min(groups, blocks));
     groups = ki_ceil_div(blocks * walks, each);

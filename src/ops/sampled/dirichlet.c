@@ -1,8 +1,6 @@
 /* Dirichlet expectations: checks, then the CPU's body or the GPU's launch and its sums. */
 #include "ops/sampled/dirichlet.h"
 
-#include <stdio.h>
-
 #include "bodies/bodies.h"
 #include "core/arguments.h"
 #include "core/size.h"
@@ -57,9 +55,8 @@ static kiln_status run_gpu(double sums[KI_DIRICHLET_SUMS], const kiln_dirichlet 
     kiln_device *device = d->G->device;
     const int64_t groups = ki_min(d->G->rows, (int64_t)device->properties.compute_units * 32);
     struct ki_buffer left;
-    char defines[32];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DGROUP=%d%s", GROUP, bound ? " -DBOUND" : "");
+    const char *defines = KI_DEFINES("-DGROUP=%d%s", GROUP, bound ? " -DBOUND" : "");
     TRY(ki_device_scratch(device, &left, groups * KI_DIRICHLET_SUMS * 8));
     TRY(ki_kernel_run(device, "dirichlet", "dirichlet", d->G->type, defines, groups, GROUP,
                       KI_PACK(dirichlet, d->G, .G = d->G, .T = d->T, .Y = d->Y, .prior = d->prior,

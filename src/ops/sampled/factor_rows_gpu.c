@@ -32,8 +32,7 @@ static kiln_status cholesky(const struct ki_factor_rows *rows) {
     const int64_t most = ki_min(A->rows, (int64_t)device->properties.compute_units * GROUPS_A_UNIT);
     const int64_t groups = ki_max(1, ki_min(most, MATRICES_BYTES / square));
     struct ki_buffer matrices = {0};
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)n, (int)tile, GROUP);
+    const char *defines = KI_DEFINES("-DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)n, (int)tile, GROUP);
     TRY(ki_device_scratch(device, &matrices, groups * square));
     TRY(ki_kernel_run(device, "factor_cholesky", "factor_cholesky", A->type, defines, groups, GROUP,
                       KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
@@ -124,9 +123,8 @@ static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matr
 /* A kernel of factor_step.cl in which STEP_VECTOR threads share a row, and how many groups it is launched with. */
 static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const char *name,
                               const kiln_matrix *A, const kiln_factor_rows *given) {
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DWIDTH=%d -DPITCH=%d -DVS=%d -DBS=%d%s", (int)A->cols,
-             (int)pitch_of(A), STEP_VECTOR, STEP_GROUP, given->gram ? " -DGRAM" : "");
+    const char *defines = KI_DEFINES("-DWIDTH=%d -DPITCH=%d -DVS=%d -DBS=%d%s", (int)A->cols,
+                                     (int)pitch_of(A), STEP_VECTOR, STEP_GROUP, given->gram ? " -DGRAM" : "");
     *groups = ki_min(ki_ceil_div(A->rows, STEP_GROUP / STEP_VECTOR),
                      (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
     return ki_kernel_get(kernel, A->device, "factor_step", name, A->type, defines);

@@ -1,6 +1,4 @@
 /* Sampled products on a GPU: the choice of a plan, its launches, work space, and what is left to add up. */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -52,11 +50,11 @@ static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan
     const bool sliced = !s->Y && plan->width < s->k;
     const bool full = plan->VS * plan->Q * plan->W == plan->width && s->k % plan->width == 0;
     static const char *const halves[] = {"", " -DHALVES=1", " -DHALVES=2"}; /* by kiln_half_type */
-    char defines[160];
-    snprintf(defines, sizeof defines, "-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s%s%s",
-             s->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "",
-             s->sum ? " -DWITH_SUM" : "", s->by_columns ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
-             plan->ahead ? " -DAHEAD" : "", halves[s->halves], full ? " -DFULL" : "");
+    const char *defines =
+        KI_DEFINES("-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s%s%s", s->kind, plan->VS,
+                   plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "", s->sum ? " -DWITH_SUM" : "",
+                   s->by_columns ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
+                   plan->ahead ? " -DAHEAD" : "", halves[s->halves], full ? " -DFULL" : "");
     kiln_status status = ki_kernel_get(kernel, S->device, name, name, S->type, defines);
     if (status == KILN_OK) status = ki_kernel_resident(S->device, &plan->groups, *kernel, plan->BS);
     return status;

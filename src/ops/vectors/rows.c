@@ -1,5 +1,4 @@
 /* Rows of X by number, as a dense matrix. */
-#include <stdio.h>
 #include <string.h>
 
 #include "bodies/bodies.h"
@@ -17,9 +16,8 @@ static kiln_status copy_gpu(kiln_matrix *R, const kiln_matrix *X, const int64_t 
     kiln_device *device = X->device;
     const bool sparse = X->format == KILN_CSR;
     struct ki_buffer list = {0};
-    char defines[32];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DGROUP=%d", GROUP);
+    const char *defines = KI_DEFINES("-DGROUP=%d", GROUP);
     TRY(ki_device_alloc(device, &list, R->rows * 8));
     TRY(ki_device_upload(device, &list, 0, rows, R->rows * 8));
     TRY(ki_kernel_run(device, "rows", "copy_rows", X->type, defines,

@@ -1,8 +1,6 @@
 /* Launches of the passes over panels (pass/csr/panels.cl), and the sum over bands of rows. */
 #include "pass/csr/panels.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -24,9 +22,8 @@ static int group_of(const kiln_matrix *X) {
 static kiln_status run(const struct ki_derived *derived, const struct ki_chain *chain, const char *function,
                        int K, const struct ki_arg *args, int count) {
     const kiln_matrix *X = chain->X;
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DBS=%d -DQ=%d -DK=%d%s", group_of(X), LOADS, K,
-             ki_index_define(chain, 0));
+    const char *defines =
+        KI_DEFINES("-DBS=%d -DQ=%d -DK=%d%s", group_of(X), LOADS, K, ki_index_define(chain, 0));
     return ki_kernel_run(X->device, "panels", function, X->type, defines, derived->panels->pieces.segments,
                          group_of(X), args, count);
 }
@@ -69,9 +66,8 @@ kiln_status ki_bands_sum(const struct ki_transpose *transpose, const struct ki_c
     const kiln_matrix *X = chain->X;
     const int64_t size = X->cols * width, bands = transpose->bands;
     const int group = group_of(X), slices = slices_of(size, bands, group);
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DBS=%d -DQ=1 -DK=1 -DSLICES=%d%s", group, slices,
-             ki_index_define(chain, size * bands));
+    const char *defines =
+        KI_DEFINES("-DBS=%d -DQ=1 -DK=1 -DSLICES=%d%s", group, slices, ki_index_define(chain, size * bands));
     return ki_kernel_run(
         X->device, "panels", "bands_sum", X->type, defines, ki_ceil_div(size, group / slices), group,
         KI_PACK(bands_sum, X, .out = chain->out, .sums = sums, .z = chain->z, .beta = chain->beta,

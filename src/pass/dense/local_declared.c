@@ -1,7 +1,5 @@
 #include "pass/dense/local_declared.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "pass/dense/local_declared.cl"
 
@@ -23,10 +21,9 @@ kiln_status ki_find_local_declared(kiln_device *device) {
     struct ki_properties *properties = &device->properties;
     struct ki_kernel *kernel = NULL;
     struct ki_buffer out;
-    char defines[48];
     kiln_status status = KILN_OK;
     if (!properties->local_hoped) return KILN_OK;
-    snprintf(defines, sizeof defines, "-DBYTES=%lld", (long long)properties->local_hoped);
+    const char *defines = KI_DEFINES("-DBYTES=%lld", (long long)properties->local_hoped);
     const kiln_status built =
         ki_kernel_get(&kernel, device, "local_declared", "local_declared", KILN_F32, defines);
     if (built != KILN_ERR_BUILD) { /* else the compiler refuses it */

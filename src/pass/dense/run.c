@@ -1,6 +1,4 @@
 /* Running a pass over a dense X: the kernel of the chosen layout, then the sum of what its groups have found. */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/size.h"
 #include "pass/dense/dense.cl"
@@ -9,9 +7,8 @@
 KI_ARGUMENTS(mmchain_finish);
 
 static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
-    char defines[96];
-    snprintf(defines, sizeof defines, "-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s",
-             ki_index_define(chain, 0));
+    const char *defines =
+        KI_DEFINES("-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s", ki_index_define(chain, 0));
     return ki_kernel_get(kernel, chain->X->device, "dense", "mmchain_finish", chain->X->type, defines);
 }
 
