@@ -71,6 +71,12 @@ static int fail_other(const struct run *run) {
                      run->settings->resume);
 }
 
+static bool equal(const double *a, const double *b, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
 /* The head, and each value's penalties, are the same in the file. */
 static int take(const struct run *run, struct validation *validation, int64_t count) {
     const int64_t before = before_penalties(validation), penalties = 2 * validation->count;
@@ -81,8 +87,8 @@ static int take(const struct run *run, struct validation *validation, int64_t co
     memcpy(own, validation->numbers, head);
     memcpy(own + HEAD, validation->numbers + before, size - head);
     const kiln_status status = kiln_checkpoint_along(run->checkpoint, validation->numbers, count, &found);
-    const bool same = memcmp(own, validation->numbers, head) == 0 &&
-                      memcmp(own + HEAD, validation->numbers + before, size - head) == 0;
+    const bool same =
+        equal(own, validation->numbers, HEAD) && equal(own + HEAD, validation->numbers + before, penalties);
     free(own);
     if (status != KILN_OK) return fail_library(USING_MODEL);
     if (!found) return 0;
