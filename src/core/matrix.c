@@ -331,7 +331,7 @@ kiln_status ki_matrix_fail_away(const kiln_matrix *A) {
 
 /* One of A's arrays to host memory, wherever it lies. */
 static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
-    if (A->here) return ki_matrix_fail_away(A);
+    if (A->here) return A->device->processes->fetch(to, A, part);
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))
@@ -352,7 +352,7 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
     const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
-    if (A->here) return ki_matrix_fail_away(A);
+    if (A->here) return A->device->processes->store(A, values);
     A->given = true;
     ki_slots_drop(A);
     if (!ki_matrix_resident(A)) {

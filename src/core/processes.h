@@ -3,6 +3,7 @@
 #define KI_PROCESSES_H
 
 #include "core/device.h"
+#include "core/each.h"
 #include "kiln/data.h"
 
 struct ki_shared;
@@ -19,6 +20,11 @@ struct ki_processes {
     /* Of an X whose rows lie in the processes: kiln_rows, and kiln_norm with KILN_NORM_MAX. */
     kiln_status (*rows)(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
     kiln_status (*largest)(double *largest, const kiln_matrix *X);
+    /* Of the same: ki_each_run, its transposed matrix in parts, one of its arrays (KI_VALUES, ...) to host memory, and new values. */
+    kiln_status (*each)(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
+    kiln_status (*transpose)(kiln_matrix **T, const kiln_matrix *X);
+    kiln_status (*fetch)(void *to, const kiln_matrix *X, int part);
+    kiln_status (*store)(kiln_matrix *X, const void *values);
     /* At the device's close. */
     void (*close)(kiln_device *device);
 };

@@ -2,6 +2,7 @@
  * of them counts (S->users) and which goes with the last. To the memory of a device S is a matrix like any other, counted once:
  * each sharing matrix that is on the device holds it there (S->held), so that it leaves after all of them and comes with the first. */
 #include "core/matrix.h"
+#include "core/processes.h"
 #include "core/seams.h"
 
 kiln_status ki_structure_hold(kiln_matrix *A) {
@@ -87,6 +88,26 @@ done:
     return status;
 }
 
+static kiln_status like_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                             kiln_matrix **made, double *sums) {
+    (void)row, (void)entry, (void)sums;
+    return kiln_matrix_like(made, rows, each->type, NULL);
+}
+
+/* Of rows that lie in processes; these have no part of `values` yet. */
+static kiln_status like_each(kiln_matrix **A, const kiln_matrix *pattern, kiln_type type,
+                             const void *values) {
+    kiln_matrix *made = NULL;
+    kiln_status status;
+    TRY(ki_each_run(&made, NULL, &(struct ki_each){.run = like_rows, .made = 1, .type = type}, pattern));
+    if (values) TRY(kiln_matrix_set(made, values));
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
 kiln_status kiln_matrix_like(kiln_matrix **A, const kiln_matrix *pattern, kiln_type type,
                              const void *values) {
     static const char call[] = "kiln_matrix_like";
@@ -98,6 +119,7 @@ kiln_status kiln_matrix_like(kiln_matrix **A, const kiln_matrix *pattern, kiln_t
     kiln_matrix *changed = (kiln_matrix *)(uintptr_t)pattern; /* who owns its structure, not what it is */
     void *own = NULL;
     kiln_status status;
+    if (pattern->here) return like_each(A, pattern, type, values);
     TRY(ki_values_copy(&own, type, pattern->nnz, values));
     TRY(pattern->file ? read(A, pattern, type, own) : share(A, changed, type, own));
     return KILN_OK;

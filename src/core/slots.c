@@ -3,6 +3,7 @@
 
 #include "core/matrix.h"
 #include "core/seams.h"
+#include "core/written.h"
 
 struct ki_slot {
     const struct ki_slot_kind *kind;
@@ -74,6 +75,15 @@ void ki_slot_drop(const kiln_matrix *A, const struct ki_slot_kind *kind) {
 
 void ki_slots_drop(const kiln_matrix *A) {
     while (*list_of(A)) unlink_and_free(A, list_of(A));
+}
+
+void ki_slots_written(const kiln_matrix *A) {
+    struct ki_slot **at = list_of(A);
+    while (*at)
+        if ((*at)->kind >= ki_compared_kinds && (*at)->kind < ki_compared_kinds + KI_COMPARED)
+            at = &(*at)->older;
+        else
+            unlink_and_free(A, at);
 }
 
 int64_t ki_slots_bytes(const kiln_matrix *A) {

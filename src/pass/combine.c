@@ -10,6 +10,7 @@
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/written.h"
 #include "pass/combine.cl"
 
 enum { GROUP = 128, TILE = 16 };
@@ -99,6 +100,7 @@ kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, co
                        const kiln_matrix *Y) {
     if (W->nnz == 0) return KILN_OK;
     if (!ki_on_cpu(W->device)) return combine_gpu(W, a, X, b, Y);
+    ki_slots_written(W);
     ki_bodies(W)->combine(W, a, X, b, Y);
     return KILN_OK;
 }
@@ -122,6 +124,7 @@ kiln_status ki_set_all(kiln_matrix *W, double value) {
     if (!ki_on_cpu(W->device))
         return ki_launch_elements(W, W->nnz, "combine", "fill", "",
                                   KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value));
+    ki_slots_written(W);
     ki_bodies(W)->fill(W, value);
     return KILN_OK;
 }

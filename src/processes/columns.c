@@ -326,6 +326,23 @@ done:
     return status;
 }
 
+kiln_status ki_processes_transpose(kiln_matrix **T, const kiln_matrix *X) {
+    struct ki_cut *cut = NULL;
+    kiln_matrix *made = NULL;
+    kiln_status status;
+    TRY(lead(&cut, X, true));
+    TRY(ki_matrix_shell(&made, X->device, X->type, KILN_CSR, 0, X->rows));
+    made->given = true;
+    TRY(ki_cut_give(made, cut));
+    cut = NULL;
+    *T = made;
+    made = NULL;
+done:
+    if (cut) ki_cut_free(X->device, cut);
+    kiln_matrix_free(made);
+    return status;
+}
+
 /* ---------------------------------------------------------------------------------------- the others */
 
 kiln_status ki_serve_columns(struct kiln_processes *p, const struct ki_order *order) {

@@ -30,10 +30,29 @@ kiln_status ki_cut_new(struct ki_cut **cut, struct kiln_processes *p, int number
         ki_free(made);
         return ki_fail_nomem(2 * count * sizeof *first, "the rows of processes");
     }
-    *made = (struct ki_cut){
-        .processes = p, .number = number, .identity = ++p->cuts, .first = first, .entry = first + count};
+    *made = (struct ki_cut){.processes = p,
+                            .number = number,
+                            .identity = ++p->cuts,
+                            .rows = p->cuts,
+                            .first = first,
+                            .entry = first + count};
     *cut = made;
     return KILN_OK;
+}
+
+kiln_status ki_cut_give(kiln_matrix *X, struct ki_cut *cut) {
+    kiln_status status;
+    TRY(ki_slot_put(X, &kinds[KI_BY_ROWS], cut, 0));
+    X->rows = cut->first[cut->processes->transport.count];
+    X->nnz = cut->entry[cut->processes->transport.count];
+    X->here = cut->here;
+done:
+    return status;
+}
+
+void ki_cut_alike(const kiln_matrix *X, const struct ki_cut *other) {
+    struct ki_cut *cut = ki_slot_get(X, &kinds[KI_BY_ROWS]);
+    cut->rows = other->rows;
 }
 
 kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, kiln_matrix *here,
@@ -45,10 +64,8 @@ kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, ki
         cut->first[i + 1] = cut->first[i] + rows[i];
         cut->entry[i + 1] = cut->entry[i] + entries[i];
     }
-    X->rows = cut->first[p->transport.count];
-    X->nnz = cut->entry[p->transport.count];
-    TRY(ki_slot_put(X, &kinds[KI_BY_ROWS], cut, 0));
-    cut->here = X->here = here;
+    cut->here = here;
+    TRY(ki_cut_give(X, cut));
     return KILN_OK;
 done:
     if (cut) ki_free(cut->first);

@@ -154,6 +154,10 @@ static kiln_status connect_all(struct kiln_processes *p, int communicator) {
                                      .read = ki_processes_read,
                                      .rows = ki_processes_rows,
                                      .largest = ki_processes_largest,
+                                     .each = ki_processes_each,
+                                     .transpose = ki_processes_transpose,
+                                     .fetch = ki_processes_fetch,
+                                     .store = ki_processes_store,
                                      .close = close_all};
     p->exchange = ki_calloc(2 * (size_t)p->transport.count * sizeof *p->exchange);
     if (!p->exchange) return ki_fail_nomem(2 * (size_t)p->transport.count * sizeof *p->exchange, "processes");

@@ -22,6 +22,9 @@ enum ki_order_kind {
     KI_ORDER_READ,    /* a part of a file */
     KI_ORDER_ROWS,    /* some rows of a matrix */
     KI_ORDER_LARGEST, /* the largest elements of its columns */
+    KI_ORDER_FETCH,   /* one of its arrays */
+    KI_ORDER_STORE,   /* values for it */
+    KI_ORDER_EACH,    /* what is done to its rows where they lie */
     KI_ORDER_COLUMNS, /* columns of a matrix whose rows the processes have */
     KI_ORDER_EXPLAIN  /* the error of process `whose` */
 };
@@ -35,6 +38,7 @@ struct ki_order_operand {
     int number; /* what it is kept as; of a SUM nothing is kept */
     bool made;  /* it is new */
     bool sent;  /* its values follow */
+    bool away;  /* it lies in the processes, as X does, and stays there */
     kiln_type type;
     int64_t rows, cols; /* of the whole */
 };
@@ -43,7 +47,8 @@ struct ki_order {
     enum ki_order_kind kind;
     int64_t dropped; /* so many numbers follow, of what need not be kept any longer; before all else */
     int whose;       /* EXPLAIN */
-    int look;        /* ROWS, LARGEST: the number of X */
+    int look;        /* ROWS, LARGEST, FETCH, STORE: the number of X */
+    int part;        /* FETCH: KI_VALUES, ... */
     struct {
         char device[KI_ORDER_NAME];
         int threads, deterministic;
@@ -55,6 +60,11 @@ struct ki_order {
         kiln_format format;
         int64_t cols;
     } give;
+    struct {
+        struct ki_each each;
+        intptr_t run; /* its place */
+        int number[KI_EACH_MADE], X;
+    } each;
     struct {
         int number, X;
         bool transposed; /* columns become rows */
@@ -137,7 +147,7 @@ void ki_number_drop(struct kiln_processes *p, int number);
 struct ki_cut {
     struct kiln_processes *processes;
     int number;
-    int64_t identity;       /* of this cut */
+    int64_t identity, rows; /* of this cut; the same for all matrices that are cut into the same rows */
     kiln_matrix *here;      /* the leader's part */
     int64_t *first, *entry; /* count + 1 of each, of rows in one piece of memory */
 };
@@ -152,12 +162,21 @@ void ki_cut_free(kiln_device *device, void *cut);
  * gives its shape, from then on; `here` does, too. */
 kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, kiln_matrix *here,
                         const int64_t *rows, const int64_t *entries);
+/* The same of a cut that has its places and the leader's rows. */
+kiln_status ki_cut_give(kiln_matrix *X, struct ki_cut *cut);
+/* The rows of X, which has been made of another matrix's, are those of that one's cut: what is kept of operands serves both. */
+void ki_cut_alike(const kiln_matrix *X, const struct ki_cut *other);
 kiln_status ki_processes_share(const struct ki_shared *shared);
 kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file_format *format,
                               int64_t *bytes, kiln_device *device, const char *path,
                               const kiln_read_options *options);
 
-/* kiln_rows and the norm MAX of an X whose rows lie in the processes. */
+/* What struct ki_processes says of an X whose rows lie in the processes. */
+kiln_status ki_processes_each(kiln_matrix **made, double *sums, const struct ki_each *each,
+                              const kiln_matrix *X);
+kiln_status ki_processes_transpose(kiln_matrix **T, const kiln_matrix *X);
+kiln_status ki_processes_fetch(void *to, const kiln_matrix *X, int part);
+kiln_status ki_processes_store(kiln_matrix *X, const void *values);
 kiln_status ki_processes_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
 kiln_status ki_processes_largest(double *largest, const kiln_matrix *X);
 
@@ -167,6 +186,9 @@ kiln_status ki_processes_largest(double *largest, const kiln_matrix *X);
 kiln_status ki_processes_serve(struct kiln_processes *p);
 /* Opens this process's device, of the name that all were given. */
 kiln_status ki_open_here(struct kiln_processes *p, const char *name, const kiln_device_options *options);
+/* Places in the library's code, which is the same in all processes (join.c sees to it). */
+intptr_t ki_place_of(uintptr_t address);
+uintptr_t ki_address_of(intptr_t place);
 /* Keeps A under a number, for which there must be no other; takes it over, on failure too. */
 kiln_status ki_keep(struct kiln_processes *p, int number, kiln_matrix *A);
 /* What is kept under a number, or NULL. */
@@ -174,6 +196,9 @@ kiln_matrix *ki_kept(const struct kiln_processes *p, int number);
 /* Each: what an order asks of this process. Errors are those of MPI. */
 kiln_status ki_serve_give(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_share(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_fetch(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_store(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_each(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_columns(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_rows(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_largest(struct kiln_processes *p, const struct ki_order *order);

@@ -72,6 +72,9 @@ static kiln_status serve_one(struct kiln_processes *p, struct ki_order *order) {
     case KI_ORDER_READ: return ki_serve_read(p, order);
     case KI_ORDER_ROWS: return ki_serve_rows(p, order);
     case KI_ORDER_LARGEST: return ki_serve_largest(p, order);
+    case KI_ORDER_FETCH: return ki_serve_fetch(p, order);
+    case KI_ORDER_STORE: return ki_serve_store(p, order);
+    case KI_ORDER_EACH: return ki_serve_each(p, order);
     case KI_ORDER_COLUMNS: return ki_serve_columns(p, order);
     case KI_ORDER_EXPLAIN: return explain(p, order);
     case KI_ORDER_LEAVE: break;

@@ -117,7 +117,7 @@ static kiln_status send_results(struct serving *s) {
         const struct ki_order_operand *operand = &order->share.operand[j];
         const bool adds = ki_adds_up(operand);
         int64_t rows, cols;
-        if (!adds && !(ki_is_part(operand) && (operand->use & KI_WRITES))) continue;
+        if (!adds && !ki_comes_back(operand)) continue;
         shape_of(s, j, &rows, &cols);
         TRY(ki_wire_values(s->p, adds ? sum : KI_SEND, 0, s->operand[j], 0,
                            rows * cols * ki_type_bytes(operand->type), operand->type, &s->outcome));

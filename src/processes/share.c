@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/seams.h"
+#include "core/written.h"
 #include "pass/combine.h"
 #include "processes/digest.h"
 #include "processes/sharing.h"
@@ -26,10 +27,13 @@ static void free_copies(kiln_device *device, void *data) {
     ki_free(copies);
 }
 
-static const struct ki_slot_kind parts_kind = {.name = "parts of an operand in processes",
-                                               .drop = free_copies};
-static const struct ki_slot_kind copies_kind = {.name = "copies of an operand in processes",
-                                                .drop = free_copies};
+const struct ki_slot_kind ki_compared_kinds[KI_COMPARED] = {
+    {.name = "parts of an operand in processes", .drop = free_copies},
+    {.name = "copies of an operand in processes", .drop = free_copies}};
+
+static const struct ki_slot_kind *kind_of(const struct ki_order_operand *operand) {
+    return &ki_compared_kinds[ki_is_part(operand) ? KI_COMPARED_PARTS : KI_COMPARED_COPIES];
+}
 
 struct sharing {
     struct kiln_processes *p;
@@ -52,8 +56,10 @@ static uint64_t digest_of(const kiln_matrix *A) {
 /* The number under which the others have operand j, or will have it. *old: what they have is not what it is now. */
 static kiln_status number_of(struct sharing *s, int j, bool *old) {
     struct ki_order_operand *operand = &s->order.share.operand[j];
-    const struct ki_slot_kind *kind = ki_is_part(operand) ? &parts_kind : &copies_kind;
-    const int64_t identity = ki_is_part(operand) ? s->cut->identity : 0;
+    const struct ki_slot_kind *kind = kind_of(operand);
+    const int64_t identity = operand->role == KI_ENTRY ? s->cut->identity
+                             : operand->role == KI_ROW ? s->cut->rows
+                                                       : 0;
     const kiln_matrix *A = whole(s, j);
     struct copies *copies = ki_slot_get(A, kind), *made = NULL;
     kiln_status status = KILN_OK;
@@ -97,6 +103,14 @@ static kiln_status describe(struct sharing *s, int j) {
     if (operand->role == KI_SUM) return KILN_OK;
     if (operand->role == KI_OWN) {
         operand->sent = true;
+        return KILN_OK;
+    }
+    if (A->here) { /* entries that lie in the processes as X's do */
+        const struct ki_cut *cut;
+        if (operand->role != KI_ENTRY) return ki_matrix_fail_away(A);
+        TRY(ki_cut_of(&cut, A, KI_BY_ROWS));
+        operand->number = cut->number;
+        operand->away = true;
         return KILN_OK;
     }
     TRY(number_of(s, j, &old));
@@ -168,6 +182,7 @@ static kiln_status run_own(struct sharing *s, kiln_status *outcome) {
              (struct ki_offset){.rows = s->cut->first[1], .leads = true});
     for (int j = 0; j < s->rules->count; j++) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
+        if (operand->away) ki_operand_set(&slice, &s->rules->rule[j], whole(s, j)->here);
         if (!ki_is_whole(operand) || !(operand->use & KI_WRITES)) continue;
         views[j] = *whole(s, j);
         views[j].view = true;
@@ -195,7 +210,7 @@ static kiln_status take_results(struct sharing *s, kiln_status *outcome) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
         kiln_matrix *A = whole(s, j);
         if (ki_adds_up(operand)) TRY(ki_wire_values(s->p, sum, 0, A, 0, bytes_of(A), A->type, outcome));
-        for (int i = 1; i < s->p->transport.count && ki_is_part(operand) && (operand->use & KI_WRITES); i++)
+        for (int i = 1; i < s->p->transport.count && ki_comes_back(operand); i++)
             TRY(part_between(s, KI_RECEIVE, i, j, outcome));
     }
     if (!s->shared->sums) goto done;
@@ -209,8 +224,9 @@ done:
 static void renew_digests(struct sharing *s) {
     for (int j = 0; j < s->rules->count; j++) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
-        if (operand->role == KI_NO_ROLE || !(operand->use & KI_WRITES)) continue;
-        struct copies *copies = ki_slot_get(whole(s, j), ki_is_part(operand) ? &parts_kind : &copies_kind);
+        const bool kept = operand->role != KI_NO_ROLE && operand->role != KI_SUM && !ki_is_passing(operand);
+        if (!kept || operand->away || !(operand->use & KI_WRITES)) continue;
+        struct copies *copies = ki_slot_get(whole(s, j), kind_of(operand));
         if (copies) copies->digest = digest_of(whole(s, j));
     }
 }
@@ -229,11 +245,16 @@ done:
     return status;
 }
 
-/* On the CPU what is written keeps what says what the others have of it: digests are renewed. */
+/* On the CPU what is written keeps what says what the others have of it, and no more: digests are renewed. */
 static void list_operands(struct ki_operand operands[KI_RULES_MOST], const struct sharing *s) {
     ki_operands_list(operands, s->rules, s->shared->whole);
-    for (int j = 0; j < s->rules->count && ki_on_cpu(s->p->device); j++)
-        if (operands[j].matrix && operands[j].matrix->format == KILN_DENSE) operands[j].written = false;
+    for (int j = 0; j < s->rules->count; j++) {
+        struct ki_operand *operand = &operands[j];
+        if (operand->matrix && operand->matrix->here) operand->matrix = NULL; /* held where it lies */
+        if (!operand->matrix || !operand->written || !ki_on_cpu(s->p->device)) continue;
+        ki_slots_written(operand->matrix);
+        operand->written = false;
+    }
 }
 
 kiln_status ki_processes_share(const struct ki_shared *shared) {
@@ -250,8 +271,8 @@ kiln_status ki_processes_share(const struct ki_shared *shared) {
     if (status == KILN_OK) status = exchange(&s);
     for (int j = 0; j < s.rules->count && status != KILN_OK; j++)
         if (whole(&s, j)) { /* what was begun may not be whole */
-            ki_slot_drop(whole(&s, j), &parts_kind);
-            ki_slot_drop(whole(&s, j), &copies_kind);
+            ki_slot_drop(whole(&s, j), &ki_compared_kinds[KI_COMPARED_PARTS]);
+            ki_slot_drop(whole(&s, j), &ki_compared_kinds[KI_COMPARED_COPIES]);
         }
     ki_operands_release(s.p->device, operands, KI_RULES_MOST);
 done:

@@ -5,17 +5,13 @@
 #include "pass/group.h"
 #include "processes/processes.h"
 
-/* Code and tables lie at the same distance from each other in all processes, which run the same build (join.c sees to it). */
-static inline intptr_t ki_place_of(uintptr_t address) {
-    return (intptr_t)(address - (uintptr_t)&ki_chain_rules);
-}
-
-static inline uintptr_t ki_address_of(intptr_t place) {
-    return (uintptr_t)&ki_chain_rules + (uintptr_t)place;
-}
-
 static inline bool ki_is_part(const struct ki_order_operand *operand) {
     return operand->role == KI_ROW || operand->role == KI_ENTRY;
+}
+
+/* A part that has been written and is the leader's again. */
+static inline bool ki_comes_back(const struct ki_order_operand *operand) {
+    return ki_is_part(operand) && (operand->use & KI_WRITES) && !operand->away;
 }
 
 static inline bool ki_adds_up(const struct ki_order_operand *operand) {

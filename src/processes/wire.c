@@ -84,6 +84,15 @@ done:
     return status;
 }
 
+/* Code and tables lie at the same distance from each other in all processes, which run the same build. */
+intptr_t ki_place_of(uintptr_t address) {
+    return (intptr_t)(address - (uintptr_t)&ki_chain_rules);
+}
+
+uintptr_t ki_address_of(intptr_t place) {
+    return (uintptr_t)&ki_chain_rules + (uintptr_t)place;
+}
+
 /* Whether this process's values go out, and whether others come in. */
 static bool goes(const struct kiln_processes *p, enum ki_way way) {
     return way == KI_SEND || way >= KI_ADD_UP || (way == KI_BROADCAST && ki_leads(p));

@@ -149,6 +149,7 @@ def cases(path):
     yield True, ["logreg", "--parts", path("part-?.npz"), "--target-file", path("y.npy")]
     yield True, ["logreg", "--parts", path("part-*.npz"), "--target-file", path("y.npy")]
     yield True, ["logreg", path("part-0.svm"), path("part-1.svm")]
+    yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
     yield False, ["linreg", FLIGHTS, "--target", "arr_delay"]  # compressed, and with text
 
 
@@ -189,11 +190,25 @@ def write_graph(path):
         file.writelines(",".join(f"{draw.gauss(0, 1):.6f}" for _ in range(3)) + "\n" for _ in range(60))
 
 
+def write_counts(path):
+    draw = random.Random(3)
+    with open(path("counts.svm"), "w") as file:
+        for _ in range(200):
+            columns = sorted(draw.sample(range(1, 60), draw.randrange(0, 12)))
+            file.write("0 " + " ".join(f"{j}:{draw.randrange(1, 5)}" for j in columns) + "\n")
+
+
 def models(path):
     """Commands whose models are told by all of their numbers."""
     yield ["pagerank", path("graph.edges"), "--weighted", "--tolerance", "1e-13"]
     yield ["pagerank", path("few.edges")]
     yield ["mds", path("points.csv"), "--seed", "1", "--max-iterations", "20"]
+    counts = [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--test-fraction", "0.2", "--max-iterations", "4"]
+    yield ["als", *counts, "--factors", "3", "--biases"]
+    yield ["als", *counts, "--factors", "3", "--solver", "ccd"]
+    yield ["sfa", *counts, "--factors", "3"]
+    yield ["lda", *counts, "--topics", "3"]
+    yield ["gap", *counts, "--topics", "3"]
 
 
 def check_models(path, mpirun, environment):
@@ -208,6 +223,17 @@ def check_models(path, mpirun, environment):
             for name in expected:
                 apart = max((abs(a - b) for a, b in zip(expected[name], found[name], strict=True)), default=0)
                 assert apart <= 1e-9 * max(map(abs, expected[name]), default=0), (case, count, name, apart)
+
+
+def check_resumed(path, mpirun, environment):
+    """Another number of processes goes on from a checkpoint."""
+    for case in (["als", "--factors", "3", "--implicit"], ["als", "--factors", "3", "--solver", "ccd"]):
+        case += [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--tolerance", "1e-14", "--json", "-q", "--max-iterations"]
+        alone = answer(run([KILN, *case, "6", "--device", "cpu"]))
+        answer(run([mpirun, "-n", "2", KILN, *case, "3", "--mpi", "--checkpoint", path("state")], environment))
+        found = answer(run([mpirun, "-n", "3", KILN, *case, "6", "--mpi", "--resume", path("state")], environment))
+        assert agree(found, alone), (case, alone, found)
+        os.remove(path("state"))
 
 
 def check_bits(path, mpirun, environment):
@@ -320,6 +346,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = write_data(folder)
         write_graph(path)
+        write_counts(path)
         check_missing(path)
         for name, mpirun, environment in launchers():
             if run([mpirun, "-n", "2", "true"], environment).returncode:
@@ -327,6 +354,7 @@ def main():
                 continue
             check_answers(path, mpirun, environment)
             check_models(path, mpirun, environment)
+            check_resumed(path, mpirun, environment)
             check_bits(path, mpirun, environment)
             check_errors(path, mpirun, environment)
             check_losses(path, mpirun, environment)

@@ -73,27 +73,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the start */
 
-static kiln_status take_entries(struct als *s) {
-    struct ki_host_entries entries = {0};
-    kiln_status status;
-    double sum = 0;
-    TRY(ki_entries_get(&entries, s->R));
-    for (int64_t i = 0; i < entries.rows; i++)
-        for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++) {
-            if (!isfinite(entries.value[e]))
-                TRY(ki_fail(
-                    KILN_ERR_DATA,
-                    "kiln_als: the entry in row %lld, column %d is %g (rows and columns count from 0)",
-                    (long long)i, entries.col[e], entries.value[e]));
-            sum += entries.value[e];
-        }
-    if (s->options.biases) s->mean = sum / (double)entries.nnz;
-    TRY(ki_entries_transpose(&s->transposed, &entries, s->R));
-done:
-    ki_host_entries_free(&entries);
-    return status;
-}
-
 /* B random and small, its biases 0; A 0. */
 static kiln_status random_start(struct als *s) {
     const int64_t n = kiln_matrix_cols(s->B);
@@ -114,7 +93,9 @@ static kiln_status begin(struct als *s, const kiln_matrix *A, const kiln_matrix 
     kiln_device *device = kiln_matrix_device(s->R);
     const kiln_type type = kiln_matrix_type(s->R);
     const int64_t n = kiln_matrix_cols(A);
-    TRY(take_entries(s));
+    double sum;
+    TRY(ki_entries_take(&s->transposed, &sum, "kiln_als", s->R));
+    if (s->options.biases) s->mean = sum / (double)kiln_matrix_nnz(s->R);
     if (s->options.implicit) TRY(kiln_matrix_dense(&s->gram, device, type, n, n, NULL));
     if (s->options.warm_start) {
         TRY(ki_check_finite("kiln_als", "A", A, false));

@@ -85,18 +85,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the start */
 
-/* *E = R - mean at R's entries. */
-static kiln_status less_mean(kiln_matrix **E, const kiln_matrix *R, double mean) {
-    struct ki_host_entries entries = {0};
-    kiln_status status;
-    TRY(ki_entries_get(&entries, R));
-    for (int64_t e = 0; e < entries.nnz; e++) entries.value[e] -= mean;
-    TRY(ki_entries_matrix(E, &entries, R));
-done:
-    ki_host_entries_free(&entries);
-    return status;
-}
-
 static kiln_status allocate(struct ki_ccd *ccd, const kiln_matrix *A, const kiln_matrix *B) {
     kiln_device *device = kiln_matrix_device(A);
     const kiln_type type = kiln_matrix_type(A);
@@ -119,8 +107,8 @@ kiln_status ki_ccd_begin(struct ki_ccd *ccd, const kiln_matrix *R, const kiln_ma
     const int64_t factors = kiln_matrix_cols(A) - (ccd->biases != 0);
     kiln_status status;
     TRY(allocate(ccd, A, B));
-    TRY(less_mean(&ccd->E, R, mean));
-    TRY(less_mean(&ccd->T, transposed, mean));
+    TRY(ki_entries_less(&ccd->E, R, mean));
+    TRY(ki_entries_less(&ccd->T, transposed, mean));
     for (int64_t k = 0; k < kiln_matrix_cols(A); k++) {
         TRY(take(ccd, ccd->u, A, k));
         TRY(take(ccd, ccd->v, B, k));

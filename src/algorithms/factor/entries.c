@@ -1,6 +1,8 @@
 /* Entries go to the host once before training: to be transposed by counting, or shared out between training and test. */
 #include "algorithms/factor/entries.h"
 
+#include <stdio.h>
+
 kiln_status ki_entries_new(struct ki_host_entries *entries, int64_t rows, int64_t cols, int64_t nnz) {
     *entries = (struct ki_host_entries){.rows = rows, .cols = cols, .nnz = nnz};
     entries->start = ki_calloc((size_t)(rows + 1) * sizeof *entries->start);
@@ -51,8 +53,8 @@ done:
     return status;
 }
 
-kiln_status ki_entries_transpose(kiln_matrix **T, const struct ki_host_entries *entries,
-                                 const kiln_matrix *like) {
+static kiln_status transpose(kiln_matrix **T, const struct ki_host_entries *entries,
+                             const kiln_matrix *like) {
     struct ki_host_entries to = {0};
     kiln_status status;
     TRY(ki_entries_new(&to, entries->cols, entries->rows, entries->nnz));
@@ -70,4 +72,54 @@ kiln_status ki_entries_transpose(kiln_matrix **T, const struct ki_host_entries *
 done:
     ki_host_entries_free(&to);
     return status;
+}
+
+/* The sum of rows' entries, each of which must be finite, and what they are transposed, if that is wanted. */
+static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                        kiln_matrix **made, double *sums) {
+    struct ki_host_entries entries = {0};
+    kiln_status status;
+    (void)entry;
+    TRY(ki_entries_get(&entries, rows));
+    for (int64_t i = 0; i < entries.rows; i++)
+        for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++) {
+            if (!isfinite(entries.value[e]))
+                TRY(ki_fail(KILN_ERR_DATA,
+                            "%s: the entry in row %lld, column %d is %g (rows and columns count from 0)",
+                            each->call, (long long)(row + i), entries.col[e], entries.value[e]));
+            sums[0] += entries.value[e];
+        }
+    if (each->made) TRY(transpose(made, &entries, rows));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X) {
+    struct ki_each each = {.run = take, .made = !ki_in_processes(X), .sums = 1};
+    kiln_matrix *made = NULL;
+    kiln_status status;
+    snprintf(each.call, sizeof each.call, "%s", call);
+    TRY(ki_each_run(&made, sum, &each, X));
+    if (!made) TRY(ki_processes_transposed(&made, X));
+    *T = made;
+done:
+    return status;
+}
+
+static kiln_status subtract(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                            kiln_matrix **made, double *sums) {
+    struct ki_host_entries entries = {0};
+    kiln_status status;
+    (void)row, (void)entry, (void)sums;
+    TRY(ki_entries_get(&entries, rows));
+    for (int64_t e = 0; e < entries.nnz; e++) entries.value[e] -= each->number;
+    TRY(ki_entries_matrix(made, &entries, rows));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean) {
+    return ki_each_run(E, NULL, &(struct ki_each){.run = subtract, .made = 1, .number = mean}, R);
 }

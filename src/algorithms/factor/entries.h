@@ -3,6 +3,7 @@
 #define KI_FACTOR_ENTRIES_H
 
 #include "algorithms/algorithm.h"
+#include "core/each.h"
 
 struct ki_host_entries {
     int64_t rows, cols, nnz;
@@ -17,8 +18,10 @@ void ki_host_entries_free(struct ki_host_entries *entries);
 /* A matrix of them on like's device and of its type. */
 kiln_status ki_entries_matrix(kiln_matrix **X, const struct ki_host_entries *entries,
                               const kiln_matrix *like);
-/* *T = X^T, on X's device. */
-kiln_status ki_entries_transpose(kiln_matrix **T, const struct ki_host_entries *entries,
-                                 const kiln_matrix *like);
+/* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not finite. Of an X whose rows lie
+ * in processes T's rows do, too. */
+kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
+/* *E = R - mean at R's entries, where R's lie. */
+kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean);
 
 #endif

@@ -58,17 +58,13 @@ done:
 /* ----------------------------------------------------------------------------------------- the start */
 
 static kiln_status take_entries(struct gap *s) {
-    struct ki_host_entries entries = {0};
+    double sums[KI_TOPICS_SUMS];
     kiln_status status;
-    TRY(ki_entries_get(&entries, s->X));
-    TRY(ki_topics_counts("kiln_gap", &s->total, &entries));
-    for (int64_t e = 0; e < entries.nnz; e++) {
-        const double x = entries.value[e];
-        if (x > 0) s->entropy += x * log(x) - x;
-        s->factorials += ki_log_gamma(x + 1);
-    }
+    TRY(ki_topics_counts("kiln_gap", sums, KI_TOPICS_SUMS, s->X));
+    s->total = sums[KI_TOPICS_WORDS];
+    s->entropy = sums[KI_TOPICS_ENTROPY];
+    s->factorials = sums[KI_TOPICS_FACTORIALS];
 done:
-    ki_host_entries_free(&entries);
     return status;
 }
 

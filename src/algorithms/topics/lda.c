@@ -118,14 +118,14 @@ static kiln_status begin(struct lda *s, const kiln_matrix *A, const kiln_matrix 
     const int64_t k = kiln_matrix_cols(A);
     struct ki_host_entries entries = {0};
     kiln_status status;
-    TRY(ki_entries_get(&entries, s->X));
-    TRY(ki_topics_counts("kiln_lda", &s->words, &entries));
+    TRY(ki_topics_counts("kiln_lda", &s->words, 1, s->X));
     s->alpha = ki_alloc((size_t)k * sizeof(double));
     s->work = ki_alloc(2 * (size_t)k * sizeof(double));
     if (!s->alpha || !s->work) TRY(ki_fail_nomem(3 * (size_t)k * sizeof(double), "alpha"));
     for (int64_t c = 0; c < k; c++) s->alpha[c] = s->options.alpha;
     TRY(ki_lda_documents_new(&s->documents, s->X, k, s->options.learn_alpha != 0));
     TRY(ki_lda_topics_new(&s->topics, s->X, k, s->options.eta));
+    if (s->options.batch > 0) TRY(ki_entries_get(&entries, s->X));
     if (s->options.batch > 0) TRY(ki_lda_batches_new(&s->batches, s->X, &entries, k, &s->options));
     if (s->options.test) TRY(ki_topics_begin(&s->test, "kiln_lda", s->options.test, k));
     if (s->options.warm_start) {

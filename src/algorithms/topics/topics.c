@@ -2,6 +2,8 @@
  * probabilities and adds up their logarithms. */
 #include "algorithms/topics/topics.h"
 
+#include <stdio.h>
+
 #define LEAST 1e-12 /* probability */
 
 kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_matrix *B,
@@ -24,19 +26,40 @@ done:
     return status;
 }
 
-kiln_status ki_topics_counts(const char *call, double *words, const struct ki_host_entries *X) {
-    *words = 0;
-    for (int64_t i = 0; i < X->rows; i++)
-        for (int64_t e = X->start[i]; e < X->start[i + 1]; e++) {
-            if (!isfinite(X->value[e]) || X->value[e] < 0)
-                return ki_fail(
+/* Sums over rows' entries, which must be counts. */
+static kiln_status count(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                         kiln_matrix **made, double *sums) {
+    struct ki_host_entries X = {0};
+    kiln_status status;
+    (void)entry, (void)made;
+    TRY(ki_entries_get(&X, rows));
+    for (int64_t i = 0; i < X.rows; i++)
+        for (int64_t e = X.start[i]; e < X.start[i + 1]; e++) {
+            const double x = X.value[e];
+            if (!isfinite(x) || x < 0)
+                TRY(ki_fail(
                     KILN_ERR_DATA,
                     "%s: the entry in row %lld, column %d is %g, but must be a finite number >= 0 (rows "
                     "and columns count from 0)",
-                    call, (long long)i, X->col[e], X->value[e]);
-            *words += X->value[e];
+                    each->call, (long long)(row + i), X.col[e], x));
+            sums[KI_TOPICS_WORDS] += x;
+            if (each->sums <= KI_TOPICS_ENTROPY) continue;
+            if (x > 0) sums[KI_TOPICS_ENTROPY] += x * log(x) - x;
+            sums[KI_TOPICS_FACTORIALS] += ki_log_gamma(x + 1);
         }
-    return *words > 0 ? KILN_OK : ki_fail(KILN_ERR_DATA, "%s: there are no words in X", call);
+done:
+    ki_host_entries_free(&X);
+    return status;
+}
+
+kiln_status ki_topics_counts(const char *call, double *sums, int many, const kiln_matrix *X) {
+    struct ki_each each = {.run = count, .sums = many};
+    kiln_status status;
+    snprintf(each.call, sizeof each.call, "%s", call);
+    TRY(ki_each_run(NULL, sums, &each, X));
+    if (!(sums[KI_TOPICS_WORDS] > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: there are no words in X", call));
+done:
+    return status;
 }
 
 kiln_status ki_topics_ones(kiln_matrix **ones, const kiln_matrix *like, int64_t rows) {
@@ -47,14 +70,12 @@ kiln_status ki_topics_ones(kiln_matrix **ones, const kiln_matrix *like, int64_t 
 
 kiln_status ki_topics_begin(struct ki_topics_test *t, const char *call, const kiln_matrix *test,
                             int64_t topics) {
-    struct ki_host_entries entries = {0};
     kiln_device *device = kiln_matrix_device(test);
     const kiln_type type = kiln_matrix_type(test);
     const int64_t m = kiln_matrix_rows(test), n = kiln_matrix_cols(test);
     kiln_status status;
     t->test = test;
-    TRY(ki_entries_get(&entries, test));
-    TRY(ki_topics_counts(call, &t->words, &entries));
+    TRY(ki_topics_counts(call, &t->words, 1, test));
     TRY(kiln_matrix_dense(&t->theta, device, type, m, topics, NULL));
     TRY(kiln_matrix_dense(&t->phi, device, type, n, topics, NULL));
     TRY(kiln_matrix_dense(&t->totals, device, type, m, 1, NULL));
@@ -62,7 +83,6 @@ kiln_status ki_topics_begin(struct ki_topics_test *t, const char *call, const ki
     if (!(t->sums = ki_alloc((size_t)topics * sizeof *t->sums)))
         TRY(ki_fail_nomem((size_t)topics * sizeof *t->sums, "the topics' sums"));
 done:
-    ki_host_entries_free(&entries);
     return status;
 }
 

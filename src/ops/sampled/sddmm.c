@@ -73,6 +73,7 @@ static kiln_status check_sampled(const char *call, const kiln_matrix *P, const k
     if (P->type != S->type)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P is %s, but S is %s", call, ki_type_name(P->type),
                        ki_type_name(S->type));
+    if (P->here && S->here) return check_sampled(call, P->here, S->here);
     if (P->format == KILN_CSR && P->structure && P->structure == S->structure) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "%s: P does not share the structure of S", call);
     return ki_hint("make P by kiln_matrix_like(&P, S, KILN_TYPE_DEFAULT, NULL)");
@@ -129,9 +130,11 @@ done:
     return status;
 }
 
-/* What is written into S itself is written by the first member: the others' slices of S are what it was. */
+/* What is written into S itself is written by the first member, as the others' slices of S are what it was; or by all, where S is nowhere
+ * whole. */
 static kiln_status run(const struct ki_sampled *sampled) {
-    if (!ki_is_split(sampled->S) || sampled->P == sampled->S) return run_single(sampled);
+    const kiln_matrix *S = sampled->S;
+    if (!ki_is_split(S) || (sampled->P == S && !S->here)) return run_single(sampled);
     return ki_share(&(struct ki_shared){.rules = &table,
                                         .kind = sampled->by_columns,
                                         .whole = sampled,

@@ -53,9 +53,9 @@ static kiln_status combine_cpu(kiln_matrix *W, const kiln_ratio *a, const kiln_m
     if (!each) return ki_fail_nomem(bytes, "coefficients");
     on_host(each, a, k);
     on_host(each + k, b, k);
-    ki_bodies(W)->combine(W, each, X, each + k, Y);
+    const kiln_status status = ki_combine(W, each, X, each + k, Y);
     ki_free(each);
-    return KILN_OK;
+    return status;
 }
 
 static kiln_status combine_gpu(kiln_matrix *W, const kiln_ratio *a, const kiln_matrix *X, const kiln_ratio *b,

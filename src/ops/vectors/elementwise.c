@@ -2,6 +2,7 @@
  * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include "core/arguments.h"
 #include "core/size.h"
+#include "core/written.h"
 #include "bodies/bodies.h"
 #include "ops/vectors/elementwise.cl"
 #include "pass/combine.h"
@@ -48,6 +49,7 @@ kiln_status kiln_times(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *
     TRY(check_broadcast(call, "Y", Y, W));
     if (W->nnz == 0) return KILN_OK;
     if (ki_on_cpu(W->device)) {
+        ki_slots_written(W);
         ki_bodies(W)->times(W, X, Y);
         return KILN_OK;
     }
@@ -68,6 +70,7 @@ kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no map has the number %d", call, (int)kind);
     if (W->nnz == 0) return KILN_OK;
     if (ki_on_cpu(W->device)) {
+        ki_slots_written(W);
         ki_bodies(W)->map(W, kind, X);
         return KILN_OK;
     }
@@ -92,6 +95,7 @@ kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uin
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no distribution has the number %d", call, (int)distribution);
     if (W->nnz == 0) return KILN_OK;
     if (ki_on_cpu(W->device)) {
+        ki_slots_written(W);
         ki_bodies(W)->fill_random(W, distribution, seed, stream);
         return KILN_OK;
     }

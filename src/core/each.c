@@ -1,0 +1,29 @@
+#include "core/each.h"
+
+#include <string.h>
+
+#include "core/matrix.h"
+#include "core/processes.h"
+
+bool ki_in_processes(const kiln_matrix *X) {
+    return X->here != NULL;
+}
+
+kiln_status ki_processes_transposed(kiln_matrix **T, const kiln_matrix *X) {
+    return X->device->processes->transpose(T, X);
+}
+
+kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X) {
+    if (X->here) return X->device->processes->each(made, sums, each, X);
+    kiln_matrix *all[KI_EACH_MADE] = {NULL};
+    double added[KI_EACH_SUMS] = {0};
+    const kiln_status status = each->run(each, X, 0, 0, all, added);
+    for (int i = 0; i < each->made; i++) {
+        if (status == KILN_OK)
+            made[i] = all[i];
+        else
+            kiln_matrix_free(all[i]);
+    }
+    if (status == KILN_OK && each->sums > 0) memcpy(sums, added, (size_t)each->sums * sizeof *sums);
+    return status;
+}

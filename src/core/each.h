@@ -1,0 +1,32 @@
+/* What is done to the rows of a matrix where they lie: here, or in each of the processes that have some. */
+#ifndef KI_EACH_H
+#define KI_EACH_H
+
+#include <stdbool.h>
+
+#include "kiln/matrix.h"
+
+enum { KI_EACH_MADE = 2, KI_EACH_SUMS = 4, KI_EACH_CALL = 24 };
+
+/* What is done to the rows of a sparse X where they lie, one process at a time: matrices are made of them, which lie as X does, and
+ * sums taken. It travels as it is, so that it has no pointers but to code. */
+struct ki_each {
+    /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new matrices of those rows, NULL
+     * before; sums: 0 before. */
+    kiln_status (*run)(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                       kiln_matrix **made, double *sums);
+    int made, sums;          /* how many */
+    char call[KI_EACH_CALL]; /* what run wants to know: the name of the call for errors, ... */
+    double number;           /* ... and numbers */
+    uint64_t seed;
+    kiln_type type;
+};
+
+/* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing is made. */
+kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
+
+/* Whether X's rows lie in processes, and of such an X the transposed matrix, whose rows do, too. */
+bool ki_in_processes(const kiln_matrix *X);
+kiln_status ki_processes_transposed(kiln_matrix **T, const kiln_matrix *X);
+
+#endif
