@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Many vectors at once on the CPU: kiln_batch_reduce and kiln_batch_scale against NumPy (add.reduceat, sum, multiply), f32. The fastest of
-several turns, in which all of them and the read bandwidth take part: on a machine that others use too, that is what comes nearest to each
-one's own time.
+"""Many vectors at once on the CPU: kiln_batch_reduce and kiln_batch_scale against NumPy (add.reduceat, sum, multiply) and, where it is
+installed, PyTorch (sum, mul). The fastest of several turns, in which Kiln and the read bandwidth take part, and the peers in the first of
+them: on a machine that others use too, that is what comes nearest to each one's own time.
 
-usage: cpu_batch.py [--json FILE] [--commit TEXT] [--elements N] [--turns N]
+usage: cpu_batch.py [--type f32|f64] [--json FILE] [--commit TEXT] [--elements N] [--turns N] [--peer-turns N]
 """
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import time
 
 import numpy as np
+
+try:
+    import torch
+except ModuleNotFoundError:
+    torch = None
 
 import kiln_c as kiln
 from gpu_batch import Batch, LENGTHS, SUM
@@ -23,43 +29,58 @@ def once(call):
     return time.perf_counter() - start
 
 
+def peers_of(x, y, s, count, length):
+    """Calls of NumPy and PyTorch for the vectors of x and their factors s, which they write to y."""
+    matrix, target, starts = x[:count * length].reshape(count, length), y[:count * length].reshape(count, length), np.arange(count) * length
+    calls = {"reduceat": lambda: np.add.reduceat(matrix.ravel(), starts), "numpy_sum": lambda: matrix.sum(1),
+             "multiply": lambda: np.multiply(matrix, s, out=target)}
+    if torch:
+        a, b, t = torch.from_numpy(matrix), torch.from_numpy(s), torch.from_numpy(target)
+        calls |= {"torch_sum": lambda: a.sum(1), "torch_mul": lambda: torch.mul(a, b, out=t)}
+    return calls
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json")
+    parser.add_argument("--type", choices=["f32", "f64"], default="f32")
     parser.add_argument("--commit", default="")
     parser.add_argument("--elements", type=int, default=40_000_000)
     parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--peer-turns", type=int, default=12)
     args = parser.parse_args()
-    device = kiln.Device("cpu")
-    read = 0
-    X = device.dense(1, args.elements, np.float32).fill_random(3, 0)
-    Y, x, rows = device.dense(1, args.elements, np.float32), X.numpy().ravel(), []
-    for length in [length for length in LENGTHS if length <= args.elements]:
-        count = args.elements // length
-        batch, out = Batch(count, length), device.dense(count, 1, np.float32)
-        factors = device.dense(count, 1, np.float32).fill_random(1, 1)
-        matrix, starts = x[:count * length].reshape(count, length), np.arange(0, count * length, length)
-        s, target = factors.numpy(), np.empty((count, length), np.float32)
-        calls = {"sum": lambda: batch.reduce(out, SUM, X), "scale": lambda: batch.scale(Y, X, factors),
-                 "reduceat": lambda: np.add.reduceat(x[:count * length], starts), "numpy_sum": lambda: matrix.sum(1),
-                 "multiply": lambda: np.multiply(matrix, s, out=target)}
-        row = {"length": length, "count": count} | {name: once(call) for name, call in calls.items()}
-        for _ in range(args.turns):
+    real = np.dtype({"f32": np.float32, "f64": np.float64}[args.type])
+    device, element, longest = kiln.Device("cpu"), real.itemsize, max(LENGTHS)
+    if torch:
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+    x, y = np.random.default_rng(3).random(longest, real), np.zeros(longest, real)
+    X, Y, rows, calls, made, read = device.dense(1, longest, real, x), device.dense(1, longest, real), {}, {}, [], 0
+    for length in LENGTHS:
+        count = max(1, args.elements // length)
+        batch, out, factors = Batch(count, length), device.dense(count, 1, real), device.dense(count, 1, real, x[:count])
+        rows[length] = {"length": length, "count": count}
+        calls[length] = ({"sum": lambda batch=batch, out=out: batch.reduce(out, SUM, X),
+                          "scale": lambda batch=batch, factors=factors: batch.scale(Y, X, factors)},
+                         peers_of(x, y, x[:count, None], count, length))
+        made += [batch, out, factors]
+    for turn in range(args.turns):
+        for length, row in rows.items():
             read = max(read, device.bandwidth(remeasure=True))
-            row |= {name: min(row[name], once(call)) for name, call in calls.items()}
-        rows.append(row)
-        for item in (out, factors, batch):
-            item.free()
-    print(f"read {read / 1e9:.1f} GB/s\n    length     sum   of read    scale    reduceat       sum  multiply (ms)")
-    for row in rows:
-        row["of_read"] = 4 * row["count"] * (row["length"] + 1) / row["sum"] / read
-        row["scale_of_read"] = 4 * row["count"] * (2 * row["length"] + 1) / row["scale"] / read
-        print(f"{row['length']:10d} {1e3 * row['sum']:7.2f}  {100 * row['of_read']:6.1f}%  {1e3 * row['scale']:7.2f}  "
-              f"{1e3 * row['reduceat']:9.2f} {1e3 * row['numpy_sum']:9.2f} {1e3 * row['multiply']:9.2f}", flush=True)
+            for name, call in (calls[length][0] | (calls[length][1] if turn < args.peer_turns else {})).items():
+                row[name] = min(row.get(name, float("inf")), once(call))
+    names = [name for name in rows[1] if name not in ("length", "count")]
+    print(f"{args.type}, read {read / 1e9:.1f} GB/s; ms\n    length of read of read " + " ".join(f"{name:>9s}" for name in names))
+    for row in rows.values():
+        row["of_read"] = element * row["count"] * (row["length"] + 1) / row["sum"] / read
+        row["scale_of_read"] = element * row["count"] * (2 * row["length"] + 1) / row["scale"] / read
+        print(f"{row['length']:10d} {100 * row['of_read']:6.1f}% {100 * row['scale_of_read']:6.1f}% "
+              + " ".join(f"{1e3 * row[name]:9.2f}" for name in names), flush=True)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(
-            {"device": device.description, "date": datetime.date.today().isoformat(), "commit": args.commit, "type": "f32",
-             "read": read, "rows": rows}, indent=1) + "\n")
+            {"device": device.description, "date": datetime.date.today().isoformat(), "commit": args.commit, "type": args.type,
+             "numpy": np.__version__, "torch": torch and torch.__version__, "read": read, "rows": list(rows.values())}, indent=1) + "\n")
+    for item in made:
+        item.free()
 
 
 if __name__ == "__main__":
