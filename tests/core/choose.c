@@ -154,6 +154,18 @@ static void senseless_work_is_refused(void **state) {
 
 static kiln_device *host;
 
+/* With the kernels that other tests have built: before a test that has a cache of its own. */
+static int open_with_kernels(void **state) {
+    (void)state;
+    return kiln_device_open(&host, "cpu", NULL) == KILN_OK ? 0 : -1;
+}
+
+static int close_with_kernels(void **state) {
+    (void)state;
+    kiln_device_close(host);
+    return 0;
+}
+
 static int open_host(void **state) {
     (void)state;
     char folder[] = "/tmp/kiln-choose-XXXXXX";
@@ -412,13 +424,13 @@ int main(void) {
         cmocka_unit_test(thin_rates_fall_without_end),
         cmocka_unit_test(the_gpu_takes_over_once),
         cmocka_unit_test(senseless_work_is_refused),
+        cmocka_unit_test_setup_teardown(data_move_there_and_back, open_with_kernels, close_with_kernels),
+        cmocka_unit_test_setup_teardown(every_plan_computes_the_same, open_with_kernels, close_with_kernels),
         cmocka_unit_test_setup_teardown(small_work_stays_and_measures_nothing, open_host, close_host),
         cmocka_unit_test_setup_teardown(remembered_gpu_may_be_gone, open_host, close_host),
         cmocka_unit_test_setup_teardown(damaged_memory_of_a_gpu_is_dropped, open_host, close_host),
         cmocka_unit_test_setup_teardown(thorough_measures, open_host, close_host),
         cmocka_unit_test_setup_teardown(wrong_arguments_of_a_choice, open_host, close_host),
-        cmocka_unit_test_setup_teardown(data_move_there_and_back, open_host, close_host),
-        cmocka_unit_test_setup_teardown(every_plan_computes_the_same, open_host, close_host),
         cmocka_unit_test_setup_teardown(plans_of_nothing_are_refused, open_host, close_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
