@@ -114,20 +114,17 @@ static int measure_auc(struct metrics *metrics, const struct classes *classes, c
     return 0;
 }
 
-/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits. */
-static double logistic_loss(double margin) {
-    return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
+/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits, and Brier's score of it: the square
+ * of what that lacks of 1. */
+static double logistic_loss(double margin, double *brier) {
+    const double e = exp(-fabs(margin)), missed = margin > 0 ? e / (1 + e) : 1 / (1 + e);
+    *brier = missed * missed;
+    return log1p(e) + (margin > 0 ? 0 : -margin);
 }
 
-/* The squared distance of the probabilities from those of a row that is certainly of `class`; of two classes half of it, as
- * Brier's score is usually given. */
-static double brier_loss(const kiln_loss *loss, const double *score, const double *means, int64_t class,
-                         int64_t columns) {
+/* The squared distance of the probabilities from those of a row that is certainly of `class`. */
+static double brier_loss(const double *means, int64_t class, int64_t columns) {
     double sum = 0;
-    if (loss->kind == KILN_LOSS_LOGISTIC) {
-        const double missed = exp(-logistic_loss(class == 1 ? -*score : *score));
-        return missed * missed;
-    }
     for (int64_t c = 0; c < columns; c++) sum += (means[c] - (c == class)) * (means[c] - (c == class));
     return sum;
 }
@@ -150,12 +147,15 @@ int measure_classes(struct metrics *metrics, const struct classes *classes, cons
         known += weight;
         right += class == taken ? weight : 0;
         confusion[class * count + taken] += weight;
+        double own = 0, missed = 0; /* of two classes half of Brier's sum, as it is usually given */
         if (loss->kind == KILN_LOSS_LOGISTIC)
-            lost += weight * logistic_loss(class == 1 ? scores[i] : -scores[i]);
-        else if (probable)
-            lost -= weight * log(fmax(means[i * columns + class], 1e-300));
-        if (probable)
-            brier += weight * brier_loss(loss, scores + i * columns, means + i * columns, class, columns);
+            own = logistic_loss(class == 1 ? scores[i] : -scores[i], &missed);
+        else if (probable) {
+            own = -log(fmax(means[i * columns + class], 1e-300));
+            missed = brier_loss(means + i * columns, class, columns);
+        }
+        lost += weight * own;
+        brier += weight * missed;
     }
     metrics_add(metrics, "accuracy", "accuracy", right / total);
     if (probable) metrics_add(metrics, "log_loss", "log loss", lost / known);

@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "kiln.h"
 #include "ops/linear/dual.h"
+#include "ops/linear/fold_losses.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/newton.h"
 #include "ops/linear/scales.h"

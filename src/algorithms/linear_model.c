@@ -165,7 +165,8 @@ TRAIN(svm)
     .warm_start = offsetof(kiln_##name##_options, warm_start),                                               \
     .control = offsetof(kiln_##name##_options, control)
 static const struct ki_path_rule linreg_path = {PATH(linreg), .together = ki_linreg_together},
-                                 logreg_path = {PATH(logreg)}, svm_path = {PATH(svm)},
+                                 logreg_path = {PATH(logreg), .together = ki_logreg_together},
+                                 svm_path = {PATH(svm)},
                                  glm_path = {PATH(glm),
                                              .errors = offsetof(kiln_glm_options, standard_errors)};
 

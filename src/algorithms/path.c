@@ -50,8 +50,54 @@ kiln_status ki_path_stopped(void) {
     return ki_fail(KILN_ERR_CANCELLED, "%s: the caller has ended it", call);
 }
 
-kiln_status ki_path_give(const struct ki_path *path, const kiln_path_models *models) {
+static kiln_status give_models(const struct ki_path *path, const kiln_path_models *models) {
     return path->asked.take(path->asked.user, models) == 0 ? KILN_OK : ki_path_stopped();
+}
+
+/* Values [first, first + count) of a fold's models. */
+static kiln_status give_block(const struct ki_path *path, const kiln_path_models *of, const double *W,
+                              const double *b, kiln_report *reports) {
+    kiln_status status = KILN_OK;
+    kiln_device *device = kiln_matrix_device(path->X);
+    const kiln_type type = kiln_matrix_type(path->X);
+    const int64_t n = kiln_matrix_cols(path->X), k = path->k, columns = of->count * k,
+                  models = path->asked.count * k;
+    kiln_path_models given = *of;
+    kiln_matrix *made = NULL, *intercepts = NULL;
+    const kiln_report **list = ki_calloc((size_t)of->count * sizeof *list);
+    double *values = ki_alloc((size_t)(n * columns) * sizeof *values);
+    if (!list || !values) TRY(ki_fail_nomem((size_t)(n * columns) * sizeof *values, "the models of a path"));
+    for (int64_t v = 0; v < of->count; v++) list[v] = &reports[of->first + v];
+    for (int64_t j = 0; j < n; j++)
+        memcpy(values + j * columns, W + j * models + of->first * k, (size_t)columns * sizeof *values);
+    TRY(kiln_matrix_dense(&made, device, type, n, columns, NULL));
+    TRY(ki_vector_set(made, values));
+    memcpy(values, b + of->first * k, (size_t)columns * sizeof *values);
+    if (has_intercept(path)) TRY(kiln_matrix_dense(&intercepts, device, type, 1, columns, NULL));
+    if (intercepts) TRY(ki_vector_set(intercepts, values));
+    given.W = made;
+    given.b = intercepts;
+    given.reports = list;
+    TRY(give_models(path, &given));
+done:
+    ki_free(list);
+    ki_free(values);
+    kiln_matrix_free(made);
+    kiln_matrix_free(intercepts);
+    return status;
+}
+
+kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
+                              kiln_report *reports) {
+    enum { PREDICTED = 1 << 24 }; /* numbers that predictions of the models given at once may be */
+    kiln_status status = KILN_OK;
+    const int64_t count = path->asked.count,
+                  most = ki_max(PREDICTED / (kiln_matrix_rows(path->X) * path->k), 1);
+    for (int64_t v = 0; v < count; v += most)
+        TRY(give_block(path, &(kiln_path_models){.fold = f, .first = v, .count = ki_min(most, count - v)}, W,
+                       b, reports));
+done:
+    return status;
 }
 
 /* ---- one after the other ---- */
@@ -97,7 +143,7 @@ static kiln_status train(struct ki_path *path, int64_t f, int64_t v, kiln_matrix
     memcpy(field(path, path->rule->warm_start), &warm, sizeof warm);
     TRY(path->rule->train(W, b, path->X, path->y, path->options, &report));
     if (report.stopped_by == KILN_STOP_CANCELLED) TRY(ki_path_stopped());
-    TRY(ki_path_give(
+    TRY(give_models(
         path, &(kiln_path_models){.fold = f, .first = v, .count = 1, .W = W, .b = b, .reports = &reports}));
 done:
     kiln_report_free(&report);

@@ -41,10 +41,13 @@ double ki_path_l2(const struct ki_path *path, int64_t v);
 kiln_status ki_path_fold(struct ki_path *path, int64_t f);
 /* fold(of, f) for all folds from path->at on, which checkpoints keep. */
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of);
-/* To the caller. ERR_CANCELLED: he has had enough, which the second says of a control. */
-kiln_status ki_path_give(const struct ki_path *path, const kiln_path_models *models);
-kiln_status ki_path_stopped(void);
+/* All models of a fold to the caller, on the host W n x (count k), b count k, reports count. ERR_CANCELLED: he has had enough, */
+kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
+                              kiln_report *reports);
+kiln_status ki_path_stopped(void); /* which this says of a control */
 
+/* newton/newton_path.c */
+kiln_status ki_logreg_together(bool *done, struct ki_path *path);
 /* linreg/linreg_path.c */
 kiln_status ki_linreg_together(bool *done, struct ki_path *path);
 

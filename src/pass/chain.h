@@ -20,7 +20,9 @@ enum ki_row_map {               /* numbers as in dialect/pass.h */
                   KI_ROW_SCALE, /* v .* q */
                   KI_ROW_SOFTMAX, /* s (c .* (q - sum_j c_j q_j)), c the row of v, m x k; s of the loss's weights */
                   KI_ROW_LOSS, /* s * d loss / d eta at eta = q + offset; curvature receives s times the second derivative */
-                  KI_ROW_SOFTMAX_LOSS /* s (softmax(q) - e_y); curvature, m x k, receives softmax(q) */
+                  KI_ROW_SOFTMAX_LOSS, /* s (softmax(q) - e_y); curvature, m x k, receives softmax(q) */
+                  /* LOSS for each of k columns, but 0 where v is the column's number in `folds`; the CPU's alone, without curvature */
+                  KI_ROW_FOLD_LOSSES
 };
 
 struct ki_chain {
@@ -38,7 +40,8 @@ struct ki_chain {
         *sums; /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
     kiln_matrix *
         products; /* SCALE: 1 x k, in the device's widest type: receives the column sums of q .* v .* q; may be NULL */
-    double *value; /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
+    const int *folds; /* FOLD_LOSSES: k of them; its `products` receive the columns' values */
+    double *value;    /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
 };
 
 /* Runs a checked chain on X's device. */

@@ -15,8 +15,7 @@
 
 enum {
     FOLDS_MOST = 64,
-    ROOM = 1 << 26,      /* doubles of all walks, and of all coefficients: half a gigabyte */
-    PREDICTED = 1 << 24, /* numbers that predictions of the models given at once may be */
+    ROOM = 1 << 26, /* doubles of all walks, and of all coefficients: half a gigabyte */
     CORRECTIONS = 4
 };
 
@@ -338,50 +337,25 @@ done:
     return status;
 }
 
-/* Values [first, first + count). */
-static kiln_status give(struct together *t, int64_t f, int64_t first, int64_t count) {
+static kiln_status give(struct together *t, int64_t f) {
     kiln_status status = KILN_OK;
-    kiln_device *device = kiln_matrix_device(t->path->X);
-    const kiln_type type = kiln_matrix_type(t->path->X);
-    const int64_t columns = count * t->k, models = t->count * t->k;
-    kiln_matrix *W = NULL, *b = NULL;
-    kiln_report *reports = ki_calloc((size_t)count * sizeof *reports);
-    const kiln_report **list = ki_calloc((size_t)count * sizeof *list);
-    double *values = ki_alloc((size_t)(t->n * columns) * sizeof *values);
-    if (!reports || !list || !values)
-        TRY(ki_fail_nomem((size_t)(t->n * columns) * sizeof *values, "the models of a path"));
-    for (int64_t v = 0; v < count; v++) {
-        list[v] = &reports[v];
-        TRY(write_report(&reports[v], t, first + v));
-    }
-    for (int64_t j = 0; j < t->n; j++)
-        memcpy(values + j * columns, t->W + j * models + first * t->k, (size_t)columns * sizeof *values);
-    TRY(kiln_matrix_dense(&W, device, type, t->n, columns, NULL));
-    TRY(ki_vector_set(W, values));
-    memcpy(values, t->b + first * t->k, (size_t)columns * sizeof *values);
-    if (!t->system.options.no_intercept) TRY(kiln_matrix_dense(&b, device, type, 1, columns, NULL));
-    if (b) TRY(ki_vector_set(b, values));
-    TRY(ki_path_give(
-        t->path,
-        &(kiln_path_models){.fold = f, .first = first, .count = count, .W = W, .b = b, .reports = list}));
+    kiln_report *reports = ki_calloc((size_t)t->count * sizeof *reports);
+    if (!reports) return ki_fail_nomem((size_t)t->count * sizeof *reports, "the models of a path");
+    for (int64_t v = 0; v < t->count; v++) TRY(write_report(&reports[v], t, v));
+    TRY(ki_path_give_fold(t->path, f, t->W, t->b, reports));
 done:
-    for (int64_t v = 0; reports && v < count; v++) kiln_report_free(&reports[v]);
+    for (int64_t v = 0; v < t->count; v++) kiln_report_free(&reports[v]);
     ki_free(reports);
-    ki_free(list);
-    ki_free(values);
-    kiln_matrix_free(W);
-    kiln_matrix_free(b);
     return status;
 }
 
 static kiln_status train_fold(void *of, int64_t f) {
     struct together *t = of;
     kiln_status status;
-    const int64_t most = ki_max(PREDICTED / (kiln_matrix_rows(t->path->X) * t->k), 1);
     TRY(solve_fold(t, f));
     if (t->good) TRY(check_fold(t, f));
     if (!t->good) return ki_path_fold(t->path, f);
-    for (int64_t v = 0; v < t->count; v += most) TRY(give(t, f, v, ki_min(most, t->count - v)));
+    TRY(give(t, f));
 done:
     return status;
 }

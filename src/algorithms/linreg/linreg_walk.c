@@ -102,7 +102,7 @@ kiln_status ki_walk_sums(const struct ki_walk *walk, const kiln_matrix *X, const
     kiln_matrix *c = NULL, *d = NULL;
     if (intercept) {
         TRY(origin_of(walk->origin, &c, X));
-        TRY(origin_of(walk->origin + walk->n, &d, y));
+        if (y) TRY(origin_of(walk->origin + walk->n, &d, y));
     }
     TRY(ki_gram_all(&(struct ki_gram){.X = X, .v = v, .c = c, .Y = y, .d = d, .all = walk->A}));
 done:

@@ -92,6 +92,27 @@ static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tall
     if (chain->curvature) memcpy(VALUES(chain->curvature) + row, curve, (size_t)count * sizeof(real));
 }
 
+/* The losses of each column of the rows that its fold does not hold out. */
+static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
+                                  int64_t row, int64_t count) {
+    const kiln_loss *loss = &chain->loss;
+    const int64_t k = chain->k;
+    const real *s = loss->weights ? VALUES(loss->weights) + row : NULL, *fold = VALUES(chain->v) + row;
+    real eta[FN(BLOCK_ROWS)], value[FN(BLOCK_ROWS)], curve[FN(BLOCK_ROWS)];
+    for (int64_t c = 0; c < k; c++) {
+        const real own = (real)chain->folds[c];
+        for (int64_t i = 0; i < count; i++) eta[i] = q[i * k + c];
+        for (int64_t i = count; i % LANES != 0; i++) eta[i] = 0;
+        FN(block_losses)(loss, &(struct FN(losses)){eta, value, curve, VALUES(loss->y) + row, count});
+        for (int64_t i = 0; i < count; i++) {
+            const real weight = fold[i] == own ? 0 : s ? s[i] : 1;
+            value[i] = FN(weighted)(weight, value[i]);
+            q[i * k + c] = FN(weighted)(weight, eta[i]);
+        }
+        tally->sums[k + c] += FN(sum_of)(value, count);
+    }
+}
+
 /* Before the exponentials of a row its largest number is taken from all, so that none overflows. */
 static void FN(lower_to_peak)(real *eta, int k) {
     real largest = eta[0];
@@ -156,12 +177,13 @@ static void FN(add_products)(const struct ki_chain *chain, struct FN(tally) * ta
 NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                                 int64_t count) {
     if (chain->shift) FN(add_shift)(chain, q, count);
-    if (chain->products) FN(add_products)(chain, tally, q, row, count);
+    if (chain->products && chain->map == KI_ROW_SCALE) FN(add_products)(chain, tally, q, row, count);
     switch (chain->map) {
     case KI_ROW_SCALE: FN(scale_block)(chain, q, row, count); break;
     case KI_ROW_SOFTMAX: FN(softmax_block)(chain, q, row, count); break;
     case KI_ROW_LOSS: FN(loss_block)(chain, tally, q, row, count); break;
     case KI_ROW_SOFTMAX_LOSS: FN(softmax_loss_block)(chain, tally, q, row, count); break;
+    case KI_ROW_FOLD_LOSSES: FN(fold_losses_block)(chain, tally, q, row, count); break;
     }
     if (chain->sums) FN(add_sums)(chain->k, tally, q, count);
 }

@@ -1,0 +1,193 @@
+/* Points and steps of a path's lanes: B = H + L, corrected by the pairs of steps and changes of the losses' gradient (L-BFGS), to which
+ * each penalty adds its own part, so that pairs outlast it. */
+#include "algorithms/newton/newton_path.h"
+
+enum { SHORTENINGS = 12 };
+
+/* ---- points ---- */
+
+static double norm_of(const struct ki_lanes *t, const struct ki_lane *lane, const double *point,
+                      const double *data) {
+    double sum = 0;
+    for (int64_t j = 0; j < t->size; j++) {
+        const double g = data[j] + lane->penalty[j] * point[j];
+        sum += lane->criterion[j] * g * g;
+    }
+    return sqrt(sum);
+}
+
+static double ridge_of(const struct ki_lanes *t, const struct ki_lane *lane, const double *point) {
+    double sum = 0;
+    for (int64_t j = 0; j < t->n; j++) sum += lane->penalty[j] * point[j] * point[j];
+    return 0.5 * sum;
+}
+
+/* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
+kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
+    kiln_status status;
+    double b[KI_LANES_MOST], sums[KI_LANES_MOST] = {0};
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
+        double shift = 0;
+        for (int64_t j = 0; j < t->n; j++) {
+            if (t->narrow) lane->next[j] = (float)lane->next[j];
+            shift += lane->mean[j] * lane->next[j];
+            t->host[j * t->folds + f] = lane->next[j];
+        }
+        b[f] = t->intercept ? lane->next[t->n] - shift : 0;
+        if (t->narrow) b[f] = (float)b[f];
+        if (t->intercept) lane->next[t->n] = b[f] + shift;
+    }
+    TRY(ki_vector_set(t->W, t->host));
+    TRY(ki_vector_set(t->b, b));
+    TRY(ki_fold_losses(&(struct ki_fold_losses){
+        .values = t->values,
+        .G = t->G,
+        .gb = t->gb,
+        .loss = &(kiln_loss){.kind = KILN_LOSS_LOGISTIC, .y = t->target, .weights = t->labels.weights},
+        .X = t->X,
+        .W = t->W,
+        .b = t->b,
+        .fold = t->fold,
+        .folds = t->columns}));
+    TRY(ki_vector_get(t->host, t->G));
+    TRY(ki_vector_get(sums, t->gb));
+    TRY(ki_vector_get(b, t->values));
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
+        for (int64_t j = 0; j < t->n; j++)
+            lane->slope[j] = t->host[j * t->folds + f] - lane->mean[j] * sums[f];
+        if (t->intercept) lane->slope[t->n] = sums[f];
+        lane->next_loss = b[f];
+        lane->next_objective = b[f] + ridge_of(t, lane, lane->next);
+        lane->next_norm = norm_of(t, lane, lane->next, lane->slope);
+    }
+done:
+    return status;
+}
+
+/* The evaluated point becomes the lane's; the step is remembered. */
+static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
+    double *step = lane->step + lane->pairs % KI_LANE_PAIRS * t->size,
+           *change = lane->change + lane->pairs % KI_LANE_PAIRS * t->size;
+    double product = 0;
+    for (int64_t j = 0; j < t->size; j++) {
+        step[j] = lane->next[j] - lane->point[j];
+        change[j] = lane->slope[j] - lane->data[j];
+        product += step[j] * change[j];
+        lane->point[j] = lane->next[j];
+        lane->data[j] = lane->slope[j];
+    }
+    if (product > 0) lane->pairs++;
+    lane->loss = lane->next_loss;
+    lane->objective = lane->next_objective;
+    lane->norm = lane->next_norm;
+    lane->t = 0;
+    lane->shortened = 0;
+}
+
+/* ---- steps ---- */
+
+/* What hangs on the penalty: L, the criterion and U. False: H + L is not positive. */
+bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane) {
+    const int64_t n = t->n, size = t->size;
+    for (int64_t j = 0; j < n; j++) {
+        lane->penalty[j] = t->penalty * (t->options.standardize ? lane->spread[j] / lane->weight : 1);
+        lane->criterion[j] = lane->spread[j] > 0 ? 1 / (0.25 * lane->spread[j] + lane->penalty[j]) : 0;
+    }
+    if (t->intercept) lane->criterion[n] = 4 / lane->weight;
+    memcpy(lane->U, lane->H, (size_t)(size * size) * sizeof *lane->U);
+    for (int64_t i = 0; i < size; i++) {
+        lane->U[i * size + i] += lane->penalty[i];
+        lane->kept[i] = lane->criterion[i] > 0 ? 1 / lane->criterion[i] : 1;
+        for (int64_t j = i; j < size; j++)
+            if (lane->criterion[i] == 0 || lane->criterion[j] == 0) lane->U[i * size + j] = i == j;
+    }
+    struct ki_factorisation factor = {
+        .U = lane->U, .size = size, .scale = lane->kept, .part = t->narrow ? 1e-5 : 1e-10};
+    ki_factorise(&factor, INFINITY);
+    lane->reference = 0;
+    for (int64_t j = 0; j < size; j++) lane->reference += lane->criterion[j] * lane->zero[j] * lane->zero[j];
+    lane->reference = sqrt(lane->reference);
+    lane->norm = norm_of(t, lane, lane->point, lane->data);
+    lane->objective = lane->loss + ridge_of(t, lane, lane->point);
+    return !factor.failed && !factor.replaced && lane->reference > 0;
+}
+
+/* s . (change + L s) and x . (change + L s) of a pair. */
+static double product(const struct ki_lanes *t, const struct ki_lane *lane, int64_t p, const double *x) {
+    const double *s = lane->step + p * t->size, *y = lane->change + p * t->size;
+    double sum = 0;
+    for (int64_t j = 0; j < t->size; j++) sum += x[j] * (y[j] + lane->penalty[j] * s[j]);
+    return sum;
+}
+
+static double dot(const double *x, const double *y, int64_t size) {
+    double sum = 0;
+    for (int64_t j = 0; j < size; j++) sum += x[j] * y[j];
+    return sum;
+}
+
+/* direction = -B^-1 g, B = H + L with the pairs; its slope in `first`. */
+static void turn(const struct ki_lanes *t, struct ki_lane *lane) {
+    const int64_t size = t->size, oldest = ki_max(lane->pairs - KI_LANE_PAIRS, 0);
+    double *q = lane->direction, share[KI_LANE_PAIRS], curve[KI_LANE_PAIRS];
+    for (int64_t j = 0; j < size; j++)
+        q[j] = lane->criterion[j] > 0 ? -lane->data[j] - lane->penalty[j] * lane->point[j] : 0;
+    memcpy(lane->kept, q, (size_t)size * sizeof *q);
+    for (int64_t p = lane->pairs; p-- > oldest;) {
+        const int64_t at = p % KI_LANE_PAIRS;
+        const double *s = lane->step + at * size, *y = lane->change + at * size;
+        curve[at] = product(t, lane, at, s);
+        share[at] = dot(s, q, size) / curve[at];
+        for (int64_t j = 0; j < size; j++) q[j] -= share[at] * (y[j] + lane->penalty[j] * s[j]);
+    }
+    ki_substitute(lane->U, q, size);
+    for (int64_t p = oldest; p < lane->pairs; p++) {
+        const int64_t at = p % KI_LANE_PAIRS;
+        const double *s = lane->step + at * size, rest = share[at] - product(t, lane, at, q) / curve[at];
+        for (int64_t j = 0; j < size; j++) q[j] += rest * s[j];
+    }
+    lane->first = dot(q, lane->kept, size);
+    lane->t = 1;
+}
+
+/* Whether the step was of use: the objective falls, or, where that drowns in rounding, the gradient. */
+static bool is_better(const struct ki_lanes *t, const struct ki_lane *lane) {
+    const double noise = 32 * ki_epsilon(kiln_matrix_type(t->X)) * fabs(lane->objective),
+                 predicted = lane->t * (1 - 0.5 * lane->t) * lane->first,
+                 actual = lane->objective - lane->next_objective;
+    if (!isfinite(lane->next_objective) || !isfinite(lane->next_norm)) return false;
+    if (predicted > noise) return actual >= 1e-4 * lane->t * lane->first;
+    return actual >= -noise && lane->next_norm < lane->norm;
+}
+
+/* One evaluation of all lanes; *over: all have met the criterion, or given up. */
+kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over) {
+    kiln_status status = KILN_OK;
+    *over = true;
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
+        lane->met = lane->bad || lane->norm <= t->tolerance * lane->reference;
+        if (!lane->met && lane->t == 0) turn(t, lane);
+        if (!lane->met && !(lane->first > 0)) lane->bad = lane->met = true;
+        for (int64_t j = 0; j < t->size; j++)
+            lane->next[j] = lane->point[j] + (lane->met ? 0 : lane->t * lane->direction[j]);
+        *over = *over && lane->met;
+    }
+    if (*over) return KILN_OK;
+    TRY(ki_lanes_evaluate(t));
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
+        if (lane->met) continue;
+        lane->iterations++;
+        if (is_better(t, lane)) {
+            accept(t, lane);
+            continue;
+        }
+        lane->t *= 0.25;
+        lane->bad = ++lane->shortened > SHORTENINGS;
+    }
+done:
+    return status;
+}
