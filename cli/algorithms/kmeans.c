@@ -211,6 +211,7 @@ static void put_json(json_t *object, const struct solving *s) {
     json_put_text(object, "labels", ((const struct wanted *)s->own)->labels);
     json_put_text(object, "plot", ((const struct wanted *)s->own)->plot);
     json_put(object, "clusters", array);
+    json_put_number(object, "skipped", kiln_report_figure(&s->report, "skipped"));
 }
 
 static void print_head(FILE *file, const struct solving *s) {
@@ -228,6 +229,8 @@ static void print_table(FILE *file, const struct solving *s) {
         fprintf(file, "  %7lld %13.6g %13.6g %13.6g\n", (long long)i, row[0], row[1], row[2]);
     }
     if (c->k > SHOWN) fprintf(file, "  and %s more\n", text_count(c->k - SHOWN));
+    const double skipped = kiln_report_figure(&s->report, "skipped");
+    if (!isnan(skipped)) fprintf(file, "  bounds      %.0f %% of the distances skipped\n", 100 * skipped);
 }
 
 /* ----------------------------------------------------------------------------------------- verify */

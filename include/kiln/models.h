@@ -126,7 +126,8 @@ KILN_API void kiln_report_free(kiln_report *report);
  *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
- *           "relocated"      times that a centre without rows was moved to a row far from its own */
+ *           "relocated"      times that a centre without rows was moved to a row far from its own
+ *           "skipped"        with bounds: the share of the distances that the last start did not measure */
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
@@ -250,10 +251,14 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * each row of the trace to the centres of that iteration (with batches: the batch's inertia before its move).
  * Not converging is not an error. On failure centres, labels, clusters and the report are untouched, unless a
  * device fails.
+ * On a CPU, where kiln_bounds_new has bounds for X, a pass measures only the distances that the pass before leaves
+ * in doubt, and corrects its sums; one that says it has converged is made again with fresh sums, and so is the last
+ * one of a run that ends before. Labels are those of all distances. X on several devices, batches, GPUs and
+ * sparse rows go without.
  * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one
  * more, and one for labels and clusters. Memory: C twice, its sums three times in double; while starting one
  * element a row (two with weights); where a cluster is empty and for clusters two elements a row; in an
- * iteration none a row on the CPU, 16 bytes on GPUs.
+ * iteration on the CPU none a row, or with bounds up to a fifth of X, 16 bytes on GPUs.
  * Determinism: as kiln_assign; the random numbers depend on the seed alone.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights
  * or given centres; weights negative or all 0); those of kiln_assign.
@@ -265,6 +270,13 @@ typedef enum kiln_init {
     KILN_INIT_RANDOM = 3,   /* any K rows */
     KILN_INIT_GIVEN = 4     /* the centres as they come */
 } kiln_init;
+
+/* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS where they are there. */
+typedef enum kiln_kmeans_algorithm {
+    KILN_KMEANS_LLOYD = 1, /* all distances in every pass */
+    /* Those that the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */
+    KILN_KMEANS_BOUNDS = 2
+} kiln_kmeans_algorithm;
 
 typedef struct kiln_kmeans_options {
     size_t size;
@@ -281,6 +293,7 @@ typedef struct kiln_kmeans_options {
      * and GIVEN the weights are also what is gone on from, else they are only a result; or NULL */
     kiln_matrix *clusters;
     kiln_control control;
+    kiln_kmeans_algorithm algorithm; /* default: bounds where there are some */
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);

@@ -361,6 +361,26 @@ KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, cons
 
 /* ---- nearest centres ---- */
 
+/* What passes over one X leave behind for the next, so that it need not measure all distances: of each row its
+ * centre, no less than the distance from it, and no more than the distances from the others. When a centre has
+ * moved so far, these are off by so much, and only rows that they leave in doubt are measured (kiln_assignment). */
+typedef struct kiln_bounds kiln_bounds;
+/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, that has fewer than
+ * 16 columns or rows of fewer than 100 bytes, one centre, devices other than a single CPU.
+ * Memory: from the first pass on 16 bytes a row and 4 for each group of centres, no more than a fifth of X in all,
+ * and the centres and their sums in double. Errors: ERR_ARGUMENT, ERR_NOMEM.
+ * Source: Hamerly, SDM 2010; Ding et al., ICML 2015 (Yinyang), with groups of centres that are near each other. */
+KILN_API kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k);
+KILN_API void kiln_bounds_free(kiln_bounds *bounds); /* NULL is allowed */
+/* *sums: k x n sums and then k x 2 totals, in double, which the next pass goes on from; the bounds own them. A run
+ * that was interrupted makes a pass over the same centres, and puts the sums of before in their place.
+ * Errors: ERR_ARGUMENT, also where no pass has been made. */
+KILN_API kiln_status kiln_bounds_sums(double **sums, kiln_bounds *bounds);
+/* The next pass adds up all rows, as the first does. */
+KILN_API void kiln_bounds_refresh(kiln_bounds *bounds);
+/* The share of the distances between rows and centres that passes so far have not measured, 0 to 1. */
+KILN_API double kiln_bounds_skipped(const kiln_bounds *bounds);
+
 /* What is wanted of the nearest centres; NULL: not that. */
 typedef struct kiln_assignment {
     size_t size;
@@ -372,6 +392,11 @@ typedef struct kiln_assignment {
     /* > 0: labels and distances hold what has been found among other centres, and only rows change that have
      * a nearer one here. Goes with distances, and without sums and totals. */
     int64_t first;
+    /* Of passes over the same X with the same weights and number of centres, or NULL. Goes with sums and totals, and with no
+     * other result. The rows' centres are those of a pass without bounds. After the first pass, and unless kiln_bounds_refresh
+     * was called, sums and totals are those of the pass before, corrected for rows and centres that have moved: they differ by
+     * roundings of double, and the same passes in the same order give the same bits. */
+    kiln_bounds *bounds;
 } kiln_assignment;
 
 /* The nearest of k centres for each row of X, in one pass over X, and without m x k distances in memory.

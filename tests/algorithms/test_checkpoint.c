@@ -63,23 +63,32 @@ static kiln_status pagerank(struct outcome *o, kiln_control control) {
     return status;
 }
 
-static kiln_status kmeans_by(struct outcome *o, kiln_kmeans_options options) {
-    kiln_matrix *centres = room(7, COLS), *labels = room(ROWS, 1);
+static kiln_status kmeans_by(struct outcome *o, kiln_kmeans_options options, const kiln_matrix *data) {
+    kiln_matrix *centres = room(7, kiln_matrix_cols(data)), *labels = room(ROWS, 1);
     options.labels = labels;
     options.tolerance = 1e-12;
-    const kiln_status status = kiln_kmeans(centres, X, &options, &o->report);
+    const kiln_status status = kiln_kmeans(centres, data, &options, &o->report);
     keep(o, centres);
     keep(o, labels);
     return status;
 }
 
 static kiln_status kmeans(struct outcome *o, kiln_control control) {
-    return kmeans_by(o, (kiln_kmeans_options){.control = control, .restarts = 3});
+    return kmeans_by(o, (kiln_kmeans_options){.control = control, .restarts = 3}, X);
+}
+
+static kiln_status kmeans_bounds(struct outcome *o, kiln_control control) {
+    return kmeans_by(o,
+                     (kiln_kmeans_options){.size = sizeof(kiln_kmeans_options),
+                                           .control = control,
+                                           .restarts = 2,
+                                           .algorithm = KILN_KMEANS_BOUNDS},
+                     many);
 }
 
 static kiln_status kmeans_batch(struct outcome *o, kiln_control control) {
     return kmeans_by(
-        o, (kiln_kmeans_options){.control = control, .restarts = 2, .batch = 20, .max_iterations = 18});
+        o, (kiln_kmeans_options){.control = control, .restarts = 2, .batch = 20, .max_iterations = 18}, X);
 }
 
 static kiln_status mds_by(struct outcome *o, kiln_control control, kiln_mds_metric metric) {
@@ -255,6 +264,7 @@ static const struct run {
             {"hits, lobpcg", hits_lobpcg},
             {"pagerank", pagerank},
             {"kmeans", kmeans},
+            {"kmeans, bounds", kmeans_bounds},
             {"kmeans, batch", kmeans_batch},
             {"mds", mds},
             {"mds, ordinal", mds_ordinal},

@@ -53,6 +53,25 @@ class KMeans(Case):
                 for cluster, radius in zip(result["clusters"], radii):
                     self.assertAlmostEqual(cluster["radius"] / radius, 1, 5)
 
+    def test_bounds_find_what_all_distances_find(self):
+        rows = [[(i % 5) * (j % 3) + (i * (j + 7)) % 11 / 11 for j in range(20)] for i in range(300)]
+        data = self.write("wide.csv", ",".join(f"x{j}" for j in range(20)) + "\n"
+                          + "".join(",".join(f"{x:.3f}" for x in row) + "\n" for row in rows))
+        found = {}
+        for algorithm in ("lloyd", "bounds", None):
+            options = ("--algorithm", algorithm) if algorithm else ()
+            model = self.path(f"{algorithm}.kiln")
+            result = as_json("kmeans", data, "-k", "9", *options, "-o", model, "--labels", self.path("labels.txt"), *CPU)
+            found[algorithm] = self.read("labels.txt"), result
+            self.assertTrue(as_json("verify", model, data, "--quiet")["holds"])
+        self.assertEqual(found["lloyd"][0], found["bounds"][0])
+        self.assertEqual(found["bounds"][1]["inertia"], found[None][1]["inertia"])
+        self.assertIsNone(found["lloyd"][1]["skipped"])
+        self.assertGreater(found["bounds"][1]["skipped"], 0.1)
+        self.assertIn("of the distances skipped", kiln("kmeans", data, "-k", "9", "--device", "cpu")[0])
+        errors = kiln("kmeans", FLIGHTS, *COLUMNS, "-k", "3", "--algorithm", "bounds", *CPU, code=3)[1]
+        self.assertIn("hint: bounds are for", errors)
+
     def test_weights_are_rows_so_many_times(self):
         rows = [(i % 7, (i * i) % 11, 1 + i % 3) for i in range(60)]
         few = self.write("few.csv", "a,b,w\n" + "".join(f"{a},{b},{w}\n" for a, b, w in rows))

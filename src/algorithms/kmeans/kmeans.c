@@ -70,7 +70,11 @@ done:
 
 kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
     kiln_status status;
-    TRY(kiln_assign(&(kiln_assignment){.sums = s->sums, .totals = s->totals}, X, s->C, weights));
+    kiln_bounds *const bounds = X == s->X ? s->bounds : NULL;
+    const kiln_assignment wanted = {
+        .size = sizeof wanted, .sums = s->sums, .totals = s->totals, .bounds = bounds};
+    TRY(kiln_assign(&wanted, X, s->C, weights));
+    if (bounds) TRY(kiln_bounds_sums(&s->running, bounds));
     s->objective = 0;
     for (int64_t c = 0; c < s->k; c++) s->objective += s->totals[2 * c + 1];
 done:
@@ -153,9 +157,13 @@ done:
     return status;
 }
 
+static double residual_of(const struct kmeans *s, double moved) {
+    return s->scale > 0 ? moved / s->scale : moved;
+}
+
 kiln_status ki_kmeans_row(struct kmeans *s, double moved) {
     kiln_status status;
-    s->residual = s->scale > 0 ? moved / s->scale : moved;
+    s->residual = residual_of(s, moved);
     TRY(ki_report_row(&s->report, &(kiln_trace_row){.iteration = s->report.iterations,
                                                     .residual = s->residual,
                                                     .objective = s->objective,
@@ -173,13 +181,57 @@ void ki_kmeans_judge(struct kmeans *s) {
                                                                              : KILN_STOP_NONE;
 }
 
+/* Bounds for a start, where there are some. */
+static kiln_status open_bounds(struct kmeans *s) {
+    const kiln_kmeans_options *o = &s->options;
+    kiln_status status = KILN_OK;
+    kiln_bounds_free(s->bounds);
+    s->bounds = NULL;
+    s->running = NULL;
+    if (o->batch == 0 && o->algorithm != KILN_KMEANS_LLOYD) TRY(kiln_bounds_new(&s->bounds, s->X, s->k));
+    if (s->bounds || o->algorithm != KILN_KMEANS_BOUNDS) return KILN_OK;
+    ki_fail(KILN_ERR_UNSUPPORTED, "kiln_kmeans_options.algorithm is bounds, but there are none for this run");
+    TRY(ki_hint("bounds are for a CPU, all rows at once, two centres or more and a dense X with 16 columns "
+                "or more of at "
+                "least 100 bytes; leave the option out, or take lloyd"));
+done:
+    return status;
+}
+
+/* A pass that adds up all rows anew, where the last one corrected the sums of the pass before. */
+static kiln_status find_means_anew(struct kmeans *s, double *moved) {
+    const int64_t relocated = s->relocated;
+    kiln_status status;
+    kiln_bounds_refresh(s->bounds);
+    TRY(find_means(s, moved));
+    s->relocated = relocated;
+done:
+    return status;
+}
+
 static kiln_status lloyd_pass(struct kmeans *s) {
+    const bool corrected = s->running;
     double moved;
     kiln_status status;
     TRY(find_means(s, &moved));
+    if (corrected && residual_of(s, moved) <= s->options.tolerance && !s->filled)
+        TRY(find_means_anew(s, &moved));
     TRY(ki_kmeans_row(s, moved));
     ki_kmeans_judge(s);
     TRY(ki_kmeans_keep(s));
+done:
+    return status;
+}
+
+/* What is said of a run that ended before it converged is exact, too; a checkpoint has what the run would have gone on from. */
+static kiln_status say_exactly(struct kmeans *s) {
+    double moved;
+    kiln_status status = KILN_OK;
+    kiln_trace_row *last = s->report.trace + s->report.trace_count - 1;
+    if (!s->running || s->report.stopped_by == KILN_STOP_TOLERANCE) return KILN_OK;
+    TRY(find_means_anew(s, &moved));
+    last->residual = s->residual = residual_of(s, moved);
+    last->objective = s->objective;
 done:
     return status;
 }
@@ -194,6 +246,7 @@ static kiln_status lloyd(struct kmeans *s, bool passed) {
         s->means = s->C;
         s->C = means;
     }
+    TRY(say_exactly(s));
     TRY(ki_vector_get(s->centres, s->C));
 done:
     return status;
@@ -213,6 +266,9 @@ static kiln_status check(const struct kmeans *s, const kiln_matrix *centres) {
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
     if ((int)o->init < 0 || o->init > KILN_INIT_GIVEN)
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.init is %d, but must be 1 to 4", call, (int)o->init);
+    if ((int)o->algorithm < 0 || o->algorithm > KILN_KMEANS_BOUNDS)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.algorithm is %d, but must be 1 or 2", call,
+                       (int)o->algorithm);
     if (o->restarts < 0 || o->batch < 0 || o->seed < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.restarts, batch and seed must not be negative", call);
     if (s->m == 0 || s->n == 0) return ki_fail(KILN_ERR_DATA, "%s: X has no rows or no columns", call);
@@ -301,52 +357,6 @@ done:
     return status;
 }
 
-/* The centres, what they become, and the best of former starts. */
-enum { STATE = 16 };
-static void state_of(struct ki_state state[STATE], struct kmeans *s) {
-    const int64_t all = s->k * s->n, two = 2 * s->k;
-    const bool batches = s->options.batch > 0, former = s->turn > 0;
-    const struct ki_state parts[STATE] = {
-        {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
-        {"begun", .integers = &s->begun},
-        {"draws", .integers = &s->draws},
-        {"relocated", .integers = &s->relocated},
-        {"centres", .matrix = s->C},
-        {"objective", .reals = &s->objective},
-        {"residual", .reals = &s->residual},
-        {"filled", .integers = &s->filled},
-        {"means", .matrix = batches ? NULL : s->means},
-        {"found", .reals = batches ? NULL : s->found, .count = two},
-        {"round", .integers = batches ? &s->round : NULL},
-        {"seen", .reals = batches ? s->seen : NULL, .count = s->k},
-        {"mean", .reals = batches ? &s->mean : NULL},
-        {"best", .reals = former ? s->best : NULL, .count = all},
-        {"best found", .reals = former ? s->best_totals : NULL, .count = two},
-        {"best report", .report = former ? &s->best_so_far : NULL}};
-    memcpy(state, parts, sizeof parts);
-}
-
-kiln_status ki_kmeans_keep(struct kmeans *s) {
-    struct ki_state state[STATE];
-    const bool another = s->report.stopped_by == KILN_STOP_TOLERANCE && s->turn + 1 < s->options.restarts;
-    const kiln_stop next = s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
-    if (s->cut) return KILN_OK;
-    state_of(state, s);
-    return ki_checkpoint_step(&s->options.control, state, STATE, another ? next : s->report.stopped_by);
-}
-
-static kiln_status resume(bool *resumed, struct kmeans *s) {
-    kiln_status status;
-    struct ki_state state[STATE];
-    state_of(state, s);
-    TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* turn, which decides what else there is */
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
-    if (*resumed) ki_kmeans_judge(s);
-done:
-    return status;
-}
-
 /* One start to its end, or from where a run goes on; it stays the best if its inertia is the least so far. */
 static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, bool resumed) {
     kiln_report *report = &s->report, *best = &s->best_so_far;
@@ -354,6 +364,7 @@ static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, bool res
     if (!resumed) {
         report->stopped_by = KILN_STOP_NONE;
         s->begun = report->iterations;
+        if (s->running) TRY(open_bounds(s));
         TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
         s->cut = s->cancelled;
     }
@@ -406,6 +417,9 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     for (int64_t c = 0; c < s->k; c++) filled += s->best_totals[2 * c] > 0;
     ki_report_figure(&s->report, "clusters", (double)filled);
     ki_report_figure(&s->report, "relocated", (double)s->relocated);
+    if (s->bounds) ki_report_figure(&s->report, "skipped", kiln_bounds_skipped(s->bounds));
+    kiln_bounds_free(s->bounds);
+    s->bounds = NULL;
     memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
     TRY(ki_kmeans_move(s));
     if (s->options.clusters)
@@ -435,6 +449,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     TRY(check(&s, centres));
     ki_options_fill(&s.options, &ki_algorithm_kmeans.shown, s.type);
     TRY(allocate(&s));
+    TRY(open_bounds(&s));
     TRY(measure(&s));
     if (s.options.init == KILN_INIT_GIVEN) s.options.restarts = 1;
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
@@ -445,7 +460,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
                                              .report = &s.report,
                                              .start = &s.began}));
     if (s.options.batch > 0) TRY(ki_kmeans_batches_begin(&s));
-    TRY(resume(&resumed, &s));
+    TRY(ki_kmeans_resume(&resumed, &s));
     for (; s.turn < s.options.restarts && !s.cancelled; s.turn++, resumed = false)
         TRY(run_once(&s, centres, resumed));
     TRY(give(&s, centres));
@@ -461,6 +476,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     ki_report_hand_over(report, &s.report);
 done:
     kiln_report_free(&s.report);
+    kiln_bounds_free(s.bounds);
     kiln_matrix_free(s.C);
     kiln_matrix_free(s.sums);
     kiln_matrix_free(s.means);

@@ -1,5 +1,5 @@
 /* What the parts of K-Means share: the run's state; how it begins (kmeans_start.c), goes on by batches (kmeans_batch.c), fills
- * empty clusters (kmeans_empty.c), and what its models are for (kmeans_model.c). */
+ * empty clusters (kmeans_empty.c), is stopped and goes on (kmeans_state.c), and what its models are for (kmeans_model.c). */
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 
@@ -23,7 +23,10 @@ struct kmeans {
     double *totals;             /* k x 2, as kiln_assign has them */
     double *found;              /* the same of the centres that a start ends with */
     double *best, *best_totals; /* of the restarts */
-    double scale;               /* mean variance of X's columns */
+    kiln_bounds *bounds;        /* of this start; NULL: every pass measures all distances */
+    double *running; /* sums and totals that the bounds hold; NULL: no pass of this start was made */
+    int64_t adding;  /* for checkpoints: whether there are such */
+    double scale;    /* mean variance of X's columns */
     double began, objective, residual;
     int64_t draws;                   /* random numbers taken so far */
     int64_t turn, begun;             /* of the starts; iterations before it */
@@ -55,6 +58,8 @@ void ki_kmeans_judge(struct kmeans *s);
 /* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C, of what C becomes, and of
  * the starts before. */
 kiln_status ki_kmeans_keep(struct kmeans *s);
+/* Takes a checkpoint's state, where one waits; *resumed: whether it did. */
+kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s);
 /* A line of the trace: of the centres that s->objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);
 /* `count` numbers, KI_PIECE at most, of the vector A from `first` on. */

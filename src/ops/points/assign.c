@@ -1,9 +1,12 @@
 /* Nearest centres, and what each centre's rows add up to: checks, then the CPU's body or the GPU's launches. */
 #include "ops/points/assign.h"
 
+#include <string.h>
+
 #include "bodies/bodies.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "ops/points/bounds.h"
 #include "pass/group.h"
 
 /* Each member finds the nearest centres of its rows, and what they add up to. */
@@ -16,6 +19,32 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_assign, X, offsetof(struct ki_assign, totals), rules);
 
+/* Labels first, by the bounds or without; then all rows are added up, or those that have come and gone. */
+static kiln_status run_bounded(const struct ki_assign *of) {
+    const struct ki_bodies *bodies = ki_bodies(of->X);
+    kiln_bounds *b = of->bounds;
+    struct ki_assign labels = {.X = of->X, .C = of->C}, sums = *of;
+    kiln_status status;
+    TRY(ki_bounds_begin(b));
+    bodies->bounds_centres(of);
+    if (ki_bounds_pause(b)) {
+        memcpy(b->before, b->labels, (size_t)b->m * sizeof *b->before);
+        labels.found = sums.found = b->labels;
+        if (!b->fresh) TRY(bodies->assign(&labels));
+        ki_bounds_count(b, (double)b->m * (double)b->k, true);
+    } else {
+        TRY(bodies->bounds(of));
+        sums.known = b->labels;
+    }
+    sums.kept = b->sums;
+    if (b->fresh) TRY(bodies->assign(&sums));
+    bodies->bounds_add(of);
+    b->known = true;
+    b->fresh = false;
+done:
+    return status;
+}
+
 static kiln_status run(const void *assign) {
     const struct ki_assign *of = assign;
     kiln_device *device = of->X->device;
@@ -24,7 +53,9 @@ static kiln_status run(const void *assign) {
     const int count = sizeof operands / sizeof *operands;
     kiln_status status = ki_operands_hold(device, operands, count);
     if (status != KILN_OK) return status;
-    status = ki_on_cpu(device) ? ki_bodies(of->X)->assign(of) : ki_assign_gpu(of);
+    status = of->bounds          ? run_bounded(of)
+             : ki_on_cpu(device) ? ki_bodies(of->X)->assign(of)
+                                 : ki_assign_gpu(of);
     ki_operands_release(device, operands, count);
     return status;
 }
@@ -53,6 +84,13 @@ static kiln_status check(const char *call, const kiln_assignment *to, const kiln
     if (to->first > 0 && (!to->distances || to->sums || to->totals))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: first > 0 goes with distances, and without sums and totals",
                        call);
+    const kiln_bounds *b = to->bounds;
+    if (b && (!to->sums || !to->totals || to->labels || to->distances))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: bounds go with sums and totals, and nothing else", call);
+    if (b && (b->device != X->device || b->type != X->type || b->m != X->rows || b->n != X->cols ||
+              b->k != C->rows || X->format != KILN_DENSE || ki_is_split(X)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the bounds were made for another X or number of centres",
+                       call);
 done:
     return status;
 }
@@ -75,7 +113,8 @@ kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, con
                                      .first = to.first,
                                      .X = X,
                                      .C = C,
-                                     .weights = weights};
+                                     .weights = weights,
+                                     .bounds = to.bounds};
     if (!ki_is_split(X)) return run(&assign);
     return ki_share(&(struct ki_shared){.rules = &table,
                                         .whole = &assign,

@@ -17,7 +17,7 @@
 
 #include "dialect/simd_math.h"
 #include "ops/points/assign.h"
-#include "ops/points/nearest.h"
+#include "ops/points/tiles.h"
 
 enum {
     FN(ASSIGN_TILES) = 8,         /* that a panel of centres meets while the cache has it, at most */
@@ -31,50 +31,16 @@ struct FN(assign) {
     int64_t n, k, padded; /* columns; centres, and in whole panels */
     int parts, copies;
     int64_t room, tiles; /* of a part's block: elements; tiles */
-    real *panels,
-        *half; /* dense: n x PANEL each; sparse: n x padded. Half the squared norms, infinity behind the last */
+    real *panels;        /* dense: n x PANEL each; sparse: n x padded */
+    struct FN(nearest_centres) to;
     double *square; /* squared norms */
-    bool huge;      /* squares that f32 does not hold */
     double *sums;   /* a copy: k x n, then k x 2 totals */
     int64_t copy;   /* elements of one */
     real *blocks;
     real *labels, *own_labels; /* of all rows where anyone needs them; where they are not the caller's */
 };
 
-/* Whether f32 leaves in doubt which centre is nearest. */
-static bool FN(assign_doubtful)(const struct FN(assign) * all, const struct FN(nearest) * found,
-                                double square, double entries) {
-    if (real_bytes == 8 || all->k == 1) return false;
-    return !(found->second - found->best > FN(assign_margin)(square, found->best, entries)) ||
-           !(square < 0x1p125) || all->huge;
-}
-
-/* No centre with a larger score is the nearest. */
-static double FN(assign_limit)(const struct FN(assign) * all, const struct FN(nearest) * found, double square,
-                               double entries) {
-    const double margin = FN(assign_margin)(square, found->best, entries);
-    return all->huge || !(square < 0x1p125) ? (double)INFINITY : found->best + margin;
-}
-
-/* The nearest centre of a dense row, in double, of those whose score is at most `limit`. */
-static int64_t FN(assign_dense_again)(const struct FN(assign) * all, const real *x, double limit) {
-    const int64_t n = all->n;
-    const real *centre = VALUES(all->of->C);
-    double least = INFINITY;
-    int64_t found = 0;
-    for (int64_t c = 0; c < all->k; c++, centre += n) {
-        if ((double)(all->half[c] - FN(assign_product)(x, centre, n)) > limit) continue;
-        double distance = 0;
-        for (int64_t j = 0; j < n; j++) {
-            const double apart = (double)x[j] - (double)centre[j];
-            distance += apart * apart;
-        }
-        if (distance < least) least = distance, found = c;
-    }
-    return found;
-}
-
-/* The same of a sparse row, whose products with all centres are at hand. */
+/* The nearest centre of a sparse row, in double, of those whose score is at most `limit`; its products with all are at hand. */
 static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t row, const real *products,
                                        double limit) {
     const kiln_matrix *X = all->of->X;
@@ -84,7 +50,7 @@ static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t ro
     double least = INFINITY;
     int64_t found = 0;
     for (int64_t c = 0; c < all->k; c++) {
-        if ((double)(all->half[c] - products[c]) > limit) continue;
+        if ((double)(all->to.half[c] - products[c]) > limit) continue;
         double score = all->square[c] / 2;
         for (int64_t e = start[row]; e < start[row + 1]; e++)
             score -= (double)x[e] * (double)centres[c * all->n + col[e]];
@@ -142,6 +108,7 @@ static void FN(assign_settle)(const struct FN(assign) * all, int part, int64_t r
         if (add) FN(assign_add)(all, all->sums + part * all->copy, row, label, distance);
     }
     if (all->labels) all->labels[row] = (real)(of->first + label);
+    if (of->found) of->found[row] = (int32_t)label;
 }
 
 /* ------------------------------------------------------------------------------------------- the rows */
@@ -195,7 +162,7 @@ static void FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nea
         const FN(vreal) margin =
             (real)(3.1 * 0x1p-24) * ((real)(FN(assign_terms)(all->n) + 3) * norm * reach + reach * reach);
         const FN(vmask) sure = (lanes[v].second - lanes[v].best > margin) & (square < (real)0x1p60);
-        const FN(vmask) doubt = all->huge ? ~(FN(vmask)){0} : ~sure;
+        const FN(vmask) doubt = all->to.huge ? ~(FN(vmask)){0} : ~sure;
         FN(store)(squares + v * LANES, square);
         memcpy(doubts + v * LANES, &doubt, sizeof doubt);
     }
@@ -215,10 +182,10 @@ static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
     FN(assign_doubts)(all, lanes, rows, squares, doubts);
     for (int64_t r = 0; r < count; r++) {
         if (!doubts[r]) continue;
-        const struct FN(nearest) found = {.best = (double)best[r]};
         const double limit =
-            FN(assign_limit)(all, &found, (double)squares[r], (double)FN(assign_terms)(all->n));
-        labels[r] = (real_bits)FN(assign_dense_again)(all, VALUES(all->of->X) + (first + r) * all->n, limit);
+            FN(assign_limit)(&all->to, (double)best[r], (double)squares[r], (double)FN(assign_terms)(all->n));
+        labels[r] =
+            (real_bits)FN(assign_dense_again)(&all->to, VALUES(all->of->X) + (first + r) * all->n, limit);
     }
 }
 
@@ -235,7 +202,7 @@ static void FN(assign_find)(const struct FN(assign) * all, real_bits *labels, re
     }
     for (int64_t c = 0; c < all->padded; c += FN(ASSIGN_PANEL))
         for (int64_t t = 0; t < tiles; t++) FN(assign_tile)
-    (lanes + t * FN(ASSIGN_ACROSS), rows + t * T * n, all->panels + c * n, all->half + c, n, c);
+    (lanes + t * FN(ASSIGN_ACROSS), rows + t * T * n, all->panels + c * n, all->to.half + c, n, c);
     for (int64_t t = 0; t < tiles; t++) FN(assign_decide)
     (all, labels + t * T, lanes + t * FN(ASSIGN_ACROSS), rows + t * T * n, first + t * T,
      ki_min(end - first - t * T, T));
@@ -243,11 +210,14 @@ static void FN(assign_find)(const struct FN(assign) * all, real_bits *labels, re
 
 static void FN(assign_dense)(const struct FN(assign) * all, int part, int64_t first, int64_t end) {
     real_bits labels[FN(ASSIGN_TILES) * FN(ASSIGN_TILE)] = {0};
+    const int32_t *known = all->of->known;
     const int64_t block = all->tiles * FN(ASSIGN_TILE);
     for (; first < end; first += block) {
         const int64_t count = ki_min(end - first, block);
-        if (all->k > 1) FN(assign_find)(all, labels, all->blocks + part * all->room, first, first + count);
-        for (int64_t r = 0; r < count; r++) FN(assign_settle)(all, part, first + r, labels[r]);
+        if (all->k > 1 && !known)
+            FN(assign_find)(all, labels, all->blocks + part * all->room, first, first + count);
+        for (int64_t r = 0; r < count; r++)
+            FN(assign_settle)(all, part, first + r, known ? known[first + r] : labels[r]);
     }
 }
 
@@ -268,13 +238,13 @@ static void FN(assign_sparse)(const struct FN(assign) * all, int part, int64_t f
                 FN(store)(products + c, FN(load)(products + c) + x[e] * FN(load)(centres + c));
         }
         FN(vmask) index = FN(assign_numbers)(0);
-        for (int64_t c = 0; c < all->padded; c += LANES, index += LANES)
-            FN(nearest_step)(&lanes, FN(load)(all->half + c) - FN(load)(products + c), index);
+        for (int64_t c = 0; c < all->padded; c += LANES, index += LANES) FN(nearest_step)
+        (&lanes, FN(load)(all->to.half + c) - FN(load)(products + c), index, real_bytes == 4);
         struct FN(nearest) found = FN(nearest_of_lanes)(&lanes);
         const double entries = (double)(start[row + 1] - start[row]);
-        if (FN(assign_doubtful)(all, &found, square, entries))
-            found.index =
-                FN(assign_sparse_again)(all, row, products, FN(assign_limit)(all, &found, square, entries));
+        if (FN(assign_doubtful)(&all->to, &found, square, entries))
+            found.index = FN(assign_sparse_again)(all, row, products,
+                                                  FN(assign_limit)(&all->to, found.best, square, entries));
         FN(assign_settle)(all, part, row, found.index);
     }
 }
@@ -325,8 +295,8 @@ static void FN(assign_pack)(struct FN(assign) * all) {
             square += (double)value * (double)value;
         }
         all->square[c] = square;
-        all->half[c] = real_one ? (real)(square / 2) : (real)INFINITY;
-        all->huge |= !(square < 0x1p125);
+        all->to.half[c] = real_one ? (real)(square / 2) : (real)INFINITY;
+        all->to.huge |= !(square < 0x1p125);
     }
 }
 
@@ -365,12 +335,13 @@ static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
     if (!all->panels || !all->square || !all->blocks || (all->copies && !all->sums) ||
         (own_labels && !all->labels))
         return ki_fail_nomem((size_t)(panels + sums + blocks + labels), "centres and their sums");
-    all->half = all->panels + all->padded * all->n;
+    all->to.half = all->panels + all->padded * all->n;
     return KILN_OK;
 }
 
 kiln_status FN(assign)(const struct ki_assign *of) {
     struct FN(assign) all = {.of = of, .n = of->X->cols, .k = of->C->rows};
+    all.to = (struct FN(nearest_centres)){.centres = VALUES(of->C), .k = all.k, .n = all.n};
     const int threads = of->X->device->threads;
     const int64_t panel = of->X->format == KILN_DENSE ? FN(ASSIGN_PANEL) : LANES;
     all.padded = ki_ceil_div(all.k, panel) * panel;
@@ -384,6 +355,7 @@ kiln_status FN(assign)(const struct ki_assign *of) {
     const int64_t behind = of->sums ? all.k * all.n : 0;
     for (int64_t i = 0; i < behind; i++) VALUES(of->sums)[i] = (real)all.sums[i];
     for (int64_t i = 0; of->totals && i < 2 * all.k; i++) of->totals[i] = all.sums[behind + i];
+    if (of->kept) memcpy(of->kept, all.sums, (size_t)all.copy * sizeof *of->kept);
 done:
     ki_free(all.panels);
     ki_free(all.square);

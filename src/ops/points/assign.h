@@ -10,6 +10,10 @@ struct ki_assign {
     double *totals;
     int64_t first; /* the number of C's first row; > 0: labels and distances hold what is to be bettered */
     const kiln_matrix *X, *C, *weights;
+    kiln_bounds *bounds;  /* NULL: there are none */
+    const int32_t *known; /* labels of all rows, where they are known; else NULL */
+    int32_t *found;       /* the labels as integers; NULL: not wanted */
+    double *kept;         /* a copy of sums and totals before they are rounded; NULL: not wanted */
 };
 
 kiln_status ki_assign_gpu(const struct ki_assign *of); /* X and the others are on the device */

@@ -8,6 +8,9 @@
 /* clang-format off */
 #define KI_BODIES_points(BODY)                                                                               \
     BODY(kiln_status, assign, (const struct ki_assign *assign))                                              \
+    BODY(void, bounds_centres, (const struct ki_assign *assign))                                             \
+    BODY(kiln_status, bounds, (const struct ki_assign *assign))                                              \
+    BODY(void, bounds_add, (const struct ki_assign *assign))                                                 \
     BODY(kiln_status, guttman, (const struct ki_guttman *pairs))                                             \
     BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
 /* clang-format on */

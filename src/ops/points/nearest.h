@@ -1,12 +1,7 @@
-/* The innermost loops of kiln_assign's CPU body (assign.cpu.h): a tile of rows against a panel of centres, and how far rounding
- * may be off. */
+/* The nearest centre of a row, as the CPU bodies with and without bounds find it (bounds.cpu.h, assign.cpu.h): the least of scores
+ * so far, distances, and how far rounding may be off. */
 
-enum {
-    FN(ASSIGN_ACROSS) = 2,                        /* vectors of rows */
-    FN(ASSIGN_TILE) = FN(ASSIGN_ACROSS) * LANES,  /* rows */
-    FN(ASSIGN_PANEL) = SIMD_BYTES == 64 ? 12 : 6, /* centres: their sums with a tile fill the registers */
-    FN(ASSIGN_DEEP) = 128                         /* columns: their sums are added to the sums so far */
-};
+enum { FN(ASSIGN_DEEP) = 128 }; /* columns: their sums are added to the sums so far */
 
 /* What is known of a row: lane by lane, and then in all. */
 struct FN(nearest_lanes) {
@@ -19,89 +14,33 @@ struct FN(nearest) {
     int64_t index;
 };
 
-ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) score, FN(vmask) index) {
+ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) score, FN(vmask) index,
+                                    const bool second) {
     const FN(vmask) less = score < to->best;
-    if (real_bytes == 4) {
-        to->second = FN(least)(to->second, FN(largest)(to->best, score));
-    }
+    if (second) to->second = FN(least)(to->second, FN(largest)(to->best, score));
     to->best = FN(least)(to->best, score);
     to->index = (less & index) | (~less & to->index);
 }
 
-static struct FN(nearest) FN(nearest_of_lanes)(const struct FN(nearest_lanes) * lanes) {
-    real best[LANES], second[LANES];
-    real_bits index[LANES];
-    memcpy(best, &lanes->best, sizeof best);
-    memcpy(second, &lanes->second, sizeof second);
-    memcpy(index, &lanes->index, sizeof index);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) {
-            const real a = best[i], b = best[i + half];
-            const bool other = b < a || (b == a && index[i + half] < index[i]);
-            const real larger = other ? a : b;
-            const real least = second[i + half] < second[i] ? second[i + half] : second[i];
-            second[i] = larger < least ? larger : least;
-            best[i] = other ? b : a;
-            index[i] = other ? index[i + half] : index[i];
-        }
-    return (struct FN(nearest)){(double)best[0], (double)second[0], index[0]};
+/* Halves of the lanes against each other, then quarters, ...; of scores that are equal the least number. */
+ALWAYS_INLINE struct FN(nearest) FN(nearest_of_lanes)(const struct FN(nearest_lanes) * lanes) {
+    struct FN(nearest_lanes) all = *lanes;
+#pragma GCC unroll 4
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        FN(vmask) partner;
+        for (int l = 0; l < LANES; l++) partner[l] = l ^ half;
+        const FN(vreal) best = FN(permuted)(all.best, partner), second = FN(permuted)(all.second, partner);
+        const FN(vmask) index = (FN(vmask))FN(permuted)((FN(vreal))all.index, partner);
+        const FN(vmask) other = (best < all.best) | ((best == all.best) & (index < all.index));
+        all.second = FN(least)(FN(least)(all.second, second), FN(largest)(all.best, best));
+        all.best = FN(least)(all.best, best);
+        all.index = (other & index) | (~other & all.index);
+    }
+    return (struct FN(nearest)){(double)all.best[0], (double)all.second[0], all.index[0]};
 }
 
 ALWAYS_INLINE struct FN(nearest_lanes) FN(nearest_none)(void) {
     return (struct FN(nearest_lanes)){FN(all)((real)INFINITY), FN(all)((real)INFINITY), {0}};
-}
-
-/* ------------------------------------------------------------------------------------------ scores */
-
-/* first, first + 1, ... */
-ALWAYS_INLINE FN(vmask) FN(assign_numbers)(int64_t first) {
-    real_bits number[LANES];
-    FN(vmask) all;
-    for (int i = 0; i < LANES; i++) number[i] = (real_bits)(first + i);
-    memcpy(&all, number, sizeof all);
-    return all;
-}
-
-/* sums = a tile of rows, column by column, times a panel of centres, over n columns; or added to them. */
-ALWAYS_INLINE void FN(assign_products)(FN(vreal) (*sums)[FN(ASSIGN_ACROSS)], const real *rows,
-                                       const real *panel, int64_t n, const bool add) {
-    enum { V = FN(ASSIGN_ACROSS), P = FN(ASSIGN_PANEL) };
-    FN(vreal) sum[P][V];
-#pragma GCC unroll 12
-    for (int c = 0; c < P; c++)
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) sum[c][v] = (FN(vreal)){0};
-    for (int64_t j = 0; j < n; j++, rows += FN(ASSIGN_TILE), panel += P) {
-        FN(vreal) x[V];
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) x[v] = FN(load)(rows + v * LANES);
-#pragma GCC unroll 12
-        for (int c = 0; c < P; c++)
-#pragma GCC unroll 4
-            for (int v = 0; v < V; v++) sum[c][v] += panel[c] * x[v];
-    }
-#pragma GCC unroll 12
-    for (int c = 0; c < P; c++)
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) sums[c][v] = add ? sums[c][v] + sum[c][v] : sum[c][v];
-}
-
-/* What a tile of rows has for nearest, when the panel of centres from number `first` on has been seen, too. */
-NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panel,
-                                  const real *half, int64_t n, int64_t first) {
-    enum { DEEP = FN(ASSIGN_DEEP) };
-    FN(vreal) sums[FN(ASSIGN_PANEL)][FN(ASSIGN_ACROSS)];
-    FN(assign_products)(sums, rows, panel, ki_min(n, DEEP), false);
-    for (int64_t j = DEEP; j < n; j += DEEP) FN(assign_products)
-    (sums, rows + j * FN(ASSIGN_TILE), panel + j * FN(ASSIGN_PANEL), ki_min(n - j, DEEP), true);
-#pragma GCC unroll 4
-    for (int v = 0; v < FN(ASSIGN_ACROSS); v++) {
-        struct FN(nearest_lanes) so_far = lanes[v];
-#pragma GCC unroll 12
-        for (int c = 0; c < FN(ASSIGN_PANEL); c++)
-            FN(nearest_step)(&so_far, half[c] - sums[c][v], (real_bits)(first + c) - (FN(vmask)){0});
-        lanes[v] = so_far;
-    }
 }
 
 /* The additions that a term of a product of n columns goes through. */
@@ -150,6 +89,48 @@ static real FN(assign_product)(const real *x, const real *y, int64_t n) {
 
 /* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds up. */
 static double FN(assign_margin)(double square, double best, double entries) {
-    const double unit = 0x1p-24, norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
+    const double unit = real_bytes == 4 ? 0x1p-24 : 0x1p-53;
+    const double norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
     return 3 * unit * ((entries + 3) * norm * reach + reach * reach);
+}
+
+/* The centres that rows are compared with. */
+struct FN(nearest_centres) {
+    const real *centres; /* k x n */
+    int64_t k, n;
+    real *half; /* half the squared norms, infinity behind the last */
+    bool huge;  /* squares that f32 does not hold */
+};
+
+/* Whether f32 leaves in doubt which centre is nearest. */
+static bool FN(assign_doubtful)(const struct FN(nearest_centres) * to, const struct FN(nearest) * found,
+                                double square, double entries) {
+    if (real_bytes == 8 || to->k == 1) return false;
+    return !(found->second - found->best > FN(assign_margin)(square, found->best, entries)) ||
+           !(square < 0x1p125) || to->huge;
+}
+
+/* No centre with a larger score is the nearest. */
+static double FN(assign_limit)(const struct FN(nearest_centres) * to, double best, double square,
+                               double entries) {
+    const double margin = FN(assign_margin)(square, best, entries);
+    return to->huge || !(square < 0x1p125) ? (double)INFINITY : best + margin;
+}
+
+/* The nearest centre of a dense row, in double, of those whose score is at most `limit`. */
+static int64_t FN(assign_dense_again)(const struct FN(nearest_centres) * to, const real *x, double limit) {
+    const int64_t n = to->n;
+    const real *centre = to->centres;
+    double least = INFINITY;
+    int64_t found = 0;
+    for (int64_t c = 0; c < to->k; c++, centre += n) {
+        if ((double)(to->half[c] - FN(assign_product)(x, centre, n)) > limit) continue;
+        double distance = 0;
+        for (int64_t j = 0; j < n; j++) {
+            const double apart = (double)x[j] - (double)centre[j];
+            distance += apart * apart;
+        }
+        if (distance < least) least = distance, found = c;
+    }
+    return found;
 }

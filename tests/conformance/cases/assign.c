@@ -1,5 +1,6 @@
 /* The nearest of k centres, and what each centre's rows add up to: widths and numbers of centres around those of tiles and
- * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest. y is C. Results:
+ * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest; Z: with bounds from a
+ * pass over the same centres in another order. y is C. Results:
  * W labels, SUMS sums, CURVATURE distances, SCALARS totals. */
 #include <stdlib.h>
 
@@ -8,7 +9,8 @@
 enum { LEFT_OUT = 500 }; /* k from which on totals do not fit among the scalars */
 
 static void add(struct problem_list *list, int64_t rows, int64_t cols, int64_t k, enum pattern pattern) {
-    static const unsigned variants[] = {WITH_WEIGHTS | WITH_SUMS, WITH_SUMS | WITH_SHIFT, WITH_SHIFT, 0};
+    static const unsigned variants[] = {WITH_WEIGHTS | WITH_SUMS, WITH_SUMS | WITH_SHIFT, WITH_SHIFT, 0},
+                          bounded[] = {WITH_SUMS | WITH_Z, WITH_SUMS | WITH_SHIFT | WITH_WEIGHTS | WITH_Z};
     struct problem p = {.format = pattern == PATTERN_DENSE ? KILN_DENSE : KILN_CSR,
                         .pattern = pattern,
                         .rows = rows,
@@ -17,6 +19,10 @@ static void add(struct problem_list *list, int64_t rows, int64_t cols, int64_t k
                         .k = k};
     for (int i = 0; i < (list->thin ? 2 : 4); i++) {
         p.flags = variants[(list->count + i) % 4];
+        problem_add(list, p);
+    }
+    for (int i = 0; pattern == PATTERN_DENSE && cols > 16 && k <= LEFT_OUT && i < 2; i++) {
+        p.flags = bounded[i];
         problem_add(list, p);
     }
 }
@@ -67,7 +73,37 @@ static kiln_status prepare(struct work *work) {
     return make_output(work, p->rows, 1);
 }
 
+/* Sums and totals by bounds, where there are some; labels and distances without. */
+static kiln_status run_bounded(struct work *work, kiln_bounds *bounds) {
+    const int64_t k = work->problem->k;
+    const kiln_assignment plain = {.labels = work->w.matrix, .distances = work->curvature.matrix},
+                          to = {.size = sizeof to,
+                                .sums = work->sums.matrix,
+                                .totals = work->scalars,
+                                .bounds = bounds};
+    kiln_matrix *others = NULL;
+    int64_t *row = malloc((size_t)k * sizeof *row);
+    kiln_status status = row ? KILN_OK : KILN_ERR_NOMEM;
+    for (int64_t c = 0; row && c < k; c++) row[c] = (c + 1) % k;
+    if (status == KILN_OK)
+        status = kiln_matrix_dense(&others, work->device, work->type, k, work->problem->cols, NULL);
+    if (status == KILN_OK) status = kiln_rows(others, work->y.matrix, row);
+    if (status == KILN_OK) status = kiln_assign(&to, work->X.matrix, others, work->weights.matrix);
+    if (status == KILN_OK) status = kiln_assign(&to, work->X.matrix, work->y.matrix, work->weights.matrix);
+    if (status == KILN_OK) status = kiln_assign(&plain, work->X.matrix, work->y.matrix, NULL);
+    kiln_matrix_free(others);
+    free(row);
+    return status;
+}
+
 static kiln_status run(struct work *work) {
+    kiln_bounds *bounds = NULL;
+    if (work->problem->flags & WITH_Z) {
+        kiln_status status = kiln_bounds_new(&bounds, work->X.matrix, work->problem->k);
+        if (bounds) status = run_bounded(work, bounds);
+        kiln_bounds_free(bounds);
+        if (bounds || status != KILN_OK) return status;
+    }
     const kiln_assignment to = {.size = sizeof to,
                                 .labels = work->w.matrix,
                                 .distances = work->curvature.matrix,
@@ -147,6 +183,7 @@ static void refuse(struct check_context *context, struct refusal_set *s) {
                           negative = {.first = -1}, short_labels = {.labels = s->d},
                           short_sums = {.sums = s->w}, alias = {.labels = s->v, .distances = s->v},
                           alias_C = {.sums = s->square};
+    kiln_bounds *bounds = NULL;
     REFUSED(kiln_assign(NULL, s->X, s->square, NULL));
     REFUSED(kiln_assign(&none, NULL, s->square, NULL));
     REFUSED(kiln_assign(&none, s->X, NULL, NULL));
@@ -161,6 +198,10 @@ static void refuse(struct check_context *context, struct refusal_set *s) {
     REFUSED_AS("operand", kiln_assign(&labels, s->X, s->square, s->v));
     REFUSED_AS("distances", kiln_assign(&later, s->X, s->square, NULL));
     REFUSED_AS("number -1", kiln_assign(&negative, s->X, s->square, NULL));
+    REFUSED(kiln_bounds_new(NULL, s->X, 2));
+    REFUSED(kiln_bounds_new(&bounds, NULL, 2));
+    REFUSED_AS("0 centres", kiln_bounds_new(&bounds, s->X, 0));
+    REFUSED(kiln_bounds_sums(NULL, bounds));
 }
 
 const struct operation operation_assign = {.name = "assign",

@@ -1,0 +1,70 @@
+/* What a run of K-Means goes on from: the centres, what they become, and the best of former starts. Where a pass corrects the sums of
+ * the one before, these go along, as the roundings in them are those of all passes so far. */
+#include "algorithms/kmeans/kmeans.h"
+
+enum { STATE = 18, LOOKED_AT = 2 };
+static void state_of(struct ki_state state[STATE], struct kmeans *s) {
+    const int64_t all = s->k * s->n, two = 2 * s->k;
+    const bool batches = s->options.batch > 0, former = s->turn > 0;
+    s->adding = s->running != NULL;
+    const struct ki_state parts[STATE] = {
+        {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
+        {"adding", .integers = &s->adding, .least = 0, .most = 1},
+        {"sums", .reals = s->running, .count = all + two},
+        {"begun", .integers = &s->begun},
+        {"draws", .integers = &s->draws},
+        {"relocated", .integers = &s->relocated},
+        {"centres", .matrix = s->C},
+        {"objective", .reals = &s->objective},
+        {"residual", .reals = &s->residual},
+        {"filled", .integers = &s->filled},
+        {"means", .matrix = batches ? NULL : s->means},
+        {"found", .reals = batches ? NULL : s->found, .count = two},
+        {"round", .integers = batches ? &s->round : NULL},
+        {"seen", .reals = batches ? s->seen : NULL, .count = s->k},
+        {"mean", .reals = batches ? &s->mean : NULL},
+        {"best", .reals = former ? s->best : NULL, .count = all},
+        {"best found", .reals = former ? s->best_totals : NULL, .count = two},
+        {"best report", .report = former ? &s->best_so_far : NULL}};
+    memcpy(state, parts, sizeof parts);
+}
+
+kiln_status ki_kmeans_keep(struct kmeans *s) {
+    struct ki_state state[STATE];
+    const bool another = s->report.stopped_by == KILN_STOP_TOLERANCE && s->turn + 1 < s->options.restarts;
+    const kiln_stop next = s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
+    if (s->cut) return KILN_OK;
+    state_of(state, s);
+    return ki_checkpoint_step(&s->options.control, state, STATE, another ? next : s->report.stopped_by);
+}
+
+/* A pass over the centres of before says which rows are theirs; the sums are those of the run that was stopped. */
+static kiln_status resume_bounds(struct kmeans *s, const double *sums) {
+    kiln_status status;
+    const kiln_assignment pass = {
+        .size = sizeof pass, .sums = s->sums, .totals = s->totals, .bounds = s->bounds};
+    TRY(kiln_assign(&pass, s->X, s->C, s->options.weights));
+    TRY(kiln_bounds_sums(&s->running, s->bounds));
+    memcpy(s->running, sums, (size_t)(s->k * (s->n + 2)) * sizeof *sums);
+done:
+    return status;
+}
+
+kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
+    kiln_status status;
+    struct ki_state state[STATE];
+    const size_t bytes = (size_t)(s->k * (s->n + 2)) * sizeof(double);
+    double *sums = NULL;
+    state_of(state, s);
+    TRY(ki_checkpoint_look(&s->options.control, state, LOOKED_AT)); /* which decide what else there is */
+    if (s->adding && s->bounds && !(sums = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
+    s->running = sums;
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
+    s->running = NULL;
+    if (*resumed) ki_kmeans_judge(s);
+    if (*resumed && sums) TRY(resume_bounds(s, sums));
+done:
+    ki_free(sums);
+    return status;
+}

@@ -1,0 +1,146 @@
+/* The state behind kiln_assignment.bounds: whether it is worth its memory, its arrays, and the groups of centres. */
+#include "ops/points/bounds.h"
+
+#include <stdlib.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "pass/group.h"
+
+/* Beside a row there is room for a fifth of it: four numbers, and one for each group. */
+enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16 };
+
+kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k) {
+    static const char call[] = "kiln_bounds_new";
+    if (!bounds || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: bounds or X is NULL", call);
+    if (k < 1 || k > INT32_MAX / 2) return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld centres", call, (long long)k);
+    const int64_t room = X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
+    const bool here = X->format == KILN_DENSE && !ki_is_split(X) && ki_on_cpu(X->device) && X->rows > 0;
+    *bounds = NULL;
+    if (!here || k < 2 || X->cols < LEAST_COLUMNS || room < OF_GROUP) return KILN_OK;
+    kiln_bounds *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "bounds");
+    const int64_t bundles = ki_ceil_div(k, KI_BUNDLE);
+    *made = (kiln_bounds){.device = X->device, .type = X->type, .m = X->rows, .n = X->cols, .k = k};
+    made->each = ki_ceil_div(bundles, ki_min(room / OF_GROUP, KI_BOUNDS_GROUPS));
+    made->groups = ki_ceil_div(bundles, made->each);
+    made->padded = made->groups * made->each * KI_BUNDLE;
+    made->fresh = true;
+    *bounds = made;
+    return KILN_OK;
+}
+
+static void release(kiln_bounds *b) {
+    void *const arrays[] = {b->labels, b->upper, b->group, b->moved, b->rows, b->centres};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
+}
+
+void kiln_bounds_free(kiln_bounds *bounds) {
+    if (!bounds) return;
+    release(bounds);
+    ki_free(bounds);
+}
+
+kiln_status kiln_bounds_sums(double **sums, kiln_bounds *bounds) {
+    if (!sums || !bounds) return ki_fail(KILN_ERR_ARGUMENT, "kiln_bounds_sums: sums or bounds is NULL");
+    if (!bounds->known) return ki_fail(KILN_ERR_ARGUMENT, "kiln_bounds_sums: no pass has been made");
+    *sums = bounds->sums;
+    return KILN_OK;
+}
+
+void kiln_bounds_refresh(kiln_bounds *bounds) {
+    if (bounds) bounds->fresh = true;
+}
+
+double kiln_bounds_skipped(const kiln_bounds *bounds) {
+    return bounds && bounds->all > 0 ? bounds->skipped / bounds->all : 0;
+}
+
+kiln_status ki_bounds_begin(kiln_bounds *b) {
+    const kiln_bounds none = *b;
+    int64_t rows, elements, doubles;
+    if (b->labels) return KILN_OK;
+    if (!ki_mul3(b->m, b->groups + 1, sizeof(float), &rows) || !ki_mul(b->k, b->n, &elements) ||
+        !ki_mul3(elements + b->k, 2, sizeof(double), &doubles))
+        return ki_fail_nomem(SIZE_MAX, "bounds");
+    b->labels = ki_calloc((size_t)b->m * 2 * sizeof *b->labels);
+    b->upper = ki_calloc((size_t)rows);
+    b->group = ki_calloc((size_t)(b->k + b->padded + b->groups) * sizeof *b->group);
+    b->moved = ki_calloc((size_t)(b->k + 2 * b->groups) * sizeof *b->moved);
+    b->rows = ki_calloc((size_t)b->k * sizeof *b->rows);
+    b->centres = ki_calloc((size_t)doubles);
+    if (!b->labels || !b->upper || !b->group || !b->moved || !b->rows || !b->centres) {
+        release(b);
+        *b = none;
+        return ki_fail_nomem((size_t)(rows + doubles), "bounds");
+    }
+    b->before = b->labels + b->m;
+    b->lower = b->upper + b->m;
+    b->order = b->group + b->k;
+    b->mover = b->order + b->padded;
+    b->most = b->moved + b->k;
+    b->second = b->most + b->groups;
+    b->sums = b->centres + elements;
+    return KILN_OK;
+}
+
+struct apart {
+    double square;
+    int32_t number;
+};
+
+static int nearer(const void *a, const void *b) {
+    const struct apart *x = a, *y = b;
+    return x->square < y->square ? -1 : x->square > y->square ? 1 : x->number < y->number ? -1 : 1;
+}
+
+static int smaller(const void *a, const void *b) {
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* One bundle costs no more than a pass without bounds. Several do, where bounds save little: in the first passes, as long as many
+ * rows change their centre, and for data in which all centres are about as far. */
+enum { CHANGING = 10, FIRST_WAIT = 4, LONGEST_WAIT = 64 }; /* a tenth of the rows; passes */
+static const double WORTH_IT = 0.5;                        /* of the distances measured, at most */
+
+bool ki_bounds_pause(kiln_bounds *b) {
+    if (b->valid || b->padded == KI_BUNDLE) return false;
+    if (b->wait > 0) b->wait--;
+    return !b->known || b->wait > 0 || b->changed > b->m / CHANGING;
+}
+
+void ki_bounds_count(kiln_bounds *b, double measured, bool all) {
+    const double wanted = (double)b->m * (double)b->k;
+    b->all += wanted;
+    b->skipped += wanted - measured;
+    b->valid = b->padded == KI_BUNDLE || (all ? b->grouped : measured <= WORTH_IT * wanted);
+    if (b->valid || all) return;
+    b->next_wait = ki_min(ki_max(2 * b->next_wait, FIRST_WAIT), LONGEST_WAIT);
+    b->wait = b->next_wait;
+}
+
+/* The first centre that has no group, and those nearest to it, fill the next one. */
+kiln_status ki_bounds_group(kiln_bounds *b) {
+    const int64_t size = b->each * KI_BUNDLE;
+    if (b->grouped) return KILN_OK;
+    struct apart *left = ki_alloc((size_t)b->k * sizeof *left);
+    if (!left) return ki_fail_nomem((size_t)b->k * sizeof *left, "groups of centres");
+    for (int64_t c = 0; c < b->k; c++) left[c].number = (int32_t)c;
+    for (int64_t g = 0, done = 0; g < b->groups; g++, done += size) {
+        const int64_t rest = b->k - done, taken = ki_min(size, rest);
+        for (int64_t i = 0; i < rest && g + 1 < b->groups; i++) {
+            const double *x = b->centres + left[done].number * b->n,
+                         *y = b->centres + left[done + i].number * b->n;
+            left[done + i].square = 0;
+            for (int64_t j = 0; j < b->n; j++) left[done + i].square += (x[j] - y[j]) * (x[j] - y[j]);
+        }
+        if (g + 1 < b->groups) qsort(left + done, (size_t)rest, sizeof *left, nearer);
+        for (int64_t i = 0; i < size; i++) b->order[done + i] = i < taken ? left[done + i].number : -1;
+        qsort(b->order + done, (size_t)ki_max(taken, 0), sizeof *b->order, smaller);
+        for (int64_t i = 0; i < taken; i++) b->group[b->order[done + i]] = (int32_t)g;
+    }
+    ki_free(left);
+    b->grouped = true;
+    return KILN_OK;
+}
