@@ -10,8 +10,8 @@ format() {
 }
 
 # clang-tidy reads a file once for each of its commands. CPU bodies have one for each instruction set: the last, the widest, is kept.
-# Nearly all of its time goes into the analyser's walk through a function's paths, and the longest functions alone reach its limit of
-# 225,000 states: a third of that, the limit of its own shallow mode, keeps everything else of the deep one.
+# Most of its time goes into the analyser's walk through a function's paths. It stops at a third of the usual 225,000 states of a function,
+# which took 12 files of different size from 7.5 to 4.6 seconds.
 tidy() {
     mkdir -p "$1/lint"
     python3 -c 'import json, sys
