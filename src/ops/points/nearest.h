@@ -27,7 +27,7 @@ ALWAYS_INLINE struct FN(nearest) FN(nearest_of_lanes)(const struct FN(nearest_la
     struct FN(nearest_lanes) all = *lanes;
 #pragma GCC unroll 4
     for (int half = LANES / 2; half > 0; half /= 2) {
-        FN(vmask) partner;
+        FN(vmask) partner = {0};
         for (int l = 0; l < LANES; l++) partner[l] = l ^ half;
         const FN(vreal) best = FN(permuted)(all.best, partner), second = FN(permuted)(all.second, partner);
         const FN(vmask) index = (FN(vmask))FN(permuted)((FN(vreal))all.index, partner);
