@@ -45,7 +45,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
-        self._cluster(self._checked(X), sample_weight, self._restarts(), 0)
+        if self.algorithm not in _ALGORITHMS:
+            raise ValueError(f"The 'algorithm' parameter of {type(self).__name__} must be one of {sorted(_ALGORITHMS)}. Got "
+                             f"{self.algorithm!r} instead.")
+        chosen = _ALGORITHMS[self.algorithm]
+        self._cluster(self._checked(X), sample_weight, self._restarts(), algorithm=getattr(lib, chosen) if chosen else 0)
         return self
 
     def _checked(self, X: Any) -> Any:
@@ -57,7 +61,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             return 10 if isinstance(self.init, str) and self.init == "random" else 1
         return int(self.n_init)
 
-    def _cluster(self, X: Any, sample_weight: Any, restarts: int, batch: int) -> None:
+    def _cluster(self, X: Any, sample_weight: Any, restarts: int, **options: Any) -> None:
         rows = X.shape[0]
         if not 1 <= self.n_clusters <= rows:
             raise ValueError(f"n_samples={rows} should be >= n_clusters={self.n_clusters}.")
@@ -68,10 +72,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         if not given and self.init not in _STARTS:
             raise ValueError(f"The 'init' parameter of {type(self).__name__} must be one of {sorted(_STARTS)} or an array. Got "
                              f"{self.init!r} instead.")
-        if self.algorithm not in _ALGORITHMS:
-            raise ValueError(f"The 'algorithm' parameter of {type(self).__name__} must be one of {sorted(_ALGORITHMS)}. Got "
-                             f"{self.algorithm!r} instead.")
-        chosen = _ALGORITHMS[self.algorithm]
         if given:
             start = np.array(self.init, operand.dtype, order="C")
             if start.shape != (self.n_clusters, operand.shape[1]):
@@ -83,10 +83,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         labels = Matrix.empty(where, (rows, 1), operand.dtype)
         clusters = Matrix.empty(where, (self.n_clusters, 3), operand.dtype)
         self._run([centres, operand], init=lib.KILN_INIT_GIVEN if given else getattr(lib, _STARTS[self.init]),
-                  restarts=restarts, seed=int(check_random_state(self.random_state).randint(2**31 - 1)), batch=batch,
-                  spherical=int(self.spherical), algorithm=getattr(lib, chosen) if chosen else 0,
-                  tolerance=self.tol if self.tol > 0 else 1e-300, max_iterations=self.max_iter,
-                  weights=None if weights is None else matrix(weights, where), labels=labels, clusters=clusters)
+                  restarts=restarts, seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                  spherical=int(self.spherical), tolerance=self.tol if self.tol > 0 else 1e-300, max_iterations=self.max_iter,
+                  weights=None if weights is None else matrix(weights, where), labels=labels, clusters=clusters, **options)
         self.cluster_centers_ = centres.numpy()
         self.labels_ = labels.numpy()[:, 0].astype(np.int32)
         self.inertia_ = self.objective_
@@ -138,12 +137,20 @@ class MiniBatchKMeans(KMeans):
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto", max_iter: int = 100,
                  batch_size: int = 1024, tol: float = 1e-4, spherical: bool = False, random_state: Any = None,
                  device: Any = "auto", verbose: int = 0) -> None:
-        super().__init__(n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, spherical=spherical,
-                         random_state=random_state, device=device, verbose=verbose)
+        # not the base's: it sets `algorithm`, which is no parameter here
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
         self.batch_size = batch_size
+        self.tol = tol
+        self.spherical = spherical
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
-        self._cluster(X, sample_weight, self._restarts(), min(self.batch_size, X.shape[0]))
+        self._cluster(X, sample_weight, self._restarts(), batch=min(self.batch_size, X.shape[0]))
         return self

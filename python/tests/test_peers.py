@@ -129,6 +129,16 @@ def test_kmeans_from_the_same_start(dtype):
     assert ours.score(X) == pytest.approx(-ours.inertia_, rel=1e-6)
 
 
+def test_kmeans_with_bounds_has_the_labels_of_lloyd():
+    X = load_digits().data
+    by_all, by_bounds = (kiln.KMeans(10, init=X[:10].copy(), tol=1e-9, algorithm=algorithm, device="cpu").fit(X)
+                         for algorithm in ("lloyd", "bounds"))
+    np.testing.assert_array_equal(by_bounds.labels_, by_all.labels_)
+    np.testing.assert_allclose(by_bounds.inertia_, by_all.inertia_, rtol=1e-12)
+    with pytest.raises(ValueError, match="algorithm.*'elkan'"):
+        kiln.KMeans(2, algorithm="elkan").fit(X)
+
+
 def test_spherical_kmeans_clusters_directions(tmp_path):
     X = load_digits().data
     ours = kiln.KMeans(10, init=X[:10].copy(), spherical=True, tol=1e-9, device="cpu").fit(X)
