@@ -74,8 +74,9 @@ static float FN(bounds_under)(double square, double norm, double score, int64_t 
 /* The distance of a row from its centre, or a little more. */
 static float FN(bounds_measured)(const struct FN(bounds) * all, const real *x, int64_t label) {
     const double unit = real_bytes == 4 ? 0x1p-24 : 0x1p-53;
+    const int64_t terms = all->n / LANES + 20;
     const double square = (double)FN(assign_distance)(x, all->to.centres + label * all->n, all->n);
-    return FN(bounds_over)(sqrt(square) * (1 + (double)(all->n / LANES + 20) * unit));
+    return FN(bounds_over)(sqrt(square) * (1 + (double)terms * unit));
 }
 
 /* Centres of a group with a bound above this are not the nearest. */
@@ -294,8 +295,11 @@ static void FN(bounds_pack)(struct FN(bounds) * all) {
         all->to.huge |= !(square < 0x1p125);
         largest = fmax(largest, square);
     }
-    const double reach = sqrt(largest) + sqrt(b->square);
-    all->square = real_bytes == 4 ? 0 : 0x1p-48 * (double)(FN(assign_terms)(all->n) + 3) * reach * reach;
+    all->square = 0;
+    if (real_bytes == 8) {
+        const double reach = sqrt(largest) + sqrt(b->square);
+        all->square = 0x1p-48 * (double)(FN(assign_terms)(all->n) + 3) * reach * reach;
+    }
 }
 
 static kiln_status FN(bounds_allocate)(struct FN(bounds) * all) {
