@@ -81,13 +81,14 @@ done:
     return status;
 }
 
-/* B = L L^T of the given size; false for a basis that depends on itself but for rounding. */
-static bool factorise(double B[BASIS][BASIS], int64_t size) {
+/* B = L L^T of the given size; false for a basis of vectors in this type that depends on itself but for rounding. */
+static bool factorise(double B[BASIS][BASIS], int64_t size, kiln_type type) {
+    const double least = fmax(1e-12, 64 * ki_epsilon(type));
     for (int i = 0; i < size; i++)
         for (int j = 0; j <= i; j++) {
             double sum = B[i][j];
             for (int l = 0; l < j; l++) sum -= B[i][l] * B[j][l];
-            if (i == j && !(sum > 1e-12)) return false;
+            if (i == j && !(sum > least)) return false;
             B[i][j] = i == j ? sqrt(sum) : sum / B[j][j];
         }
     return true;
@@ -128,6 +129,7 @@ static void largest(double c[BASIS], double K[BASIS][BASIS], int64_t size) {
 static kiln_status choose(double c[BASIS], struct lobpcg *t) {
     kiln_status status = KILN_OK;
     double B[BASIS][BASIS], L[BASIS][BASIS], K[BASIS][BASIS];
+    const kiln_type type = kiln_matrix_type(t->v[X]);
     for (int i = 0; i < t->size; i++)
         for (int j = i; j < t->size; j++) {
             TRY(kiln_dot(&B[i][j], t->v[i], t->v[j]));
@@ -136,10 +138,10 @@ static kiln_status choose(double c[BASIS], struct lobpcg *t) {
             K[j][i] = K[i][j];
         }
     memcpy(L, B, sizeof L);
-    if (!factorise(L, t->size)) {
+    if (!factorise(L, t->size, type)) {
         t->size = 2;
         memcpy(L, B, sizeof L);
-        if (!factorise(L, t->size)) {
+        if (!factorise(L, t->size, type)) {
             t->size = 0;
             goto done;
         }
@@ -193,12 +195,16 @@ done:
     return status;
 }
 
-/* a = max(x, 0) = (x + |x|) / 2. */
+/* a = max(x, 0) = (x + |x|) / 2, or of -x: rounding may have turned the vector's sign, which is free. */
 static kiln_status hand_back(struct lobpcg *t) {
     kiln_status status;
-    const double half = 0.5;
+    const double half = 0.5, minus_half = -0.5;
+    double above, all;
     TRY(kiln_map(t->room, KILN_MAP_ABS, t->v[X]));
     TRY(kiln_combine(t->hits->a, &half, t->v[X], &half, t->room));
+    TRY(kiln_norm(&above, t->hits->a, KILN_NORM_1));
+    TRY(kiln_norm(&all, t->room, KILN_NORM_1));
+    if (2 * above < all) TRY(kiln_combine(t->hits->a, &minus_half, t->v[X], &half, t->room));
 done:
     return status;
 }

@@ -74,8 +74,8 @@ kiln_status ki_wire_exchange(struct kiln_processes *p) {
             p->some[i].in_bytes = ki_min(all[i].in_bytes, KI_TRANSPORT_MOST);
             all[i].out_bytes -= p->some[i].out_bytes;
             all[i].in_bytes -= p->some[i].in_bytes;
-            all[i].out = (const char *)all[i].out + p->some[i].out_bytes;
-            all[i].in = (char *)all[i].in + p->some[i].in_bytes;
+            if (all[i].out_bytes) all[i].out = (const char *)all[i].out + p->some[i].out_bytes;
+            if (all[i].in_bytes) all[i].in = (char *)all[i].in + p->some[i].in_bytes;
             more = more || all[i].out_bytes || all[i].in_bytes;
         }
         TRY(check(p, t->exchange(t->of, p->some)));
