@@ -271,7 +271,8 @@ typedef enum kiln_init {
     KILN_INIT_GIVEN = 4     /* the centres as they come */
 } kiln_init;
 
-/* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS where they are there. */
+/* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS where
+ * they are there and X has 256 columns or more, or columns times centres come to 65,536 or more; else LLOYD. */
 typedef enum kiln_kmeans_algorithm {
     KILN_KMEANS_LLOYD = 1, /* all distances in every pass */
     /* Those that the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */
@@ -293,7 +294,7 @@ typedef struct kiln_kmeans_options {
      * and GIVEN the weights are also what is gone on from, else they are only a result; or NULL */
     kiln_matrix *clusters;
     kiln_control control;
-    kiln_kmeans_algorithm algorithm; /* default: bounds where there are some */
+    kiln_kmeans_algorithm algorithm; /* default: bounds where they pay, as told above */
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);

@@ -23,8 +23,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     init: "k-means++", "k-means||", "random", or an array of centres; n_init: starts, of which the best is kept ("auto": 1, for
     "random" 10). The labels of float32 are those of float64. spherical: directions count; rows and centres are scaled to length 1.
     algorithm: "lloyd" measures all distances in each pass, "bounds" those that bounds from the passes before leave in doubt, as
-    "elkan" of scikit-learn does; "auto": bounds where there are some, on the CPU and with rows of 100 bytes or more. Labels are
-    the same.
+    "elkan" of scikit-learn does; "auto": bounds on the CPU for 256 features or more, or where features times clusters are
+    65,536 or more. Labels are the same.
     """
 
     _algorithm = "kmeans"

@@ -181,14 +181,22 @@ void ki_kmeans_judge(struct kmeans *s) {
                                                                              : KILN_STOP_NONE;
 }
 
-/* Bounds for a start, where there are some. */
+/* What a pass keeps of a row costs about as much as some thousand products. So bounds pay where rows are long, as images are, or where
+ * centres are many (bench/results/cpu2-kmeans-bounds.json). */
+static bool bounds_pay(const struct kmeans *s) {
+    enum { LONG = 256, PRODUCTS = 1 << 16 };
+    return s->n >= LONG || s->n * s->k >= PRODUCTS;
+}
+
+/* Bounds for a start, where there are some, and they are asked for or pay. */
 static kiln_status open_bounds(struct kmeans *s) {
     const kiln_kmeans_options *o = &s->options;
+    const bool wanted = o->algorithm ? o->algorithm == KILN_KMEANS_BOUNDS : bounds_pay(s);
     kiln_status status = KILN_OK;
     kiln_bounds_free(s->bounds);
     s->bounds = NULL;
     s->running = NULL;
-    if (o->batch == 0 && o->algorithm != KILN_KMEANS_LLOYD) TRY(kiln_bounds_new(&s->bounds, s->X, s->k));
+    if (o->batch == 0 && wanted) TRY(kiln_bounds_new(&s->bounds, s->X, s->k));
     if (s->bounds || o->algorithm != KILN_KMEANS_BOUNDS) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED, "kiln_kmeans_options.algorithm is bounds, but there are none for this run");
     TRY(ki_hint("bounds are for a CPU, all rows at once, two centres or more and a dense X with 16 columns "
