@@ -18,14 +18,36 @@ static void view_here(const struct ki_pass *pass, struct ki_pass_part *part, int
     set(pass, part, j, view);
 }
 
+/* On a device of its own a member keeps one matrix of the operand, rows x cols, until that is written anew: what lies in A from element
+ * `from` on, if it is `filled`. */
+static kiln_status give_kept(kiln_matrix **kept, const struct ki_pass *pass, struct ki_pass_part *part, int j,
+                             int64_t rows, int64_t cols, int64_t from, bool filled) {
+    const kiln_matrix *A = ki_pass_whole(pass, j);
+    kiln_matrix *made = NULL;
+    kiln_status status;
+    if (!*kept) {
+        TRY(ki_matrix_new(&made, part->device, A->type, rows, cols));
+        if (filled)
+            TRY(ki_device_copy(part->device, part->device, &made->values, 0, pass->device, &A->values,
+                               from * ki_type_bytes(A->type), ki_pass_bytes(made)));
+        *kept = made;
+        made = NULL;
+    }
+    set(pass, part, j, *kept);
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
 /* Member i's part of A, which its operation reads, writes or both. */
 static kiln_status give_part(struct ki_pass *pass, int i, int j) {
     struct ki_pass_part *part = &pass->parts[i];
     const struct ki_split *split = pass->split;
-    kiln_matrix *A = ki_pass_whole(pass, j), *made = NULL;
+    kiln_matrix *A = ki_pass_whole(pass, j);
     const bool entries = ki_pass_role(pass, j) == KI_ENTRY;
     const int64_t *first = entries ? split->entry : split->first, cols = entries ? 1 : A->cols;
     const int64_t count = first[i + 1] - first[i];
+    const int use = pass->rules->rule[j].use;
     struct ki_rows *rows;
     kiln_status status;
     if (ki_on_cpu(pass->device)) {
@@ -33,24 +55,15 @@ static kiln_status give_part(struct ki_pass *pass, int i, int j) {
         return KILN_OK;
     }
     TRY(ki_rows_of(&rows, A, split->count, first));
-    if (!rows->rows[i]) {
-        TRY(ki_matrix_new(&made, part->device, A->type, count, cols));
-        if (pass->rules->rule[j].use == KI_READS ||
-            (pass->rules->rule[j].use == KI_CHANGES && !pass->shared->fresh))
-            TRY(ki_device_copy(part->device, part->device, &made->values, 0, pass->device, &A->values,
-                               first[i] * cols * ki_type_bytes(A->type), ki_pass_bytes(made)));
-        rows->rows[i] = made;
-        made = NULL;
-    }
-    set(pass, part, j, rows->rows[i]);
+    TRY(give_kept(&rows->rows[i], pass, part, j, count, cols, first[i] * cols,
+                  use == KI_READS || (use == KI_CHANGES && !pass->shared->fresh)));
 done:
-    kiln_matrix_free(made);
     return status;
 }
 
 static kiln_status give_copy(struct ki_pass *pass, int i, int j) {
     struct ki_pass_part *part = &pass->parts[i];
-    kiln_matrix *A = ki_pass_whole(pass, j), *made = NULL;
+    kiln_matrix *A = ki_pass_whole(pass, j);
     struct ki_rows *copies;
     kiln_status status;
     if (ki_on_cpu(pass->device)) {
@@ -58,17 +71,8 @@ static kiln_status give_copy(struct ki_pass *pass, int i, int j) {
         return KILN_OK;
     }
     TRY(ki_copies_of(&copies, A, pass->split->count));
-    if (!copies->rows[i]) {
-        TRY(ki_matrix_new(&made, part->device, A->type, A->rows, A->cols));
-        if (!pass->collected[j])
-            TRY(ki_device_copy(part->device, part->device, &made->values, 0, pass->device, &A->values, 0,
-                               ki_pass_bytes(A)));
-        copies->rows[i] = made;
-        made = NULL;
-    }
-    set(pass, part, j, copies->rows[i]);
+    TRY(give_kept(&copies->rows[i], pass, part, j, A->rows, A->cols, 0, !pass->collected[j]));
 done:
-    kiln_matrix_free(made);
     return status;
 }
 

@@ -27,6 +27,15 @@ static inline int close_device(void **state) {
     return 0;
 }
 
+/* Dense, of values that are given in f64. */
+static inline kiln_matrix *dense_matrix(kiln_type type, int64_t rows, int64_t cols, const double *values) {
+    kiln_matrix *wide = NULL, *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, rows, cols, values), KILN_OK);
+    assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
+    kiln_matrix_free(wide);
+    return A;
+}
+
 /* In [0, 1). */
 static inline double uniform(uint64_t *seed) {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;

@@ -12,14 +12,6 @@ static void make_blobs(double *x) {
     }
 }
 
-static kiln_matrix *matrix(kiln_type type, int64_t rows, int64_t cols, const double *values) {
-    kiln_matrix *wide = NULL, *A = NULL;
-    assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, rows, cols, values), KILN_OK);
-    assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
-    kiln_matrix_free(wide);
-    return A;
-}
-
 static void values_of(double *values, const kiln_matrix *A) {
     kiln_matrix *wide = NULL;
     assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, A), KILN_OK);
@@ -59,9 +51,10 @@ static void finds(kiln_type type, kiln_kmeans_options options, bool weighted) {
     kiln_report report = {0};
     make_blobs(x);
     for (int i = 0; i < M; i++) s[i] = 1 + i % 3;
-    kiln_matrix *X = matrix(type, M, N, x), *C = matrix(type, K, N, NULL), *S = matrix(type, M, 1, s);
-    options.labels = matrix(type, M, 1, NULL);
-    options.clusters = matrix(type, K, 3, NULL);
+    kiln_matrix *X = dense_matrix(type, M, N, x), *C = dense_matrix(type, K, N, NULL),
+                *S = dense_matrix(type, M, 1, s);
+    options.labels = dense_matrix(type, M, 1, NULL);
+    options.clusters = dense_matrix(type, K, 3, NULL);
     options.weights = weighted ? S : NULL;
     assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
     values_of(centres, C);
@@ -103,7 +96,7 @@ static void fills_empty_clusters(void **state) {
     (void)state;
     make_blobs(x);
     const kiln_kmeans_options options = {.init = KILN_INIT_GIVEN};
-    kiln_matrix *X = matrix(KILN_F64, M, N, x), *C = matrix(KILN_F64, K, N, same);
+    kiln_matrix *X = dense_matrix(KILN_F64, M, N, x), *C = dense_matrix(KILN_F64, K, N, same);
     assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
     assert_int_equal(kiln_report_figure(&report, "clusters"), K);
     assert_true(kiln_report_figure(&report, "relocated") >= K - 1);
@@ -117,8 +110,8 @@ static void fewer_rows_than_centres(void **state) {
     static const double x[] = {1, 1, 1, 2, 2, 2};
     kiln_report report = {0};
     (void)state;
-    kiln_matrix *X = matrix(KILN_F32, 6, 1, x), *C = matrix(KILN_F32, 4, 1, NULL),
-                *more = matrix(KILN_F32, 7, 1, NULL);
+    kiln_matrix *X = dense_matrix(KILN_F32, 6, 1, x), *C = dense_matrix(KILN_F32, 4, 1, NULL),
+                *more = dense_matrix(KILN_F32, 7, 1, NULL);
     assert_int_equal(kiln_kmeans(C, X, NULL, &report), KILN_OK);
     assert_int_equal(kiln_report_figure(&report, "clusters"), 2);
     assert_true(report.objective == 0);
@@ -141,7 +134,7 @@ static void refuses_and_stops(void **state) {
     kiln_report report = {0};
     (void)state;
     make_blobs(x);
-    kiln_matrix *X = matrix(KILN_F64, M, N, x), *C = matrix(KILN_F64, K, N, NULL);
+    kiln_matrix *X = dense_matrix(KILN_F64, M, N, x), *C = dense_matrix(KILN_F64, K, N, NULL);
     kiln_kmeans_options options = {.control = {stop_at_once, &calls}};
     assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
     assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
@@ -179,15 +172,16 @@ static void finds_directions(void **state) {
         start[i + 1] = 2 * i + 2;
     }
     for (int sparse = 0; sparse < 2; sparse++) {
-        kiln_matrix *X = NULL, *C = matrix(KILN_F64, 2, 3, NULL), *L = matrix(KILN_F64, ROWS, 1, NULL),
-                    *T = matrix(KILN_F64, 2, 3, NULL), *P = NULL;
+        kiln_matrix *X = NULL, *C = dense_matrix(KILN_F64, 2, 3, NULL),
+                    *L = dense_matrix(KILN_F64, ROWS, 1, NULL), *T = dense_matrix(KILN_F64, 2, 3, NULL),
+                    *P = NULL;
         kiln_report report = {0};
         kiln_kmeans_verification verified = {0};
         kiln_model *model = NULL;
         if (sparse)
             assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, ROWS, 3, start, col, values), KILN_OK);
         else
-            X = matrix(KILN_F64, ROWS, 3, x);
+            X = dense_matrix(KILN_F64, ROWS, 3, x);
         const kiln_kmeans_options options = {.spherical = 1, .labels = L};
         assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
         values_of(centres, C);
@@ -226,8 +220,8 @@ static void goes_on(void **state) {
     double moved = 0;
     (void)state;
     make_blobs(x);
-    kiln_matrix *X = matrix(KILN_F64, M, N, x), *C = matrix(KILN_F64, K, N, NULL),
-                *T = matrix(KILN_F64, K, 3, NULL);
+    kiln_matrix *X = dense_matrix(KILN_F64, M, N, x), *C = dense_matrix(KILN_F64, K, N, NULL),
+                *T = dense_matrix(KILN_F64, K, 3, NULL);
     kiln_kmeans_options options = {.batch = 100, .max_iterations = 30, .clusters = T, .seed = 1};
     assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_OK);
     values_of(before, C);
@@ -249,8 +243,8 @@ static void predicts(void **state) {
     kiln_model *model = NULL;
     kiln_matrix *P = NULL;
     (void)state;
-    kiln_matrix *C = matrix(KILN_F64, 2, 2, centres), *T = matrix(KILN_F64, 2, 3, clusters),
-                *X = matrix(KILN_F64, 3, 2, x);
+    kiln_matrix *C = dense_matrix(KILN_F64, 2, 2, centres), *T = dense_matrix(KILN_F64, 2, 3, clusters),
+                *X = dense_matrix(KILN_F64, 3, 2, x);
     assert_int_equal(kiln_model_create(&model, "kmeans"), KILN_OK);
     assert_int_equal(kiln_model_set_tensor(model, "centres", C), KILN_OK);
     assert_int_equal(kiln_model_set_tensor(model, "clusters", T), KILN_OK);

@@ -25,14 +25,6 @@ static void make(struct sample *s, bool classes, int k) {
     }
 }
 
-static kiln_matrix *matrix(kiln_type type, int rows, int cols, const double *values) {
-    kiln_matrix *wide = NULL, *A = NULL;
-    assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, rows, cols, values), KILN_OK);
-    assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
-    kiln_matrix_free(wide);
-    return A;
-}
-
 static kiln_matrix *sparse(kiln_type type, const double *values) {
     int64_t start[ROWS + 1] = {0};
     int32_t col[ROWS * COLS];
@@ -100,8 +92,8 @@ static void train_alone(double *W, double *b, const struct comparison *of, int64
     double weights[ROWS];
     for (int i = 0; i < ROWS; i++)
         weights[i] = s->folded && of->sample->fold[i] == fold ? 0 : s->weighted ? of->sample->weights[i] : 1;
-    kiln_matrix *v = matrix(of->type, ROWS, 1, weights);
-    kiln_matrix *mW = matrix(of->type, COLS, s->k, NULL), *mb = matrix(of->type, 1, s->k, NULL);
+    kiln_matrix *v = dense_matrix(of->type, ROWS, 1, weights);
+    kiln_matrix *mW = dense_matrix(of->type, COLS, s->k, NULL), *mb = dense_matrix(of->type, 1, s->k, NULL);
     kiln_report report = {0};
     kiln_status status = KILN_OK;
 #define TRAIN(name)                                                                                          \
@@ -167,7 +159,7 @@ static int take(void *user, const kiln_path_models *models) {
 static kiln_status run(struct comparison *of, const kiln_path_options *extra) {
     const struct setting *s = of->setting;
     union options options = s->options;
-    kiln_matrix *v = s->weighted ? matrix(of->type, ROWS, 1, of->sample->weights) : NULL;
+    kiln_matrix *v = s->weighted ? dense_matrix(of->type, ROWS, 1, of->sample->weights) : NULL;
     options.linreg.weights = strcmp(s->algorithm, "linreg") == 0 ? v : options.linreg.weights;
     if (strcmp(s->algorithm, "logreg") == 0) options.logreg.weights = v;
     if (strcmp(s->algorithm, "glm") == 0) options.glm.weights = v;
@@ -190,8 +182,8 @@ static void models_are_those_of_their_own_trainings(void **state) {
             const struct setting *s = &settings[i];
             make(&sample, strcmp(s->algorithm, "logreg") == 0 || strcmp(s->algorithm, "svm") == 0, s->k);
             struct comparison of = {.setting = s, .sample = &sample, .type = type, .stop_at = -1};
-            of.X = s->sparse ? sparse(type, sample.X) : matrix(type, ROWS, COLS, sample.X);
-            of.y = matrix(type, ROWS, s->k, sample.y);
+            of.X = s->sparse ? sparse(type, sample.X) : dense_matrix(type, ROWS, COLS, sample.X);
+            of.y = dense_matrix(type, ROWS, s->k, sample.y);
             assert_int_equal(run(&of, NULL), KILN_OK);
             assert_int_equal(of.next, VALUES * (s->folded ? FOLDS : 1));
             kiln_matrix_free(of.X);
@@ -211,8 +203,8 @@ static void what_sums_cannot_tell_is_trained_alone(void **state) {
         sample.X[i * COLS + 5] += 1e5;
     }
     struct comparison of = {.setting = &setting, .sample = &sample, .type = KILN_F64, .stop_at = -1};
-    of.X = matrix(of.type, ROWS, COLS, sample.X);
-    of.y = matrix(of.type, ROWS, 1, sample.y);
+    of.X = dense_matrix(of.type, ROWS, COLS, sample.X);
+    of.y = dense_matrix(of.type, ROWS, 1, sample.y);
     assert_int_equal(run(&of, NULL), KILN_OK);
     assert_int_equal(of.next, VALUES * FOLDS);
     kiln_matrix_free(of.X);
@@ -235,8 +227,8 @@ static void a_path_can_be_ended(void **state) {
     make(&sample, false, 1);
     struct comparison of = {.setting = &settings[5], .sample = &sample, .type = KILN_F64, .stop_at = 5};
     make(&sample, false, 2);
-    of.X = matrix(of.type, ROWS, COLS, sample.X);
-    of.y = matrix(of.type, ROWS, 2, sample.y);
+    of.X = dense_matrix(of.type, ROWS, COLS, sample.X);
+    of.y = dense_matrix(of.type, ROWS, 2, sample.y);
     assert_int_equal(run(&of, NULL), KILN_ERR_CANCELLED);
     assert_int_equal(of.next, 6);
     for (int cg = 0; cg < 2; cg++) {
@@ -262,8 +254,9 @@ static void a_start_and_the_options_own_penalty(void **state) {
     struct sample sample;
     make(&sample, true, 1);
     int64_t models = 0;
-    kiln_matrix *X = matrix(KILN_F64, ROWS, COLS, sample.X), *y = matrix(KILN_F64, ROWS, 1, sample.y);
-    kiln_matrix *W = matrix(KILN_F64, COLS, 1, NULL), *b = matrix(KILN_F64, 1, 1, NULL);
+    kiln_matrix *X = dense_matrix(KILN_F64, ROWS, COLS, sample.X),
+                *y = dense_matrix(KILN_F64, ROWS, 1, sample.y);
+    kiln_matrix *W = dense_matrix(KILN_F64, COLS, 1, NULL), *b = dense_matrix(KILN_F64, 1, 1, NULL);
     const kiln_path_options path = {.count = 1, .W = W, .b = b, .take = count_models, .user = &models};
     assert_int_equal(kiln_path("logreg", NULL, X, y, 1, &path), KILN_OK);
     assert_int_equal(models, 1);
@@ -283,7 +276,8 @@ static void bad_calls_are_refused(void **state) {
     struct sample sample;
     make(&sample, false, 1);
     int64_t models = 0;
-    kiln_matrix *X = matrix(KILN_F64, ROWS, COLS, sample.X), *y = matrix(KILN_F64, ROWS, 1, sample.y);
+    kiln_matrix *X = dense_matrix(KILN_F64, ROWS, COLS, sample.X),
+                *y = dense_matrix(KILN_F64, ROWS, 1, sample.y);
     const kiln_path_options good = {.l2 = strengths,
                                     .count = VALUES,
                                     .fold = sample.fold,

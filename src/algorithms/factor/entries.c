@@ -74,6 +74,18 @@ done:
     return status;
 }
 
+kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *call, int64_t row,
+                             bool counts) {
+    for (int64_t i = 0; i < entries->rows; i++)
+        for (int64_t e = entries->start[i]; e < entries->start[i + 1]; e++)
+            if (!isfinite(entries->value[e]) || (counts && entries->value[e] < 0))
+                return ki_fail(KILN_ERR_DATA,
+                               "%s: the entry in row %lld, column %d is %g%s (rows and columns count from 0)",
+                               call, (long long)(row + i), entries->col[e], entries->value[e],
+                               counts ? ", but must be a finite number >= 0" : "");
+    return KILN_OK;
+}
+
 /* The sum of rows' entries, each of which must be finite, and what they are transposed, if that is wanted. */
 static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                         kiln_matrix **made, double *sums) {
@@ -81,14 +93,8 @@ static kiln_status take(const struct ki_each *each, const kiln_matrix *rows, int
     kiln_status status;
     (void)entry;
     TRY(ki_entries_get(&entries, rows));
-    for (int64_t i = 0; i < entries.rows; i++)
-        for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++) {
-            if (!isfinite(entries.value[e]))
-                TRY(ki_fail(KILN_ERR_DATA,
-                            "%s: the entry in row %lld, column %d is %g (rows and columns count from 0)",
-                            each->call, (long long)(row + i), entries.col[e], entries.value[e]));
-            sums[0] += entries.value[e];
-        }
+    TRY(ki_entries_check(&entries, each->call, row, false));
+    for (int64_t e = 0; e < entries.nnz; e++) sums[0] += entries.value[e];
     if (each->made) TRY(transpose(made, &entries, rows));
 done:
     ki_host_entries_free(&entries);

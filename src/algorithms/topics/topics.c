@@ -33,20 +33,14 @@ static kiln_status count(const struct ki_each *each, const kiln_matrix *rows, in
     kiln_status status;
     (void)entry, (void)made;
     TRY(ki_entries_get(&X, rows));
-    for (int64_t i = 0; i < X.rows; i++)
-        for (int64_t e = X.start[i]; e < X.start[i + 1]; e++) {
-            const double x = X.value[e];
-            if (!isfinite(x) || x < 0)
-                TRY(ki_fail(
-                    KILN_ERR_DATA,
-                    "%s: the entry in row %lld, column %d is %g, but must be a finite number >= 0 (rows "
-                    "and columns count from 0)",
-                    each->call, (long long)(row + i), X.col[e], x));
-            sums[KI_TOPICS_WORDS] += x;
-            if (each->sums <= KI_TOPICS_ENTROPY) continue;
-            if (x > 0) sums[KI_TOPICS_ENTROPY] += x * log(x) - x;
-            sums[KI_TOPICS_FACTORIALS] += ki_log_gamma(x + 1);
-        }
+    TRY(ki_entries_check(&X, each->call, row, true));
+    for (int64_t e = 0; e < X.nnz; e++) {
+        const double x = X.value[e];
+        sums[KI_TOPICS_WORDS] += x;
+        if (each->sums <= KI_TOPICS_ENTROPY) continue;
+        if (x > 0) sums[KI_TOPICS_ENTROPY] += x * log(x) - x;
+        sums[KI_TOPICS_FACTORIALS] += ki_log_gamma(x + 1);
+    }
 done:
     ki_host_entries_free(&X);
     return status;
