@@ -28,12 +28,17 @@ static inline int close_device(void **state) {
 }
 
 /* Dense, of values that are given in f64. */
-static inline kiln_matrix *dense_matrix(kiln_type type, int64_t rows, int64_t cols, const double *values) {
+static inline kiln_matrix *dense_on(kiln_device *on, kiln_type type, int64_t rows, int64_t cols,
+                                    const double *values) {
     kiln_matrix *wide = NULL, *A = NULL;
-    assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, rows, cols, values), KILN_OK);
-    assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&wide, on, KILN_F64, rows, cols, values), KILN_OK);
+    assert_int_equal(kiln_matrix_copy(&A, on, type, wide), KILN_OK);
     kiln_matrix_free(wide);
     return A;
+}
+
+static inline kiln_matrix *dense_matrix(kiln_type type, int64_t rows, int64_t cols, const double *values) {
+    return dense_on(device, type, rows, cols, values);
 }
 
 /* In [0, 1). */

@@ -31,7 +31,6 @@ static kiln_status run_bounded(const struct ki_assign *of) {
         memcpy(b->before, b->labels, (size_t)b->m * sizeof *b->before);
         labels.found = sums.found = b->labels;
         if (!b->fresh) TRY(bodies->assign(&labels));
-        ki_bounds_count(b, (double)b->m * (double)b->k, true);
     } else {
         TRY(bodies->bounds(of));
         sums.known = b->labels;

@@ -107,15 +107,17 @@ static const double WORTH_IT = 0.5;                        /* of the distances m
 bool ki_bounds_pause(kiln_bounds *b) {
     if (b->valid || b->padded == KI_BUNDLE) return false;
     if (b->wait > 0) b->wait--;
-    return !b->known || b->wait > 0 || b->changed > b->m / CHANGING;
+    const bool pause = !b->known || b->wait > 0 || b->changed > b->m / CHANGING;
+    if (pause) b->all += (double)b->m * (double)b->k;
+    return pause;
 }
 
 void ki_bounds_count(kiln_bounds *b, double measured, bool all) {
     const double wanted = (double)b->m * (double)b->k;
     b->all += wanted;
     b->skipped += wanted - measured;
-    b->valid = b->padded == KI_BUNDLE || (all ? b->grouped : measured <= WORTH_IT * wanted);
-    if (b->valid || all) return;
+    b->valid = all || b->padded == KI_BUNDLE || measured <= WORTH_IT * wanted;
+    if (b->valid) return;
     b->next_wait = ki_min(ki_max(2 * b->next_wait, FIRST_WAIT), LONGEST_WAIT);
     b->wait = b->next_wait;
 }

@@ -35,9 +35,9 @@ struct kiln_bounds {
 kiln_status ki_bounds_begin(kiln_bounds *bounds);
 /* Groups of centres that are near each other, when `centres` are known; once. */
 kiln_status ki_bounds_group(kiln_bounds *bounds);
-/* Whether the next pass had better measure all distances, by the bodies that are made for that. */
+/* Whether the next pass had better measure all distances, by the bodies that are made for that, and leave no bounds; it is counted. */
 bool ki_bounds_pause(kiln_bounds *bounds);
-/* A pass has measured so many distances; all: because it had to. */
+/* A pass by bounds has measured so many distances; all: because there were no bounds before it. */
 void ki_bounds_count(kiln_bounds *bounds, double measured, bool all);
 
 #endif

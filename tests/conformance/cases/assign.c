@@ -88,10 +88,11 @@ static kiln_status run_bounded(struct work *work, kiln_bounds *bounds) {
     if (status == KILN_OK)
         status = kiln_matrix_dense(&others, work->device, work->type, k, work->problem->cols, NULL);
     if (status == KILN_OK) status = kiln_rows(others, work->y.matrix, row);
-    if (status == KILN_OK) status = kiln_assign(&to, work->X.matrix, others, work->weights.matrix);
-    for (int pass = 0; status == KILN_OK && pass < 2; pass++) { /* sums that are corrected, then all anew */
-        status = kiln_assign(&to, work->X.matrix, work->y.matrix, work->weights.matrix);
-        kiln_bounds_refresh(bounds);
+    /* Two passes over the same centres, after which bounds are taken; these are then told of others, and the last sums are compared. */
+    kiln_matrix *const centres[] = {work->y.matrix, work->y.matrix, others, work->y.matrix};
+    for (int pass = 0; status == KILN_OK && pass < 4; pass++) {
+        if (pass == 3) kiln_bounds_refresh(bounds);
+        status = kiln_assign(&to, work->X.matrix, centres[pass], work->weights.matrix);
     }
     if (status == KILN_OK) status = kiln_assign(&plain, work->X.matrix, work->y.matrix, NULL);
     kiln_matrix_free(others);
