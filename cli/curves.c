@@ -9,16 +9,16 @@
 /* -------------------------------------------------------------------------------------------- ROC */
 
 enum {
-    MANY = 2048,
-    DIGIT = 11,
-    DIGITS = 6
-}; /* rows from which on digits pay; bits of one, and of a double so many digits */
+    MANY = 2048, /* rows from which on this is faster than qsort */
+    DIGIT = 11,  /* bits of a digit */
+    DIGITS = 6   /* of the 64 bits of a double */
+};
 
 /* The bits of a score, so that they rank as it does, the highest first. */
 static uint64_t rank_of(double score) {
     uint64_t bits;
-    const double zero_is_one = score + 0.0;
-    memcpy(&bits, &zero_is_one, sizeof bits);
+    const double one_zero = score + 0.0; /* -0 ranks as 0 */
+    memcpy(&bits, &one_zero, sizeof bits);
     return bits >> 63 ? bits : ~(bits | UINT64_C(1) << 63);
 }
 

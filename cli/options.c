@@ -167,8 +167,7 @@ const struct option tool_options[] = {
      AT(format)},
     {"parts", 0, OPTION_TEXT, GROUP_DATA, SHARED, "PATTERN", NULL, NULL, ANY,
      "Data in several files, read as one: those that the pattern names, in quotes as --parts 'part-*.npz', "
-     "in "
-     "the order of their names.",
+     "in the order of their names.",
      AT(parts)},
     {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", OUTPUTS, "auto", ANY,
      "Format of the output; auto goes by its name.", AT(to)},

@@ -126,25 +126,27 @@ static bool separated(const struct training *job) {
     }
 }
 
+static bool of_counts(const struct training *job) {
+    const kiln_family family = job->loss.family;
+    return job->loss.kind == KILN_LOSS_GLM &&
+           (family == KILN_POISSON || family == KILN_NEGATIVE_BINOMIAL || family == KILN_TWEEDIE);
+}
+
 /* Counts whose best mean is 0, which a logarithm does not reach. */
 static bool all_zero(const struct training *job) {
-    const kiln_family family = job->loss.family;
     double largest = 1;
-    if (job->loss.kind != KILN_LOSS_GLM) return false;
+    if (!of_counts(job)) return false;
     if (job->loss.link != KILN_LINK_LOG && job->loss.link != KILN_LINK_DEFAULT) return false;
-    if (family != KILN_POISSON && family != KILN_NEGATIVE_BINOMIAL && family != KILN_TWEEDIE) return false;
     return kiln_norm(&largest, kiln_data_y(job->data), KILN_NORM_MAX) == KILN_OK && largest == 0;
 }
 
 /* Counts that are met as they are, though a mean has no logarithm where they are 0. */
 static bool met(const struct training *job) {
-    const kiln_family family = job->loss.family;
-    if (job->loss.kind != KILN_LOSS_GLM || family == KILN_BINOMIAL) return false;
-    return (family == KILN_POISSON || family == KILN_NEGATIVE_BINOMIAL || family == KILN_TWEEDIE) &&
+    return of_counts(job) &&
            metrics_get(&job->metrics, "deviance") < 1e-6 * kiln_report_figure(&job->report, "null_deviance");
 }
 
-/* Classes that a plane separates have no best coefficients without a penalty: the larger the better. */
+/* Classes that a plane separates have no best coefficients without a penalty: the larger the better. Nor have counts that are met. */
 void train_warn_separated(const struct training *job) {
     if (all_zero(job)) {
         say_error(

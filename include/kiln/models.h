@@ -294,7 +294,7 @@ typedef struct kiln_kmeans_options {
      * and GIVEN the weights are also what is gone on from, else they are only a result; or NULL */
     kiln_matrix *clusters;
     kiln_control control;
-    kiln_kmeans_algorithm algorithm; /* default: bounds where they pay, as told above */
+    kiln_kmeans_algorithm algorithm; /* default: by the shape, as told above */
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);

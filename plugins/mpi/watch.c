@@ -74,8 +74,8 @@ static void *run(void *of) {
     double silent = 0, sent = 0, before = now();
     while (!watch->stop) {
         const double time = now(), most = watch->limit / 4;
-        silent += time - before < most ? time - before
-                                       : most; /* what this process itself stood still counts little */
+        /* What this process itself stood still counts little. */
+        silent += time - before < most ? time - before : most;
         before = time;
         pthread_mutex_lock(&link->lock);
         if (time - sent >= 1) {

@@ -26,8 +26,10 @@ static void set_real(struct ki_path *path, const char *name, const double *value
 }
 
 double ki_path_l2(const struct ki_path *path, int64_t v) {
+    const kiln_option *option = option_named(path->shown, "l2");
     double value;
-    memcpy(&value, field(path, option_named(path->shown, "l2")->offset), sizeof value);
+    memcpy(&value, field(path, option->offset), sizeof value);
+    if (value == 0) value = option->standard;
     if (path->asked.l2) value = path->asked.l2[v];
     return value == KILN_NONE ? 0 : value;
 }

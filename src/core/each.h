@@ -8,7 +8,7 @@
 
 enum { KI_EACH_MADE = 2, KI_EACH_SUMS = 4, KI_EACH_CALL = 24 };
 
-/* What is done to the rows of a sparse X where they lie, one process at a time: matrices are made of them, which lie as X does, and
+/* What is done to the rows of a sparse X where they lie, by each process itself: matrices are made of them, which lie as X does, and
  * sums taken. It travels as it is, so that it has no pointers but to code. */
 struct ki_each {
     /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new matrices of those rows, NULL

@@ -21,7 +21,8 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
  * after all; other errors of the data name places that count from the part's beginning. */
 kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *path, kiln_file_format format,
                          const kiln_read_options *options, struct ki_part part);
-/* CSV: whether the part's share has an odd number of quotes. Of all parts since the one that begins the file together that is .open. */
+/* CSV: whether the part's share has an odd number of quotes. A part's `open` is the parity of these over the parts of the same file
+ * before it. */
 kiln_status ki_part_quotes(bool *odd, const char *path, const kiln_read_options *options,
                            struct ki_part part);
 /* Whether the part begins a file, of so many. */

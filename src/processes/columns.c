@@ -326,6 +326,10 @@ done:
     return status;
 }
 
+void ki_cut_columns_drop(const kiln_matrix *X) {
+    ki_slot_drop(X, &kind);
+}
+
 kiln_status ki_processes_transpose(kiln_matrix **T, const kiln_matrix *X) {
     struct ki_cut *cut = NULL;
     kiln_matrix *made = NULL;

@@ -5,7 +5,7 @@
 #include "core/seams.h"
 #include "processes/processes.h"
 
-/* What one process has made: entries of each, or its error. */
+/* What one process has made: matrices, their entries, and sums. */
 struct made {
     int64_t entries[KI_EACH_MADE];
     kiln_matrix *rows[KI_EACH_MADE];
@@ -49,8 +49,7 @@ static kiln_status begin(struct leading *l) {
     for (size_t i = 0; i < count; i++) l->rows[i] = l->cut->first[i + 1] - l->cut->first[i];
     l->order.kind = KI_ORDER_EACH;
     l->order.each.each = *l->each;
-    memcpy(&l->order.each.run, &l->each->run, sizeof l->order.each.run);
-    l->order.each.run = ki_place_of((uintptr_t)l->order.each.run);
+    l->order.each.run = ki_place_of((uintptr_t)l->each->run);
     l->order.each.X = l->cut->number;
     for (; l->numbers < l->each->made; l->numbers++)
         TRY(ki_number_take(&l->order.each.number[l->numbers], l->p));
@@ -58,7 +57,7 @@ done:
     return status;
 }
 
-/* What process i has made, and where its rows lie. */
+/* Tells all what to do and where their rows begin, does the leader's share, and takes what the others report. */
 static kiln_status meet(struct leading *l) {
     const int64_t count = l->p->transport.count;
     kiln_status status, outcome;

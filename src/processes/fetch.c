@@ -56,6 +56,7 @@ kiln_status ki_processes_store(kiln_matrix *X, const void *values) {
     const struct ki_cut *cut;
     kiln_status status, own;
     TRY(ki_cut_of(&cut, X, KI_BY_ROWS));
+    ki_cut_columns_drop(X);
     order.look = cut->number;
     TRY(ki_order_send(p, &order));
     for (int i = 1; i < p->transport.count; i++)

@@ -147,7 +147,7 @@ static kiln_status connect_all(struct kiln_processes *p, int communicator) {
     if (code)
         return ki_fail_native(KILN_ERR_DEVICE, "mpi", code, "MPI does not begin (%s): error %d", library.path,
                               code);
-    if (!p->transport.of)
+    if (p->transport.version != KI_TRANSPORT_VERSION)
         return ki_fail(KILN_ERR_DEVICE, "the plug-in for MPI (%s) is of another release", library.path);
     p->calls = (struct ki_processes){.count = p->transport.count,
                                      .share = ki_processes_share,

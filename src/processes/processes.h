@@ -155,6 +155,7 @@ struct ki_cut {
 kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X, enum ki_split_by by);
 /* The same into columns: columns.c. */
 kiln_status ki_cut_columns_of(const struct ki_cut **cut, const kiln_matrix *X);
+void ki_cut_columns_drop(const kiln_matrix *X); /* X has other values now */
 /* A cut without places, under a number that is its own from then on, and its end. */
 kiln_status ki_cut_new(struct ki_cut **cut, struct kiln_processes *p, int number);
 void ki_cut_free(kiln_device *device, void *cut);

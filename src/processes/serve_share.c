@@ -11,8 +11,8 @@ struct serving {
     const struct ki_rules *rules;
     kiln_matrix *X;
     kiln_matrix *operand[KI_RULES_MOST]; /* NULL: there is none, or it could not be made */
-    int64_t *first,
-        rows; /* the cut, if it was sent; this process's rows, or columns of an X that is cut so */
+    int64_t *first;                      /* the cut, if it was sent */
+    int64_t rows;                        /* this process's, or columns of an X that is cut so */
     double *sums;
     kiln_status outcome;
     union {

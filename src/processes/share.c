@@ -245,7 +245,7 @@ done:
     return status;
 }
 
-/* On the CPU what is written keeps what says what the others have of it, and no more: digests are renewed. */
+/* On the CPU a written operand keeps its slots of copies and parts, whose digests are renewed, and loses all others. */
 static void list_operands(struct ki_operand operands[KI_RULES_MOST], const struct sharing *s) {
     ki_operands_list(operands, s->rules, s->shared->whole);
     for (int j = 0; j < s->rules->count; j++) {

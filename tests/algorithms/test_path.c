@@ -160,7 +160,7 @@ static kiln_status run(struct comparison *of, const kiln_path_options *extra) {
     const struct setting *s = of->setting;
     union options options = s->options;
     kiln_matrix *v = s->weighted ? dense_matrix(of->type, ROWS, 1, of->sample->weights) : NULL;
-    options.linreg.weights = strcmp(s->algorithm, "linreg") == 0 ? v : options.linreg.weights;
+    if (strcmp(s->algorithm, "linreg") == 0) options.linreg.weights = v;
     if (strcmp(s->algorithm, "logreg") == 0) options.logreg.weights = v;
     if (strcmp(s->algorithm, "glm") == 0) options.glm.weights = v;
     if (strcmp(s->algorithm, "svm") == 0) options.svm.weights = v;
@@ -224,7 +224,6 @@ static int count_models(void *user, const kiln_path_models *models) {
 static void a_path_can_be_ended(void **state) {
     (void)state;
     struct sample sample;
-    make(&sample, false, 1);
     struct comparison of = {.setting = &settings[5], .sample = &sample, .type = KILN_F64, .stop_at = 5};
     make(&sample, false, 2);
     of.X = dense_matrix(of.type, ROWS, COLS, sample.X);
@@ -249,6 +248,12 @@ static void a_path_can_be_ended(void **state) {
     kiln_matrix_free(of.y);
 }
 
+static int take_coefficients(void *user, const kiln_path_models *models) {
+    *(double **)user = get(models->W);
+    return 0;
+}
+
+/* Without penalties of its own a path has the options', and what these stand for where they are 0. */
 static void a_start_and_the_options_own_penalty(void **state) {
     (void)state;
     struct sample sample;
@@ -260,6 +265,14 @@ static void a_start_and_the_options_own_penalty(void **state) {
     const kiln_path_options path = {.count = 1, .W = W, .b = b, .take = count_models, .user = &models};
     assert_int_equal(kiln_path("logreg", NULL, X, y, 1, &path), KILN_OK);
     assert_int_equal(models, 1);
+    double *along = NULL;
+    const kiln_path_options one = {.count = 1, .take = take_coefficients, .user = &along};
+    assert_int_equal(kiln_path("logreg", NULL, X, y, 1, &one), KILN_OK);
+    assert_int_equal(kiln_logreg(W, b, X, y, NULL, NULL), KILN_OK);
+    double *const alone = get(W);
+    for (int j = 0; j < COLS; j++) assert_true(fabs(along[j] - alone[j]) <= 1e-4);
+    free(along);
+    free(alone);
     const double both[] = {0.5, KILN_NONE};
     assert_int_equal(
         kiln_path(

@@ -14,9 +14,7 @@ struct kiln_checkpoint {
     double every, due;    /* seconds; on the clock */
     bool stop;            /* the caller has asked to */
     bool waits;           /* `found` is there to go on from */
-    bool
-        between; /* and is of the time between two runs, of which there is nothing to take but what it is for */
-    double *along; /* the caller's numbers; NULL: there are none */
+    double *along;        /* the caller's numbers; NULL: there are none */
     int64_t along_count;
     struct ki_container found, described;
     kiln_report *report; /* the run's */

@@ -181,8 +181,8 @@ void ki_kmeans_judge(struct kmeans *s) {
                                                                              : KILN_STOP_NONE;
 }
 
-/* What a pass keeps of a row costs about as much as some thousand products. So bounds pay where rows are long, as images are, or where
- * centres are many (bench/results/cpu2-kmeans-bounds.json). */
+/* What a pass keeps of a row costs time. In runs of some twenty iterations bounds make up for it where rows are long, as images are, or
+ * centres many; in short ones they cost up to a seventh more (bench/results/cpu2-kmeans-bounds.json). */
 static bool bounds_pay(const struct kmeans *s) {
     enum { LONG = 256, PRODUCTS = 1 << 16 };
     return s->n >= LONG || s->n * s->k >= PRODUCTS;
@@ -200,8 +200,7 @@ static kiln_status open_bounds(struct kmeans *s) {
     if (s->bounds || o->algorithm != KILN_KMEANS_BOUNDS) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED, "kiln_kmeans_options.algorithm is bounds, but there are none for this run");
     TRY(ki_hint("bounds are for a CPU, all rows at once, two centres or more and a dense X with 16 columns "
-                "or more of at "
-                "least 100 bytes; leave the option out, or take lloyd"));
+                "or more of at least 100 bytes; leave the option out, or take lloyd"));
 done:
     return status;
 }

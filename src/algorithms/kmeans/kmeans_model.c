@@ -54,9 +54,10 @@ static const kiln_option options_table[] = {
     KI_OPTION(
         kiln_kmeans_options, algorithm, CHOICE, 0, 0, 1, 2, "lloyd|bounds",
         "How the nearest centres are found: all distances in each pass (lloyd), or those that bounds from "
-        "the passes before leave in doubt (bounds; on a CPU, rows of 100 bytes or more). Same labels. "
-        "Without it "
-        "bounds for 256 columns or more, or where columns times centres are 65,536 or more."),
+        "the passes before leave in doubt (bounds; on a CPU, dense rows of 16 columns and 100 bytes or "
+        "more). "
+        "Same labels. Without it bounds for 256 columns or more, or where columns times centres are 65,536 "
+        "or more."),
     KI_OPTION(
         kiln_kmeans_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
         "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "

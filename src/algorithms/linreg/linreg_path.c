@@ -325,6 +325,8 @@ static kiln_status write_report(kiln_report *report, const struct together *t, i
     report->iterations = 1;
     report->tolerance = t->system.options.tolerance;
     report->solver = "cholesky";
+    report->passes = t->system.passes;
+    report->seconds = ki_clock() - t->start;
     for (int64_t i = v * t->k; i < (v + 1) * t->k; i++) {
         report->residual = fmax(report->residual, t->relative[i]);
         report->objective += 0.5 * (t->rss[i] + t->squares[i]);

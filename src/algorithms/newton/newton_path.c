@@ -41,7 +41,9 @@ static bool applies(const struct ki_lanes *t) {
     if (t->path->k != 1 || options->balanced || options->max_iterations || options->l1 > 0 || t->m == 0 ||
         t->n == 0)
         return false;
+    if (!(options->tolerance >= 0)) return false; /* kiln_logreg says what is wrong, and of a penalty below */
     for (int64_t v = 0; v < t->count; v++) {
+        if (!(ki_path_l2(t->path, v) >= 0) || isinf(ki_path_l2(t->path, v))) return false;
         if (t->path->asked.l1 && t->path->asked.l1[v] > 0) return false;
         if (dual_is_taken(t, ki_path_l2(t->path, v))) return false;
     }
