@@ -1,5 +1,5 @@
 """Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and scikit-learn (RidgeCV; LogisticRegressionCV,
-which takes very long and is left out of the larger data unless --all).
+which takes very long).
 
     python3 bench/peers/paths.py build/kiln --threads 2 --json FILE [--case NAME]... [--bow docword.kos.txt.gz]
 
@@ -83,15 +83,13 @@ def timed(fit):
     return time.perf_counter() - start, found
 
 
-def run_sklearn(verb, X, y, strengths, with_path):
+def run_sklearn(verb, X, y, strengths):
     if verb == "linreg":
         one, _ = timed(lambda: Ridge(alpha=1.0).fit(X, y))
         path, found = timed(lambda: RidgeCV(alphas=strengths, cv=FOLDS).fit(X, y))
         return {"one": one, "path": path, "best": float(found.alpha_)}
     solver = {"solver": "lbfgs" if isinstance(X, np.ndarray) else "liblinear", "max_iter": 1000}
     one, _ = timed(lambda: LogisticRegression(C=1.0, **solver).fit(X, y))
-    if not with_path:
-        return {"one": one}
     path, found = timed(lambda: LogisticRegressionCV(Cs=[1 / l2 for l2 in strengths], cv=FOLDS, refit=False, **solver).fit(X, y))
     return {"one": one, "path": path, "best": float(1 / np.ravel(found.C_)[0])}
 
@@ -104,7 +102,7 @@ def run_case(arguments, name, verb, X, y):
         for turn in range(arguments.repeat):
             rows["kiln"].append(run_kiln(arguments.kiln, verb, data, arguments.threads, strengths))
             if arguments.peers and turn < arguments.peer_repeat:
-                rows["scikit-learn"].append(run_sklearn(verb, X, y, strengths, arguments.all or verb == "linreg" or len(X.data) < 10_000_000))
+                rows["scikit-learn"].append(run_sklearn(verb, X, y, strengths))
     found = rows["kiln"]
     least = {key: [min(run[key][part] for run in found) for part in range(2)] for key in ("one", "path")}
     row = {"case": name, "verb": verb, "solver": found[0]["solver"], "converged": all(run["converged"] for run in found), "best": found[0]["best"],
@@ -113,8 +111,7 @@ def run_case(arguments, name, verb, X, y):
     for run in rows["scikit-learn"]:
         peer = row.setdefault("scikit-learn", dict(run))
         for key in ("one", "path"):
-            if key in run:
-                peer[key] = min(peer[key], run[key])
+            peer[key] = min(peer[key], run[key])
     print(json.dumps(row), flush=True)
     return row
 
@@ -126,7 +123,6 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--peer-repeat", type=int, default=1)
     parser.add_argument("--no-peers", dest="peers", action="store_false")
-    parser.add_argument("--all", action="store_true")
     parser.add_argument("--case", action="append")
     parser.add_argument("--verb", action="append", choices=["linreg", "logreg"])
     parser.add_argument("--bow")

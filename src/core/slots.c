@@ -3,7 +3,6 @@
 
 #include "core/matrix.h"
 #include "core/seams.h"
-#include "core/written.h"
 
 struct ki_slot {
     const struct ki_slot_kind *kind;
@@ -80,7 +79,7 @@ void ki_slots_drop(const kiln_matrix *A) {
 void ki_slots_written(const kiln_matrix *A) {
     struct ki_slot **at = list_of(A);
     while (*at)
-        if ((*at)->kind >= ki_compared_kinds && (*at)->kind < ki_compared_kinds + KI_COMPARED)
+        if ((*at)->kind->compared)
             at = &(*at)->older;
         else
             unlink_and_free(A, at);

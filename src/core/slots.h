@@ -16,6 +16,7 @@
 struct ki_slot_kind {
     const char *name;                              /* in words */
     void (*drop)(kiln_device *device, void *data); /* frees data and all that it refers to */
+    bool compared; /* its owner compares A's values with what they were before he uses one */
 };
 
 struct ki_slot;
@@ -32,6 +33,9 @@ void ki_slot_free(kiln_device *device, void *data);
 /* Drops a slot, if there is one; and all of them. */
 void ki_slot_drop(const kiln_matrix *A, const struct ki_slot_kind *kind);
 void ki_slots_drop(const kiln_matrix *A);
+/* A's values are written. On a GPU ki_operands_hold drops all slots; on the CPU whoever writes without it says so here, and slots whose
+ * owners compare stay. */
+void ki_slots_written(const kiln_matrix *A);
 /* Bytes in A's slots, and dropping the newest slot that has any; false if none has. */
 int64_t ki_slots_bytes(const kiln_matrix *A);
 bool ki_slots_drop_one(const kiln_matrix *A);

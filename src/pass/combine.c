@@ -10,7 +10,6 @@
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
-#include "core/written.h"
 #include "pass/combine.cl"
 
 enum { GROUP = 128, TILE = 16 };

@@ -24,7 +24,7 @@ static kiln_status give_kept(kiln_matrix **kept, const struct ki_pass *pass, str
                              int64_t rows, int64_t cols, int64_t from, bool filled) {
     const kiln_matrix *A = ki_pass_whole(pass, j);
     kiln_matrix *made = NULL;
-    kiln_status status;
+    kiln_status status = KILN_OK;
     if (!*kept) {
         TRY(ki_matrix_new(&made, part->device, A->type, rows, cols));
         if (filled)

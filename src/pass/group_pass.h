@@ -48,8 +48,7 @@ static inline bool ki_pass_writes(const struct ki_pass *pass, int j) {
 
 /* What is no result of a member's, or has come to the first between rounds. */
 static inline bool ki_pass_stays(const struct ki_pass *pass, int j) {
-    const enum ki_role is = ki_pass_role(pass, j);
-    return is == KI_COLUMN || is == KI_GATHER || is == KI_MEMBER || is == KI_OWN;
+    return ki_role_is_whole(ki_pass_role(pass, j));
 }
 
 static inline int64_t ki_pass_bytes(const kiln_matrix *A) {

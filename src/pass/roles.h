@@ -19,6 +19,11 @@ enum ki_role {
     KI_SUM /* added up over the slices; one that is only read (z) is a term of the sum, for one slice to take */
 };
 
+/* Whether every slice has all of it: not its own part of it, nor a part of a sum. */
+static inline bool ki_role_is_whole(enum ki_role role) {
+    return role == KI_COLUMN || role == KI_GATHER || role == KI_MEMBER || role == KI_OWN;
+}
+
 enum ki_use { KI_READS = 1, KI_WRITES = 2, KI_CHANGES = KI_READS | KI_WRITES };
 
 enum { KI_RULES_MOST = 12, KI_KINDS_MOST = 4 };

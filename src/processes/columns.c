@@ -117,15 +117,7 @@ done:
 }
 
 static int owner_of(const struct columns *c, int32_t col) {
-    int low = 0, high = c->p->transport.count - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (c->first[middle + 1] <= col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ki_owner_of(c->first, c->p->transport.count, col);
 }
 
 /* ------------------------------------------------------------------------------------- the exchange */

@@ -100,15 +100,7 @@ static int64_t bin_of(const struct dealing *d, int64_t row) {
 
 /* The process that gets the row. */
 static int owner(const struct dealing *d, int64_t row) {
-    int low = 0, high = d->p->transport.count - 1;
-    while (low < high) {
-        const int middle = (low + high + 1) / 2;
-        if (d->first[middle] <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
+    return ki_owner_of(d->first, d->p->transport.count, row);
 }
 
 /* Entry e of this process's part. */

@@ -9,6 +9,7 @@
 
 #include "core/matrix.h"
 #include "core/processes.h"
+#include "core/threads.h"
 #include "kiln/processes.h"
 #include "pass/group.h"
 #include "processes/transport.h"
@@ -156,6 +157,10 @@ kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X, enum ki_s
 /* The same into columns: columns.c. */
 kiln_status ki_cut_columns_of(const struct ki_cut **cut, const kiln_matrix *X);
 void ki_cut_columns_drop(const kiln_matrix *X); /* X has other values now */
+/* The process whose range [first[i], first[i + 1]) holds n, of `count` ranges that begin where others end. */
+static inline int ki_owner_of(const int64_t *first, int count, int64_t n) {
+    return (int)ki_row_at(first + 1, count - 1, n + 1, 0);
+}
 /* A cut without places, under a number that is its own from then on, and its end. */
 kiln_status ki_cut_new(struct ki_cut **cut, struct kiln_processes *p, int number);
 void ki_cut_free(kiln_device *device, void *cut);

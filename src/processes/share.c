@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/seams.h"
-#include "core/written.h"
 #include "pass/combine.h"
 #include "processes/digest.h"
 #include "processes/sharing.h"
@@ -27,12 +26,15 @@ static void free_copies(kiln_device *device, void *data) {
     ki_free(copies);
 }
 
-const struct ki_slot_kind ki_compared_kinds[KI_COMPARED] = {
-    {.name = "parts of an operand in processes", .drop = free_copies},
-    {.name = "copies of an operand in processes", .drop = free_copies}};
+static const struct ki_slot_kind parts_kind = {.name = "parts of an operand in processes",
+                                               .drop = free_copies,
+                                               .compared = true},
+                                 copies_kind = {.name = "copies of an operand in processes",
+                                                .drop = free_copies,
+                                                .compared = true};
 
 static const struct ki_slot_kind *kind_of(const struct ki_order_operand *operand) {
-    return &ki_compared_kinds[ki_is_part(operand) ? KI_COMPARED_PARTS : KI_COMPARED_COPIES];
+    return ki_is_part(operand) ? &parts_kind : &copies_kind;
 }
 
 struct sharing {
@@ -271,8 +273,8 @@ kiln_status ki_processes_share(const struct ki_shared *shared) {
     if (status == KILN_OK) status = exchange(&s);
     for (int j = 0; j < s.rules->count && status != KILN_OK; j++)
         if (whole(&s, j)) { /* what was begun may not be whole */
-            ki_slot_drop(whole(&s, j), &ki_compared_kinds[KI_COMPARED_PARTS]);
-            ki_slot_drop(whole(&s, j), &ki_compared_kinds[KI_COMPARED_COPIES]);
+            ki_slot_drop(whole(&s, j), &parts_kind);
+            ki_slot_drop(whole(&s, j), &copies_kind);
         }
     ki_operands_release(s.p->device, operands, KI_RULES_MOST);
 done:

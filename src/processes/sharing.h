@@ -28,8 +28,7 @@ static inline int ki_in_turn(const struct ki_rules *rules, int j) {
 
 /* What is whole in every process: the same numbers after the operation as before it, or as all have written them in rounds. */
 static inline bool ki_is_whole(const struct ki_order_operand *operand) {
-    return operand->role == KI_COLUMN || operand->role == KI_GATHER || operand->role == KI_MEMBER ||
-           operand->role == KI_OWN;
+    return ki_role_is_whole(operand->role);
 }
 
 /* A matrix for this operation alone. */

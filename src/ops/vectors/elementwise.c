@@ -2,7 +2,6 @@
  * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include "core/arguments.h"
 #include "core/size.h"
-#include "core/written.h"
 #include "bodies/bodies.h"
 #include "ops/vectors/elementwise.cl"
 #include "pass/combine.h"
