@@ -36,30 +36,46 @@ kiln_status ki_slot_put(const kiln_matrix *A, const struct ki_slot_kind *kind, v
     return KILN_OK;
 }
 
-kiln_status ki_slot_record(void **record, const kiln_matrix *A, const struct ki_slot_kind *kind,
-                           size_t bytes) {
-    void *found = ki_slot_get(A, kind);
-    kiln_status status = KILN_OK;
-    if (!found) {
-        found = ki_calloc(bytes);
-        if (!found) return ki_fail_nomem(bytes, kind->name);
-        status = ki_slot_put(A, kind, found, 0);
-        if (status != KILN_OK) ki_free(found);
+static struct ki_buffer *buffer_of(const struct ki_slot_kind *kind, void *record, int i) {
+    return (void *)((char *)record + kind->buffer[i]);
+}
+
+static void drop(kiln_device *device, const struct ki_slot_kind *kind, void *data) {
+    if (kind->drop) {
+        kind->drop(device, data);
+        return;
     }
-    if (status == KILN_OK) *record = found;
+    for (int i = 0; i < kind->buffers; i++) ki_device_release(device, buffer_of(kind, data, i));
+    ki_free(data);
+}
+
+void *ki_slot_new(const struct ki_slot_kind *kind) {
+    void *record = ki_calloc(kind->size);
+    if (!record) ki_fail_nomem(kind->size, kind->name);
+    return record;
+}
+
+kiln_status ki_slot_keep(const kiln_matrix *A, const struct ki_slot_kind *kind, void *record,
+                         kiln_status filled) {
+    kiln_status status = filled;
+    int64_t bytes = 0;
+    for (int i = 0; i < kind->buffers; i++) bytes += buffer_of(kind, record, i)->bytes;
+    if (status == KILN_OK) status = ki_slot_put(A, kind, record, bytes);
+    if (status != KILN_OK) drop(A->device, kind, record);
     return status;
 }
 
-void ki_slot_free(kiln_device *device, void *data) {
-    (void)device;
-    ki_free(data);
+void *ki_slot_record(const kiln_matrix *A, const struct ki_slot_kind *kind) {
+    void *record = ki_slot_get(A, kind);
+    if (record || !(record = ki_slot_new(kind))) return record;
+    return ki_slot_keep(A, kind, record, KILN_OK) == KILN_OK ? record : NULL;
 }
 
 static void unlink_and_free(const kiln_matrix *A, struct ki_slot **at) {
     struct ki_slot *slot = *at;
     *at = slot->older;
     A->device->statistics.layout_bytes -= slot->bytes;
-    slot->kind->drop(A->device, slot->data);
+    drop(A->device, slot->kind, slot->data);
     ki_free(slot);
 }
 

@@ -14,16 +14,12 @@ struct copy {
     struct ki_buffer start, row, value;
 };
 
-static void drop(kiln_device *device, void *data) {
-    struct copy *copy = data;
-    ki_device_release(device, &copy->start);
-    ki_device_release(device, &copy->row);
-    ki_device_release(device, &copy->value);
-    ki_free(copy);
-}
-
-static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", .drop = drop};
-static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", .drop = drop};
+#define AT(buffer) offsetof(struct copy, buffer)
+#define COPY KI_SLOT(struct copy, AT(start), AT(row), AT(value))
+static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", COPY};
+static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", COPY};
+#undef COPY
+#undef AT
 
 struct bands {
     const kiln_matrix *X;
@@ -111,15 +107,9 @@ done:
 }
 
 static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind) {
-    struct copy *copy = ki_calloc(sizeof *copy);
-    kiln_status status;
-    if (!copy) return ki_fail_nomem(sizeof *copy, kind->name);
-    TRY(fill(copy, X, kind == &slot_columns));
-    TRY(ki_slot_put(X, kind, copy, copy->start.bytes + copy->row.bytes + copy->value.bytes));
-    return KILN_OK;
-done:
-    drop(X->device, copy);
-    return status;
+    struct copy *copy = ki_slot_new(kind);
+    if (!copy) return KILN_ERR_NOMEM;
+    return ki_slot_keep(X, kind, copy, fill(copy, X, kind == &slot_columns));
 }
 
 /* What has values serves where the pattern is enough. */

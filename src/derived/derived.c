@@ -51,14 +51,8 @@ struct history {
     double value;
 };
 
-static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix", .drop = ki_slot_free};
-
-static kiln_status history_of(struct history **found, const kiln_matrix *X) {
-    void *record = NULL;
-    const kiln_status status = ki_slot_record(&record, X, &slot_history, sizeof **found);
-    if (status == KILN_OK) *found = record;
-    return status;
-}
+static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix",
+                                                 .size = sizeof(struct history)};
 
 static kiln_status look_at_values(struct history *history, const kiln_matrix *X) {
     kiln_device *device = X->device;
@@ -166,10 +160,10 @@ kiln_status ki_derived_get(struct ki_derived *derived, const kiln_matrix *X, boo
                            int64_t chip_columns) {
     kiln_device *device = X->device;
     const double began = ki_clock();
-    struct history *history = NULL;
+    struct history *history = ki_slot_record(X, &slot_history);
     bool made = false;
-    kiln_status status;
-    TRY(history_of(&history, X));
+    kiln_status status = KILN_OK;
+    if (!history) return KILN_ERR_NOMEM;
     const bool again = scatters && history->passes + 1 >= ki_limits.due;
     history->passes += scatters || history->passes == 0;
     if (X->nnz >= ki_limits.rows_entries && X->rows <= INT32_MAX && !X->view &&

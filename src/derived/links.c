@@ -13,12 +13,8 @@ struct shape_slot {
     bool short_of_memory; /* for windows or shares: a layout that was not asked for gives way to csr */
 };
 
-static void drop_shape(kiln_device *device, void *data) {
-    (void)device;
-    ki_free(data);
-}
-
-static const struct ki_slot_kind slot_shape = {.name = "the lengths of a graph's rows", .drop = drop_shape};
+static const struct ki_slot_kind slot_shape = {.name = "the lengths of a graph's rows",
+                                               .size = sizeof(struct shape_slot)};
 
 static void count_row(struct ki_links_shape *shape, int64_t length) {
     shape->longest = ki_max(shape->longest, length);
@@ -42,21 +38,15 @@ static kiln_status look(struct ki_links_shape *shape, const kiln_matrix *A, cons
 }
 
 static kiln_status shape_of(struct shape_slot **found, const kiln_matrix *A) {
-    struct shape_slot *slot = ki_slot_get(A, &slot_shape);
     struct ki_columns in;
     kiln_status status = KILN_OK;
-    if (slot) {
-        *found = slot;
-        return KILN_OK;
-    }
-    if (!(slot = ki_calloc(sizeof *slot))) return ki_fail_nomem(sizeof *slot, slot_shape.name);
+    if ((*found = ki_slot_get(A, &slot_shape))) return KILN_OK;
     TRY(ki_columns_get(&in, A, false));
-    TRY(look(&slot->shape, A, &in));
-    TRY(ki_slot_put(A, &slot_shape, slot, 0));
+    struct shape_slot *slot = ki_slot_new(&slot_shape);
+    if (!slot) return KILN_ERR_NOMEM;
+    TRY(ki_slot_keep(A, &slot_shape, slot, look(&slot->shape, A, &in)));
     *found = slot;
-    return KILN_OK;
 done:
-    ki_free(slot);
     return status;
 }
 
@@ -69,53 +59,29 @@ kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *
 
 /* ---- windows and shares ---- */
 
-static void shares_release(kiln_device *device, struct ki_shares *shares) {
-    struct ki_buffer *const buffers[] = {&shares->item, &shares->weight, &shares->start};
-    for (int i = 0; i < 3; i++) ki_device_release(device, buffers[i]);
-}
-
-static void drop_shares(kiln_device *device, void *data) {
-    shares_release(device, data);
-    ki_free(data);
-}
-
-static void drop_windows(kiln_device *device, void *data) {
-    struct ki_windows *windows = data;
-    struct ki_buffer *const buffers[] = {&windows->place,  &windows->start, &windows->source,
-                                         &windows->weight, &windows->runs,  &windows->long_row};
-    for (int i = 0; i < 6; i++) ki_device_release(device, buffers[i]);
-    shares_release(device, &windows->shares);
-    ki_free(windows);
-}
-
+#define AT(buffer) offsetof(struct ki_shares, buffer)
+#define SHARES KI_SLOT(struct ki_shares, AT(item), AT(weight), AT(start))
 /* Without weights and with. */
-static const struct ki_slot_kind slot_shares[2] = {
-    {.name = "equal shares of a graph's pattern", .drop = drop_shares},
-    {.name = "equal shares of a graph's links", .drop = drop_shares}};
-static const struct ki_slot_kind slot_windows[2] = {
-    {.name = "the pattern of a graph by windows", .drop = drop_windows},
-    {.name = "a graph by windows", .drop = drop_windows}};
+static const struct ki_slot_kind slot_shares[2] = {{.name = "equal shares of a graph's pattern", SHARES},
+                                                   {.name = "equal shares of a graph's links", SHARES}};
+#undef SHARES
+#undef AT
 
-static int64_t bytes_of_shares(const struct ki_shares *shares) {
-    return shares->item.bytes + shares->weight.bytes + shares->start.bytes;
-}
+#define AT(buffer) offsetof(struct ki_windows, buffer)
+#define WINDOWS                                                                                              \
+    KI_SLOT(struct ki_windows, AT(place), AT(start), AT(source), AT(weight), AT(runs), AT(long_row),         \
+            AT(shares.item), AT(shares.weight), AT(shares.start))
+static const struct ki_slot_kind slot_windows[2] = {{.name = "the pattern of a graph by windows", WINDOWS},
+                                                    {.name = "a graph by windows", WINDOWS}};
+#undef WINDOWS
+#undef AT
 
-static int64_t bytes_of(const struct ki_windows *w) {
-    return w->place.bytes + w->start.bytes + w->source.bytes + w->weight.bytes + w->runs.bytes +
-           w->long_row.bytes + bytes_of_shares(&w->shares);
-}
-
-static kiln_status make_windows(const kiln_matrix *A, const struct ki_columns *in, bool weights) {
-    const struct ki_slot_kind *kind = &slot_windows[weights];
-    struct ki_windows *windows = ki_calloc(sizeof *windows);
-    kiln_status status;
-    if (!windows) return ki_fail_nomem(sizeof *windows, kind->name);
-    TRY((ki_on_cpu(A->device) ? ki_windows_fill_cpu : ki_windows_fill_gpu)(windows, A, in));
-    TRY(ki_slot_put(A, kind, windows, bytes_of(windows)));
-    return KILN_OK;
-done:
-    drop_windows(A->device, windows);
-    return status;
+static kiln_status make_windows(const kiln_matrix *A, const struct ki_slot_kind *kind,
+                                const struct ki_columns *in) {
+    struct ki_windows *windows = ki_slot_new(kind);
+    if (!windows) return KILN_ERR_NOMEM;
+    return ki_slot_keep(A, kind, windows,
+                        (ki_on_cpu(A->device) ? ki_windows_fill_cpu : ki_windows_fill_gpu)(windows, A, in));
 }
 
 /* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has links in the mean: a row
@@ -126,20 +92,15 @@ static int64_t blocks_of(const struct ki_links_shape *shape, kiln_type type) {
     return ki_max(1, ki_min(ki_ceil_div(bytes, ki_limits.ranked_bytes), shape->links / shape->rows));
 }
 
-static kiln_status make_shares(const kiln_matrix *A, const struct ki_columns *in) {
-    const struct ki_slot_kind *kind = &slot_shares[in->value != NULL];
-    struct ki_shares *shares = ki_calloc(sizeof *shares);
+static kiln_status make_shares(const kiln_matrix *A, const struct ki_slot_kind *kind,
+                               const struct ki_columns *in) {
     struct ki_links_shape shape;
-    kiln_status status;
-    if (!shares) return ki_fail_nomem(sizeof *shares, kind->name);
-    TRY(ki_links_shape_get(&shape, A));
+    const kiln_status status = ki_links_shape_get(&shape, A);
+    if (status != KILN_OK) return status;
+    struct ki_shares *shares = ki_slot_new(kind);
+    if (!shares) return KILN_ERR_NOMEM;
     shares->blocks = blocks_of(&shape, A->type);
-    TRY(ki_shares_fill(shares, A, in));
-    TRY(ki_slot_put(A, kind, shares, bytes_of_shares(shares)));
-    return KILN_OK;
-done:
-    drop_shares(A->device, shares);
-    return status;
+    return ki_slot_keep(A, kind, shares, ki_shares_fill(shares, A, in));
 }
 
 /* ---- what a step takes ---- */
@@ -227,38 +188,24 @@ void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *d
 /* ---- the choice ---- */
 
 /* The copy by columns goes once another layout has been made from it: it is needed for nothing else. */
-static kiln_status windows_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
-    const struct ki_slot_kind *kind = &slot_windows[weights];
-    struct ki_columns in;
-    kiln_status status = KILN_OK;
-    if (!ki_slot_get(A, kind)) {
-        TRY(ki_columns_get(&in, A, weights));
-        TRY(make_windows(A, &in, weights));
-        ki_columns_drop(A);
-    }
-    links->windows = ki_slot_get(A, kind);
-done:
-    return status;
-}
-
-static kiln_status shares_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
-    const struct ki_slot_kind *kind = &slot_shares[weights];
-    struct ki_columns in;
-    kiln_status status = KILN_OK;
-    if (!ki_slot_get(A, kind)) {
-        TRY(ki_columns_get(&in, A, weights));
-        TRY(make_shares(A, &in));
-        ki_columns_drop(A);
-    }
-    links->shares = ki_slot_get(A, kind);
-done:
-    return status;
-}
-
 static kiln_status made_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
-    if (links->layout == KILN_LAYOUT_HYBRID) return windows_of(links, A, weights);
-    if (links->layout == KILN_LAYOUT_BALANCED && !ki_on_cpu(A->device)) return shares_of(links, A, weights);
-    return ki_columns_get(&links->in, A, weights);
+    const bool windows = links->layout == KILN_LAYOUT_HYBRID;
+    const struct ki_slot_kind *kind = windows ? &slot_windows[weights] : &slot_shares[weights];
+    struct ki_columns in;
+    kiln_status status = KILN_OK;
+    if (!windows && (links->layout == KILN_LAYOUT_CSR || ki_on_cpu(A->device)))
+        return ki_columns_get(&links->in, A, weights);
+    if (!ki_slot_get(A, kind)) {
+        TRY(ki_columns_get(&in, A, weights));
+        TRY((windows ? make_windows : make_shares)(A, kind, &in));
+        ki_columns_drop(A);
+    }
+    if (windows)
+        links->windows = ki_slot_get(A, kind);
+    else
+        links->shares = ki_slot_get(A, kind);
+done:
+    return status;
 }
 
 kiln_status ki_links_get(struct ki_links *links, const kiln_matrix *A, kiln_layout layout, int64_t k,

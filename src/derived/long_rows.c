@@ -7,7 +7,6 @@
  * others, or few, stay with them. */
 #include "core/arguments.h"
 #include "core/limits.h"
-#include "core/seams.h"
 #include "core/size.h"
 #include "derived/derived.cl"
 #include "derived/parts.h"
@@ -16,17 +15,6 @@ KI_ARGUMENTS(rows_count);
 KI_ARGUMENTS(rows_list);
 
 enum { COUNTERS = KI_ROW_CLASSES + 1 };
-
-int64_t ki_rows_bytes(const struct ki_rows *rows) {
-    return rows->list.bytes + rows->segment_row.bytes + rows->segment_number.bytes;
-}
-
-void ki_rows_release(kiln_device *device, struct ki_rows *rows) {
-    ki_device_release(device, &rows->list);
-    ki_device_release(device, &rows->segment_row);
-    ki_device_release(device, &rows->segment_number);
-    *rows = (struct ki_rows){.longest = INT32_MAX};
-}
 
 struct ki_lengths ki_rows_lengths(const kiln_device *device, int64_t nnz, int64_t rows) {
     const int64_t often = 8 * (nnz / ki_max(rows, 1));
@@ -110,6 +98,7 @@ kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, count);
     kiln_status status;
+    rows->longest = INT32_MAX;
     const char *defines = KI_DEFINES("-DROWS -DCLASSES=%d%s", KI_ROW_CLASSES, compact ? " -DSTART32" : "");
     TRY(ki_device_alloc(device, &counter, (COUNTERS * threads + 1) * 4));
     TRY(ki_derive_in_ranges(device, "rows_count", defines, KILN_F32, count,
@@ -130,29 +119,20 @@ kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct
         TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));
 done:
     ki_device_release(device, &counter);
-    if (status != KILN_OK) ki_rows_release(device, rows);
     return status;
 }
 
 /* ---- the rows of X ---- */
 
-static void drop(kiln_device *device, void *data) {
-    ki_rows_release(device, data);
-    ki_free(data);
-}
-
-const struct ki_slot_kind ki_slot_rows = {.name = "lists of long rows", .drop = drop};
+#define AT(buffer) offsetof(struct ki_rows, buffer)
+const struct ki_slot_kind ki_slot_rows = {
+    .name = "lists of long rows", KI_SLOT(struct ki_rows, AT(list), AT(segment_row), AT(segment_number))};
+#undef AT
 
 kiln_status ki_rows_make(const kiln_matrix *X) {
-    struct ki_rows *rows = ki_calloc(sizeof *rows);
-    kiln_status status;
-    if (!rows) return ki_fail_nomem(sizeof *rows, ki_slot_rows.name);
-    rows->longest = INT32_MAX;
-    TRY(ki_rows_list(rows, X->device, &X->row_start, X->rows, ki_rows_lengths(X->device, X->nnz, X->rows),
-                     false));
-    TRY(ki_slot_put(X, &ki_slot_rows, rows, ki_rows_bytes(rows)));
-    return KILN_OK;
-done:
-    drop(X->device, rows);
-    return status;
+    const struct ki_lengths lengths = ki_rows_lengths(X->device, X->nnz, X->rows);
+    struct ki_rows *rows = ki_slot_new(&ki_slot_rows);
+    if (!rows) return KILN_ERR_NOMEM;
+    return ki_slot_keep(X, &ki_slot_rows, rows,
+                        ki_rows_list(rows, X->device, &X->row_start, X->rows, lengths, false));
 }

@@ -2,7 +2,6 @@
  * rows, in the order of the rows, so that the counters of all blocks, panel by panel, are at once where each begins. */
 #include "core/arguments.h"
 #include "core/limits.h"
-#include "core/seams.h"
 #include "derived/derived.cl"
 #include "derived/parts.h"
 
@@ -28,16 +27,11 @@ static kiln_status distribute(const struct ki_panels *panels, const kiln_matrix 
                                  .entry = &panels->entry, .value = values ? &panels->value : NULL));
 }
 
-static void drop(kiln_device *device, void *data) {
-    struct ki_panels *panels = data;
-    ki_device_release(device, &panels->start);
-    ki_device_release(device, &panels->entry);
-    ki_device_release(device, &panels->value);
-    ki_rows_release(device, &panels->pieces);
-    ki_free(panels);
-}
-
-const struct ki_slot_kind ki_slot_panels = {.name = "panels of columns", .drop = drop};
+#define AT(buffer) offsetof(struct ki_panels, buffer)
+const struct ki_slot_kind ki_slot_panels = {
+    .name = "panels of columns",
+    KI_SLOT(struct ki_panels, AT(start), AT(entry), AT(value), KI_ROWS_BUFFERS(struct ki_panels, pieces))};
+#undef AT
 
 static kiln_status fill(struct ki_panels *panels, const kiln_matrix *X, const struct ki_popular *popular,
                         bool values) {
@@ -62,15 +56,7 @@ done:
 }
 
 kiln_status ki_panels_make(const kiln_matrix *X, const struct ki_popular *popular, bool values) {
-    struct ki_panels *panels = ki_calloc(sizeof *panels);
-    kiln_status status;
-    if (!panels) return ki_fail_nomem(sizeof *panels, ki_slot_panels.name);
-    TRY(fill(panels, X, popular, values));
-    TRY(ki_slot_put(X, &ki_slot_panels, panels,
-                    panels->start.bytes + panels->entry.bytes + panels->value.bytes +
-                        ki_rows_bytes(&panels->pieces)));
-    return KILN_OK;
-done:
-    drop(X->device, panels);
-    return status;
+    struct ki_panels *panels = ki_slot_new(&ki_slot_panels);
+    if (!panels) return KILN_ERR_NOMEM;
+    return ki_slot_keep(X, &ki_slot_panels, panels, fill(panels, X, popular, values));
 }

@@ -46,14 +46,8 @@ struct history {
     bool short_of_memory;
 };
 
-static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix", .drop = ki_slot_free};
-
-static kiln_status history_of(struct history **found, const kiln_matrix *X) {
-    void *record = NULL;
-    const kiln_status status = ki_slot_record(&record, X, &slot_history, sizeof **found);
-    if (status == KILN_OK) *found = record;
-    return status;
-}
+static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix",
+                                                 .size = sizeof(struct history)};
 
 /* Whether half of the entries are in so few lines of y and w that the cache keeps them, as where some columns are far more
  * frequent than others: then a fused pass over the rows, which reads X once, is faster. Entries are looked at with random
@@ -97,7 +91,10 @@ static void drop(kiln_device *device, void *data) {
     ki_free(panels);
 }
 
-static const struct ki_slot_kind slot_panels = {.name = "panels of columns", .drop = drop};
+#define AT(buffer) offsetof(struct ki_cpu_panels, buffer)
+static const struct ki_slot_kind slot_panels = {
+    .name = "panels of columns", KI_SLOT(struct ki_cpu_panels, AT(word), AT(value)), .drop = drop};
+#undef AT
 
 /* ---- cutting ---- */
 
@@ -213,15 +210,9 @@ done:
 }
 
 static kiln_status make(const kiln_matrix *X) {
-    struct ki_cpu_panels *panels = ki_calloc(sizeof *panels);
-    kiln_status status;
-    if (!panels) return ki_fail_nomem(sizeof *panels, slot_panels.name);
-    TRY(fill(panels, X));
-    TRY(ki_slot_put(X, &slot_panels, panels, panels->word.bytes + panels->value.bytes));
-    return KILN_OK;
-done:
-    drop(X->device, panels);
-    return status;
+    struct ki_cpu_panels *panels = ki_slot_new(&slot_panels);
+    if (!panels) return KILN_ERR_NOMEM;
+    return ki_slot_keep(X, &slot_panels, panels, fill(panels, X));
 }
 
 /* Too little memory is no error: passes take the rows as before. */
@@ -247,11 +238,11 @@ static kiln_status make_and_tell(struct history *history, const kiln_matrix *X) 
 kiln_status ki_cpu_panels_get(const struct ki_cpu_panels **panels, const kiln_matrix *X, bool scatters,
                               bool fused) {
     const bool exact = X->device->options.deterministic;
-    struct history *history = NULL;
     kiln_status status = KILN_OK;
     *panels = NULL;
     if (!worth_it(X) || (exact && !scatters)) return KILN_OK;
-    TRY(history_of(&history, X));
+    struct history *history = ki_slot_record(X, &slot_history);
+    if (!history) return KILN_ERR_NOMEM;
     history->passes += scatters;
     if (history->passes < (exact ? 1 : ki_limits.due)) goto done;
     if (!history->looked) TRY(look_for_skew(history, X));

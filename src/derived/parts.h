@@ -22,8 +22,9 @@ kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct
                          int64_t count, struct ki_lengths lengths, bool compact);
 /* The lengths for rows of nnz entries. */
 struct ki_lengths ki_rows_lengths(const kiln_device *device, int64_t nnz, int64_t rows);
-int64_t ki_rows_bytes(const struct ki_rows *rows);
-void ki_rows_release(kiln_device *device, struct ki_rows *rows);
+/* Their buffers in a slot's record that has them as `field` (KI_SLOT). */
+#define KI_ROWS_BUFFERS(type, field)                                                                         \
+    offsetof(type, field.list), offsetof(type, field.segment_row), offsetof(type, field.segment_number)
 
 /* Each makes what X does not have yet and puts it in its slot. values: X's values are not all the same. */
 extern const struct ki_slot_kind ki_slot_rows, ki_slot_popular, ki_slot_panels, ki_slot_transpose;

@@ -73,10 +73,11 @@ done:
     return status;
 }
 
-static kiln_status encode(const struct ki_popular *popular, const kiln_matrix *X) {
+static kiln_status encode(struct ki_popular *popular, const kiln_matrix *X) {
     kiln_device *device = X->device;
     struct ki_buffer rank = {0};
     kiln_status status;
+    TRY(ki_device_alloc(device, &popular->code, X->nnz * 4));
     TRY(ki_device_alloc(device, &rank, X->cols * 4));
     TRY(fill(device, &rank, X->cols, -1));
     TRY(ki_derive_for_all(
@@ -89,15 +90,6 @@ done:
     ki_device_release(device, &rank);
     return status;
 }
-
-static void drop(kiln_device *device, void *data) {
-    struct ki_popular *popular = data;
-    ki_device_release(device, &popular->columns);
-    ki_device_release(device, &popular->code);
-    ki_free(popular);
-}
-
-const struct ki_slot_kind ki_slot_popular = {.name = "popular columns", .drop = drop};
 
 static kiln_status find(struct ki_popular *popular, const kiln_matrix *X, int64_t chip) {
     kiln_device *device = X->device;
@@ -122,20 +114,17 @@ done:
     return status;
 }
 
+#define AT(buffer) offsetof(struct ki_popular, buffer)
+const struct ki_slot_kind ki_slot_popular = {.name = "popular columns",
+                                             KI_SLOT(struct ki_popular, AT(columns), AT(code))};
+#undef AT
+
 kiln_status ki_popular_make(const kiln_matrix *X, int64_t chip) {
-    struct ki_popular *popular = ki_calloc(sizeof *popular);
-    kiln_status status;
-    if (!popular) return ki_fail_nomem(sizeof *popular, ki_slot_popular.name);
-    TRY(find(popular, X, chip));
-    if (popular->count) {
-        TRY(ki_device_alloc(X->device, &popular->code, X->nnz * 4));
-        TRY(encode(popular, X));
-    }
-    TRY(ki_slot_put(X, &ki_slot_popular, popular, popular->columns.bytes + popular->code.bytes));
-    return KILN_OK;
-done:
-    drop(X->device, popular);
-    return status;
+    struct ki_popular *popular = ki_slot_new(&ki_slot_popular);
+    if (!popular) return KILN_ERR_NOMEM;
+    kiln_status status = find(popular, X, chip);
+    if (status == KILN_OK && popular->count) status = encode(popular, X);
+    return ki_slot_keep(X, &ki_slot_popular, popular, status);
 }
 
 kiln_status ki_popular_pack(const struct ki_popular *popular, const struct ki_buffer *y_hot,

@@ -11,15 +11,10 @@ KI_ARGUMENTS(shares);
 
 enum { GROUP = 128, GROUPS_MOST = 1 << 15 };
 
-static void drop(kiln_device *device, void *data) {
-    struct ki_shares *shares = data;
-    ki_device_release(device, &shares->begin);
-    ki_device_release(device, &shares->row);
-    ki_free(shares);
-}
-
-static const struct ki_slot_kind slot_rows = {.name = "shares of a matrix's rows", .drop = drop};
-static const struct ki_slot_kind slot_columns = {.name = "shares of a matrix's columns", .drop = drop};
+#define SHARES KI_SLOT(struct ki_shares, offsetof(struct ki_shares, begin), offsetof(struct ki_shares, row))
+static const struct ki_slot_kind slot_rows = {.name = "shares of a matrix's rows", SHARES};
+static const struct ki_slot_kind slot_columns = {.name = "shares of a matrix's columns", SHARES};
+#undef SHARES
 
 static kiln_status fill(struct ki_shares *shares, const kiln_matrix *S, bool by_columns,
                         const struct ki_buffer *start, int64_t rows) {
@@ -42,16 +37,12 @@ kiln_status ki_shares_get(const struct ki_shares **shares, const kiln_matrix *S,
                           const struct ki_buffer *start, int64_t rows) {
     const struct ki_slot_kind *kind = by_columns ? &slot_columns : &slot_rows;
     const double began = ki_clock();
-    struct ki_shares *made = NULL;
-    kiln_status status;
     if ((*shares = ki_slot_get(S, kind))) return KILN_OK;
-    if (!(made = ki_calloc(sizeof *made))) return ki_fail_nomem(sizeof *made, kind->name);
-    TRY(fill(made, S, by_columns, start, rows));
-    TRY(ki_slot_put(S, kind, made, made->begin.bytes + made->row.bytes));
+    struct ki_shares *made = ki_slot_new(kind);
+    if (!made) return KILN_ERR_NOMEM;
+    const kiln_status status = ki_slot_keep(S, kind, made, fill(made, S, by_columns, start, rows));
+    if (status != KILN_OK) return status;
     S->device->statistics.layout_seconds += ki_clock() - began;
     *shares = made;
     return KILN_OK;
-done:
-    drop(S->device, made);
-    return status;
 }

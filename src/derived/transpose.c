@@ -49,22 +49,19 @@ static kiln_status find_starts(struct ki_transpose *T, const kiln_matrix *X, con
     TRY(ki_derive_for_all(
         device, "transpose_starts", "-DTRANSPOSE", X->type, rows + 1,
         KI_PACK(transpose_starts, X, .start = &T->start, .key = key, .entries = X->nnz, .n = rows)));
-    T->rows.longest = INT32_MAX;
     TRY(ki_rows_list(&T->rows, device, &T->start, rows, ki_rows_lengths(device, X->nnz, rows), true));
 done:
     return status;
 }
 
-static void drop(kiln_device *device, void *data) {
-    struct ki_transpose *T = data;
-    ki_device_release(device, &T->start);
-    ki_device_release(device, &T->row);
-    ki_device_release(device, &T->value);
-    ki_rows_release(device, &T->rows);
-    ki_free(T);
-}
-
-const struct ki_slot_kind ki_slot_transpose = {.name = "the transpose of a matrix", .drop = drop};
+#define AT(buffer) offsetof(struct ki_transpose, buffer)
+#define TRANSPOSE                                                                                            \
+    KI_SLOT(struct ki_transpose, AT(start), AT(row), AT(value), KI_ROWS_BUFFERS(struct ki_transpose, rows))
+const struct ki_slot_kind ki_slot_transpose = {.name = "the transpose of a matrix", TRANSPOSE};
+static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", TRANSPOSE};
+static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", TRANSPOSE};
+#undef TRANSPOSE
+#undef AT
 
 /* No entries: nothing to sort. */
 static kiln_status fill_empty(struct ki_transpose *T, const kiln_matrix *X) {
@@ -111,23 +108,14 @@ static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind, i
     if (X->nnz > INT32_MAX || X->rows > INT32_MAX)
         return ki_fail(KILN_ERR_LIMIT, "%s with %lld entries in %lld rows, but %d are the most", kind->name,
                        (long long)X->nnz, (long long)X->rows, INT32_MAX);
-    struct ki_transpose *T = ki_calloc(sizeof *T);
-    kiln_status status;
-    if (!T) return ki_fail_nomem(sizeof *T, kind->name);
-    TRY(fill(T, X, height, values));
-    TRY(ki_slot_put(X, kind, T, T->start.bytes + T->row.bytes + T->value.bytes + ki_rows_bytes(&T->rows)));
-    return KILN_OK;
-done:
-    drop(X->device, T);
-    return status;
+    struct ki_transpose *T = ki_slot_new(kind);
+    if (!T) return KILN_ERR_NOMEM;
+    return ki_slot_keep(X, kind, T, fill(T, X, height, values));
 }
 
 kiln_status ki_transpose_make(const kiln_matrix *X, bool values) {
     return make(X, &ki_slot_transpose, band_height(X), values);
 }
-
-static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", .drop = drop};
-static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", .drop = drop};
 
 kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X, bool values) {
     const bool all = values || ki_slot_get(X, &slot_columns);
