@@ -176,16 +176,11 @@ static kiln_status run_on_cpu(const struct ki_chain *chain, const kiln_plan *pla
 kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
                               const kiln_matrix *v, const kiln_matrix *y) {
     static const char call[] = "kiln_mmchain_with";
+    struct ki_chain chain;
     kiln_status status;
-    if (!plan || !w || !X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
-    TRY(ki_check_columns(call, "y", y->cols));
-    TRY(ki_check_dense(call, "y", y, X, X->cols, y->cols));
-    TRY(ki_check_dense(call, "w", w, X, X->cols, y->cols));
-    if (v) TRY(ki_check_dense(call, "v", v, X, X->rows, v->cols == 1 ? 1 : y->cols));
-    if (w == y || w == v || w == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: w must not be y, v or X", call);
+    if (!plan) return ki_fail(KILN_ERR_ARGUMENT, "%s: plan is NULL", call);
+    TRY(ki_mmchain_check(&chain, call, w, 1, X, v, y, 0, NULL));
     TRY(ki_check_single(call, X->device));
-    const struct ki_chain chain = {
-        .kind = KI_CHAIN_FUSED, .out = w, .alpha = 1, .X = X, .v = v, .y = y, .k = (int)y->cols};
     TRY(ki_on_cpu(X->device) ? run_on_cpu(&chain, plan) : run_on_gpu(&chain, plan));
 done:
     return status;

@@ -15,6 +15,7 @@ kiln_status ki_check_operand(const char *call, const char *name, const kiln_matr
     if (A->device != like->device)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s lies on device %s, another operand on %s", call, name,
                        A->device->info.name, like->device->info.name);
+    if (A->device->lost) return kiln_device_sync(A->device);
     if (A->type != like->type)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %s, another operand is %s", call, name,
                        ki_type_name(A->type), ki_type_name(like->type));
@@ -38,6 +39,17 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
     return KILN_OK;
 }
 
+kiln_status ki_check_wide(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
+                          int64_t rows, int64_t cols) {
+    const kiln_type widest = ki_wide_type(like->device);
+    if (like->device->lost) return kiln_device_sync(like->device);
+    if (A->device == like->device && A->type == widest && A->format == KILN_DENSE && A->rows == rows &&
+        A->cols == cols)
+        return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense, %s, %lld x %lld, on device %s", call, name,
+                   ki_type_name(widest), (long long)rows, (long long)cols, like->device->info.name);
+}
+
 kiln_status ki_check_single(const char *call, const kiln_device *device) {
     if (!device || !ki_device_shares(device)) return KILN_OK;
     if (device->processes)
@@ -51,6 +63,30 @@ kiln_status ki_check_columns(const char *call, const char *name, int64_t k) {
     if (k >= 1 && k <= KI_COLUMNS_MAX) return KILN_OK;
     return ki_fail(KILN_ERR_ARGUMENT, "%s: %s has %lld columns, but must have 1 to %d", call, name,
                    (long long)k, KI_COLUMNS_MAX);
+}
+
+kiln_status ki_mmchain_check(struct ki_chain *chain, const char *call, kiln_matrix *w, double alpha,
+                             const kiln_matrix *X, const kiln_matrix *v, const kiln_matrix *y, double beta,
+                             const kiln_matrix *z) {
+    kiln_status status;
+    if (!w || !X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: w, X or y is NULL", call);
+    TRY(ki_check_columns(call, "y", y->cols));
+    TRY(ki_check_dense(call, "y", y, X, X->cols, y->cols));
+    TRY(ki_check_dense(call, "w", w, X, X->cols, y->cols));
+    if (v) TRY(ki_check_dense(call, "v", v, X, X->rows, v->cols == 1 ? 1 : y->cols));
+    if (z) TRY(ki_check_dense(call, "z", z, X, X->cols, y->cols));
+    if (w == y || w == v || w == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: w must not be y, v or X", call);
+    *chain = (struct ki_chain){.kind = KI_CHAIN_FUSED,
+                               .out = w,
+                               .alpha = alpha,
+                               .beta = beta,
+                               .X = X,
+                               .v = v,
+                               .y = y,
+                               .z = beta != 0 ? z : NULL,
+                               .k = (int)y->cols};
+done:
+    return status;
 }
 
 /* out = beta z where X has no entries at all. */

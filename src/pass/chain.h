@@ -44,6 +44,10 @@ struct ki_chain {
     double *value;    /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
 };
 
+/* kiln_mmchain's chain of operands that are checked for `call`. */
+kiln_status ki_mmchain_check(struct ki_chain *chain, const char *call, kiln_matrix *w, double alpha,
+                             const kiln_matrix *X, const kiln_matrix *v, const kiln_matrix *y, double beta,
+                             const kiln_matrix *z);
 /* Runs a checked chain on X's device. */
 kiln_status ki_chain_run(const struct ki_chain *chain);
 kiln_status ki_chain_gpu(const struct ki_chain *chain);
@@ -53,11 +57,14 @@ kiln_status ki_chain_run_here(const struct ki_chain *chain);
 kiln_status ki_chain_stream(const struct ki_chain *chain);
 
 /* Argument checks that all operations share: each returns ERR_ARGUMENT with the call's name and the
- * operand's. */
+ * operand's. Where the device is lost, any check of an operand on it returns that. */
 kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
                              const kiln_matrix *like);
 kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
                            int64_t rows, int64_t cols);
+/* A's scalars are in the widest type of like's device, and in that shape. */
+kiln_status ki_check_wide(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
+                          int64_t rows, int64_t cols);
 /* ERR_UNSUPPORTED on a group, for operations that have no way to share their work. */
 kiln_status ki_check_single(const char *call, const kiln_device *device);
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k);

@@ -117,8 +117,8 @@ void ki_split_free(kiln_device *device, void *data) {
 }
 
 static const struct ki_slot_kind split_kinds[] = {
-    {.name = "a group's slices", .drop = ki_split_free},
-    {.name = "a group's slices by pairs", .drop = ki_split_free}};
+    {.name = "a group's slices", .size = sizeof(struct ki_split), .drop = ki_split_free},
+    {.name = "a group's slices by pairs", .size = sizeof(struct ki_split), .drop = ki_split_free}};
 
 kiln_status ki_split_in_memory(const kiln_matrix *X) {
     if (!X->file) return ki_on_cpu(X->device) ? KILN_OK : ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X);
@@ -134,16 +134,13 @@ kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enu
     *split = made;
     if (made) return KILN_OK;
     TRY(ki_split_in_memory(X));
-    made = ki_calloc(sizeof *made);
-    if (!made) return ki_fail_nomem(sizeof *made, "a group's slices");
+    if (!(made = ki_slot_new(&split_kinds[how]))) return KILN_ERR_NOMEM;
     made->count = X->device->group->count;
     cut(made, X, how);
-    for (int i = 0; i < made->count; i++) TRY(make_slice(made, X, i));
-    TRY(ki_slot_put(X, &split_kinds[how], made, 0));
+    for (int i = 0; i < made->count && status == KILN_OK; i++) status = make_slice(made, X, i);
+    TRY(ki_slot_keep(X, &split_kinds[how], made, status));
     *split = made;
-    made = NULL;
 done:
-    if (made) ki_split_free(X->device, made);
     return status;
 }
 
@@ -156,15 +153,14 @@ static void free_rows(kiln_device *device, void *data) {
     ki_free(rows);
 }
 
-static const struct ki_slot_kind rows_kind = {.name = "rows of an operand on a group's members",
-                                              .drop = free_rows};
-static const struct ki_slot_kind copies_kind = {.name = "copies of an operand on a group's members",
-                                                .drop = free_rows};
+static const struct ki_slot_kind rows_kind = {
+    .name = "rows of an operand on a group's members", .size = sizeof(struct ki_rows), .drop = free_rows};
+static const struct ki_slot_kind copies_kind = {
+    .name = "copies of an operand on a group's members", .size = sizeof(struct ki_rows), .drop = free_rows};
 
 static kiln_status parts_of(struct ki_rows **rows, const kiln_matrix *A, const struct ki_slot_kind *kind,
                             int count, const int64_t first[KI_MEMBERS + 1]) {
     struct ki_rows *made = ki_slot_get(A, kind);
-    kiln_status status;
     /* Another X may be cut elsewhere. */
     if (made && memcmp(made->first, first, sizeof made->first) != 0) {
         ki_slot_drop(A, kind);
@@ -172,15 +168,11 @@ static kiln_status parts_of(struct ki_rows **rows, const kiln_matrix *A, const s
     }
     *rows = made;
     if (made) return KILN_OK;
-    made = ki_calloc(sizeof *made);
-    if (!made) return ki_fail_nomem(sizeof *made, "parts of an operand");
+    if (!(made = ki_slot_new(kind))) return KILN_ERR_NOMEM;
     made->count = count;
     memcpy(made->first, first, sizeof made->first);
-    TRY(ki_slot_put(A, kind, made, 0));
-    *rows = made;
-    made = NULL;
-done:
-    ki_free(made);
+    const kiln_status status = ki_slot_keep(A, kind, made, KILN_OK);
+    if (status == KILN_OK) *rows = made;
     return status;
 }
 

@@ -375,11 +375,7 @@ kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_ma
     TRY(check_batch(call, of, X));
     TRY(check_scaled(call, Y, X));
     TRY(ki_check_dense(call, "scale", scale, X, of->count, 1));
-    if (scale == Y) {
-        status = ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be scale", call);
-        goto done;
-    }
-    if (X->device->lost) TRY(kiln_device_sync(X->device));
+    if (scale == Y) TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be scale", call));
     if (of->elements == 0) goto done;
     TRY(ki_batch_shared(&shared, of, X));
     TRY(shared && Y != X ? ki_batch_share_scale(Y, X, scale, of) : ki_batch_run_scale(Y, X, scale, of));

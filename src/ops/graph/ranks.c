@@ -7,6 +7,7 @@
 #include "ops/graph/ranks.h"
 
 #include "bodies/bodies.h"
+#include "core/size.h"
 #include "core/sized.h"
 #include "dialect/scalar_math.h"
 #include "pass/combine.h"
@@ -24,12 +25,8 @@ static kiln_status check_vector(const char *call, const char *name, const kiln_m
 
 static kiln_status check_state(const char *call, const kiln_ranks *on) {
     const kiln_matrix *S = on->S, *P = on->P;
-    const kiln_type widest = ki_wide_type(P->device);
-    if (S->device != P->device || S->type != widest || S->format != KILN_DENSE || S->cols != P->cols ||
-        S->rows <= RANKS_ROWS)
-        return ki_fail(KILN_ERR_ARGUMENT,
-                       "%s: S must be dense, %s, on P's device, with P's %lld columns and %d rows at least",
-                       call, ki_type_name(widest), (long long)P->cols, RANKS_ROWS + 1);
+    const kiln_status status = ki_check_wide(call, "S", S, P, ki_max(S->rows, RANKS_ROWS + 1), P->cols);
+    if (status != KILN_OK) return status;
     if (on->C == on->next || on->C == P || on->next == P || on->factor == P || on->factor == on->C ||
         on->factor == on->next || S == P || S == on->C || S == on->next || S == on->factor)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P, C, next, factor and S must be five matrices", call);
@@ -149,7 +146,6 @@ static kiln_status run(const char *call, const kiln_ranks *given, int64_t first,
     if (count != KI_RANKS_BEGIN && (first < 0 || count < 0 || count > ranks.on.S->rows - RANKS_ROWS))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld steps from number %lld on, but S has rows for %lld", call,
                        (long long)count, (long long)first, (long long)(ranks.on.S->rows - RANKS_ROWS));
-    if (A->device->lost) return kiln_device_sync(A->device);
     if (A->rows == 0) return KILN_OK;
     return ki_is_split(A) ? ki_ranks_share(&ranks) : ki_ranks_run(&ranks, first, count);
 done:

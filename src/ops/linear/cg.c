@@ -61,19 +61,15 @@ done:
 }
 
 static kiln_status check_state(const char *call, const kiln_cg *on, int64_t slot) {
-    const kiln_matrix *S = on->S, *P = on->P, *curvature = on->curvature;
-    if (curvature->device != P->device || curvature->type != ki_wide_type(P->device) ||
-        curvature->format != KILN_DENSE || curvature->rows != 1 || curvature->cols != P->cols)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: curvature must be 1 x %lld, dense, %s, on P's device", call,
-                       (long long)P->cols, ki_type_name(ki_wide_type(P->device)));
-    if (S->device != P->device || S->type != ki_wide_type(P->device) || S->format != KILN_DENSE ||
-        S->cols != P->cols)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be dense, %s, on P's device, with P's %lld columns",
-                       call, ki_type_name(ki_wide_type(P->device)), (long long)P->cols);
+    const kiln_matrix *S = on->S, *P = on->P;
+    kiln_status status;
+    TRY(ki_check_wide(call, "curvature", on->curvature, P, 1, P->cols));
+    TRY(ki_check_wide(call, "S", S, P, S->rows, P->cols));
     if (slot < KI_CG_BEGIN || slot >= (S->rows - CG_ROWS) / 2)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: slot is %lld, but S has rows for %lld", call, (long long)slot,
                        (long long)(S->rows - CG_ROWS) / 2);
-    return KILN_OK;
+done:
+    return status;
 }
 
 static kiln_status check(const char *call, const kiln_cg *on) {
@@ -110,7 +106,6 @@ static kiln_status run(const char *call, const kiln_cg *cg, int64_t slot) {
     TRY(KI_TAKE(kiln_cg, &own, cg));
     TRY(check(call, on));
     TRY(check_state(call, on, slot));
-    if (on->P->device->lost) return kiln_device_sync(on->P->device);
     const struct ki_cg step = {.on = *on, .slot = (int)slot};
     if (!ki_on_cpu(on->P->device)) return step_gpu(&step);
     ki_bodies(on->P)->cg_step(&step);

@@ -183,7 +183,6 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
     if (G == X || G == v || G == c || G == g || (g && (g == X || g == v || g == c)))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: G and g must not be one, nor X, v or c", call);
     const struct ki_gram gram = {.G = G, .g = g, .X = X, .v = v, .c = c};
-    if (X->device->lost) return kiln_device_sync(X->device);
     if (X->cols == 0) return KILN_OK;
     TRY(ki_gram_in_one_walk(X) ? ki_gram_all(&gram) : by_blocks(&gram));
 done:

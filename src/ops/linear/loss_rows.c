@@ -31,7 +31,6 @@ static kiln_status run_gpu(const struct ki_loss_rows *rows) {
 }
 
 static kiln_status run(struct ki_loss_rows *rows) {
-    if (rows->out->device->lost) return kiln_device_sync(rows->out->device);
     if (rows->out->nnz == 0) return KILN_OK;
     if (!ki_on_cpu(rows->out->device)) return run_gpu(rows);
     ki_bodies(rows->out)->loss_rows(rows);

@@ -13,8 +13,7 @@ static kiln_status multiply_wide(bool *done, kiln_matrix *Y, double alpha, kiln_
                                  const kiln_matrix *A, const kiln_matrix *B, double beta,
                                  const kiln_matrix *Z) {
     const int least = !ki_on_cpu(A->device) ? WIDE_GPU : op == KILN_PLAIN ? WIDE_CPU : WIDE_CPU_TRANSPOSED;
-    *done = A->format == KILN_CSR && !A->streams && !A->device->lost && B->cols >= least &&
-            B->cols <= KI_SAMPLE_COLUMNS;
+    *done = A->format == KILN_CSR && !A->streams && B->cols >= least && B->cols <= KI_SAMPLE_COLUMNS;
     if (!*done) return KILN_OK;
     const kiln_status status = ki_sampled_multiply(Y, alpha, op, A, B, beta, Z);
     *done = ki_device_shares(A->device) || /* whose members may have written theirs */

@@ -102,7 +102,6 @@ kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, con
     if (!result) return ki_fail(KILN_ERR_ARGUMENT, "%s: result is NULL", call);
     TRY(KI_TAKE(kiln_assignment, &to, result));
     TRY(check(call, &to, X, C, weights));
-    if (X->device->lost) return kiln_device_sync(X->device);
     for (int64_t i = 0; to.totals && X->rows == 0 && i < 2 * C->rows; i++) to.totals[i] = 0;
     if (X->rows == 0) return to.sums ? kiln_fill(to.sums, 0) : KILN_OK;
     const struct ki_assign assign = {.labels = to.labels,

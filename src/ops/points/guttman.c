@@ -29,7 +29,6 @@ kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matr
     TRY(ki_check_dense(call, "Z", Z, D, D->cols, X->cols));
     TRY(ki_check_dense(call, "D", D, X, X->rows, Z->rows));
     if (D == X || D == Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D must be neither X nor Z", call);
-    if (D->device->lost) return kiln_device_sync(D->device);
     D->given = ki_device_shares(D->device); /* it is as large as any X, and steps of SMACOF split it */
     if (D->nnz == 0) return KILN_OK;
     if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
@@ -138,11 +137,8 @@ static kiln_status check(const char *call, const kiln_guttman *step) {
     if (step->weights) TRY(ki_check_dense(call, "weights", step->weights, Y, n, n));
     if (step->U) TRY(ki_check_dense(call, "U", step->U, Y, n, p));
     if (step->points) TRY(ki_check_dense(call, "points", step->points, Y, n, 1));
-    const kiln_matrix *s = step->sums, *written[] = {step->R, step->U, step->points};
-    if (s->device != Y->device || s->format != KILN_DENSE || s->rows != 1 || s->cols != KI_GUTTMAN_SUMS ||
-        s->type != ki_wide_type(Y->device))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: sums must be dense, 1 x %d and of type %s, on Y's device",
-                       call, KI_GUTTMAN_SUMS, ki_type_name(ki_wide_type(Y->device)));
+    const kiln_matrix *written[] = {step->R, step->U, step->points};
+    TRY(ki_check_wide(call, "sums", step->sums, Y, 1, KI_GUTTMAN_SUMS));
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < i; j++)
             if (written[i] && written[i] == written[j])
@@ -187,8 +183,6 @@ kiln_status kiln_guttman_step(const kiln_guttman *step) {
     struct ki_guttman pairs = {.place = {.leads = true}};
     TRY(KI_TAKE(kiln_guttman, &pairs.on, step));
     TRY(check("kiln_guttman_step", &pairs.on));
-    kiln_device *device = pairs.on.Y->device;
-    if (device->lost) return kiln_device_sync(device);
     pairs.cut = pairs.on.D ? pairs.on.D : pairs.on.X;
     pairs.place.rows = pairs.on.Y->rows;
     if (!ki_is_split(pairs.cut) || pairs.cut->nnz == 0) return run(&pairs);

@@ -75,7 +75,6 @@ kiln_status kiln_dirichlet_expect(const kiln_dirichlet *dirichlet, double *bound
     if (!dirichlet) return ki_fail(KILN_ERR_ARGUMENT, "%s: dirichlet is NULL", call);
     TRY(KI_TAKE(kiln_dirichlet, &d, dirichlet));
     TRY(check(call, &d));
-    if (d.G->device->lost) return kiln_device_sync(d.G->device);
     const struct ki_operand operands[] = {{d.G, true},      {d.T, true},     {d.Y, false},  {d.prior, false},
                                           {d.shift, false}, {d.scale, true}, {d.logs, true}};
     const int count = sizeof operands / sizeof *operands;

@@ -42,7 +42,6 @@ static kiln_status check(const char *call, const kiln_factor_rows *rows, const k
     if (A == rows->B || A == rows->gram)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: A must not be another operand", call);
     TRY(check_numbers(call, rows));
-    if (R->device->lost) TRY(kiln_device_sync(R->device));
 done:
     return status;
 }

@@ -39,7 +39,6 @@ static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_s
         return ki_fail(KILN_ERR_ARGUMENT, "%s: floor is %g, but must be a finite number of 0 or more", call,
                        own->floor);
     if (own->floor == 0) own->floor = S->type == KILN_F32 ? 1e-30 : 1e-290;
-    if (S->device->lost) return kiln_device_sync(S->device);
 done:
     return status;
 }

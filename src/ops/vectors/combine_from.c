@@ -13,10 +13,8 @@ KI_ARGUMENTS(combine_from);
 static kiln_status check_scalars(const char *call, const char *name, const kiln_matrix *R, int64_t row,
                                  const kiln_matrix *W) {
     if (!R) return KILN_OK;
-    const kiln_type widest = ki_wide_type(W->device);
-    if (R->device != W->device || R->type != widest || R->format != KILN_DENSE || R->cols != W->cols)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense, %s, on W's device, with W's %lld columns",
-                       call, name, ki_type_name(widest), (long long)W->cols);
+    const kiln_status status = ki_check_wide(call, name, R, W, R->rows, W->cols);
+    if (status != KILN_OK) return status;
     if (row < 0 || row >= R->rows)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: the row is %lld, but %s has %lld", call, (long long)row, name,
                        (long long)R->rows);
@@ -81,7 +79,6 @@ kiln_status kiln_combine_from(kiln_matrix *W, const kiln_ratio *a, const kiln_ma
     if (Y) TRY(ki_check_dense(call, "Y", Y, W, W->rows, Y->cols == 1 ? 1 : W->cols));
     TRY(take_ratio(&own_a, call, a, W));
     if (Y) TRY(take_ratio(&own_b, call, b, W));
-    if (W->device->lost) return kiln_device_sync(W->device);
     if (W->nnz == 0) return KILN_OK;
     if (!own_a.over && !own_a.under && !own_b.over && !own_b.under)
         return ki_combine_all(W, own_a.factor, X, own_b.factor, Y);

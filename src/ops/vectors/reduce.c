@@ -174,10 +174,8 @@ done:
 
 static kiln_status check_into(const char *call, const kiln_matrix *R, int64_t row, const kiln_matrix *X) {
     if (!R || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: R or X is NULL", call);
-    const kiln_type widest = ki_wide_type(X->device);
-    if (R->device != X->device || R->type != widest || R->format != KILN_DENSE || R->cols != X->cols)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be dense, %s, on X's device, with X's %lld columns",
-                       call, ki_type_name(widest), (long long)X->cols);
+    const kiln_status status = ki_check_wide(call, "R", R, X, R->rows, X->cols);
+    if (status != KILN_OK) return status;
     if (row < 0 || row >= R->rows)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: row is %lld, but R has %lld", call, (long long)row,
                        (long long)R->rows);
@@ -206,7 +204,6 @@ static kiln_status reduce_into(kiln_matrix *R, int64_t row, const kiln_matrix *X
                                int kind) {
     if (X->cols == 0) return KILN_OK;
     if (ki_on_cpu(X->device)) return reduce((double *)ki_host(&R->values) + row * R->cols, X, Y, kind, NULL);
-    if (X->device->lost) return kiln_device_sync(X->device);
     return reduce_into_gpu(R, row, X, Y, kind, false);
 }
 

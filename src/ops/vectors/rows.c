@@ -67,7 +67,6 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
         if (rows[i] < 0 || rows[i] >= X->rows)
             return ki_fail(KILN_ERR_ARGUMENT, "%s: X has %lld rows, and none of number %lld", call,
                            (long long)X->rows, (long long)rows[i]);
-    if (X->device->lost) return kiln_device_sync(X->device);
     if (R->nnz == 0) return KILN_OK;
     if (X->here) return X->device->processes->rows(R, X, rows);
     if (!ki_on_cpu(X->device) && ki_is_split(X) && ki_matrix_host(X, KI_VALUES))
