@@ -37,6 +37,10 @@ static inline double ki_epsilon(kiln_type type) {
 /* Dense matrices between host and device as doubles, whatever the device's type. */
 kiln_status ki_vector_get(double *values, const kiln_matrix *A);
 kiln_status ki_vector_set(kiln_matrix *A, double *values); /* for f32 narrows them where they are */
+/* to = from, which has to's shape, or one column that each of to's becomes. */
+static inline kiln_status ki_copy(kiln_matrix *to, const kiln_matrix *from) {
+    return kiln_combine_from(to, NULL, from, NULL, NULL);
+}
 kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,
                           const double *values);
 

@@ -122,17 +122,8 @@ done:
     return status;
 }
 
-/* A = what is given, or zeros. */
 static kiln_status begin(kiln_matrix *A, const kiln_matrix *given) {
-    kiln_status status;
-    double *one = NULL;
-    if (!given) return kiln_fill(A, 0);
-    one = ki_alloc((size_t)kiln_matrix_cols(A) * sizeof *one);
-    if (!one) return ki_fail_nomem((size_t)kiln_matrix_cols(A) * sizeof *one, "a start");
-    for (int64_t j = 0; j < kiln_matrix_cols(A); j++) one[j] = 1;
-    status = kiln_combine(A, one, given, NULL, NULL);
-    ki_free(one);
-    return status;
+    return given ? ki_copy(A, given) : kiln_fill(A, 0);
 }
 
 static kiln_status train(struct ki_path *path, int64_t f, int64_t v, kiln_matrix *W, kiln_matrix *b) {

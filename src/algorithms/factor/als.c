@@ -228,17 +228,12 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                      kiln_report *report) {
     kiln_status status;
     struct als s = {.R = R, .start = ki_clock(), .test_rmse = NAN};
-    const double one = 1;
-    double *ones = NULL;
     TRY(KI_TAKE(kiln_als_options, &s.options, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(A, B, R, &s.options));
     ki_als_fill(&s.options, kiln_matrix_type(R));
     s.report.tolerance = s.options.tolerance;
     TRY(ki_report_begin(&s.report));
-    if (!(ones = ki_alloc((size_t)kiln_matrix_cols(A) * sizeof *ones)))
-        TRY(ki_fail_nomem((size_t)kiln_matrix_cols(A) * sizeof *ones, "coefficients"));
-    for (int64_t j = 0; j < kiln_matrix_cols(A); j++) ones[j] = one;
     TRY(begin(&s, A, B));
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
                                              .algorithm = "als",
@@ -250,14 +245,13 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                              .start = &s.start,
                                              .most = s.options.max_iterations}));
     TRY(iterate(&s));
-    TRY(kiln_combine(A, ones, s.A, NULL, NULL));
-    TRY(kiln_combine(B, ones, s.B, NULL, NULL));
+    TRY(ki_copy(A, s.A));
+    TRY(ki_copy(B, s.B));
     ki_report_figure(&s.report, "mean", s.mean);
     if (s.options.test && !s.options.implicit) ki_report_figure(&s.report, "test_rmse", s.test_rmse);
     s.report.seconds = ki_clock() - s.start;
     ki_report_hand_over(report, &s.report);
 done:
-    ki_free(ones);
     kiln_report_free(&s.report);
     kiln_matrix_free(s.transposed);
     kiln_matrix_free(s.A);

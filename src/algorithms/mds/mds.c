@@ -195,15 +195,9 @@ done:
 
 /* ------------------------------------------------------------------------------------------- all layouts */
 
-static kiln_status copy(kiln_matrix *to, const kiln_matrix *from) {
-    double ones[64];
-    for (int c = 0; c < 64; c++) ones[c] = 1;
-    return kiln_combine(to, ones, from, NULL, NULL);
-}
-
 static kiln_status start(struct ki_mds *s, const kiln_matrix *given, int64_t turn) {
     if (turn > 0 || s->options.init == KILN_MDS_RANDOM) return ki_mds_random(s, (uint64_t)(2 * turn));
-    return s->options.init == KILN_MDS_GIVEN ? copy(s->Y, given) : ki_mds_torgerson(s);
+    return s->options.init == KILN_MDS_GIVEN ? ki_copy(s->Y, given) : ki_mds_torgerson(s);
 }
 
 /* The best layout of all starts is in `best`, what is said of it in `report`. */
@@ -391,7 +385,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(ki_report_begin(&s.report));
     TRY(solve(&s, Y, X));
     if (s.options.point_stress) TRY(measure_each_point(&s, s.options.point_stress));
-    TRY(copy(Y, s.best));
+    TRY(ki_copy(Y, s.best));
     s.report.tolerance = s.options.tolerance;
     s.report.objective = s.stress;
     s.report.passes = s.steps;

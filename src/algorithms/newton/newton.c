@@ -158,14 +158,10 @@ done:
     return status;
 }
 
-static kiln_status copy(const struct ki_newton *newton, kiln_matrix *to, const kiln_matrix *from) {
-    return kiln_combine(to, newton->work->ones, from, NULL, NULL);
-}
-
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b) {
     kiln_status status;
-    TRY(copy(newton, newton->W, W));
-    if (b && !newton->no_intercept) TRY(copy(newton, newton->b, b));
+    TRY(ki_copy(newton->W, W));
+    if (b && !newton->no_intercept) TRY(ki_copy(newton->b, b));
 done:
     return status;
 }
@@ -174,8 +170,8 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
                                 kiln_report *report) {
     kiln_status status = KILN_OK;
     kiln_report *made = &newton->report;
-    if (W) TRY(copy(newton, W, newton->W));
-    if (b) TRY(copy(newton, b, newton->b));
+    if (W) TRY(ki_copy(W, newton->W));
+    if (b) TRY(ki_copy(b, newton->b));
     made->seconds = ki_clock() - newton->start;
     ki_report_hand_over(report, made);
 done:
@@ -260,7 +256,7 @@ static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool gi
     struct ki_newton *newton = work->newton;
     kiln_report *report = &newton->report;
     const bool moved = valid(work) || !given;
-    if (moved) TRY(copy(newton, newton->W, work->here.at.w));
+    if (moved) TRY(ki_copy(newton->W, work->here.at.w));
     if (moved) TRY(kiln_fill(newton->b, 0));
     if (moved && work->mean)
         TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));

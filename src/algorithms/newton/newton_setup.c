@@ -96,9 +96,6 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     struct ki_newton_work *work = newton->work = ki_calloc(sizeof *work);
     if (!work) return ki_fail_nomem(sizeof *work, "Newton's method");
     work->newton = newton;
-    work->ones = ki_alloc((size_t)newton->k * sizeof *work->ones);
-    if (!work->ones) return ki_fail_nomem((size_t)newton->k * sizeof *work->ones, "Newton's method");
-    for (int c = 0; c < newton->k; c++) work->ones[c] = 1;
     work->bytes = ki_bytes_of(newton->X);
     TRY(measure_columns(newton));
     TRY(column_vectors(newton));
@@ -152,7 +149,6 @@ void ki_newton_close(struct ki_newton *newton) {
     ki_newton_factor_close(work);
     ki_newton_secant_close(work);
     ki_newton_descent_close(work);
-    ki_free(work->ones);
     point_free(&work->here);
     point_free(&work->there);
     ki_free(work);
@@ -176,7 +172,7 @@ static kiln_status fill_criterion(struct ki_newton_work *work, const double *inv
     kiln_status status;
     kiln_matrix *column = NULL;
     TRY(set_columns(&column, work->newton, inverse));
-    TRY(kiln_combine(work->criterion.w, work->ones, column, NULL, NULL));
+    TRY(ki_copy(work->criterion.w, column));
     if (work->criterion.b) TRY(kiln_fill(work->criterion.b, work->scale / work->total));
 done:
     kiln_matrix_free(column);

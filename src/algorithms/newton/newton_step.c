@@ -114,7 +114,7 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     TRY(kiln_times(work->square, work->square, work->spread));
     TRY(kiln_combine(work->square, &one, work->square, &one, work->floor));
     TRY(kiln_map(work->square, KILN_MAP_RECIPROCAL, work->square));
-    TRY(kiln_combine(work->inverse.w, work->ones, work->square, NULL, NULL));
+    TRY(ki_copy(work->inverse.w, work->square));
     if (!work->mean) return KILN_OK;
     TRY(kiln_fill(work->inverse.b, work->scale / (total + 0.01 * work->total)));
 done:

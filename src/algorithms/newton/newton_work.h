@@ -21,7 +21,6 @@ struct ki_newton_work {
     kiln_matrix *shift; /* 1 x k: b' - mu W, the intercept for X as it is */
     kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
     kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
-    double *ones;                         /* k, on the host */
     double level; /* the curvature of every row at `here`, beside the row's weight; 0: it differs, or may */
     kiln_matrix *right; /* n x 1: X^T s (outcomes - 1/2), minus the gradient at 0; NULL: not known */
     struct ki_newton_point here, there;

@@ -102,9 +102,8 @@ static kiln_status copy_start(struct gap *s, const kiln_matrix *A, const kiln_ma
     kiln_status status;
     TRY(ki_check_finite("kiln_gap", "A", A, true));
     TRY(ki_check_finite("kiln_gap", "B", B, true));
-    for (int64_t c = 0; c < kiln_matrix_cols(A); c++) s->a[c] = 1;
-    TRY(ki_topics_scale(s->A, s->a, A));
-    TRY(ki_topics_scale(s->B, s->a, B));
+    TRY(ki_copy(s->A, A));
+    TRY(ki_copy(s->B, B));
 done:
     return status;
 }
@@ -311,9 +310,8 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
                                              .start = &s.start,
                                              .most = s.options.max_iterations}));
     TRY(iterate(&s));
-    for (int64_t c = 0; c < kiln_matrix_cols(A); c++) s.a[c] = 1;
-    TRY(ki_topics_scale(A, s.a, s.A));
-    TRY(ki_topics_scale(B, s.a, s.B));
+    TRY(ki_copy(A, s.A));
+    TRY(ki_copy(B, s.B));
     ki_report_figure(&s.report, "log_likelihood", s.likelihood);
     if (s.options.test) ki_report_figure(&s.report, "test_perplexity", s.test_perplexity);
     s.report.seconds = ki_clock() - s.start;

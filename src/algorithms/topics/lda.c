@@ -101,9 +101,8 @@ static kiln_status copy_start(struct lda *s, const kiln_matrix *A, const kiln_ma
     kiln_status status;
     TRY(check_positive("A", A, s->X));
     TRY(check_positive("B", B, s->X));
-    for (int64_t c = 0; c < kiln_matrix_cols(A); c++) t->a[c] = 1;
-    TRY(ki_topics_scale(s->documents.gamma, t->a, A));
-    TRY(ki_topics_scale(t->lambda, t->a, B));
+    TRY(ki_copy(s->documents.gamma, A));
+    TRY(ki_copy(t->lambda, B));
     if (s->options.alphas) {
         TRY(check_positive("alphas", s->options.alphas, s->X));
         TRY(ki_vector_get(s->alpha, s->options.alphas));
@@ -272,10 +271,9 @@ done:
 static kiln_status hand_over(kiln_matrix *A, kiln_matrix *B, struct lda *s) {
     struct ki_lda_topics *t = &s->topics;
     kiln_status status;
-    for (int64_t c = 0; c < kiln_matrix_cols(A); c++) t->a[c] = 1;
-    TRY(ki_topics_scale(A, t->a, s->documents.gamma));
-    TRY(ki_topics_scale(B, t->a, t->lambda));
-    if (s->options.alphas) TRY(ki_topics_scale(s->options.alphas, t->a, t->alpha));
+    TRY(ki_copy(A, s->documents.gamma));
+    TRY(ki_copy(B, t->lambda));
+    if (s->options.alphas) TRY(ki_copy(s->options.alphas, t->alpha));
     ki_report_figure(&s->report, "perplexity_bound", exp(-s->bound / s->words));
     if (s->options.test) ki_report_figure(&s->report, "test_perplexity", s->test_perplexity);
 done:
