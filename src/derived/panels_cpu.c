@@ -98,11 +98,6 @@ static const struct ki_slot_kind slot_panels = {
 
 /* ---- cutting ---- */
 
-/* The first row from which on `goal` rows and entries have gone before. */
-static int64_t row_at(const kiln_matrix *X, int64_t goal) {
-    return ki_row_at(ki_host(&X->row_start), X->rows, goal, 1);
-}
-
 /* Blocks of about as many rows and entries each, as few as keeps reading y for each of them cheap. */
 static kiln_status cut_blocks(struct ki_cpu_panels *panels, const kiln_matrix *X) {
     const int64_t *start = ki_host(&X->row_start);
@@ -113,7 +108,7 @@ static kiln_status cut_blocks(struct ki_cpu_panels *panels, const kiln_matrix *X
     if (!panels->row) return ki_fail_nomem((size_t)most * 8, "blocks of a matrix");
     for (int64_t row = 0; row < X->rows;
          panels->row[panels->blocks++] = row, row = panels->row[panels->blocks]) {
-        int64_t next = row_at(X, start[row] + row + goal);
+        int64_t next = ki_row_at(start, X->rows, start[row] + row + goal, 1); /* a row counts as an entry */
         next = ki_min(ki_ceil_div(ki_max(next, row + 1), ROW_STEP) * ROW_STEP, row + BLOCK_ROWS);
         panels->row[panels->blocks + 1] = ki_min(next, X->rows);
     }

@@ -2,7 +2,6 @@
  * groups leave. */
 #include "pass/combine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "bodies/bodies.h"
@@ -20,8 +19,7 @@ KI_ARGUMENTS(fill);
 
 kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count) {
-    char all[160];
-    snprintf(all, sizeof all, "%s%s", defines, W->nnz > ki_limits.index32 ? " -DINDEX64" : "");
+    const char *all = KI_DEFINES("%s%s", defines, W->nnz > ki_limits.index32 ? " -DINDEX64" : "");
     int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)W->device->properties.compute_units * 32);
     return ki_kernel_run(W->device, file, function, W->type, all, groups, GROUP, args, args_count);
 }

@@ -43,8 +43,9 @@ static kiln_status begin(struct leading *l) {
     const size_t count = (size_t)l->p->transport.count;
     kiln_status status;
     TRY(ki_cut_of(&l->cut, l->X, KI_BY_ROWS));
-    l->rows = ki_calloc((1 + KI_EACH_MADE) * count * sizeof *l->rows);
-    if (!l->rows) TRY(ki_fail_nomem(count * sizeof *l->rows, "what processes make"));
+    const size_t bytes = (1 + KI_EACH_MADE) * count * sizeof *l->rows;
+    l->rows = ki_calloc(bytes);
+    if (!l->rows) TRY(ki_fail_nomem(bytes, "what processes make"));
     l->entries = l->rows + count;
     for (size_t i = 0; i < count; i++) l->rows[i] = l->cut->first[i + 1] - l->cut->first[i];
     l->order.kind = KI_ORDER_EACH;

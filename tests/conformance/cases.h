@@ -62,7 +62,8 @@ enum pattern {
     X(SHIFT, 18)     /* with an intercept, */                                                                \
     X(SUMS, 19)      /* and its part of the result */                                                        \
     X(CURVATURE, 20) /* and the curvature wanted */                                                          \
-    X(X_INF, 21)     /* an infinity in CSR X, the last entry of the middle row */
+    X(X_INF, 21)     /* an infinity in CSR X, the last entry of the middle row */                            \
+    X(BOUNDS, 22)    /* assign: with bounds from a pass over the same centres in another order */
 enum flag {
 #define FLAG_ENUM(name, bit) WITH_##name = 1 << bit,
     FLAG_LIST(FLAG_ENUM)

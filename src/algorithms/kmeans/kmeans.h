@@ -25,7 +25,6 @@ struct kmeans {
     double *best, *best_totals; /* of the restarts */
     kiln_bounds *bounds;        /* of this start; NULL: every pass measures all distances */
     double *running; /* sums and totals that the bounds hold; NULL: no pass of this start was made */
-    int64_t adding;  /* for checkpoints: whether there are such */
     double scale;    /* mean variance of X's columns */
     double began, objective, residual;
     int64_t draws;                   /* random numbers taken so far */

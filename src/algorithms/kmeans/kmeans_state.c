@@ -3,13 +3,14 @@
 #include "algorithms/kmeans/kmeans.h"
 
 enum { STATE = 18, LOOKED_AT = 2 };
-static void state_of(struct ki_state state[STATE], struct kmeans *s) {
+/* adding: whether s->running are part of it. */
+static void state_of(struct ki_state state[STATE], struct kmeans *s, int64_t *adding) {
     const int64_t all = s->k * s->n, two = 2 * s->k;
     const bool batches = s->options.batch > 0, former = s->turn > 0;
-    s->adding = s->running != NULL;
+    *adding = s->running != NULL;
     const struct ki_state parts[STATE] = {
         {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
-        {"adding", .integers = &s->adding, .least = 0, .most = 1},
+        {"adding", .integers = adding, .least = 0, .most = 1},
         {"sums", .reals = s->running, .count = all + two},
         {"begun", .integers = &s->begun},
         {"draws", .integers = &s->draws},
@@ -31,10 +32,11 @@ static void state_of(struct ki_state state[STATE], struct kmeans *s) {
 
 kiln_status ki_kmeans_keep(struct kmeans *s) {
     struct ki_state state[STATE];
+    int64_t adding;
     const bool another = s->report.stopped_by == KILN_STOP_TOLERANCE && s->turn + 1 < s->options.restarts;
     const kiln_stop next = s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
     if (s->cut) return KILN_OK;
-    state_of(state, s);
+    state_of(state, s, &adding);
     return ki_checkpoint_step(&s->options.control, state, STATE, another ? next : s->report.stopped_by);
 }
 
@@ -55,11 +57,12 @@ kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
     struct ki_state state[STATE];
     const size_t bytes = (size_t)(s->k * (s->n + 2)) * sizeof(double);
     double *sums = NULL;
-    state_of(state, s);
+    int64_t adding;
+    state_of(state, s, &adding);
     TRY(ki_checkpoint_look(&s->options.control, state, LOOKED_AT)); /* which decide what else there is */
-    if (s->adding && s->bounds && !(sums = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
+    if (adding && s->bounds && !(sums = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
     s->running = sums;
-    state_of(state, s);
+    state_of(state, s, &adding);
     TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
     s->running = NULL;
     if (*resumed) ki_kmeans_judge(s);

@@ -13,10 +13,12 @@
 
 #include "algorithms/newton/newton_dual_work.h"
 
+/* SWEEPS_LOGISTIC: where one thread wants more, Newton's method is faster from there on; halves of two threads come less far in a
+ * sweep and get twice as many. ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of
+ * a row's weight: where a variable of the logistic loss begins, so small that w need not know. STEP: the intercept's, beside the mean
+ * row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of
+ * n that Newton's method goes over in an inner iteration, beside the pass. */
 enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081, ROOM = 8 };
-/* SWEEPS_LOGISTIC: where more are wanted, Newton's method is faster from there on. ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
- * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of n that Newton's
- * method goes over in an inner iteration, beside the pass. */
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, ROUND = 0.1, VECTORS = 10;
 
 static bool possible(const struct ki_newton *newton) {
@@ -25,14 +27,15 @@ static bool possible(const struct ki_newton *newton) {
 
 /* What Newton's method is expected to take on two threads, in times of the dual, for products alone: real and made text of 200 to 10,000
  * rows, penalties from 100 to 0.01. `share` is a row's square beside the penalty. An intercept makes the primal better conditioned, as its
- * columns are centred, and the dual worse: it is slower there up to a share of 3,000, and faster from 30,000 on. */
+ * columns are centred, and the dual worse: there it is faster for the weakest penalties alone. */
 static double advantage(const struct ki_newton *newton, double share) {
     if (newton->no_intercept) return share < 0.3 ? 0.4 : 1.2;
     if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
     return share < 10000 ? 0.3 : 1.2;
 }
 
-/* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads; a sweep is one thread's. */
+/* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads. A problem's sweeps are counted as one
+ * thread's: what two gain that share them (ki_dual_shared) is left out. */
 static bool worth(const struct ki_newton *newton) {
     const kiln_matrix *X = newton->X;
     const double threads = fmax(ki_newton_threads(kiln_matrix_device(X)), 1),
@@ -181,7 +184,7 @@ static double imbalance(const struct ki_dual_problem *problem, double weight) {
 static void advance(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     struct ki_dual *dual = &problem->dual;
     const double goal = CLOSE * all->newton->tolerance;
-    const int64_t most = dual->logistic ? (dual->own ? 2 : 1) * SWEEPS_LOGISTIC : SWEEPS;
+    const int64_t most = dual->logistic ? (dual->own ? KI_DUAL_PARTS : 1) * SWEEPS_LOGISTIC : SWEEPS;
     problem->work += (double)dual->active / (double)problem->total;
     const bool whole = dual->active == problem->total && isinf(dual->bound);
     ki_dual_sweep(dual);
@@ -304,7 +307,7 @@ kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *t
     struct ki_dual_descent all = {.newton = newton, .task = task, .count = standard};
     int64_t first = 0;
     int count = standard;
-    all.shared = newton->k == 1 && threads >= 2 * all.count && ki_dual_shared(newton->X);
+    all.shared = newton->k == 1 && threads >= KI_DUAL_PARTS * all.count && ki_dual_shared(newton->X);
     if (resumed) TRY(ki_dual_look(&all, &first, &count));
     all.count = (int)ki_max(standard, count);
     TRY(prepare(&all));

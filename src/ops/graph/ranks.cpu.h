@@ -130,18 +130,17 @@ ALWAYS_INLINE void FN(ranks_rows_single)(struct FN(ranks) * r, int part, int64_t
     r->sums[part][1][0] = change;
 }
 
-/* The first row whose links and those before it, and the rows before it, are `goal` or more. */
-static int64_t FN(ranks_row_at)(const struct FN(ranks) * r, int64_t goal) {
-    return ki_row_at(r->start, r->n, goal, 1);
-}
-
+/* Rows and links before a part. */
 static int64_t FN(ranks_goal)(const struct FN(ranks) * r, int part) {
     return ki_part_begin(r->start[r->n] + r->n, part, FN(RANKS_PARTS));
 }
 
+static int64_t FN(ranks_first_row)(const struct FN(ranks) * r, int part) {
+    return ki_row_at(r->start, r->n, FN(ranks_goal)(r, part), 1);
+}
+
 static void FN(ranks_part_csr)(struct FN(ranks) * r, int part) {
-    const int64_t first = FN(ranks_row_at)(r, FN(ranks_goal)(r, part)),
-                  end = FN(ranks_row_at)(r, FN(ranks_goal)(r, part + 1));
+    const int64_t first = FN(ranks_first_row)(r, part), end = FN(ranks_first_row)(r, part + 1);
     if (r->k > 1)
         FN(ranks_rows)(r, part, first, end, NULL);
     else if (r->weight)
@@ -215,9 +214,8 @@ static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *plac
 static void FN(ranks_part_hybrid)(struct FN(ranks) * r, int part) {
     const struct ki_windows *windows = r->ranks->in.windows;
     const int32_t *place = ki_host(&windows->place), *runs = ki_host(&windows->runs);
-    const int64_t height = windows->height,
-                  first = ki_ceil_div(FN(ranks_row_at)(r, FN(ranks_goal)(r, part)), height),
-                  end = ki_ceil_div(FN(ranks_row_at)(r, FN(ranks_goal)(r, part + 1)), height);
+    const int64_t height = windows->height, first = ki_ceil_div(FN(ranks_first_row)(r, part), height),
+                  end = ki_ceil_div(FN(ranks_first_row)(r, part + 1), height);
     if (r->k > 1)
         FN(ranks_rows)(r, part, ki_min(first * height, r->n), ki_min(end * height, r->n), place);
     else

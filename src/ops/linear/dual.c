@@ -87,24 +87,31 @@ static void join_stretch(void *arg, int p) {
 static void join_parts(struct sweep *sweep, struct ki_dual *dual) {
     const int64_t n = dual->X->cols;
     const double inverse = 1 / dual->stretch, none = 0;
-    struct ki_dual *const part = sweep->part;
-    struct ki_dual_join bias = {
-        dual->b, {part[0].b, part[1].b}, dual->bias_step > 0 ? &dual->bias_step : &none, inverse, 1, 0, 0};
+    const double unit = dual->uniform && dual->reciprocal[0] > 0 ? 1 / dual->reciprocal[0] : 1;
+    struct ki_dual_join bias = {.joined = dual->b,
+                                .reciprocal = dual->bias_step > 0 ? &dual->bias_step : &none,
+                                .inverse = inverse,
+                                .count = 1};
+    double apart = 0, together = 0;
     for (int p = 0; p < KI_DUAL_PARTS; p++) {
         const int64_t j = ki_part_begin(n, p, KI_DUAL_PARTS);
         sweep->join[p] = (struct ki_dual_join){.joined = dual->w + j,
-                                               .own = {part[0].w + j, part[1].w + j},
                                                .reciprocal = dual->uniform ? NULL : dual->reciprocal + j,
                                                .inverse = inverse,
                                                .count = ki_part_begin(n, p + 1, KI_DUAL_PARTS) - j};
+        for (int q = 0; q < KI_DUAL_PARTS; q++) sweep->join[p].own[q] = sweep->part[q].w + j;
+        bias.own[p] = sweep->part[p].b;
     }
     ki_parallel(dual->X->device->threads, KI_DUAL_PARTS, join_stretch, sweep);
     ki_bodies(dual->X)->dual_join(&bias);
-    const double unit = dual->uniform && dual->reciprocal[0] > 0 ? 1 / dual->reciprocal[0] : 1;
-    const double apart = unit * (sweep->join[0].apart + sweep->join[1].apart) + bias.apart,
-                 together = unit * (sweep->join[0].together + sweep->join[1].together) + bias.together;
-    dual->stretch = apart > 0 ? fmin(fmax(together / apart, 1), KI_DUAL_PARTS) : dual->stretch;
-    for (int p = 0; p < KI_DUAL_PARTS; p++) part[p].stretch = dual->stretch;
+    for (int p = 0; p < KI_DUAL_PARTS; p++) {
+        apart += sweep->join[p].apart;
+        together += sweep->join[p].together;
+    }
+    apart = unit * apart + bias.apart;
+    together = unit * together + bias.together;
+    if (apart > 0) dual->stretch = fmin(fmax(together / apart, 1), KI_DUAL_PARTS);
+    for (int p = 0; p < KI_DUAL_PARTS; p++) sweep->part[p].stretch = dual->stretch;
 }
 
 static void close_parts(const struct sweep *sweep, struct ki_dual *dual) {

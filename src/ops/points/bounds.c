@@ -7,7 +7,8 @@
 #include "core/size.h"
 #include "pass/group.h"
 
-/* Beside a row there is room for a fifth of it: four numbers, and one for each group. */
+/* Bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each group of centres. Rows shorter than
+ * LEAST_COLUMNS are measured sooner than bounds are kept. */
 enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16 };
 
 kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k) {
@@ -99,10 +100,11 @@ static int smaller(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* One bundle costs no more than a pass without bounds. Several do, where bounds save little: in the first passes, as long as many
- * rows change their centre, and for data in which all centres are about as far. */
-enum { CHANGING = 10, FIRST_WAIT = 4, LONGEST_WAIT = 64 }; /* a tenth of the rows; passes */
-static const double WORTH_IT = 0.5;                        /* of the distances measured, at most */
+/* One bundle costs no more than a pass without bounds. Several do, where bounds save little: in the first passes, as long as more than
+ * 1/CHANGING of the rows change their centre, and for data in which all centres are about as far. A pass that measured more than
+ * WORTH_IT of the distances leaves no bounds to the next FIRST_WAIT passes, and each further one to twice as many, up to LONGEST_WAIT. */
+enum { CHANGING = 10, FIRST_WAIT = 4, LONGEST_WAIT = 64 };
+static const double WORTH_IT = 0.5;
 
 bool ki_bounds_pause(kiln_bounds *b) {
     if (b->valid || b->padded == KI_BUNDLE) return false;

@@ -1,6 +1,5 @@
 /* The nearest of k centres, and what each centre's rows add up to: widths and numbers of centres around those of tiles and
- * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest; Z: with bounds from a
- * pass over the same centres in another order. y is C. Results:
+ * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest. y is C. Results:
  * W labels, SUMS sums, CURVATURE distances, SCALARS totals. */
 #include <stdlib.h>
 
@@ -10,7 +9,8 @@ enum { LEFT_OUT = 500 }; /* k from which on totals do not fit among the scalars 
 
 static void add(struct problem_list *list, int64_t rows, int64_t cols, int64_t k, enum pattern pattern) {
     static const unsigned variants[] = {WITH_WEIGHTS | WITH_SUMS, WITH_SUMS | WITH_SHIFT, WITH_SHIFT, 0},
-                          bounded[] = {WITH_SUMS | WITH_Z, WITH_SUMS | WITH_SHIFT | WITH_WEIGHTS | WITH_Z};
+                          bounded[] = {WITH_SUMS | WITH_BOUNDS,
+                                       WITH_SUMS | WITH_SHIFT | WITH_WEIGHTS | WITH_BOUNDS};
     struct problem p = {.format = pattern == PATTERN_DENSE ? KILN_DENSE : KILN_CSR,
                         .pattern = pattern,
                         .rows = rows,
@@ -102,7 +102,7 @@ static kiln_status run_bounded(struct work *work, kiln_bounds *bounds) {
 
 static kiln_status run(struct work *work) {
     kiln_bounds *bounds = NULL;
-    if (work->problem->flags & WITH_Z) {
+    if (work->problem->flags & WITH_BOUNDS) {
         kiln_status status = kiln_bounds_new(&bounds, work->X.matrix, work->problem->k);
         if (bounds) status = run_bounded(work, bounds);
         kiln_bounds_free(bounds);
