@@ -33,6 +33,8 @@ struct ki_input {
     bool regular;
     bool piece; /* it is the file's bytes [at, end) only */
     int64_t at, end_at;
+    bool shares; /* it is some lines only of what is decoded */
+    struct ki_share share;
     int64_t limit;
     struct ki_decoder *decoder; /* NULL for plain data */
     unsigned char *raw;         /* bytes of the file not yet decoded: raw[raw_begin..raw_end) */
@@ -120,15 +122,22 @@ static kiln_status fill_plain(struct ki_input *input, char *to, size_t bytes, si
     return KILN_OK;
 }
 
+/* The next bytes to decode, up to a cut: before it is passed what was read is decoded to its end. */
+static kiln_status fill_raw(struct ki_input *input) {
+    const int64_t left = input->shares ? ki_share_left(&input->share, input->raw_total) : RAW_BYTES;
+    size_t n = 0;
+    kiln_status status = KILN_OK;
+    if (input->raw_begin < input->raw_end || input->raw_over || left == 0) return KILN_OK;
+    TRY(read_file(input, input->raw, (size_t)ki_min(left, RAW_BYTES), &n));
+    input->raw_begin = 0;
+    input->raw_end = n;
+done:
+    return status;
+}
+
 static kiln_status fill_decoded(struct ki_input *input, char *to, size_t bytes, size_t *got) {
     kiln_status status = KILN_OK;
-    if (input->raw_begin == input->raw_end && !input->raw_over) {
-        input->raw_begin = 0;
-        input->raw_end = 0;
-        size_t n = 0;
-        TRY(read_file(input, input->raw, RAW_BYTES, &n));
-        input->raw_end = n;
-    }
+    TRY(fill_raw(input));
     struct ki_step step = {.in = input->raw + input->raw_begin,
                            .in_size = input->raw_end - input->raw_begin,
                            .out = (unsigned char *)to,
@@ -136,9 +145,12 @@ static kiln_status fill_decoded(struct ki_input *input, char *to, size_t bytes, 
     TRY(ki_decoder_step(input->decoder, &step));
     input->raw_begin += step.used;
     *got = step.made;
-    if (step.used == 0 && step.made == 0 && step.in_size == 0 && input->raw_over) {
+    if (step.used > 0 || step.made > 0 || step.in_size > 0) goto done;
+    if (input->raw_over) {
         TRY(ki_decoder_end(input->decoder));
         input->over = true;
+    } else if (input->shares) {
+        input->share.passed++;
     }
 done:
     return status;
@@ -151,8 +163,9 @@ static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *
     while (*got < bytes && !input->over) {
         size_t want = bytes - *got < READ_BYTES ? bytes - *got : READ_BYTES, n = 0;
         TRY((input->decoder ? fill_decoded : fill_plain)(input, to + *got, want, &n));
-        *got += n;
         input->produced += (int64_t)n;
+        if (input->shares) n = ki_share_keep(&input->share, to + *got, n, &input->over);
+        *got += n;
         TRY(check_limits(input));
         TRY(poll_control(input));
     }
@@ -243,6 +256,18 @@ done:
     return status;
 }
 
+/* The file's bytes [begin, end) alone are read from now on. */
+static void restrict_to(struct ki_input *input, int64_t begin, int64_t end) {
+    input->piece = true;
+    input->regular = false; /* what is read is not all of it */
+    input->at = begin;
+    input->end_at = end;
+    input->raw_begin = input->raw_end = 0;
+    input->raw_total = 0;
+    input->raw_over = false;
+    input->watch.total = end - begin;
+}
+
 kiln_status ki_input_open_piece(struct ki_input **input, const char *path, const struct ki_input_piece *piece,
                                 const kiln_control *control) {
     struct ki_input *made = NULL;
@@ -250,21 +275,42 @@ kiln_status ki_input_open_piece(struct ki_input **input, const char *path, const
     TRY(ki_input_open(&made, path, 0, control));
     if (!made->regular || made->decoder)
         TRY(ki_fail(KILN_ERR_UNSUPPORTED, "%s is no plain file, of which a part can be read", path));
-    made->piece = true;
-    made->regular = false; /* what is read is not all of it */
-    made->at = piece->begin;
-    made->end_at = piece->end;
-    made->raw_begin = made->raw_end = 0;
-    made->raw_total = 0;
-    made->raw_over = false;
-    made->watch.total = piece->end - piece->begin;
-    TRY(reserve(made, (size_t)piece->before_size));
-    if (piece->before_size > 0) memcpy(made->ahead, piece->before, (size_t)piece->before_size);
-    made->end = (size_t)piece->before_size;
+    restrict_to(made, piece->begin, piece->end);
     *input = made;
     made = NULL;
 done:
     ki_input_close(made);
+    return status;
+}
+
+kiln_status ki_input_open_share(struct ki_input **input, const char *path, const struct ki_share *share,
+                                int64_t limit, const kiln_control *control) {
+    struct ki_input *made = NULL;
+    int64_t size;
+    kiln_status status;
+    TRY(ki_input_open(&made, path, limit, control));
+    if (!ki_input_compressed(made, &size))
+        TRY(ki_fail(KILN_ERR_UNSUPPORTED, "%s is no compressed file", path));
+    restrict_to(made, 0, size);
+    made->shares = true;
+    made->share = *share;
+    made->share.passed = share->cut[0] == 0;
+    *input = made;
+    made = NULL;
+done:
+    ki_input_close(made);
+    return status;
+}
+
+kiln_status ki_input_put_before(struct ki_input *input, const char *bytes, int64_t size) {
+    const size_t behind = input->end - input->begin;
+    kiln_status status;
+    TRY(reserve(input, behind + (size_t)size));
+    if (size == 0) goto done;
+    memmove(input->ahead + size, input->ahead, behind);
+    memcpy(input->ahead, bytes, (size_t)size);
+    input->end += (size_t)size;
+done:
     return status;
 }
 
@@ -302,6 +348,11 @@ const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes
     if (!input->regular || input->decoder || input->watch.total == 0) return NULL;
     *bytes = input->watch.total;
     return &input->file;
+}
+
+bool ki_input_compressed(const struct ki_input *input, int64_t *bytes) {
+    *bytes = input->watch.total;
+    return input->regular && input->decoder;
 }
 
 const struct ki_watch *ki_input_watch(const struct ki_input *input) {

@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/status.h"
+#include "io/share.h"
 
 struct ki_input;
 
@@ -24,15 +25,18 @@ kiln_status ki_watch_tell(const struct ki_watch *watch, int64_t done, int64_t by
  * read. */
 kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t limit,
                           const kiln_control *control);
-/* Bytes [begin, end) of a regular file that is not compressed, behind others that are not in it. */
+/* Bytes [begin, end) of a regular file that is not compressed. */
 struct ki_input_piece {
     int64_t begin, end;
-    const char *before;
-    int64_t before_size;
 };
 /* An input of these alone; lines and offsets count from the piece's beginning. */
 kiln_status ki_input_open_piece(struct ki_input **input, const char *path, const struct ki_input_piece *piece,
                                 const kiln_control *control);
+/* An input of the lines of a share of a compressed file. limit: of all bytes from the file's beginning on. */
+kiln_status ki_input_open_share(struct ki_input **input, const char *path, const struct ki_share *share,
+                                int64_t limit, const kiln_control *control);
+/* Bytes that are not in the file come before those that are next. */
+kiln_status ki_input_put_before(struct ki_input *input, const char *bytes, int64_t size);
 void ki_input_close(struct ki_input *input);
 const char *ki_input_name(const struct ki_input *input); /* for messages: the path, or "(stdin)" */
 int64_t ki_input_offset(const struct ki_input *input);   /* decompressed bytes handed out so far */
@@ -46,6 +50,8 @@ kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, si
 /* For bytes that can be read in any order, those of a regular file that is not compressed: the file, in which all `*bytes`
  * are at their offsets, and which lives as long as the input. NULL otherwise. */
 const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes);
+/* Whether it is a regular file that is compressed, of so many bytes. */
+bool ki_input_compressed(const struct ki_input *input, int64_t *bytes);
 const struct ki_watch *ki_input_watch(const struct ki_input *input);
 /* The bytes of that file count as handed out; ERR_LIMIT if they are more than allowed. */
 kiln_status ki_input_take(struct ki_input *input);

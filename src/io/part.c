@@ -1,5 +1,5 @@
-/* How a file is cut: text at the beginnings of lines (part_text.c), .npy at rows with a header for so many. So a part is read by the
- * reader of its format, which need not know. */
+/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), .npy at rows with a header for so many.
+ * So a part is read by the reader of its format, which need not know. */
 #include "io/part.h"
 
 #include <stdio.h>
@@ -86,13 +86,36 @@ static kiln_status read_piece(struct ki_table *table, int64_t *bytes, const char
     TRY(cut(&piece, &beginning, file, size, format, options, part));
     *bytes = piece.end - piece.begin;
     if (*bytes == 0 && part.number > 0) goto done; /* no rows */
-    piece.before = beginning.bytes;
-    piece.before_size = beginning.size;
     TRY(ki_input_open_piece(&input, path, &piece, &options->control));
+    TRY(ki_input_put_before(input, beginning.bytes, beginning.size));
     TRY(ki_reader_of(format)(table, input, options));
 done:
     ki_input_close(input);
     ki_file_close(file);
+    ki_free(beginning.bytes);
+    return status;
+}
+
+/* Text that is compressed, which each part decodes from the file's beginning to its own end, and keeps its lines. */
+static kiln_status read_share(struct ki_table *table, int64_t *bytes, const char *path,
+                              kiln_file_format format, const kiln_read_options *options,
+                              struct ki_part part) {
+    const bool quotes = format == KILN_FILE_CSV;
+    struct ki_beginning beginning = {NULL, 0};
+    struct ki_input *input = NULL;
+    char first;
+    size_t some;
+    kiln_status status = KILN_OK;
+    *bytes = 0;
+    if (quotes) TRY(ki_csv_beginning(&beginning, path, options));
+    TRY(ki_cut_compressed(&input, path, quotes, beginning.size, options, part));
+    TRY(ki_input_peek(input, &first, sizeof first, &some));
+    if (some == 0 && part.number > 0) goto done; /* no rows */
+    TRY(ki_input_put_before(input, beginning.bytes, beginning.size));
+    TRY(ki_reader_of(format)(table, input, options));
+    *bytes = ki_input_offset(input) - beginning.size;
+done:
+    ki_input_close(input);
     ki_free(beginning.bytes);
     return status;
 }
@@ -124,17 +147,29 @@ static bool is_cut_here(kiln_file_format format) {
            format == KILN_FILE_NPZ;
 }
 
-/* Whether `path` is of the format and can be cut. */
-static kiln_status look(bool *cuts, const char *path, kiln_file_format format,
+static bool is_lines(kiln_file_format format) {
+    return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV;
+}
+
+enum way { UNDIVIDED, BYTES, LINES }; /* LINES: of what is decoded */
+
+/* How an input of the format is cut. */
+static enum way way_of(const struct ki_input *input, kiln_file_format format) {
+    int64_t size;
+    if (ki_input_file(input, &size)) return is_cut_here(format) ? BYTES : UNDIVIDED;
+    return ki_input_compressed(input, &size) && is_lines(format) ? LINES : UNDIVIDED;
+}
+
+/* How `path`, which is to be of the format, is cut. */
+static kiln_status look(enum way *way, const char *path, kiln_file_format format,
                         const kiln_read_options *options) {
     struct ki_input *input = NULL;
     kiln_file_format found = KILN_FILE_AUTO;
-    int64_t size;
     kiln_status status;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(&found, input, options));
     if (found != format) status = ki_part_refuse(path, "it is of another format than the first file");
-    *cuts = is_cut_here(format) && ki_input_file(input, &size);
+    *way = way_of(input, format);
 done:
     ki_input_close(input);
     return status;
@@ -142,10 +177,11 @@ done:
 
 static kiln_status read_one(struct ki_table *table, int64_t *bytes, const char *path, kiln_file_format format,
                             const kiln_read_options *options, struct ki_part part) {
-    bool cuts;
+    enum way way;
     kiln_status status;
-    TRY(look(&cuts, path, format, options));
-    if (!cuts) return read_undivided(table, bytes, path, options, part);
+    TRY(look(&way, path, format, options));
+    if (way == UNDIVIDED) return read_undivided(table, bytes, path, options, part);
+    if (way == LINES) return read_share(table, bytes, path, format, options, part);
     if (format == KILN_FILE_NPZ) return read_npz(table, bytes, path, options, part);
     return read_piece(table, bytes, path, format, options, part);
 done:
@@ -168,6 +204,11 @@ static kiln_status read_files(struct ki_table *table, int64_t *bytes, const char
     return ki_table_read(table, &format, bytes, file_of(path, options, begin), &own);
 }
 
+/* Several files, and not fewer than parts: each part has some. One file is cut, as fewer files are. */
+static bool are_dealt(int64_t files, struct ki_part part) {
+    return files > 1 && files >= part.count;
+}
+
 /* Of fewer files than parts each is cut into some of these. */
 static struct ki_part within(int64_t *file, int64_t files, struct ki_part part) {
     *file = 0;
@@ -180,14 +221,14 @@ static struct ki_part within(int64_t *file, int64_t files, struct ki_part part) 
 
 bool ki_part_begins_file(struct ki_part part, int64_t files) {
     int64_t file;
-    return files >= part.count || within(&file, files, part).number == 0;
+    return are_dealt(files, part) || within(&file, files, part).number == 0;
 }
 
 kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *path, kiln_file_format format,
                          const kiln_read_options *options, struct ki_part part) {
     const int64_t files = 1 + options->more_count;
     int64_t file;
-    if (files >= part.count && files > 1) return read_files(table, bytes, path, options, part);
+    if (are_dealt(files, part)) return read_files(table, bytes, path, options, part);
     const struct ki_part own = within(&file, files, part);
     kiln_read_options alone = *options; /* readers of some formats take further files themselves */
     alone.more_count = 0;
@@ -199,13 +240,13 @@ kiln_status ki_part_quotes(bool *odd, const char *path, const kiln_read_options 
     const int64_t files = 1 + options->more_count;
     struct ki_file *file = NULL;
     int64_t number, size;
-    bool cuts;
+    enum way way;
     kiln_status status;
     *odd = false;
-    if (files >= part.count && files > 1) return KILN_OK;
+    if (are_dealt(files, part)) return KILN_OK;
     const struct ki_part own = within(&number, files, part);
-    TRY(look(&cuts, file_of(path, options, number), KILN_FILE_CSV, options));
-    if (!cuts) goto done;
+    TRY(look(&way, file_of(path, options, number), KILN_FILE_CSV, options));
+    if (way != BYTES) goto done; /* who decodes all that comes before sees the quotes there */
     TRY(ki_file_open(&file, &size, file_of(path, options, number)));
     TRY(ki_quotes_odd(odd, file, size, options, own));
 done:
@@ -238,8 +279,9 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
     if (options->more_count > 0)
         *possible = !numbers_names(*format);
     else
-        *possible =
-            ki_input_file(input, &size) && (is_cut_here(*format) || *format == KILN_FILE_MATRIX_MARKET);
+        *possible = way_of(input, *format) != UNDIVIDED ||
+                    (*format == KILN_FILE_MATRIX_MARKET &&
+                     (ki_input_file(input, &size) || ki_input_compressed(input, &size)));
 done:
     ki_input_close(input);
     return status;

@@ -11,9 +11,9 @@ struct ki_part {
 };
 
 /* Whether parts of the data can be read by themselves at all, by their files and the options. Of several files each part takes some as
- * they are; fewer files than parts are each cut into some parts, as one file is. What is cut is LIBSVM, CSV, .npy or .npz, not
- * behind gzip or zstd; of other files the first of their parts has all rows. One file may be Matrix Market, too, whose entries come in any
- * order (ki_market_part_read). */
+ * they are; fewer files than parts are each cut into some parts, as one file is. What is cut is LIBSVM and CSV, behind gzip and zstd,
+ * too, and .npy and .npz; of other files the first of their parts has all rows. One file may be Matrix Market, too, whose entries come in
+ * any order (ki_market_part_read). */
 kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const char *path,
                               const kiln_read_options *options);
 /* Reads one into a zeroed table. *bytes: of the input, which it is told. A part of text begins with the line, of CSV the record, that

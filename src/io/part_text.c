@@ -58,37 +58,67 @@ done:
     return status;
 }
 
-/* The first line, and behind it the bytes to be shared: *first is its length if it names the columns, else 0. */
-static kiln_status read_first(char **line, int64_t *first, const struct ki_file *file, int64_t size,
-                              const kiln_read_options *options) {
-    int64_t length = 0;
+/* The first record with its end, read window by window. */
+static kiln_status read_first(struct ki_bytes *line, struct ki_input *input) {
+    char window[WINDOW];
+    size_t got = WINDOW, at = 0;
+    bool open = false, ended = false;
+    kiln_status status = KILN_OK;
+    for (; got == WINDOW && !ended; at = 0) {
+        TRY(ki_input_read(input, window, WINDOW, &got));
+        while (at < got && !ended) {
+            open ^= window[at] == '"';
+            ended = window[at++] == '\n' && !open;
+        }
+        if (!ki_bytes_append(line, window, (int64_t)at))
+            TRY(ki_fail_nomem((size_t)line->size + at, "the names of columns"));
+    }
+done:
+    return status;
+}
+
+kiln_status ki_csv_beginning(struct ki_beginning *beginning, const char *path,
+                             const kiln_read_options *options) {
+    struct ki_input *input = NULL;
+    struct ki_bytes line = {NULL, 0, 0};
     bool named = false;
     kiln_status status;
-    TRY(record_end(&length, file, 0, size, true, false));
-    *line = ki_calloc((size_t)length + 1);
-    if (!*line) return ki_fail_nomem((size_t)length, "the names of columns");
-    TRY(ki_file_read(file, *line, 0, length));
-    TRY(ki_csv_names_columns(&named, *line, length, file->name, options));
-    *first = named ? length : 0;
+    TRY(ki_input_open(&input, path, options->limit, &options->control));
+    TRY(read_first(&line, input));
+    TRY(ki_csv_names_columns(&named, line.data, line.size, path, options));
+    if (!named) goto done;
+    beginning->bytes = line.data;
+    beginning->size = line.size;
+    line.data = NULL;
 done:
+    ki_bytes_free(&line);
+    ki_input_close(input);
     return status;
 }
 
 kiln_status ki_cut_csv(struct ki_input_piece *piece, struct ki_beginning *beginning,
                        const struct ki_file *file, int64_t size, const kiln_read_options *options,
                        struct ki_part part) {
-    int64_t first = 0;
-    char *line = NULL;
     kiln_status status;
-    TRY(read_first(&line, &first, file, size, options));
+    TRY(ki_csv_beginning(beginning, file->name, options));
+    const int64_t first = beginning->size;
     TRY(record_from(&piece->begin, file, share(size, first, part, 0), size, true, part.open[0]));
     TRY(record_from(&piece->end, file, share(size, first, part, 1), size, true, part.open[1]));
-    if (first == 0) goto done;
-    beginning->bytes = line;
-    beginning->size = first;
-    line = NULL;
 done:
-    ki_free(line);
+    return status;
+}
+
+kiln_status ki_cut_compressed(struct ki_input **lines, const char *path, bool quotes, int64_t skipped,
+                              const kiln_read_options *options, struct ki_part part) {
+    struct ki_share some = {.skipped = skipped, .quotes = quotes};
+    struct ki_file *file = NULL;
+    int64_t size;
+    kiln_status status;
+    TRY(ki_file_open(&file, &size, path));
+    for (int i = 0; i < 2; i++) some.cut[i] = share(size, 0, part, i);
+    TRY(ki_input_open_share(lines, path, &some, options->limit, &options->control));
+done:
+    ki_file_close(file);
     return status;
 }
 
@@ -104,18 +134,18 @@ static bool odd_quotes(const char *text, int64_t size) {
 
 kiln_status ki_quotes_odd(bool *odd, const struct ki_file *file, int64_t size,
                           const kiln_read_options *options, struct ki_part part) {
-    char window[WINDOW], *line = NULL;
-    int64_t first = 0;
+    char window[WINDOW];
+    struct ki_beginning names = {NULL, 0};
     kiln_status status;
     *odd = false;
-    TRY(read_first(&line, &first, file, size, options));
-    const int64_t end = share(size, first, part, 1);
-    for (int64_t from = share(size, first, part, 0); from < end; from += WINDOW) {
+    TRY(ki_csv_beginning(&names, file->name, options));
+    const int64_t end = share(size, names.size, part, 1);
+    for (int64_t from = share(size, names.size, part, 0); from < end; from += WINDOW) {
         const int64_t some = ki_min(end - from, WINDOW);
         TRY(ki_file_read(file, window, from, some));
         *odd ^= odd_quotes(window, some);
     }
 done:
-    ki_free(line);
+    ki_free(names.bytes);
     return status;
 }

@@ -4,6 +4,7 @@ usage: processes_test.py KILN FLIGHTS
 """
 
 import glob
+import gzip
 import json
 import math
 import os
@@ -58,15 +59,18 @@ def npy(kind, values, shape):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(form, *values)
 
 
-def write_npz(path, rows, method=zipfile.ZIP_STORED):
-    """As scipy.sparse.save_npz writes a CSR matrix; ZIP_DEFLATED is its standard."""
+def write_npz(path, rows, method=zipfile.ZIP_STORED, descends=False):
+    """As scipy.sparse.save_npz writes a CSR matrix; ZIP_DEFLATED is its standard. descends: of wide indices, in any order, some twice."""
     start, columns, entries = [0], [], []
     for _, row in rows:
-        columns += [j for j, value in enumerate(row) if value]
-        entries += [value for value in row if value]
+        there = [(j, value) for j, value in enumerate(row) if value]
+        if descends:
+            there = [(j, value / 2) for j, value in reversed(there)] * 2
+        columns += [j for j, _ in there]
+        entries += [value for _, value in there]
         start.append(len(entries))
     with zipfile.ZipFile(path, "w", method) as archive:
-        for name, data in (("indices", npy("<i4", columns, f"({len(columns)},)")), ("indptr", npy("<i4", start, f"({len(start)},)")),
+        for name, data in (("indices", npy("<i8" if descends else "<i4", columns, f"({len(columns)},)")), ("indptr", npy("<i4", start, f"({len(start)},)")),
                            ("format", npy("|S3", [b"csr"], "()")), ("shape", npy("<i8", [len(rows), COLUMNS], "(2,)")),
                            ("data", npy("<f8", entries, f"({len(entries)},)"))):
             archive.writestr(f"{name}.npy", data)
@@ -96,11 +100,23 @@ def write_data(folder):
             file.write(npy("<f8", values, f"({ROWS}, {width})"))
     write_npz(path("x.npz"), rows)
     write_npz(path("packed.npz"), rows, zipfile.ZIP_DEFLATED)
+    write_npz(path("wide.npz"), rows, zipfile.ZIP_DEFLATED, descends=True)
     for part in range(3):
         write_npz(path(f"part-{part}.npz"), rows[part * ROWS // 3:(part + 1) * ROWS // 3])
     write_quoted(path("quoted.csv"), rows, draw)
     write_market(path, rows, draw)
+    for name in ("all.svm", "all.csv", "quoted.csv", "x.mtx"):
+        compress(path(name), 3)
     return path
+
+
+def compress(path, members):
+    """Behind gzip, in some members, as `cat` joins them, which need not end with a line."""
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(f"{path}.gz", "wb") as file:
+        for member in range(members):
+            file.write(gzip.compress(data[member * len(data) // members:(member + 1) * len(data) // members], 1))
 
 
 def write_quoted(path, rows, draw):
@@ -149,8 +165,14 @@ def cases(path):
     yield True, ["logreg", "--parts", path("part-?.npz"), "--target-file", path("y.npy")]
     yield True, ["logreg", "--parts", path("part-*.npz"), "--target-file", path("y.npy")]
     yield True, ["logreg", path("part-0.svm"), path("part-1.svm")]
+    yield True, ["linreg", path("wide.npz"), "--target-file", path("y.npy")]
+    yield True, ["logreg", path("all.svm.gz")]
+    yield True, ["linreg", path("all.csv.gz"), "--target", "y", "--l2", "1"]
+    yield True, ["linreg", path("quoted.csv.gz"), "--target", "y", "--ignore", 'the\n"note"']
+    yield True, ["linreg", path("x.mtx.gz"), "--target-file", path("y.npy")]
+    yield True, ["logreg", path("all.svm.gz"), path("part-1.svm")]
     yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
-    yield False, ["linreg", FLIGHTS, "--target", "arr_delay"]  # compressed, and with text
+    yield False, ["linreg", FLIGHTS, "--target", "arr_delay"]  # with text
 
 
 def check_answers(path, mpirun, environment):
@@ -257,8 +279,9 @@ def check_errors(path, mpirun, environment):
         file.writelines(lines)
     with open(path("lost.mtx"), "w") as file:
         file.writelines(lines[:30003])
+    compress(path("bad.svm"), 1)
     targets = ["--target-file", path("y.npy")]
-    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
+    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["logreg", path("bad.svm.gz")], "bad.svm.gz:2501:"), (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
                           (["linreg", path("lost.mtx"), *targets], "the file ends after 29999 entries"),
                           (["linreg", path("x.mtx"), *targets, "--strict"], "stands twice, first in"),
                           (["linreg", "--parts", path("nothing-*")], "no file matches"),

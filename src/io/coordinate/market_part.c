@@ -30,26 +30,35 @@ done:
     return status;
 }
 
+/* An input of the part's lines behind the head. */
+static kiln_status open_lines(struct ki_input **lines, const struct ki_input *whole, int64_t head,
+                              const char *path, const kiln_read_options *options, struct ki_part part) {
+    struct ki_input_piece piece = {.begin = 0};
+    int64_t size;
+    kiln_status status;
+    const struct ki_file *file = ki_input_file(whole, &size);
+    if (!file) return ki_cut_compressed(lines, path, false, head, options, part);
+    TRY(ki_cut_lines(&piece, file, size, head, part));
+    TRY(ki_input_open_piece(lines, path, &piece, &options->control));
+done:
+    return status;
+}
+
 kiln_status ki_market_part_read(struct ki_market_part *of, const char *path, const kiln_read_options *options,
                                 struct ki_part part) {
-    struct ki_input_piece piece = {.begin = 0};
-    struct ki_input *input = NULL;
-    int64_t head = 0, size = 0;
+    struct ki_input *whole = NULL, *lines = NULL;
+    int64_t head = 0;
     kiln_status status;
-    TRY(ki_input_open(&input, path, options->limit, &options->control));
-    const struct ki_file *file = ki_input_file(input, &size);
-    if (!file) TRY(ki_part_refuse(path, "it is no plain file"));
-    TRY(read_head(&of->header, &head, input));
+    TRY(ki_input_open(&whole, path, options->limit, &options->control));
+    TRY(read_head(&of->header, &head, whole));
     if (of->header.array && of->header.rows > UINT32_MAX)
         TRY(ki_part_refuse(path, "it has 2^32 rows or more"));
-    TRY(ki_cut_lines(&piece, file, size, head, part));
-    of->bytes = piece.end - piece.begin + (part.number == 0 ? head : 0);
-    ki_input_close(input);
-    input = NULL;
-    TRY(ki_input_open_piece(&input, path, &piece, &options->control));
-    TRY(ki_read_more_entries(&of->entries, input, &of->header, options));
+    TRY(open_lines(&lines, whole, head, path, options, part));
+    TRY(ki_read_more_entries(&of->entries, lines, &of->header, options));
+    of->bytes = ki_input_offset(lines) + (part.number == 0 ? head : 0);
 done:
-    ki_input_close(input);
+    ki_input_close(whole);
+    ki_input_close(lines);
     return status;
 }
 

@@ -50,20 +50,38 @@ static kiln_status read_raw(void *to, const struct ki_npz *s, const struct ki_np
     return ki_file_read(s->zip.members_in, to, array->member->begin + from, bytes);
 }
 
+/* Integers of any width to columns; false if one lies outside the matrix. */
+static bool convert_columns(int32_t *col, const struct ki_npz *s, const char *raw, int64_t count) {
+    enum { BLOCK = 4096 };
+    int64_t wide[BLOCK];
+    for (int64_t from = 0; from < count; from += BLOCK) {
+        const int64_t some = ki_min(BLOCK, count - from);
+        if (!ki_npy_integers(wide, &s->indices.npy, raw + from * s->indices.npy.itemsize, some)) return false;
+        for (int64_t i = 0; i < some; i++) {
+            if ((uint64_t)wide[i] >= (uint64_t)s->cols) return false;
+            col[from + i] = (int32_t)wide[i];
+        }
+    }
+    return true;
+}
+
 static kiln_status read_columns(struct ki_table *table, struct ki_npz *s, int64_t first, int64_t all) {
+    char *wide = NULL;
     kiln_status status;
     TRY(open_array(&s->indices, s, "indices.npy", all));
-    if (s->indices.npy.kind != 'i' || s->indices.npy.itemsize != 4 || s->indices.npy.swapped)
-        return ki_npz_fail(s, KILN_ERR_UNSUPPORTED, "indices are no 32-bit integers of this machine");
+    const int64_t size = s->indices.npy.itemsize;
+    const size_t bytes = (size_t)(table->nnz * size);
+    if (s->indices.npy.kind != 'i' && s->indices.npy.kind != 'u')
+        return ki_npz_fail(s, KILN_ERR_PARSE, "indices are no integers");
     table->col = ki_alloc((size_t)table->nnz * 4);
-    if (!table->col) return ki_fail_nomem((size_t)table->nnz * 4, "columns");
-    TRY(read_raw(table->col, s, &s->indices, first, table->nnz));
-    TRY(ki_csr_check_columns(table->row_start, table->col, table->rows, s->cols));
-    for (int64_t r = 0; r < table->rows; r++)
-        for (int64_t e = table->row_start[r] + 1; e < table->row_start[r + 1]; e++)
-            if (table->col[e] <= table->col[e - 1])
-                return ki_npz_fail(s, KILN_ERR_UNSUPPORTED, "columns do not ascend in each row");
+    if (size != 4) wide = ki_alloc(bytes); /* the others where they stay */
+    if (!table->col || (size != 4 && !wide)) TRY(ki_fail_nomem(bytes, "columns"));
+    char *raw = wide ? wide : (char *)table->col;
+    TRY(read_raw(raw, s, &s->indices, first, table->nnz));
+    if (!convert_columns(table->col, s, raw, table->nnz))
+        status = ki_npz_fail(s, KILN_ERR_PARSE, "a column lies outside the matrix");
 done:
+    ki_free(wide);
     return status;
 }
 
@@ -91,11 +109,12 @@ static kiln_status read_values(struct ki_table *table, struct ki_npz *s, const s
     chunks.of = &numbers;
     if (deflated) {
         if (native) numbers.values = NULL; /* only looked at */
-        raw = native ? NULL : ki_alloc((size_t)(table->nnz * chunks.element));
-        if (!native && !raw) TRY(ki_fail_nomem((size_t)(table->nnz * chunks.element), "values"));
+        if (!native) raw = ki_alloc((size_t)(table->nnz * chunks.element));
+        void *const unpacked = native ? table->values : raw;
+        if (!unpacked) TRY(ki_fail_nomem((size_t)(table->nnz * chunks.element), "values"));
         chunks.file = NULL;
-        chunks.memory = native ? table->values : raw;
-        TRY(read_raw(native ? table->values : raw, s, &s->data, first, table->nnz));
+        chunks.memory = unpacked;
+        TRY(read_raw(unpacked, s, &s->data, first, table->nnz));
     }
     TRY(ki_chunks_run(&chunks));
     if (numbers.bad < INT64_MAX) status = ki_npz_fail(s, KILN_ERR_PARSE, "data are not finite");
@@ -134,6 +153,7 @@ kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *m, int n
     TRY(cut_rows(table, &first, start, s.rows, number, count));
     TRY(read_columns(table, &s, first, start[s.rows]));
     TRY(read_values(table, &s, m, first, start[s.rows]));
+    TRY(ki_npz_canonical(table, true, &s));
 done:
     ki_free(start);
     ki_npz_clear(&s);
