@@ -3,7 +3,8 @@
  * ||x - c||^2 / 2 is ||x||^2 / 2 plus the score h - x.c, h = ||c||^2 / 2, and only the score tells centres apart. A lane of the
  * vectors is a row: a tile of rows is turned so that their numbers of one column lie side by side, and a panel of a few centres
  * at a time multiplies it. A tile of scores goes from its sums of products straight into each row's least score so far, the
- * second least and the number of the least, so that rows of two columns cost little more than their products.
+ * second least and the number of the least, so that rows of two columns cost little more than their products. Rows of up to
+ * FEW_COLUMNS stay in registers while all centres come by, in loops that know their length.
  *
  * Labels are exact: where f32 leaves the second least score within the bound of rounding, every centre that may be nearest is
  * measured again in double. Rounding moves a score by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
@@ -28,10 +29,11 @@ enum {
 
 struct FN(assign) {
     const struct ki_assign *of;
-    int64_t n, k, padded; /* columns; centres, and in whole panels */
+    int64_t n, k, panel, padded; /* columns; centres, those of a panel, and in whole panels */
+    bool few;                    /* columns, and centres that stay in the cache */
     int parts, copies;
     int64_t room, tiles; /* of a part's block: elements; tiles */
-    real *panels;        /* dense: n x PANEL each; sparse: n x padded */
+    real *panels;        /* dense: n x panel each; sparse: n x padded */
     struct FN(nearest_centres) to;
     double *square; /* squared norms */
     double *sums;   /* a copy: k x n, then k x 2 totals */
@@ -61,33 +63,34 @@ static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t ro
 
 /* ---------------------------------------------------------------------------- what rows leave behind */
 
-/* copy += s x and, to its totals, s and s ||x - c||^2. */
-static void FN(assign_add)(const struct FN(assign) * all, double *copy, int64_t row, int64_t label,
-                           double distance) {
+NEVER_INLINE void FN(assign_add_sparse)(const kiln_matrix *X, double *sum, int64_t row, double s) {
+    const int64_t *start = ki_host(&X->row_start);
+    const int32_t *col = ki_host(&X->col);
+    const real *x = VALUES(X);
+    for (int64_t e = start[row]; e < start[row + 1]; e++) sum[col[e]] += s * (double)x[e];
+}
+
+/* copy += s x and, to its totals, s and s ||x - c||^2; of n columns. */
+ALWAYS_INLINE void FN(assign_add)(const struct FN(assign) * all, double *copy, int64_t row, int64_t label,
+                                  double distance, const int64_t n) {
     const struct ki_assign *of = all->of;
     const kiln_matrix *X = of->X;
-    const int64_t n = all->n;
     const double s = of->weights ? (double)VALUES(of->weights)[row] : 1;
     double *totals = copy + (of->sums ? all->k * n : 0) + 2 * label, *sum = copy + label * n;
     if (s == 0) return;
     totals[0] += s;
     totals[1] += s * distance;
     if (!of->sums) return;
-    const real *x = VALUES(X);
-    if (X->format == KILN_DENSE) {
-        for (int64_t j = 0; j < n; j++) sum[j] += s * (double)x[row * n + j];
-        return;
-    }
-    const int64_t *start = ki_host(&X->row_start);
-    const int32_t *col = ki_host(&X->col);
-    for (int64_t e = start[row]; e < start[row + 1]; e++) sum[col[e]] += s * (double)x[e];
+    const real *x = VALUES(X) + row * n;
+    if (X->format != KILN_DENSE)
+        FN(assign_add_sparse)(X, sum, row, s);
+    else
+        for (int64_t j = 0; j < n; j++) sum[j] += s * (double)x[j];
 }
 
-static double FN(assign_distance_of)(const struct FN(assign) * all, int64_t row, int64_t label) {
+NEVER_INLINE double FN(assign_distance_sparse)(const struct FN(assign) * all, int64_t row, int64_t label) {
     const kiln_matrix *X = all->of->X;
-    const int64_t n = all->n;
-    const real *x = VALUES(X), *centre = VALUES(all->of->C) + label * n;
-    if (X->format == KILN_DENSE) return (double)FN(assign_distance)(x + row * n, centre, n);
+    const real *x = VALUES(X), *centre = VALUES(all->of->C) + label * all->n;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
     double square = 0, product = 0;
@@ -98,14 +101,22 @@ static double FN(assign_distance_of)(const struct FN(assign) * all, int64_t row,
     return fmax(square - 2 * product + all->square[label], 0);
 }
 
-static void FN(assign_settle)(const struct FN(assign) * all, int part, int64_t row, int64_t label) {
+ALWAYS_INLINE double FN(assign_distance_of)(const struct FN(assign) * all, int64_t row, int64_t label,
+                                            const int64_t n) {
+    const kiln_matrix *X = all->of->X;
+    if (X->format != KILN_DENSE) return FN(assign_distance_sparse)(all, row, label);
+    return (double)FN(assign_distance)(VALUES(X) + row * n, VALUES(all->of->C) + label * n, n);
+}
+
+ALWAYS_INLINE void FN(assign_settle)(const struct FN(assign) * all, int part, int64_t row, int64_t label,
+                                     const int64_t n) {
     const struct ki_assign *of = all->of;
     const bool add = all->sums && all->copies > 1;
     if (of->distances || add) {
-        const double distance = FN(assign_distance_of)(all, row, label);
+        const double distance = FN(assign_distance_of)(all, row, label, n);
         if (of->first > 0 && !((real)distance < VALUES(of->distances)[row])) return;
         if (of->distances) VALUES(of->distances)[row] = (real)distance;
-        if (add) FN(assign_add)(all, all->sums + part * all->copy, row, label, distance);
+        if (add) FN(assign_add)(all, all->sums + part * all->copy, row, label, distance, n);
     }
     if (all->labels) all->labels[row] = (real)(of->first + label);
     if (of->found) of->found[row] = (int32_t)label;
@@ -113,44 +124,11 @@ static void FN(assign_settle)(const struct FN(assign) * all, int part, int64_t r
 
 /* ------------------------------------------------------------------------------------------- the rows */
 
-/* A square of as many vectors as they have lanes, turned: in each round vectors side by side part into their even and their odd
- * lanes, which turns the digits of an element's place by one. */
-ALWAYS_INLINE void FN(assign_turn_square)(FN(vreal) * square) {
-    for (int round = 1; round < LANES; round *= 2) {
-        FN(vreal) from[LANES];
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++) from[i] = square[i];
-#pragma GCC unroll 8
-        for (int i = 0; i < LANES / 2; i++) {
-            square[i] = SHUFFLE(from[2 * i], from[2 * i + 1], EVEN);
-            square[i + LANES / 2] = SHUFFLE(from[2 * i], from[2 * i + 1], ODD);
-        }
-    }
-}
-
-/* The rows from `first` on, column by column, in squares; the last square of a row begins before the one before it ends, and what
- * a tile has more than there are rows repeats the last row. */
-static void FN(assign_turn)(real *to, const real *x, int64_t first, int64_t count, int64_t n) {
-    enum { T = FN(ASSIGN_TILE) };
-    for (int64_t r = 0; n < LANES && r < T; r++)
-        for (int64_t j = 0; j < n; j++) to[j * T + r] = x[(first + ki_min(r, count - 1)) * n + j];
-    for (int64_t next = 0; n >= LANES && next < n; next += LANES) {
-        const int64_t begin = ki_min(next, n - LANES);
-        for (int64_t top = 0; top < T; top += LANES) {
-            FN(vreal) square[LANES];
-#pragma GCC unroll 16
-            for (int r = 0; r < LANES; r++)
-                square[r] = FN(load)(x + (first + ki_min(top + r, count - 1)) * n + begin);
-            FN(assign_turn_square)(square);
-#pragma GCC unroll 16
-            for (int j = 0; j < LANES; j++) FN(store)(to + (begin + j) * T + top, square[j]);
-        }
-    }
-}
-
-/* Squared norms of a tile's rows, and lanes of ones where f32 leaves in doubt which centre is nearest: assign_margin, by lanes. */
-static void FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nearest_lanes) * lanes,
+/* Squared norms of a tile's rows, and lanes of ones where f32 leaves in doubt which centre is nearest, if there are any: assign_margin,
+ * by lanes. */
+static bool FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nearest_lanes) * lanes,
                               const real *rows, real *squares, real_bits *doubts) {
+    FN(vmask) any = {0};
     for (int v = 0; v < FN(ASSIGN_ACROSS); v++) {
         FN(vreal) square = {0};
         for (int64_t j = 0; j < all->n; j++) {
@@ -160,12 +138,17 @@ static void FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nea
         const FN(vreal) far = FN(largest)(square + 2 * lanes[v].best, (FN(vreal)){0});
         const FN(vreal) norm = square * FN(vrsqrt)(square), reach = norm + far * FN(vrsqrt)(far);
         const FN(vreal) margin =
-            (real)(3.1 * 0x1p-24) * ((real)(FN(assign_terms)(all->n) + 3) * norm * reach + reach * reach);
+            (real)(3.1 * 0x1p-24) * ((real)(FN(assign_terms)(all->n) + 3) * norm * reach +
+                                     (real)FN(assign_halves)(all->n) * reach * reach);
         const FN(vmask) sure = (lanes[v].second - lanes[v].best > margin) & (square < (real)0x1p60);
         const FN(vmask) doubt = all->to.huge ? ~(FN(vmask)){0} : ~sure;
         FN(store)(squares + v * LANES, square);
         memcpy(doubts + v * LANES, &doubt, sizeof doubt);
+        any |= doubt;
     }
+    real_bits all_lanes = 0;
+    for (int l = 0; l < LANES; l++) all_lanes |= any[l];
+    return all_lanes != 0;
 }
 
 /* The labels of a tile's rows: the least scores', or, where f32 leaves them in doubt, those of distances in double. */
@@ -178,8 +161,7 @@ static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
         memcpy(labels + v * LANES, &lanes[v].index, sizeof lanes[v].index);
         FN(store)(best + v * LANES, lanes[v].best);
     }
-    if (real_bytes == 8) return;
-    FN(assign_doubts)(all, lanes, rows, squares, doubts);
+    if (real_bytes == 8 || !FN(assign_doubts)(all, lanes, rows, squares, doubts)) return;
     for (int64_t r = 0; r < count; r++) {
         if (!doubts[r]) continue;
         const double limit =
@@ -217,7 +199,36 @@ static void FN(assign_dense)(const struct FN(assign) * all, int part, int64_t fi
         if (all->k > 1 && !known)
             FN(assign_find)(all, labels, all->blocks + part * all->room, first, first + count);
         for (int64_t r = 0; r < count; r++)
-            FN(assign_settle)(all, part, first + r, known ? known[first + r] : labels[r]);
+            FN(assign_settle)(all, part, first + r, known ? known[first + r] : labels[r], all->n);
+    }
+}
+
+/* The same for rows of n columns, a constant, which stay in registers while centres come by. */
+ALWAYS_INLINE void FN(assign_few)(const struct FN(assign) * all, int part, int64_t first, int64_t end,
+                                  const int n) {
+    enum { T = FN(ASSIGN_TILE) };
+    real_bits labels[T];
+    real *rows = all->blocks + part * all->room;
+    for (; first < end; first += T) {
+        const int64_t count = ki_min(end - first, T);
+        struct FN(nearest_lanes) lanes[FN(ASSIGN_ACROSS)];
+        FN(assign_turn_few)(rows, VALUES(all->of->X), first, count, n);
+        FN(few_tile)(lanes, rows, all->panels, all->to.half, all->padded, n);
+        FN(assign_decide)(all, labels, lanes, rows, first, count);
+        for (int64_t r = 0; r < count; r++) FN(assign_settle)(all, part, first + r, labels[r], n);
+    }
+}
+
+static void FN(assign_few_columns)(const struct FN(assign) * all, int part, int64_t first, int64_t end) {
+    switch (all->n) {
+    case 1: FN(assign_few)(all, part, first, end, 1); break;
+    case 2: FN(assign_few)(all, part, first, end, 2); break;
+    case 3: FN(assign_few)(all, part, first, end, 3); break;
+    case 4: FN(assign_few)(all, part, first, end, 4); break;
+    case 5: FN(assign_few)(all, part, first, end, 5); break;
+    case 6: FN(assign_few)(all, part, first, end, 6); break;
+    case 7: FN(assign_few)(all, part, first, end, 7); break;
+    default: FN(assign_few)(all, part, first, end, 8);
     }
 }
 
@@ -245,7 +256,7 @@ static void FN(assign_sparse)(const struct FN(assign) * all, int part, int64_t f
         if (FN(assign_doubtful)(&all->to, &found, square, entries))
             found.index = FN(assign_sparse_again)(all, row, products,
                                                   FN(assign_limit)(&all->to, found.best, square, entries));
-        FN(assign_settle)(all, part, row, found.index);
+        FN(assign_settle)(all, part, row, found.index, all->n);
     }
 }
 
@@ -255,19 +266,26 @@ static void FN(assign_part)(void *of, int part) {
     const int64_t tile = X->format == KILN_DENSE ? FN(ASSIGN_TILE) : 1, tiles = ki_ceil_div(X->rows, tile);
     const int64_t first = ki_part_begin(tiles, part, all->parts) * tile,
                   end = ki_min(ki_part_begin(tiles, part + 1, all->parts) * tile, X->rows);
-    if (X->format == KILN_DENSE)
-        FN(assign_dense)(all, part, first, end);
-    else
+    if (all->copies > 1) memset(all->sums + part * all->copy, 0, (size_t)all->copy * sizeof *all->sums);
+    if (X->format != KILN_DENSE)
         FN(assign_sparse)(all, part, first, end);
+    else if (all->few)
+        FN(assign_few_columns)(all, part, first, end);
+    else
+        FN(assign_dense)(all, part, first, end);
 }
 
 /* The rows of some clusters, each cluster's in their order. */
 static void FN(assign_clusters)(void *of, int64_t first, int64_t end) {
     const struct FN(assign) *all = of;
+    const int64_t n = all->of->sums ? all->n : 0;
+    memset(all->sums + first * n, 0, (size_t)((end - first) * n) * sizeof *all->sums);
+    memset(all->sums + all->k * n + 2 * first, 0, (size_t)(2 * (end - first)) * sizeof *all->sums);
     for (int64_t row = 0; row < all->of->X->rows; row++) {
         const int64_t label = (int64_t)all->labels[row];
         if (label < first || label >= end) continue;
-        FN(assign_add)(all, all->sums, row, label, FN(assign_distance_of)(all, row, label));
+        FN(assign_add)
+        (all, all->sums, row, label, FN(assign_distance_of)(all, row, label, all->n), all->n);
     }
 }
 
@@ -285,9 +303,8 @@ static void FN(assign_pack)(struct FN(assign) * all) {
     const bool dense = all->of->X->format == KILN_DENSE;
     for (int64_t c = 0; c < all->padded; c++) {
         const bool real_one = c < all->k;
-        real *to = dense ? all->panels + c / FN(ASSIGN_PANEL) * FN(ASSIGN_PANEL) * n + c % FN(ASSIGN_PANEL)
-                         : all->panels + c;
-        const int64_t step = dense ? FN(ASSIGN_PANEL) : all->padded;
+        real *to = dense ? all->panels + c / all->panel * all->panel * n + c % all->panel : all->panels + c;
+        const int64_t step = dense ? all->panel : all->padded;
         double square = 0;
         for (int64_t j = 0; j < n; j++) {
             const real value = real_one ? centres[c * n + j] : 0;
@@ -330,7 +347,7 @@ static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
     all->panels = ki_alloc((size_t)panels);
     all->square = ki_alloc((size_t)all->padded * sizeof(double));
     all->blocks = ki_alloc((size_t)blocks + 1);
-    all->sums = all->copies ? ki_calloc((size_t)sums) : NULL;
+    all->sums = all->copies ? ki_alloc((size_t)sums) : NULL;
     if (own_labels) all->labels = all->own_labels = ki_alloc((size_t)labels + 1);
     if (!all->panels || !all->square || !all->blocks || (all->copies && !all->sums) ||
         (own_labels && !all->labels))
@@ -343,8 +360,11 @@ kiln_status FN(assign)(const struct ki_assign *of) {
     struct FN(assign) all = {.of = of, .n = of->X->cols, .k = of->C->rows};
     all.to = (struct FN(nearest_centres)){.centres = VALUES(of->C), .k = all.k, .n = all.n};
     const int threads = of->X->device->threads;
-    const int64_t panel = of->X->format == KILN_DENSE ? FN(ASSIGN_PANEL) : LANES;
-    all.padded = ki_ceil_div(all.k, panel) * panel;
+    const int64_t few = all.n * ki_ceil_div(all.k, FN(FEW_PANEL)) * FN(FEW_PANEL) * real_bytes;
+    all.few = of->X->format == KILN_DENSE && all.k > 1 && all.n >= 1 && all.n <= FN(FEW_COLUMNS) &&
+              few <= FN(ASSIGN_BLOCK);
+    all.panel = of->X->format != KILN_DENSE ? LANES : all.few ? FN(FEW_PANEL) : FN(ASSIGN_PANEL);
+    all.padded = ki_ceil_div(all.k, all.panel) * all.panel;
     FN(assign_shape)(&all);
     kiln_status status = FN(assign_allocate)(&all);
     if (status != KILN_OK) goto done;

@@ -1,7 +1,11 @@
 /* The nearest centre of a row, as the CPU bodies with and without bounds find it (bounds.cpu.h, assign.cpu.h): the least of scores
  * so far, distances, and how far rounding may be off. */
 
-enum { FN(ASSIGN_DEEP) = 128 }; /* columns: their sums are added to the sums so far */
+enum {
+    FN(ASSIGN_DEEP) = 128, /* columns: their sums are added to the sums so far */
+    FN(FEW_COLUMNS) =
+        8 /* at most: rows stay in registers, and products come off half a centre's squared norm */
+};
 
 /* What is known of a row: lane by lane, and then in all. */
 struct FN(nearest_lanes) {
@@ -48,8 +52,13 @@ static int64_t FN(assign_terms)(int64_t n) {
     return n <= FN(ASSIGN_DEEP) ? n : FN(ASSIGN_DEEP) + n / FN(ASSIGN_DEEP) + 1;
 }
 
+/* ... and squared norms in units of rounding, twice: of few columns the half that products come off is rounded with each. */
+static double FN(assign_halves)(int64_t n) {
+    return n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1;
+}
+
 /* ||x - y||^2. */
-static real FN(assign_distance)(const real *x, const real *y, int64_t n) {
+ALWAYS_INLINE real FN(assign_distance)(const real *x, const real *y, int64_t n) {
     FN(vreal) sum[4] = {{0}};
     real few = 0;
     int64_t j = 0;
@@ -88,10 +97,10 @@ static real FN(assign_product)(const real *x, const real *y, int64_t n) {
 }
 
 /* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds up. */
-static double FN(assign_margin)(double square, double best, double entries) {
+static double FN(assign_margin)(double square, double best, double entries, double halves) {
     const double unit = real_bytes == 4 ? 0x1p-24 : 0x1p-53;
     const double norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
-    return 3 * unit * ((entries + 3) * norm * reach + reach * reach);
+    return 3 * unit * ((entries + 3) * norm * reach + halves * reach * reach);
 }
 
 /* The centres that rows are compared with. */
@@ -106,14 +115,15 @@ struct FN(nearest_centres) {
 static bool FN(assign_doubtful)(const struct FN(nearest_centres) * to, const struct FN(nearest) * found,
                                 double square, double entries) {
     if (real_bytes == 8 || to->k == 1) return false;
-    return !(found->second - found->best > FN(assign_margin)(square, found->best, entries)) ||
+    return !(found->second - found->best >
+             FN(assign_margin)(square, found->best, entries, FN(assign_halves)(to->n))) ||
            !(square < 0x1p125) || to->huge;
 }
 
 /* No centre with a larger score is the nearest. */
 static double FN(assign_limit)(const struct FN(nearest_centres) * to, double best, double square,
                                double entries) {
-    const double margin = FN(assign_margin)(square, best, entries);
+    const double margin = FN(assign_margin)(square, best, entries, FN(assign_halves)(to->n));
     return to->huge || !(square < 0x1p125) ? (double)INFINITY : best + margin;
 }
 
