@@ -413,8 +413,9 @@ static bool has_part(const char *path, const char *name) {
     return has;
 }
 
-/* Stopped at every call of the callback in turn, and again at the third one behind it. */
-static void stop_descent(const struct run *run) {
+/* Stopped at every call of the callback in turn, and again at the third one behind it. `part_name`: of states that are kept between
+ * iterations. */
+static void stop_within(const struct run *run, const char *part_name) {
     static struct outcome whole, part;
     const char *path = in_scratch("state");
     bool ended = false;
@@ -425,7 +426,7 @@ static void stop_descent(const struct run *run) {
         remove(path);
         for (int piece = 0; piece < 3; piece++) {
             int left = piece == 0 ? at : piece == 1 ? 3 : INT_MAX;
-            within += piece > 0 && has_part(path, "dual.place");
+            within += piece > 0 && has_part(path, part_name);
             kiln_checkpoint *checkpoint = open_at(path, piece > 0);
             part = (struct outcome){.count = 0};
             const kiln_control control =
@@ -440,7 +441,7 @@ static void stop_descent(const struct run *run) {
         compare(run->name, &whole, &part);
         kiln_report_free(&part.report);
     }
-    if (within < 4) fail_msg("%s was stopped %d times in the dual", run->name, within);
+    if (within < 4) fail_msg("%s was stopped %d times with a part '%s'", run->name, within, part_name);
     kiln_report_free(&whole.report);
 }
 
@@ -451,8 +452,28 @@ static void test_descents(void **state) {
                                           {"svm, dual", svm_dual}};
     const struct ki_seams former = ki_seams;
     ki_seams.clock = looked_at;
-    for (size_t r = 0; r < sizeof descents / sizeof *descents; r++) stop_descent(&descents[r]);
+    for (size_t r = 0; r < sizeof descents / sizeof *descents; r++) stop_within(&descents[r], "dual.place");
     ki_seams = former;
+}
+
+/* ---- within a start ---- */
+
+static kiln_status kmeans_weighted(struct outcome *o, kiln_control control) {
+    return kmeans_by(o, (kiln_kmeans_options){.control = control, .restarts = 2, .weights = positive}, X);
+}
+
+static kiln_status kmeans_spherical(struct outcome *o, kiln_control control) {
+    return kmeans_by(o, (kiln_kmeans_options){.control = control, .restarts = 2, .spherical = 1}, X);
+}
+
+static void test_starts(void **state) {
+    (void)state;
+    static const struct run starts[] = {{"kmeans", kmeans},
+                                        {"kmeans, bounds", kmeans_bounds},
+                                        {"kmeans, batch", kmeans_batch},
+                                        {"kmeans, weighted", kmeans_weighted},
+                                        {"kmeans, spherical", kmeans_spherical}};
+    for (size_t r = 0; r < sizeof starts / sizeof *starts; r++) stop_within(&starts[r], "chosen");
 }
 
 /* Whoever adds an algorithm says what its state is. */
@@ -723,13 +744,11 @@ static int free_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_iteration),
-                                       cmocka_unit_test(test_descents),
-                                       cmocka_unit_test(test_all_algorithms),
-                                       cmocka_unit_test(test_other_runs),
-                                       cmocka_unit_test(test_lies),
-                                       cmocka_unit_test(test_damage),
-                                       cmocka_unit_test(test_full_disk),
-                                       cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_iteration), cmocka_unit_test(test_descents),
+        cmocka_unit_test(test_starts),          cmocka_unit_test(test_all_algorithms),
+        cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }

@@ -57,7 +57,15 @@ void ki_kmeans_judge(struct kmeans *s);
 /* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C, of what C becomes, and of
  * the starts before. */
 kiln_status ki_kmeans_keep(struct kmeans *s);
-/* Takes a checkpoint's state, where one waits; *resumed: whether it did. */
+/* The same in a start, after a draw of k-means++: so many of its k rows are chosen, and each row's distance from all of these but the last. */
+struct kmeans_drawn {
+    int64_t *count, *rows;
+    kiln_matrix *distances;
+};
+kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn);
+/* Takes the state of a start, where one waits; `drawn` stays as it is otherwise. */
+kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn);
+/* Takes a checkpoint's state, where one waits; *resumed: whether it did. Of a state in a start the number of the start alone. */
 kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s);
 /* A line of the trace: of the centres that s->objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);

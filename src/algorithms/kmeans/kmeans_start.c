@@ -119,20 +119,25 @@ done:
     return status;
 }
 
-/* k-means++; s->C = the rows that it draws from X. */
+/* k-means++; s->C = the rows that it draws from X. A start on the data themselves, not on candidates, is kept in checkpoints. */
 static kiln_status choose(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
     struct pool pool;
     kiln_status status;
-    int64_t *chosen = ki_alloc((size_t)s->k * sizeof *chosen);
+    const bool kept = X == s->X;
+    int64_t *chosen = ki_calloc((size_t)s->k * sizeof *chosen), count = 0;
     TRY(open_pool(&pool, s, X, weights));
     if (!chosen) TRY(ki_fail_nomem((size_t)s->k * sizeof *chosen, "centres"));
-    TRY(draw_first(&chosen[0], s, &pool));
-    for (int64_t c = 1; c < s->k; c++) {
-        chosen[c] = draw_any(s, pool.m);
-        if (s->cancelled) continue;
-        TRY(measure(&pool, s, chosen + c - 1, 1, c - 1));
-        TRY(draw(&chosen[c], s, &pool, pool.P));
-        s->report.passes += X == s->X;
+    const struct kmeans_drawn drawn = {&count, chosen, pool.D};
+    if (kept) TRY(ki_kmeans_resume_start(s, &drawn));
+    if (count == 0) TRY(draw_first(&chosen[count++], s, &pool));
+    while (count < s->k) {
+        const bool goes_on = !s->cancelled;
+        chosen[count] = draw_any(s, pool.m);
+        if (goes_on) TRY(measure(&pool, s, chosen + count - 1, 1, count - 1));
+        if (goes_on) TRY(draw(&chosen[count], s, &pool, pool.P));
+        count++;
+        s->report.passes += goes_on && kept;
+        if (goes_on && kept) TRY(ki_kmeans_keep_start(s, &drawn));
     }
     TRY(kiln_rows(s->C, X, chosen));
 done:

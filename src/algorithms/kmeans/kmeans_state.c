@@ -30,6 +30,43 @@ static void state_of(struct ki_state state[STATE], struct kmeans *s, int64_t *ad
     memcpy(state, parts, sizeof parts);
 }
 
+/* Of a start that is under way: k-means++ after so many draws. */
+enum { START = 10, TURN = 1 };
+static void start_of(struct ki_state state[START], struct kmeans *s, const struct kmeans_drawn *drawn) {
+    const bool former = s->turn > 0;
+    const struct ki_state parts[START] = {
+        {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
+        {"begun", .integers = &s->begun},
+        {"draws", .integers = &s->draws},
+        {"relocated", .integers = &s->relocated},
+        {"drawn", .integers = drawn->count, .least = 1, .most = s->k},
+        {"chosen", .integers = drawn->rows, .count = s->k, .least = 0, .most = s->m - 1},
+        {"distances", .matrix = drawn->distances},
+        {"best", .reals = former ? s->best : NULL, .count = s->k * s->n},
+        {"best found", .reals = former ? s->best_totals : NULL, .count = 2 * s->k},
+        {"best report", .report = former ? &s->best_so_far : NULL}};
+    memcpy(state, parts, sizeof parts);
+}
+
+static bool waits_in_start(const struct kmeans *s) {
+    return ki_checkpoint_waits(&s->options.control) && ki_checkpoint_has(&s->options.control, "chosen");
+}
+
+kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn) {
+    struct ki_state state[START];
+    start_of(state, s, drawn);
+    return ki_checkpoint_step(&s->options.control, state, START,
+                              s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE);
+}
+
+kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn) {
+    struct ki_state state[START];
+    bool resumed;
+    if (!waits_in_start(s)) return KILN_OK;
+    start_of(state, s, drawn);
+    return ki_checkpoint_resume(&resumed, &s->options.control, state, START);
+}
+
 kiln_status ki_kmeans_keep(struct kmeans *s) {
     struct ki_state state[STATE];
     int64_t adding;
@@ -59,6 +96,7 @@ kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
     double *sums = NULL;
     int64_t adding;
     state_of(state, s, &adding);
+    if (waits_in_start(s)) return ki_checkpoint_look(&s->options.control, state, TURN);
     TRY(ki_checkpoint_look(&s->options.control, state, LOOKED_AT)); /* which decide what else there is */
     if (adding && s->bounds && !(sums = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
     s->running = sums;
