@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ._arrays import Device, Matrix, device, matrix, results_on_device
     from ._checkpoint import checkpoint
     from ._cluster import KMeans, MiniBatchKMeans
+    from ._cv import LogisticRegressionCV, RidgeCV
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
@@ -32,6 +33,7 @@ _NAMES = {
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
     "checkpoint": "_checkpoint",
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
+    **dict.fromkeys(("RidgeCV", "LogisticRegressionCV"), "_cv"),
     "MDS": "_manifold",
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
@@ -42,8 +44,8 @@ _NAMES = {
 __all__ = [
     "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "FileError", "GammaRegressor",
     "GeneralizedLinearRegressor", "Half", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression",
-    "LinearSVC", "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
-    "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
+    "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
+    "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "checkpoint", "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
     "read", "results_on_device", "sddmm", "spmm", "tune",
 ]

@@ -45,6 +45,16 @@ class _Turn:
         self._depth -= 1
         self._lock.release()
 
+    @contextlib.contextmanager
+    def handed_over(self) -> Iterator[None]:
+        """Within a callback in which the library may be called as between two calls, so that what is freed meanwhile is freed."""
+        depth, self._depth = self._depth, 0
+        try:
+            with self:
+                yield
+        finally:
+            self._depth = depth
+
     def _free_left(self) -> None:
         while self._depth == 1 and self._left:
             function, pointer, _ = self._left.popleft()

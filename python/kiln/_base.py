@@ -65,20 +65,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     # --------------------------------------------------------------------------------------------- running
 
+    def _filled(self, options: dict[str, Any]) -> Any:
+        """The algorithm's struct with these options, whose matrices must live as long; those that are None keep their defaults."""
+        made = struct(f"kiln_{self._algorithm}_options")
+        for name, value in options.items():
+            if value is not None:
+                setattr(made, name, value.pointer if isinstance(value, Matrix) else value)
+        return made
+
     def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
         """kiln_ALGORITHM(operands..., options, report); options that are None keep their defaults."""
-        made = struct(f"kiln_{self._algorithm}_options")
-        keep = [value for value in options.values() if isinstance(value, Matrix)]
-        for name, value in options.items():
-            if isinstance(value, Matrix):
-                setattr(made, name, value.pointer)
-            elif value is not None:
-                setattr(made, name, value)
+        made = self._filled(options)
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
         where = next(operand.device for operand in operands if operand is not None)
         report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
                        callback=getattr(self, "callback", None))
-        del keep
         self._keep_report(report)
         return report
 

@@ -38,19 +38,22 @@ class _Linear(Estimator):
         if getattr(self, "warm_start", False) and np.shape(self._weight) == W.shape:
             W, b = (matrix(np.array(start, operand.dtype), where) for start in (self._weight, self._bias))
             options["warm_start"] = 1
-        if options.get("offset") is not None:
-            options["offset"] = beside(operand, options["offset"])
         if options.get("standard_errors"):
             errors = options["standard_errors"] = Matrix.empty(where, (operand.shape[1] + self.fit_intercept, 1), operand.dtype)
-        weights = None if sample_weight is None else matrix(sample_weight, where)
-        options["solver"] = choice(self._algorithm, "solver", getattr(self, "solver", "auto"))
-        options["standardize"] = getattr(self, "standardize", False) or None
-        self._run([W, b, operand, target], weights=weights, no_intercept=not self.fit_intercept, **options)
+        self._run([W, b, operand, target], **self._settings(operand, sample_weight, options))
         self._weight, self._bias = W.numpy(), b.numpy()
         if options.get("standard_errors"):
             found = errors.numpy()[:, 0]
             self.standard_errors_, self.intercept_error_ = found[:operand.shape[1]], found[-1] if self.fit_intercept else 0.0
         self.device_ = where.name
+
+    def _settings(self, X: Matrix, sample_weight: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """These options and those that all linear models have, for this X."""
+        offset = options.get("offset")
+        return {**options, "weights": None if sample_weight is None else matrix(sample_weight, X.device),
+                "no_intercept": not self.fit_intercept, "offset": None if offset is None else beside(X, offset),
+                "solver": choice(self._algorithm, "solver", getattr(self, "solver", "auto")),
+                "standardize": getattr(self, "standardize", False) or None}
 
     def _linear_predictor(self, X: Any) -> Matrix:
         """X W + b."""
@@ -272,6 +275,13 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or text."""
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
+        labels, columns, options = self._classified(X, y)
+        self._train(X, labels, sample_weight, columns, **options, **self._options())
+        self._show()
+        return self
+
+    def _classified(self, X: Any, y: Any) -> tuple[Any, int, dict[str, Any]]:
+        """Sets classes_; the labels for the library, the columns of W, and the options besides the penalties."""
         self.classes_, labels = _classes(X, y)
         count = len(self.classes_)
         if count < 2:
@@ -280,12 +290,13 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         if self.class_weight is None:
             factors: Any = None
         else:
-            factors = np.ascontiguousarray(compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y)), np.float64)
-        self._train(X, labels, sample_weight, 1 if count == 2 else count, tolerance=self.tol, max_iterations=self.max_iter,
-                    class_weights=None if factors is None else ffi.cast("double *", factors.ctypes.data), **self._options())
+            factors = ffi.new("double[]", compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y)).tolist())
+        return labels, 1 if count == 2 else count, {"tolerance": self.tol, "max_iterations": self.max_iter, "class_weights": factors}
+
+    def _show(self) -> None:
+        """coef_ and intercept_ as scikit-learn has them."""
         self.coef_ = self._weight.T.copy()
         self.intercept_ = self._bias[0].copy() if self.fit_intercept else np.zeros(self._bias.shape[1], self._bias.dtype)
-        return self
 
     def decision_function(self, X: Any) -> Any:
         """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""
@@ -296,8 +307,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         check_is_fitted(self)
-        values = self._linear_predictor(X).numpy()
-        return self.classes_[(values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)]
+        return _class_of(self._linear_predictor(X).numpy(), self.classes_)
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, texts = super()._content()
@@ -306,6 +316,11 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             return {**tensors, "classes": self.classes_.astype(np.float64).reshape(-1, 1)}, texts
         return ({**tensors, "classes": np.arange(len(names), dtype=np.float64).reshape(-1, 1)},
                 {**texts, "class_names": json.dumps(names)})
+
+
+def _class_of(eta: Any, classes: Any) -> Any:
+    """The class that each row's linear predictors speak for."""
+    return classes[(eta[:, 0] > 0).astype(int) if eta.shape[1] == 1 else eta.argmax(axis=1)]
 
 
 def _classes(X: Any, y: Any) -> tuple[Any, Any]:
@@ -330,7 +345,24 @@ def _classes(X: Any, y: Any) -> tuple[Any, Any]:
     return (np.flatnonzero(there) + least).astype(y.dtype), (np.cumsum(there) - 1)[places]
 
 
-class LogisticRegression(_Classifier):
+class _Logistic(_Classifier):
+    _algorithm = "logreg"
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class (n_samples, n_classes), in the order of classes_."""
+        check_is_fitted(self)
+        return self._probabilities(X).result()
+
+    def _probabilities(self, X: Any) -> Matrix:
+        return self._predict(self._validate(X, reset=False))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithm of predict_proba."""
+        check_is_fitted(self)
+        return np.log(self._probabilities(X).numpy())
+
+
+class LogisticRegression(_Logistic):
     """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is L1.
 
     minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1. solver: "newton", "dual" (coordinate descent, for sparse X of
@@ -338,8 +370,6 @@ class LogisticRegression(_Classifier):
     variance. tol is of the scaled gradient; None: 1e-8 for float64, 1e-4 for float32. warm_start: a fit begins where the last one ended,
     if X has as many columns.
     """
-
-    _algorithm = "logreg"
 
     def __init__(self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
                  class_weight: Any = None, solver: str = "auto", warm_start: bool = False, tol: float | None = None,
@@ -363,19 +393,6 @@ class LogisticRegression(_Classifier):
             raise ValueError(f"The 'l1_ratio' parameter of LogisticRegression must be in the range [0, 1]. Got {self.l1_ratio!r} instead.")
         l2, l1 = (1 - self.l1_ratio) / self.C, self.l1_ratio / self.C
         return {"l2": l2 if l2 > 0 else lib.KILN_NONE, "l1": l1}
-
-    def predict_proba(self, X: Any) -> Any:
-        """The probability of each class (n_samples, n_classes), in the order of classes_."""
-        check_is_fitted(self)
-        return self._probabilities(X).result()
-
-    def _probabilities(self, X: Any) -> Matrix:
-        return self._predict(self._validate(X, reset=False))
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """The logarithm of predict_proba."""
-        check_is_fitted(self)
-        return np.log(self._probabilities(X).numpy())
 
 
 class LinearSVC(_Classifier):

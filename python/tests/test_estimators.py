@@ -14,6 +14,7 @@ EXPECTED = {
 # data is not unique.
 ESTIMATORS = [kiln.LinearRegression(), kiln.Ridge(), kiln.LogisticRegression(tol=1e-11), kiln.GeneralizedLinearRegressor(alpha=0.1, tol=1e-12),
               kiln.PoissonRegressor(), kiln.GammaRegressor(), kiln.TweedieRegressor(), kiln.LinearSVC(tol=1e-11), kiln.LinearSVR(tol=1e-11),
+              kiln.RidgeCV(cv=3), kiln.LogisticRegressionCV(Cs=(0.1, 1.0, 10.0), cv=3, tol=1e-11),
               kiln.KMeans(), kiln.MiniBatchKMeans(), kiln.MDS(), kiln.ALS(n_components=2), kiln.SFA(n_components=2),
               kiln.NMF(2, tol=1e-10, max_iter=5000), kiln.LatentDirichletAllocation(2)]
 

@@ -1,0 +1,338 @@
+"""Linear models whose penalty cross-validation chooses: all folds and all penalties are one call of the library, kiln_path."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from ._arrays import Matrix, matrix
+from ._base import beside
+from ._dlpack import to_host
+from ._library import UnsupportedError, ffi, lib, struct
+from ._linear import _Classifier, _class_of, _Linear, _Logistic, _Regressor
+from ._solve import _failed, running, solve
+
+# --------------------------------------------------------------------------------------------------- what scorers ask
+
+
+class _Means(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regression whose predictions of the rows that are asked for are known."""
+
+    def __init__(self, means: Any) -> None:
+        self.means = means
+
+    def predict(self, X: Any) -> Any:
+        return self.means
+
+
+class _Predictors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classification whose linear predictors of the rows that are asked for are known."""
+
+    def __init__(self, eta: Any, classes: Any) -> None:
+        self.eta = eta
+        self.classes_ = classes
+
+    def decision_function(self, X: Any) -> Any:
+        return self.eta[:, 0] if self.eta.shape[1] == 1 else self.eta
+
+    def predict(self, X: Any) -> Any:
+        return _class_of(self.eta, self.classes_)
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.hstack([expit(-self.eta), expit(self.eta)]) if self.eta.shape[1] == 1 else softmax(self.eta, axis=1)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        return np.hstack([log_expit(-self.eta), log_expit(self.eta)]) if self.eta.shape[1] == 1 else log_softmax(self.eta, axis=1)
+
+
+# ------------------------------------------------------------------------------------------------------- the call
+
+
+class _Search:
+    """Takes the models that kiln_path hands over, and keeps what the rows held out say of them: scores[split, value]."""
+
+    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: list[tuple[Any, Any]], penalties: Any) -> None:
+        self.model, self.X, self.y, self.sample_weight, self.splits = model, X, y, sample_weight, splits
+        self.order = np.lexsort((-penalties[:, :2].sum(axis=1), penalties[:, 2]))  # each block from the strongest to the weakest
+        self.l2, self.l1 = (np.ascontiguousarray(penalties[self.order, i]) for i in (0, 1))
+        self.scores = np.full((len(splits), len(penalties)), np.nan)
+        self.unconverged = 0
+        self.first = 0  # the split that the library calls fold 0
+        self.best: list[Any] = [None] * len(splits)  # W and b of the best model of each split, where no model is trained on all rows
+        self.scorer = check_scoring(model, scoring=model.scoring)
+        self.rows: Any = None  # of X as the scorer gets it
+        self.held: Matrix | None = None
+
+    def take(self, models: Any) -> None:
+        """The values models.first, ... of one fold."""
+        split = self.first + models.fold
+        test = self.splits[split][1]
+        with self.X.device.turn.handed_over():
+            if models.first == 0:
+                self.held = _rows_of(self.X, test)
+            eta = self._predictors(models, test)
+            columns = eta.shape[1] // models.count
+            for i in range(models.count):
+                self._take_one(models, i, split, eta[:, i * columns:(i + 1) * columns])
+
+    def _take_one(self, models: Any, i: int, split: int, eta: Any) -> None:
+        test, value = self.splits[split][1], self.order[models.first + i]
+        self.unconverged += not models.reports[i].converged
+        score = self._score(eta, test) if np.isfinite(eta).all() else np.nan
+        so_far = self.scores[split]
+        if not getattr(self.model, "refit", True) and not score <= np.max(so_far, initial=-np.inf, where=np.isfinite(so_far)):
+            columns = slice(i * eta.shape[1], (i + 1) * eta.shape[1])
+            self.best[split] = tuple(None if at == ffi.NULL else self._host(at, (rows, models.count * eta.shape[1]))[:, columns]
+                                     for at, rows in ((models.W, self.X.shape[1]), (models.b, 1)))
+        self.scores[split, value] = score
+
+    def _host(self, pointer: Any, shape: tuple[int, int]) -> Any:
+        values = np.empty(shape, self.X.dtype)
+        self.X.device.call(lib.kiln_matrix_get, ffi.from_buffer(values), pointer)
+        return values
+
+    def _predictors(self, models: Any, test: Any) -> Any:
+        """X W + b of the rows held out, by all models handed over."""
+        operand, columns = self.held or self.X, lib.kiln_matrix_cols(models.W)
+        bias = np.zeros((1, columns)) if models.b == ffi.NULL else self._host(models.b, (1, columns))
+        eta = matrix(np.full((operand.shape[0], columns), bias, operand.dtype), operand.device)
+        operand.device.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, models.W, 1, eta.pointer)
+        return eta.numpy().astype(np.float64) if self.held else eta.numpy()[test].astype(np.float64)
+
+    def _score(self, eta: Any, test: Any) -> float:
+        weights = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[test]}
+        return float(self.scorer(self.model._judged(eta), None, self.y[test], **weights))
+
+    # ----------------------------------------------------------------------------------------------- running
+
+    def run(self, target: Matrix, columns: int, **options: Any) -> None:
+        """All splits in one call where each row is held out once, else one by one."""
+        folds = _as_folds(self.splits, self.X.shape[0])
+        if folds is not None:
+            weights = self.model._settings(self.X, self.sample_weight, options)
+            self._call(target, columns, weights, fold=ffi.from_buffer("int32_t[]", folds), folds=len(self.splits))
+            return
+        for self.first, (train, _) in enumerate(self.splits):
+            counts = np.bincount(train, minlength=self.X.shape[0]).astype(self.X.dtype)
+            weights = counts if self.sample_weight is None else counts * self.sample_weight
+            self._call(target, columns, self.model._settings(self.X, weights, options))
+
+    def _call(self, target: Matrix, columns: int, options: dict[str, Any], **folds: Any) -> None:
+        model, user = self.model, ffi.new_handle(self)
+        penalties = {name: ffi.from_buffer("double[]", values) for name, values in (("l2", self.l2), ("l1", self.l1))
+                     if name == "l2" or values.any()}
+        asked = struct("kiln_path_options", count=len(self.order), take=_take, user=user, **penalties, **folds)
+
+        def path(made: Any, report: Any) -> Any:
+            return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer, columns, asked)
+
+        solve(self.X.device, path, [], model._filled(options), verbose=model.verbose, callback=getattr(model, "callback", None))
+
+
+@ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]
+def _take(user: Any, models: Any) -> int:
+    ffi.from_handle(user).take(models)
+    return 0
+
+
+def _rows_of(X: Matrix, rows: Any) -> Matrix | None:
+    """These rows of X beside it; None where a device or a format does not offer that, or has no room."""
+    if X.sparse:
+        return None
+    try:
+        part = Matrix.empty(X.device, (len(rows), X.shape[1]), X.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
+        X.device.call(lib.kiln_rows, part.pointer, X.pointer, ffi.from_buffer("int64_t[]", rows))
+    except (UnsupportedError, MemoryError):
+        return None
+    return part
+
+
+def _as_folds(splits: list[tuple[Any, Any]], rows: int) -> Any:
+    """The split that holds each row out, if it is one and the others train on it; else None."""
+    folds = np.full(rows, -1, np.int32)
+    for number, (train, test) in enumerate(splits):
+        trained = np.bincount(train, minlength=rows)
+        if (folds[test] >= 0).any() or len(train) + len(test) != rows or trained.max() > 1 or trained[test].any():
+            return None
+        folds[test] = number
+    return folds if (folds >= 0).all() else None
+
+
+# ------------------------------------------------------------------------------------------------------ estimators
+
+
+class _Validated(_Linear):
+    """Chooses the penalty by what the rows held out say of the models, and trains with it on all rows."""
+
+    cv: Any
+    scoring: Any
+
+    def _judged(self, eta: Any) -> Any:
+        """What a scorer asks of a model, from the linear predictors of the rows held out."""
+        raise NotImplementedError
+
+    def _splits(self, X: Matrix, y: Any, groups: Any) -> list[tuple[Any, Any]]:
+        made = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in made.split(np.empty((X.shape[0], 1)), y, groups)]
+        if not splits or any(len(test) == 0 for _, test in splits):
+            raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that holds no row out.")
+        return splits
+
+    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, groups: Any,
+                **options: Any) -> _Search:
+        """penalties: a row for each value, its l2, its l1, and the block that it belongs to."""
+        if getattr(running, "checkpoint", None) is not None and getattr(running, "watch", None) is None:
+            raise NotImplementedError(f"a checkpoint does not keep the folds of {type(self).__name__}; `kiln ... --cv --checkpoint` does")
+        y = np.asarray(to_host(y))
+        search = _Search(self, X, y, sample_weight, self._splits(X, y, groups), np.asarray(penalties, np.float64))
+        search.run(target, columns, **options)
+        if search.unconverged:
+            warnings.warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
+                          "converge; raise max_iter, or tol", ConvergenceWarning, stacklevel=3)
+        if not np.isfinite(search.scores).any():
+            raise ValueError(f"{type(self).__name__}: no score is a number")
+        return search
+
+
+def _best(scores: Any) -> int:
+    """The place of the best mean over the first axis; the first of several that are equal."""
+    means = scores.mean(axis=0)
+    return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
+
+
+def _numbers(model: Any, name: str, least: float, most: float = np.inf) -> Any:
+    """A parameter that is a list of numbers in a range, as an array; one number is a list of one."""
+    values = np.atleast_1d(np.asarray(getattr(model, name), np.float64))
+    if values.ndim != 1 or not values.size or not ((values >= least) & (values <= most)).all():
+        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers in the range [{least:g}, {most:g}]. "
+                         f"Got {getattr(model, name)!r} instead.")
+    return values
+
+
+class RidgeCV(_Validated, _Regressor):
+    """Least squares with the L2 penalty that cross-validation finds best: minimises ||X w + b - y||^2 + alpha ||w||^2.
+
+    alphas: the penalties to try. cv: a number of folds, None: 5 (not scikit-learn's leave-one-out), a splitter of scikit-learn's, or a
+    list of pairs of train and test rows. scoring: as GridSearchCV's; None: R2. Folds whose test rows are all rows once share one Gram
+    matrix for all folds and penalties.
+
+    alpha_: the best; best_score_: its mean score; scores_ (n_folds, n_alphas): of the rows held out. coef_ and intercept_ are of all rows.
+    """
+
+    _algorithm = "linreg"
+
+    def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, standardize: bool = False, scoring: Any = None,
+                 cv: Any = None, solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.scoring = scoring
+        self.cv = cv
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _judged(self, eta: Any) -> Any:
+        return _Means(eta[:, 0] if self._single else eta)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
+        """Chooses alpha and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets). groups:
+        of the rows, for splitters that keep them together."""
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        alphas = _numbers(self, "alphas", 0)
+        self._single = np.ndim(y) == 1
+        columns = 1 if self._single else np.shape(y)[1]
+        X = matrix(X, self._place(X, columns))
+        target = beside(X, y)
+        options = {"tolerance": self.tol, "max_iterations": self.max_iter}
+        penalties = np.column_stack([alphas, np.zeros((len(alphas), 2))])
+        self.scores_ = self._search(X, y, target, sample_weight, columns, penalties, groups, **options).scores
+        best = _best(self.scores_)
+        self.alpha_, self.best_score_ = float(alphas[best]), float(self.scores_[:, best].mean())
+        self._train(X, target, sample_weight, columns, l2=self.alpha_, **options)
+        self._shape(y)
+        return self
+
+
+class LogisticRegressionCV(_Validated, _Logistic):
+    """Logistic regression with the penalty that cross-validation finds best; LogisticRegression has the objective and the solvers.
+
+    Cs: the values of C to try, or how many between 1e-4 and 1e4, equally far apart by their logarithms. l1_ratios: to try with each of
+    them. cv: a number of folds, with equal shares of the classes, None: 5, a splitter of scikit-learn's, or a list of pairs of train and
+    test rows. scoring: as GridSearchCV's; None: accuracy; also what score() returns. refit: train with the best on all rows; else coef_,
+    intercept_, C_ and l1_ratio_ are means over what is best in each fold. class_weight="balanced" is of all rows.
+
+    C_, l1_ratio_: the best; best_score_: their mean score; Cs_, l1_ratios_: the values tried; scores_ (n_folds, n_l1_ratios, n_cs): of the
+    rows held out. As scikit-learn's with use_legacy_attributes=False.
+    """
+
+    def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None, scoring: Any = None,
+                 standardize: bool = False, class_weight: Any = None, solver: str = "auto", tol: float | None = None,
+                 max_iter: int | None = None, refit: bool = True, device: Any = "auto", verbose: int = 0) -> None:
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.refit = refit
+        self.device = device
+        self.verbose = verbose
+
+    def _judged(self, eta: Any) -> Any:
+        return _Predictors(eta, self.classes_)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
+        """Chooses C and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,). groups: of the
+        rows, for splitters that keep them together."""
+        X, y = self._checked(X, y)
+        sample_weight = self._weights(sample_weight, X)
+        labels, columns, options = self._classified(X, y)
+        count = self.Cs if isinstance(self.Cs, (int, np.integer)) else 0
+        self.Cs_ = np.logspace(-4, 4, count) if count > 0 else _numbers(self, "Cs", np.nextafter(0, 1))
+        self.l1_ratios_ = _numbers(self, "l1_ratios", 0, 1)
+        X = matrix(X, self._place(X, columns))
+        target = beside(X, labels)
+        grid = [(C, ratio) for ratio in self.l1_ratios_ for C in self.Cs_]
+        penalties = [((1 - ratio) / C, ratio / C, i // len(self.Cs_)) for i, (C, ratio) in enumerate(grid)]
+        search = self._search(X, y, target, sample_weight, columns, penalties, groups, **options)
+        self.scores_ = search.scores.reshape(-1, len(self.l1_ratios_), len(self.Cs_))
+        best = _best(search.scores)
+        self.best_score_ = float(search.scores[:, best].mean())
+        if self.refit:
+            (self.C_, self.l1_ratio_), (l2, l1, _) = (float(value) for value in grid[best]), penalties[best]
+            self._train(X, target, sample_weight, columns, l2=l2 if l2 > 0 else lib.KILN_NONE, l1=l1, **options)
+        else:
+            self._take_means(X, search, np.array(grid))
+        self._show()
+        return self
+
+    def _take_means(self, X: Matrix, search: _Search, grid: Any) -> None:
+        """W, b, C_ and l1_ratio_ as means over the best of each fold."""
+        self.C_, self.l1_ratio_ = (float(value) for value in grid[[_best(row[None]) for row in search.scores]].mean(axis=0))
+        self._weight = np.mean([W for W, _ in search.best], axis=0, dtype=np.float64).astype(X.dtype)
+        self._bias = np.mean([b for _, b in search.best], axis=0, dtype=np.float64).astype(X.dtype) if self.fit_intercept else np.zeros(
+            (1, self._weight.shape[1]), X.dtype)
+        self.device_ = X.device.name
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of these rows, by `scoring`."""
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **weights))
