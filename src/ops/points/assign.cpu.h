@@ -122,6 +122,21 @@ ALWAYS_INLINE void FN(assign_settle)(const struct FN(assign) * all, int part, in
     if (of->found) of->found[row] = (int32_t)label;
 }
 
+/* The same for rows of n columns, a constant, that leave nothing but sums and weigh 1. */
+ALWAYS_INLINE void FN(assign_settle_few)(const struct FN(assign) * all, double *sums, const real_bits *labels,
+                                         int64_t first, int64_t count, const int n) {
+    const real *x = VALUES(all->of->X) + first * n, *centres = VALUES(all->of->C);
+    double *totals = sums + all->k * n;
+    for (int64_t r = 0; r < count; r++, x += n) {
+        const int64_t label = labels[r];
+        double *sum = sums + label * n;
+        totals[2 * label] += 1;
+        totals[2 * label + 1] += (double)FN(assign_distance)(x, centres + label * n, n);
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++) sum[j] += (double)x[j];
+    }
+}
+
 /* ------------------------------------------------------------------------------------------- the rows */
 
 /* Squared norms of a tile's rows, and lanes of ones where f32 leaves in doubt which centre is nearest, if there are any: assign_margin,
@@ -208,6 +223,9 @@ ALWAYS_INLINE void FN(assign_few)(const struct FN(assign) * all, int part, int64
                                   const int n) {
     enum { T = FN(ASSIGN_TILE) };
     real_bits labels[T];
+    const struct ki_assign *of = all->of;
+    const bool only =
+        of->sums && all->copies > 1 && !of->weights && !of->distances && !all->labels && !of->found;
     real *rows = all->blocks + part * all->room;
     for (; first < end; first += T) {
         const int64_t count = ki_min(end - first, T);
@@ -215,7 +233,10 @@ ALWAYS_INLINE void FN(assign_few)(const struct FN(assign) * all, int part, int64
         FN(assign_turn_few)(rows, VALUES(all->of->X), first, count, n);
         FN(few_tile)(lanes, rows, all->panels, all->to.half, all->padded, n);
         FN(assign_decide)(all, labels, lanes, rows, first, count);
-        for (int64_t r = 0; r < count; r++) FN(assign_settle)(all, part, first + r, labels[r], n);
+        if (only)
+            FN(assign_settle_few)(all, all->sums + part * all->copy, labels, first, count, n);
+        else
+            for (int64_t r = 0; r < count; r++) FN(assign_settle)(all, part, first + r, labels[r], n);
     }
 }
 

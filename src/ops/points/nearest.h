@@ -57,13 +57,24 @@ static double FN(assign_halves)(int64_t n) {
     return n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1;
 }
 
+typedef real FN(vfour) __attribute__((vector_size(4 * real_bytes)));
+
 /* ||x - y||^2. */
 ALWAYS_INLINE real FN(assign_distance)(const real *x, const real *y, int64_t n) {
     FN(vreal) sum[4] = {{0}};
     real few = 0;
     int64_t j = 0;
-    for (; n < LANES && j < n; j++) few += (x[j] - y[j]) * (x[j] - y[j]);
-    if (n < LANES) return few;
+    if (n < LANES) {
+        FN(vfour) four = {0};
+        for (; n - j >= 4; j += 4) {
+            FN(vfour) a, b;
+            memcpy(&a, x + j, sizeof a);
+            memcpy(&b, y + j, sizeof b);
+            four += (a - b) * (a - b);
+        }
+        for (; j < n; j++) few += (x[j] - y[j]) * (x[j] - y[j]);
+        return ((four[0] + four[2]) + (four[1] + four[3])) + few;
+    }
     for (; n - j >= 4 * LANES; j += 4 * LANES)
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
