@@ -392,6 +392,15 @@ static kiln_status svm_dual(struct outcome *o, kiln_control control) {
     return status;
 }
 
+static kiln_status svm_together_dual(struct outcome *o, kiln_control control) {
+    kiln_matrix *W = room(WIDE, 3);
+    const kiln_svm_options options = {
+        .control = control, .l2 = 1e-3, .no_intercept = 1, .solver = KILN_CLASSIFIER_DUAL};
+    const kiln_status status = kiln_svm(W, NULL, wide, three, &options, &o->report);
+    keep(o, W);
+    return status;
+}
+
 /* A clock that each look moves on, so that rounds end after a few sweeps. */
 static double looked_at(void) {
     static atomic_int looks;
@@ -449,7 +458,8 @@ static void test_descents(void **state) {
     (void)state;
     static const struct run descents[] = {{"logreg, dual", logreg_dual},
                                           {"logreg, softmax, dual", logreg_softmax_dual},
-                                          {"svm, dual", svm_dual}};
+                                          {"svm, dual", svm_dual},
+                                          {"svm, dual, classes together", svm_together_dual}};
     const struct ki_seams former = ki_seams;
     ki_seams.clock = looked_at;
     for (size_t r = 0; r < sizeof descents / sizeof *descents; r++) stop_within(&descents[r], "dual.place");

@@ -197,27 +197,56 @@ static double level_of(const struct ki_newton_work *work, double origin) {
     const kiln_loss *loss = &work->problem;
     const double k = work->newton->k;
     if (loss->kind == KILN_LOSS_SOFTMAX) return (k - 1) / (k * k);
-    return loss->kind == KILN_LOSS_LOGISTIC && !loss->offset && origin == 0 ? 0.25 : 0;
+    if (loss->offset || origin != 0) return 0;
+    return loss->kind == KILN_LOSS_LOGISTIC ? 0.25 : loss->kind == KILN_LOSS_SQUARED_HINGE ? 1 : 0;
 }
 
-/* `here` at W = 0, b = 0 of a logistic problem, from what the walk over X has left: every loss is log 2. */
+/* The objective's gradient at W = 0, b = 0 of a logistic problem, from what the walk over X has left; returns every row's loss there. */
+static kiln_status zero_logistic(struct ki_newton_work *work, double *each, struct ki_newton_point *here) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    const double minus = -1;
+    double sum;
+    TRY(newton->weights ? kiln_dot(&sum, newton->outcomes, newton->weights)
+                        : kiln_norm(&sum, newton->outcomes, KILN_NORM_1));
+    TRY(kiln_combine(here->gradient.w, &minus, work->right, NULL, NULL));
+    if (work->mean) TRY(kiln_fill(here->gradient.b, 0.5 * newton->columns.weight - sum));
+    *each = log(2);
+done:
+    return status;
+}
+
+/* The same of a squared hinge, by one product. Uses here.C. */
+static kiln_status zero_hinge(struct ki_newton_work *work, double *each, struct ki_newton_point *here) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    const kiln_matrix *y = work->problem.y;
+    double sum = 0;
+    TRY(newton->weights ? ki_copy(here->C, newton->weights) : kiln_fill(here->C, 1));
+    if (work->mean) TRY(kiln_dot(&sum, y, here->C));
+    if (work->mean) TRY(kiln_fill(here->gradient.b, -sum));
+    TRY(kiln_times(here->C, here->C, y));
+    TRY(kiln_multiply(here->gradient.w, -1, KILN_TRANSPOSED, newton->X, here->C, 0, NULL));
+    work->newton->report.passes++;
+    *each = 0.5;
+done:
+    return status;
+}
+
+/* `here` at W = 0, b = 0, where every row has the same loss and curvature. */
 static kiln_status evaluate_zero(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     struct ki_newton_point *here = &work->here;
-    const double minus = -1, quarter = 0.25, total = newton->columns.weight;
-    double sum, sums[3];
-    TRY(newton->weights ? kiln_dot(&sum, newton->outcomes, newton->weights)
-                        : kiln_norm(&sum, newton->outcomes, KILN_NORM_1));
-    TRY(kiln_combine(here->gradient.w, &minus, work->right, NULL, NULL));
-    if (work->mean) TRY(kiln_fill(here->gradient.b, 0.5 * total - sum));
-    TRY(newton->weights ? kiln_combine(here->C, &quarter, newton->weights, NULL, NULL)
-                        : kiln_fill(here->C, quarter));
+    double each = 0, sums[3];
+    TRY((work->right ? zero_logistic : zero_hinge)(work, &each, here));
+    TRY(newton->weights ? kiln_combine(here->C, &work->level, newton->weights, NULL, NULL)
+                        : kiln_fill(here->C, work->level));
     if (work->mean)
         TRY(ki_pairs_run(
             sums, &(struct ki_pairs){
                       .op = KI_PAIR_COMPLETE, .out = here->gradient, .x = here->at, .mean = work->mean}));
-    here->loss = here->objective = total * log(2);
+    here->loss = here->objective = newton->columns.weight * each;
     here->norm1 = 0;
 done:
     return status;
@@ -233,9 +262,10 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     const struct ki_newton *newton = work->newton;
     TRY(kiln_fill(work->here.at.w, 0));
     if (work->mean) TRY(kiln_fill(work->here.at.b, start->origin));
-    const bool zero = work->right && start->origin == 0 && !work->problem.offset;
-    TRY(zero ? evaluate_zero(work) : ki_newton_evaluate(work, &work->here));
     work->level = level_of(work, start->origin);
+    const bool hinge = work->problem.kind == KILN_LOSS_SQUARED_HINGE && ki_selectable(newton->X);
+    const bool zero = work->level > 0 && start->origin == 0 && (work->right || hinge);
+    TRY(zero ? evaluate_zero(work) : ki_newton_evaluate(work, &work->here));
     TRY(judge(work, true));
     if (!start->warm) return KILN_OK;
     work->level = 0;

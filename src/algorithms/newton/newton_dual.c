@@ -8,17 +8,18 @@
  * multipliers, which stops where both are small. As b - c, at the optimum, is almost linear in c, the last centres
  * say where it would be 0 (newton_centre.c), and few moves do.
  *
- * Classes go side by side; where they are fewer than threads, two share the rows of one. */
+ * Classes go side by side, and without an intercept up to eight of them on a thread; where they are fewer than threads, two share the rows
+ * of one. */
 #include <stdio.h>
 
 #include "algorithms/newton/newton_dual_work.h"
 
 /* SWEEPS_LOGISTIC: where one thread wants more, Newton's method is faster from there on; halves of two threads come less far in a
- * sweep and get twice as many. ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of
+ * sweep and get twice as many. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of
  * a row's weight: where a variable of the logistic loss begins, so small that w need not know. STEP: the intercept's, beside the mean
  * row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of
  * n that Newton's method goes over in an inner iteration, beside the pass. */
-enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081, ROOM = 8 };
+enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081 };
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, ROUND = 0.1, VECTORS = 10;
 
 static bool possible(const struct ki_newton *newton) {
@@ -86,8 +87,8 @@ static void problem_free(struct ki_dual_problem *problem) {
 static kiln_status problem_new(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     const size_t m = (size_t)kiln_matrix_rows(all->newton->X), n = (size_t)kiln_matrix_cols(all->newton->X);
     const size_t shared = all->shared ? KI_DUAL_PARTS * (n + 1) : 0; /* of `own` */
-    const size_t k = (size_t)all->newton->k, stride = (size_t)ki_dual_stride((int64_t)k),
-                 variables = k > 1 ? (m + ROOM) * stride : 2 * m;
+    const size_t k = (size_t)all->k, stride = (size_t)ki_dual_stride(all->k),
+                 variables = k > 1 ? (m + KI_DUAL_ROOM) * stride : 2 * m;
     problem->y = ki_alloc(m * sizeof(double));
     problem->a = ki_alloc(variables * sizeof(double));
     problem->dual.w = ki_alloc((n * stride + shared) * sizeof(double));
@@ -109,12 +110,12 @@ static void begin_rows(struct ki_dual_problem *problem, const struct ki_dual_des
     struct ki_dual *dual = &problem->dual;
     const int64_t m = kiln_matrix_rows(dual->X);
     problem->total = 0;
-    if (dual->k > 1) memset(dual->a, 0, (size_t)(m * dual->stride) * sizeof *dual->a);
+    if (all->k > 1) memset(dual->a, 0, (size_t)(m * dual->stride) * sizeof *dual->a);
     for (int64_t i = 0; i < m; i++) {
         const double s = all->s ? all->s[i] : 1;
         if (s > 0) dual->order[problem->total++] = (int32_t)i;
-        if (dual->k > 1) {
-            dual->a[i * dual->stride + (int64_t)problem->y[i]] = 1;
+        if (all->k > 1) {
+            if (dual->logistic) dual->a[i * dual->stride + (int64_t)problem->y[i]] = 1;
             continue;
         }
         dual->a[i] = dual->logistic ? LEAST * s : 0;
@@ -124,27 +125,30 @@ static void begin_rows(struct ki_dual_problem *problem, const struct ki_dual_des
 }
 
 /* Before the first sweep: w = 0, and b what balances nothing. */
-static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_descent *all, int64_t class) {
+static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_descent *all, int64_t number) {
     kiln_status status;
     const struct ki_newton *newton = all->newton;
     const struct ki_dual_task *task = all->task;
-    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X), k = newton->k,
-                  stride = ki_dual_stride(k);
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X),
+                  first = number * all->sides,
+                  k = newton->k > 1 ? newton->k : ki_min(all->sides, task->problems - first),
+                  stride = ki_dual_stride(all->k);
     struct ki_dual *dual = &problem->dual;
     kiln_matrix *column = NULL;
     TRY(ki_labels_column(&column, task->labels, task->y,
-                         k > 1                 ? -1
+                         all->k > 1            ? -1
                          : task->problems == 1 ? 1
-                                               : class,
+                                               : first,
                          1, -1));
     TRY(ki_vector_get(problem->y, column));
     *dual = (struct ki_dual){.X = newton->X,
-                             .y = k > 1 ? NULL : problem->y,
+                             .y = newton->k > 1 ? NULL : problem->y,
                              .s = all->s,
                              .reciprocal = all->reciprocal,
                              .uniform = all->uniform,
                              .logistic = task->logistic,
                              .k = k,
+                             .first = first,
                              .stride = stride,
                              .bias_step = newton->no_intercept ? 0 : all->square[m],
                              .square = all->square,
@@ -155,7 +159,7 @@ static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_d
                              .own = all->shared ? dual->w + n : NULL,
                              .stretch = all->shared ? KI_DUAL_PARTS : 1,
                              .order = dual->order,
-                             .random = SEED + (uint64_t) class};
+                             .random = SEED + (uint64_t)first};
     memset(dual->w, 0, (size_t)(n * stride) * sizeof *dual->w);
     if (dual->own) memset(dual->own, 0, (size_t)(KI_DUAL_PARTS * (n + 1)) * sizeof *dual->own);
     memset(dual->b, 0, (size_t)k * sizeof *dual->b);
@@ -212,14 +216,14 @@ static void run_problem(void *arg, int part) {
     while (!problem->done && ki_clock() < round->until) advance(problem, round->all);
 }
 
-/* The first of the problems that are solved together, and the user's say. */
+/* How many problems are solved, how far those are that are solved together, and the user's say. */
 static bool tell(const struct ki_dual_descent *all, int64_t solved, int count) {
     struct ki_newton *newton = all->newton;
     double residual = 0;
     if (!newton->control.progress) return true;
     for (int p = 0; p < count; p++) residual = fmax(residual, all->problems[p].residual);
     const kiln_progress now = {.phase = "solve",
-                               .done = solved,
+                               .done = solved * all->sides,
                                .total = all->task->problems,
                                .objective = (double)NAN,
                                .residual = residual,
@@ -229,11 +233,11 @@ static bool tell(const struct ki_dual_descent *all, int64_t solved, int count) {
     return !newton->cancelled;
 }
 
-/* A problem's coefficients as the task's columns from `at` on. */
-static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem *problem, int64_t at) {
+/* A problem's coefficients as the task's columns. */
+static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem *problem) {
     const struct ki_dual_task *task = all->task;
     const struct ki_dual *dual = &problem->dual;
-    const int64_t n = kiln_matrix_cols(dual->X), columns = task->problems * dual->k;
+    const int64_t n = kiln_matrix_cols(dual->X), columns = task->problems * all->newton->k, at = dual->first;
     for (int64_t c = 0; c < dual->k; c++) {
         for (int64_t j = 0; j < n; j++) task->W[j * columns + at + c] = dual->w[j * dual->stride + c];
         task->b[at + c] = dual->b[c];
@@ -241,7 +245,7 @@ static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem
     all->newton->report.passes += (int64_t)ceil(problem->work);
 }
 
-/* Classes first ... first + count - 1, side by side. */
+/* Problems first ... first + count - 1, side by side. */
 static kiln_status solve_together(struct ki_dual_descent *all, int64_t first, int count, bool resumed) {
     kiln_status status = KILN_OK;
     bool done = false;
@@ -255,7 +259,7 @@ static kiln_status solve_together(struct ki_dual_descent *all, int64_t first, in
         if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_NONE));
     }
     if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_CANCELLED));
-    for (int p = 0; p < count; p++) keep(all, &all->problems[p], first + p);
+    for (int p = 0; p < count; p++) keep(all, &all->problems[p]);
 done:
     return status;
 }
@@ -298,25 +302,33 @@ static void end(struct ki_dual_descent *all) {
     ki_free(all->s);
 }
 
-/* A run that goes on begins with the classes that were under way, which may be more than threads. */
+/* How many classes, each against the rest, go over a row together: an intercept's centre hangs on all that do. */
+static int64_t sides_of(const struct ki_newton *newton, const struct ki_dual_task *task, int64_t threads) {
+    if (newton->k > 1 || task->logistic || !newton->no_intercept) return 1;
+    return ki_min(ki_ceil_div(task->problems, threads), KI_DUAL_SIDES);
+}
+
+/* A run that goes on begins with the problems that were under way, which may be more than threads. */
 kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task) {
     kiln_status status;
     const int64_t threads = ki_max(ki_newton_threads(kiln_matrix_device(newton->X)), 1);
-    const int standard = (int)ki_min(task->problems, threads);
     const bool resumed = ki_dual_waits(&newton->control);
-    struct ki_dual_descent all = {.newton = newton, .task = task, .count = standard};
+    struct ki_dual_descent all = {.newton = newton, .task = task, .sides = sides_of(newton, task, threads)};
     int64_t first = 0;
-    int count = standard;
-    all.shared = newton->k == 1 && threads >= KI_DUAL_PARTS * all.count && ki_dual_shared(newton->X);
+    int count = 0;
+    all.shared = newton->k == 1 && threads >= KI_DUAL_PARTS * task->problems && ki_dual_shared(newton->X);
     if (resumed) TRY(ki_dual_look(&all, &first, &count));
+    const int64_t problems = ki_ceil_div(task->problems, all.sides);
+    const int standard = (int)ki_min(problems, threads);
+    all.k = ki_max(newton->k, all.sides);
     all.count = (int)ki_max(standard, count);
     TRY(prepare(&all));
     all.problems = ki_calloc((size_t)all.count * sizeof *all.problems);
     if (!all.problems) TRY(ki_fail_nomem((size_t)all.count * sizeof *all.problems, "the dual"));
     for (int p = 0; p < all.count; p++) TRY(problem_new(&all.problems[p], &all));
     if (resumed) TRY(solve_together(&all, first, count, true));
-    for (first = resumed ? first + count : 0; first < task->problems && !newton->cancelled; first += standard)
-        TRY(solve_together(&all, first, (int)ki_min(standard, task->problems - first), false));
+    for (first = resumed ? first + count : 0; first < problems && !newton->cancelled; first += standard)
+        TRY(solve_together(&all, first, (int)ki_min(standard, problems - first), false));
 done:
     end(&all);
     return status;

@@ -1,33 +1,33 @@
-/* A descent in the dual between two rounds, for checkpoints: of each class under way the variables, what they make of w, and the order and the
+/* A descent in the dual between two rounds, for checkpoints: of each problem under way the variables, what they make of w, and the order and the
  * random numbers that the next sweep goes on with. What follows from the data is made anew. */
 #include <limits.h>
 
 #include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/newton/newton_dual_work.h"
 
-enum { PLACE = 3, COUNTS = 7, SCALARS = 4, OWN = 6, HALF = 32 };
+enum { PLACE = 4, COUNTS = 7, SCALARS = 4, OWN = 6, HALF = 32 };
 static const char place_name[] = "dual.place";
 
-/* The state of `count` classes one after the other. */
+/* The state of `count` problems one after the other. */
 struct packed {
-    int64_t place[PLACE]; /* the first class, how many, and whether two threads share each */
+    int64_t place[PLACE]; /* the first problem, how many, whether two threads share each, and `sides` */
     int count;
     double *numbers;         /* of each size_of */
     int64_t *counts, *order; /* of each COUNTS, and a number a row */
 };
 
 static int64_t variables_of(const struct ki_dual_descent *all) {
-    const int64_t m = kiln_matrix_rows(all->newton->X), k = all->newton->k;
+    const int64_t m = kiln_matrix_rows(all->newton->X), k = all->k;
     return k > 1 ? m * ki_dual_stride(k) : 2 * m;
 }
 
 static int64_t weights_of(const struct ki_dual_descent *all) {
     const int64_t n = kiln_matrix_cols(all->newton->X);
-    return n * ki_dual_stride(all->newton->k) + (all->shared ? KI_DUAL_PARTS * (n + 1) : 0);
+    return n * ki_dual_stride(all->k) + (all->shared ? KI_DUAL_PARTS * (n + 1) : 0);
 }
 
 static int64_t size_of(const struct ki_dual_descent *all) {
-    const int64_t k = all->newton->k;
+    const int64_t k = all->k;
     return variables_of(all) + weights_of(all) + k + ki_centre_size(k) + SCALARS;
 }
 
@@ -38,14 +38,14 @@ static void packed_free(struct packed *packed) {
 
 static kiln_status packed_new(struct packed *packed, const struct ki_dual_descent *all, int64_t first,
                               int count) {
-    const size_t classes = (size_t)count, rows = (size_t)kiln_matrix_rows(all->newton->X),
+    const size_t problems = (size_t)count, rows = (size_t)kiln_matrix_rows(all->newton->X),
                  size = (size_t)size_of(all);
-    *packed = (struct packed){.place = {first, count, all->shared}, .count = count};
-    packed->numbers = ki_alloc(classes * size * sizeof *packed->numbers);
-    packed->counts = ki_calloc(classes * (COUNTS + rows) * sizeof *packed->counts);
+    *packed = (struct packed){.place = {first, count, all->shared, all->sides}, .count = count};
+    packed->numbers = ki_alloc(problems * size * sizeof *packed->numbers);
+    packed->counts = ki_calloc(problems * (COUNTS + rows) * sizeof *packed->counts);
     if (!packed->numbers || !packed->counts)
-        return ki_fail_nomem(classes * (size + rows) * sizeof(double), "a checkpoint");
-    packed->order = packed->counts + classes * COUNTS;
+        return ki_fail_nomem(problems * (size + rows) * sizeof(double), "a checkpoint");
+    packed->order = packed->counts + problems * COUNTS;
     return KILN_OK;
 }
 
@@ -74,7 +74,7 @@ static double *move(double *at, double *values, int64_t count, bool out) {
 
 static void move_numbers(double *at, struct ki_dual_problem *problem, const struct ki_dual_descent *all,
                          bool out) {
-    const int64_t k = all->newton->k;
+    const int64_t k = all->k;
     at = move(at, problem->a, variables_of(all), out);
     at = move(at, problem->dual.w, weights_of(all), out);
     at = move(at, problem->dual.b, k, out);
@@ -142,14 +142,18 @@ kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count
     const int64_t problems = all->task->problems;
     int64_t place[PLACE];
     const struct ki_state state = {place_name, .integers = place, .count = PLACE, .least = 0,
-                                   .most = problems};
+                                   .most = ki_max(problems, KI_DUAL_SIDES)};
     kiln_status status;
     TRY(ki_checkpoint_look(&all->newton->control, &state, 1));
-    if (place[1] < 1 || place[0] + place[1] > problems || place[2] > (all->newton->k == 1))
+    const bool several = place[3] > 1, two = place[2] > 0;
+    if (place[1] < 1 || place[3] < 1 || place[3] > KI_DUAL_SIDES ||
+        place[0] + place[1] > ki_ceil_div(problems, place[3]) || (two && (several || all->newton->k > 1)) ||
+        (several && all->newton->k > 1))
         return ki_fail(KILN_ERR_MODEL, "the checkpoint's classes are not those of the run");
     *first = place[0];
     *count = (int)place[1];
-    all->shared = place[2] != 0;
+    all->shared = two;
+    all->sides = place[3];
 done:
     return status;
 }

@@ -5,7 +5,7 @@
 #include "algorithms/newton/newton_centre.h"
 #include "algorithms/newton/newton_dual.h"
 
-/* A class's problem. */
+/* A problem: two classes, softmax of all, or some classes each against the rest. */
 struct ki_dual_problem {
     struct ki_dual dual;
     double *y, *a;           /* a: also what `rest` is */
@@ -24,16 +24,18 @@ struct ki_dual_descent {
     double weight;                   /* sum of s */
     bool uniform;
     struct ki_dual_problem *problems;
-    int count;   /* at once */
-    bool shared; /* two threads a problem */
+    int64_t sides; /* classes of a problem, each against the rest, the last one's as many as are left */
+    int64_t k;     /* columns of its w: these, or those of softmax */
+    int count;     /* at once */
+    bool shared;   /* two threads a problem */
 };
 
-/* Between two rounds: keeps the state of classes first ... first + count - 1 and the results of those before, if it is time to, or if
+/* Between two rounds: keeps the state of problems first ... first + count - 1 and the results of those before, if it is time to, or if
  * `stop` says that the run might go on. */
 kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count, kiln_stop stop);
-/* Of a state that waits: which classes it has under way, and whether two threads share each. */
+/* Of a state that waits: which problems it has under way, of how many classes, and whether two threads share each. */
 kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count);
-/* The same and all that was kept, once these classes' problems have begun; the state waits no more. ERR_MODEL: it is none. */
+/* The same and all that was kept, once these problems have begun; the state waits no more. ERR_MODEL: it is none. */
 kiln_status ki_dual_resume(struct ki_dual_descent *all, int64_t first, int count);
 
 #endif

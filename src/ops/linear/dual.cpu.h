@@ -88,11 +88,161 @@ static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_ro
     FN(dual_add)(dual, row, (turned ? former - z : z - former) * dual->y[i]);
 }
 
-/* ---- softmax ---- */
+/* ---- k columns ---- */
 
 /* As many numbers of a row of w as one instruction takes. */
 typedef double FN(dual_piece) __attribute__((vector_size(LANES * real_bytes)));
 enum { FN(DUAL_PIECE) = LANES * real_bytes / 8 };
+
+/* `count` pieces of eta, a constant wherever this is inlined, so that they stay in registers; of fewer than four, entries take turns with
+ * sums of their own, as each addition would wait for the one before. */
+ALWAYS_INLINE void FN(dual_products)(int count, double *eta, struct FN(dual_row) row, const double *w,
+                                     int64_t stride) {
+    FN(dual_piece) sum[4] = {0}, at;
+    const int turns = 4 / count;
+    int64_t e = 0;
+    for (; e + turns <= row.count; e += turns)
+        for (int l = 0; l < turns; l++)
+            for (int u = 0; u < count; u++) {
+                memcpy(&at, w + row.col[e + l] * stride + u * FN(DUAL_PIECE), sizeof at);
+                sum[l * count + u] += (double)row.value[e + l] * at;
+            }
+    for (; e < row.count; e++)
+        for (int u = 0; u < count; u++) {
+            memcpy(&at, w + row.col[e] * stride + u * FN(DUAL_PIECE), sizeof at);
+            sum[u] += (double)row.value[e] * at;
+        }
+    for (int l = 1; l < turns; l++)
+        for (int u = 0; u < count; u++) sum[u] += sum[l * count + u];
+    memcpy(eta, sum, (size_t)count * sizeof at);
+}
+
+static void FN(dual_etas)(double *eta, const struct ki_dual *dual, struct FN(dual_row) row) {
+    enum { ONE = FN(DUAL_PIECE), TWO = 2 * ONE, FOUR = 4 * ONE };
+    const int64_t stride = dual->stride;
+    int64_t c = 0;
+    for (; c + FOUR <= stride; c += FOUR) FN(dual_products)(4, eta + c, row, dual->w + c, stride);
+    for (; c + TWO <= stride; c += TWO) FN(dual_products)(2, eta + c, row, dual->w + c, stride);
+    for (; c < stride; c += ONE) FN(dual_products)(1, eta + c, row, dual->w + c, stride);
+    for (c = 0; c < dual->k; c++) eta[c] += dual->b[c];
+}
+
+/* `count` pieces of w += those of `step`, likewise. */
+ALWAYS_INLINE void FN(dual_add_some)(int count, double *w, struct FN(dual_row) row, const double *reciprocal,
+                                     const double *step, int64_t stride) {
+    FN(dual_piece) way[4], at;
+    memcpy(way, step, (size_t)count * sizeof at);
+    for (int64_t e = 0; e < row.count; e++) {
+        const double factor = (double)row.value[e] * reciprocal[row.col[e]];
+        double *to = w + row.col[e] * stride;
+        for (int u = 0; u < count; u++) {
+            memcpy(&at, to + u * FN(DUAL_PIECE), sizeof at);
+            at += factor * way[u];
+            memcpy(to + u * FN(DUAL_PIECE), &at, sizeof at);
+        }
+    }
+}
+
+/* T_i += step, whose numbers beyond k are 0. */
+static void FN(dual_add_all)(const struct ki_dual *dual, struct FN(dual_row) row, const double *step) {
+    enum { ONE = FN(DUAL_PIECE), TWO = 2 * ONE, FOUR = 4 * ONE };
+    const int64_t stride = dual->stride;
+    const double *reciprocal = dual->reciprocal;
+    double *w = dual->w;
+    int64_t c = 0;
+    for (c = 0; c < dual->k; c++) dual->b[c] += dual->bias_step * step[c];
+    for (c = 0; c + FOUR <= stride; c += FOUR) FN(dual_add_some)(4, w + c, row, reciprocal, step + c, stride);
+    for (; c + TWO <= stride; c += TWO) FN(dual_add_some)(2, w + c, row, reciprocal, step + c, stride);
+    for (; c < stride; c += ONE) FN(dual_add_some)(1, w + c, row, reciprocal, step + c, stride);
+}
+
+/* ---- several hinges ---- */
+
+typedef int64_t FN(dual_mask) __attribute__((vector_size(LANES * real_bytes)));
+
+/* In rows of `rest`: what a row is at, and is to change by; of the classes, their numbers, and 1, but of those beyond k -inf, which sets
+ * their slope to inf, so that they stay at 0; of a sweep, the sums of squares and the largest slopes. */
+struct FN(dual_sides) {
+    double *eta, *step, *number, *edge, *violation, *worst;
+};
+
+static struct FN(dual_sides) FN(dual_sides_of)(const struct ki_dual *dual) {
+    double *rest = dual->rest;
+    const int64_t stride = dual->stride;
+    return (struct FN(dual_sides)){
+        rest, rest + stride, rest + 2 * stride, rest + 3 * stride, rest + 4 * stride, rest + 5 * stride};
+}
+
+static void FN(dual_sides_begin)(const struct ki_dual *dual) {
+    const struct FN(dual_sides) of = FN(dual_sides_of)(dual);
+    for (int64_t c = 0; c < dual->stride; c++) {
+        of.number[c] = (double)(dual->first + c);
+        of.edge[c] = c < dual->k ? 1 : -(double)INFINITY;
+        of.violation[c] = of.worst[c] = 0;
+    }
+}
+
+static void FN(dual_sides_end)(struct ki_dual *dual) {
+    const struct FN(dual_sides) of = FN(dual_sides_of)(dual);
+    for (int64_t c = 0; c < dual->k; c++) {
+        dual->violation = fmax(dual->violation, of.violation[c]);
+        dual->worst = fmax(dual->worst, of.worst[c]);
+    }
+}
+
+ALWAYS_INLINE FN(dual_piece) FN(dual_load)(const double *from) {
+    FN(dual_piece) piece;
+    memcpy(&piece, from, sizeof piece);
+    return piece;
+}
+
+/* a where the mask is set, else b. */
+ALWAYS_INLINE FN(dual_piece) FN(dual_pick)(FN(dual_mask) mask, FN(dual_piece) a, FN(dual_piece) b) {
+    return (FN(dual_piece))((mask & (FN(dual_mask))a) | (~mask & (FN(dual_mask))b));
+}
+
+/* dual_hinge of a piece of classes, from `at` on: their steps, and in `least` the least slope of those that stay at 0, or 0 for one that is
+ * not there or leaves it. */
+ALWAYS_INLINE void FN(dual_hinge_piece)(const struct FN(dual_sides) * of, double *a, double y, double weak,
+                                        double inverse, FN(dual_piece) * least) {
+    const FN(dual_piece) none = {0}, one = none + 1, former = FN(dual_load)(a);
+    const FN(dual_piece) sign = FN(dual_pick)(FN(dual_load)(of->number) == none + y, one, -one);
+    const FN(dual_piece) slope = sign * FN(dual_load)(of->eta) - FN(dual_load)(of->edge) + former * weak,
+                         next = former - slope * inverse;
+    const FN(dual_piece) best = FN(dual_pick)(next > none, next, none), step = (best - former) * sign;
+    const FN(dual_mask) idle = (former == none) & (slope > none);
+    const FN(dual_piece) counted = FN(dual_pick)(idle, none, slope), spare = FN(dual_pick)(idle, slope, none),
+                         size = FN(dual_pick)(counted < none, -counted, counted);
+    const FN(dual_piece) violation = FN(dual_load)(of->violation) + counted * counted / weak,
+                         former_worst = FN(dual_load)(of->worst),
+                         worst = FN(dual_pick)(size > former_worst, size, former_worst);
+    *least = FN(dual_pick)(spare < *least, spare, *least);
+    memcpy(of->violation, &violation, sizeof violation);
+    memcpy(of->worst, &worst, sizeof worst);
+    memcpy(of->step, &step, sizeof step);
+    memcpy(a, &best, sizeof best);
+}
+
+static bool FN(dual_hinges)(const struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
+    const double inverse = 1 / (dual->square[i] + 1 / s), weak = 1 / s;
+    struct FN(dual_sides) of = FN(dual_sides_of)(dual);
+    const double *step = of.step;
+    FN(dual_piece) least = {0};
+    least += (double)INFINITY;
+    FN(dual_etas)(of.eta, dual, row);
+    for (int64_t c = 0; c < dual->stride; c += FN(DUAL_PIECE)) {
+        FN(dual_hinge_piece)(&of, dual->a + i * dual->stride + c, dual->y[i], weak, inverse, &least);
+        double **const rows[] = {&of.eta, &of.step, &of.number, &of.edge, &of.violation, &of.worst};
+        for (int r = 0; r < 6; r++) *rows[r] += FN(DUAL_PIECE);
+    }
+    bool moved = false, stays = false;
+    for (int64_t c = 0; c < dual->k; c++) moved = moved || step[c] != 0;
+    for (int l = 0; l < FN(DUAL_PIECE); l++) stays = stays || least[l] <= dual->bound;
+    if (moved) FN(dual_add_all)(dual, row, step);
+    return stays;
+}
+
+/* ---- softmax ---- */
 
 /* Of a row: what its classes are at, where they are to be, what they would have there, and the way; the last for exponentials. */
 struct FN(dual_room) {
@@ -112,37 +262,6 @@ static struct FN(dual_room) FN(dual_room_of)(const struct ki_dual *dual) {
                                   (real *)(rest + 5 * stride),
                                   dual->k,
                                   stride};
-}
-
-/* `count` pieces of eta, a constant wherever this is inlined, so that they stay in registers. */
-ALWAYS_INLINE void FN(dual_products)(int count, double *eta, struct FN(dual_row) row, const double *w,
-                                     int64_t stride) {
-    FN(dual_piece) sum[4] = {0}, at;
-    for (int64_t e = 0; e < row.count; e++)
-        for (int u = 0; u < count; u++) {
-            memcpy(&at, w + row.col[e] * stride + u * FN(DUAL_PIECE), sizeof at);
-            sum[u] += (double)row.value[e] * at;
-        }
-    memcpy(eta, sum, (size_t)count * sizeof at);
-}
-
-static void FN(dual_etas)(double *eta, const struct ki_dual *dual, struct FN(dual_row) row) {
-    const int64_t stride = dual->stride, four = 4 * FN(DUAL_PIECE);
-    int64_t c = 0;
-    for (; c + four <= stride; c += four) FN(dual_products)(4, eta + c, row, dual->w + c, stride);
-    for (; c < stride; c += FN(DUAL_PIECE)) FN(dual_products)(1, eta + c, row, dual->w + c, stride);
-    for (c = 0; c < dual->k; c++) eta[c] += dual->b[c];
-}
-
-/* T_i += step, whose numbers beyond k are 0. */
-static void FN(dual_add_all)(const struct ki_dual *dual, struct FN(dual_row) row, const double *step) {
-    const int64_t stride = dual->stride;
-    for (int64_t c = 0; c < dual->k; c++) dual->b[c] += dual->bias_step * step[c];
-    for (int64_t e = 0; e < row.count; e++) {
-        const double factor = (double)row.value[e] * dual->reciprocal[row.col[e]];
-        double *w = dual->w + row.col[e] * stride;
-        for (int64_t c = 0; c < stride; c++) w[c] += factor * step[c];
-    }
 }
 
 /* share = softmax(z). */
@@ -243,13 +362,17 @@ static void FN(dual_ask)(const struct ki_dual *dual, int64_t k) {
 
 void FN(dual_sweep)(struct ki_dual *dual, int64_t until) {
     int32_t *order = dual->order;
+    const bool several = dual->stride > 1, sides = several && !dual->logistic;
+    if (sides) FN(dual_sides_begin)(dual);
     for (; dual->met < until; dual->met++) {
         const int32_t i = order[dual->met];
         const double s = dual->s ? dual->s[i] : 1;
         const struct FN(dual_row) row = FN(dual_row_of)(dual->X, i);
         bool stays = true;
         FN(dual_ask)(dual, dual->met);
-        if (dual->k > 1)
+        if (sides)
+            stays = FN(dual_hinges)(dual, i, row, s);
+        else if (several)
             FN(dual_softmax)(dual, i, row, s);
         else if (dual->logistic)
             FN(dual_logistic)(dual, i, row, s);
@@ -259,6 +382,7 @@ void FN(dual_sweep)(struct ki_dual *dual, int64_t until) {
         order[dual->met] = order[dual->kept];
         order[dual->kept++] = i;
     }
+    if (sides) FN(dual_sides_end)(dual);
 }
 
 void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal, int64_t begin,

@@ -5,7 +5,9 @@
  *
  * squared hinge: a >= 0, a^2 / (2 s) - a; logistic: 0 < a < s, a log a + (s - a) log (s - a). A row's variable is set to its best
  * value, the others standing, and w follows at once. For softmax t_i has k numbers, s (e_y - p): a row's variable is p, k shares of 1, and
- * the conjugate s sum_c p_c log p_c; w is n x k. An intercept is one more column of ones, of penalty 1 / bias_step.
+ * the conjugate s sum_c p_c log p_c; w is n x k. Squared hinges of k classes, each against the rest, go over a row together, as softmax's
+ * classes do: what takes the time is to fetch a row's entries and what of w belongs to them, which lies side by side. An intercept is one
+ * more column of ones, of penalty 1 / bias_step.
  *
  * Two threads, where k = 1, each descend in half of the rows, drawn anew for every sweep, with a w of their own; then their changes are added
  * up (Ma, Smith, Jaggi, Jordan, Richtarik and Takac, ICML 2015). As neither knows of the other's changes, each counts its own `stretch` times:
@@ -18,20 +20,22 @@
 
 #include "kiln/ops.h"
 
-enum { KI_DUAL_PARTS = 2 };
+/* ROOM: of several columns, rows of `rest`. SIDES: of several hinges, how many are worth going together. */
+enum { KI_DUAL_PARTS = 2, KI_DUAL_ROOM = 8, KI_DUAL_SIDES = 8 };
 
 struct ki_dual {
     const kiln_matrix *X;     /* ki_dual_possible */
-    const double *y, *s;      /* m: +1 or -1; the weights, or NULL for ones */
+    const double *y, *s;      /* m: +1 or -1, of several hinges the class; the weights, or NULL for ones */
     const double *reciprocal; /* n: L^-1 */
     bool uniform;             /* that is reciprocal[0] throughout */
     bool logistic;
-    int64_t k;            /* 1; of softmax, the classes */
-    int64_t stride;       /* from a row of w, and for softmax of a, to the next: ki_dual_stride(k) */
-    double bias_step;     /* 0: no intercept */
+    int64_t k;        /* 1; of softmax, the classes; of several hinges, how many */
+    int64_t first;    /* of several hinges, the first one's class */
+    int64_t stride;   /* from a row of w, and unless it is 1 of a, to the next: ki_dual_stride(k), or more */
+    double bias_step; /* 0: no intercept */
     const double *square; /* m: x_i . L^-1 x_i + bias_step, from ki_dual_measure */
-    double *a;            /* m: the variables; of softmax m x k */
-    double *rest;         /* m: logistic: s - a; softmax: room, 8 rows of a */
+    double *a;            /* m: the variables; of several columns m x k */
+    double *rest;         /* m: logistic: s - a; of several columns room, KI_DUAL_ROOM rows of a */
     double *w;            /* n x k; what stands beyond k in a row is 0 */
     double *b;            /* k */
     double *
@@ -39,10 +43,10 @@ struct ki_dual {
     double stretch; /* 1; with `own` KI_DUAL_PARTS before the first sweep */
     int32_t *order; /* the rows; the first `active` take part */
     int64_t active;
-    double bound; /* squared hinge: a row at 0 whose slope is above it takes part no longer */
+    double bound; /* squared hinge: a row at 0 whose slope, for all of k, is above it takes part no longer */
     uint64_t random;
     /* out, of the slopes met, for logistic of how far a was from its row's own loss: the sum of squares as the primal's gradient
-     * has them, and the largest */
+     * has them, of several hinges the largest sum; and the largest */
     double violation, worst;
     int64_t met, kept; /* in a sweep: how many rows have had their turn, and how many of those stay */
 };
