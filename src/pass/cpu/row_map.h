@@ -92,23 +92,28 @@ static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tall
     if (chain->curvature) memcpy(VALUES(chain->curvature) + row, curve, (size_t)count * sizeof(real));
 }
 
-/* The losses of each column of the rows that its fold does not hold out. */
+/* The losses of each column of the rows that its fold does not hold out. Which these are is as good as random: nothing branches on
+ * it. */
 static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                   int64_t row, int64_t count) {
     const kiln_loss *loss = &chain->loss;
     const int64_t k = chain->k;
     const real *s = loss->weights ? VALUES(loss->weights) + row : NULL, *fold = VALUES(chain->v) + row;
+    const FN(vreal) none = {0};
     real eta[FN(BLOCK_ROWS)], value[FN(BLOCK_ROWS)], curve[FN(BLOCK_ROWS)];
     for (int64_t c = 0; c < k; c++) {
-        const real own = (real)chain->folds[c];
+        const FN(vreal) own = none + (real)chain->folds[c];
         for (int64_t i = 0; i < count; i++) eta[i] = q[i * k + c];
         for (int64_t i = count; i % LANES != 0; i++) eta[i] = 0;
         FN(block_losses)(loss, &(struct FN(losses)){eta, value, curve, VALUES(loss->y) + row, count});
-        for (int64_t i = 0; i < count; i++) {
-            const real weight = fold[i] == own ? 0 : s ? s[i] : 1;
-            value[i] = FN(weighted)(weight, value[i]);
-            q[i * k + c] = FN(weighted)(weight, eta[i]);
+        for (int64_t i = 0; i < count; i += LANES) {
+            const FN(vreal) weight = s ? FN(load_some)(s + i, count - i) : none + 1;
+            const FN(vmask) counts =
+                (FN(vmask))(FN(load_some)(fold + i, count - i) != own) & (FN(vmask))(weight != none);
+            FN(store)(value + i, FN(masked)(weight * FN(load)(value + i), counts));
+            FN(store)(eta + i, FN(masked)(weight * FN(load)(eta + i), counts));
         }
+        for (int64_t i = 0; i < count; i++) q[i * k + c] = eta[i];
         tally->sums[k + c] += FN(sum_of)(value, count);
     }
 }
