@@ -90,6 +90,7 @@ static int take(const struct run *run, struct validation *validation, int64_t co
     const bool same =
         equal(own, validation->numbers, HEAD) && equal(own + HEAD, validation->numbers + before, penalties);
     free(own);
+    if (status == KILN_ERR_MODEL && found) return fail_other(run); /* it has numbers, and not so many */
     if (status != KILN_OK) return fail_library(USING_MODEL);
     if (!found) return 0;
     if (!same) return fail_other(run);

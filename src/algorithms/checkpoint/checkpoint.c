@@ -125,8 +125,8 @@ kiln_status kiln_checkpoint_along(kiln_checkpoint *c, double *numbers, int64_t c
         ki_fail(KILN_ERR_MODEL, "%s is of a run alone, and this is one of several", c->resume);
         return ki_hint("go on with the same command");
     }
-    TRY(ki_state_take(&c->found, &state, 1));
     *found = 1;
+    TRY(ki_state_take(&c->found, &state, 1));
 done:
     return status;
 }
