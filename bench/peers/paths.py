@@ -38,7 +38,7 @@ def words(path):
     from scipy.sparse import csr_array
     with gzip.open(path, "rt") as file:
         documents, vocabulary, _ = (int(file.readline()) for _ in range(3))
-        entries = np.loadtxt(file, dtype=np.int64)
+        entries = np.loadtxt(file, dtype=np.int32)
     X = csr_array((entries[:, 2].astype(float), (entries[:, 0] - 1, entries[:, 1] - 1)), shape=(documents, vocabulary))
     rng = np.random.default_rng(0)
     eta = X @ (rng.standard_normal(vocabulary) * (rng.random(vocabulary) < 0.05))

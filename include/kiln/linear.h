@@ -245,8 +245,12 @@ typedef struct kiln_path_options {
  *   pass for each fold, which checks all of its models at once: the true gradient of their sum with signs at
  *   random. A fold where that misses the tolerance is trained in the way of the others. (folds + 3) (n + k +
  *   1)^2 doubles.
- *   logreg, two classes without l1 on one CPU, up to 1,023 columns, where the dual is not taken: a pass
- *   evaluates the models of one penalty in all folds; (4 folds + 1) (n + 1)^2 doubles, n folds count more.
+ *   logreg and svm of two classes, svm's regression, and glm with an intercept, without an offset and with a link that
+ *   takes any number, on one CPU, up to 1,023 columns and 64 folds, where one walk over X gives the Gram matrix, the
+ *   dual is not taken, and neither `balanced` nor max_iterations is set: a pass evaluates the models of one penalty
+ *   in all folds. Of figures their reports have glm's deviance and null_deviance alone. A fold whose models do
+ *   not all meet the criterion is trained in the way of the others. (3 folds + 1) (n + 1)^2 doubles, n folds
+ *   count more.
  *   others: one after the other, each started from the one before.
  * `take` gets the models in order, several at once where they come together and predictions for all rows
  * are at most 2^24 numbers.

@@ -166,8 +166,8 @@ TRAIN(svm)
     .control = offsetof(kiln_##name##_options, control)
 static const struct ki_path_rule linreg_path = {PATH(linreg), .together = ki_linreg_together},
                                  logreg_path = {PATH(logreg), .together = ki_logreg_together},
-                                 svm_path = {PATH(svm)},
-                                 glm_path = {PATH(glm),
+                                 svm_path = {PATH(svm), .together = ki_svm_together},
+                                 glm_path = {PATH(glm), .together = ki_glm_together,
                                              .errors = offsetof(kiln_glm_options, standard_errors)};
 
 /* -------------------------------------------------------------------------------------------- the rows */

@@ -25,11 +25,20 @@ static void set_real(struct ki_path *path, const char *name, const double *value
     memcpy(field(path, option->offset), &value, sizeof value);
 }
 
+double ki_path_l1(const struct ki_path *path, int64_t v) {
+    const kiln_option *option = option_named(path->shown, "l1");
+    double value;
+    if (!option) return 0;
+    memcpy(&value, field(path, option->offset), sizeof value);
+    if (path->asked.l1) value = path->asked.l1[v];
+    return value == KILN_NONE ? 0 : value;
+}
+
 double ki_path_l2(const struct ki_path *path, int64_t v) {
     const kiln_option *option = option_named(path->shown, "l2");
     double value;
     memcpy(&value, field(path, option->offset), sizeof value);
-    if (value == 0) value = option->standard;
+    if (value == 0 && !(ki_path_l1(path, v) > 0)) value = option->standard; /* which is without l1 */
     if (path->asked.l2) value = path->asked.l2[v];
     return value == KILN_NONE ? 0 : value;
 }
@@ -40,11 +49,10 @@ static bool has_intercept(const struct ki_path *path) {
     return !none;
 }
 
-kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_path *path, int64_t f,
-                          bool held_out) {
+kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_path *path, int64_t f) {
     const int64_t rows = kiln_matrix_rows(path->X);
     for (int64_t i = 0; i < rows; i++)
-        room[i] = (path->asked.fold[i] == f) == held_out ? (path->weights ? path->weights[i] : 1) : 0;
+        room[i] = path->asked.fold[i] == f ? 0 : path->weights ? path->weights[i] : 1;
     return ki_vector_set(weights, room);
 }
 
@@ -115,7 +123,7 @@ static kiln_status weigh_fold(struct ki_path *path, int64_t f) {
     if (!path->trained)
         TRY(kiln_matrix_dense(&path->trained, kiln_matrix_device(path->X), kiln_matrix_type(path->X),
                               kiln_matrix_rows(path->X), 1, NULL));
-    TRY(ki_path_weigh(path->trained, room, path, f, false));
+    TRY(ki_path_weigh(path->trained, room, path, f));
     memcpy(field(path, path->rule->weights), &path->trained, sizeof path->trained);
 done:
     ki_free(room);

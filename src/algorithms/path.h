@@ -32,22 +32,53 @@ struct ki_path {
     int64_t at; /* the fold at hand; folds before it are done */
 };
 
-/* held_out: of the rows that fold f holds out; else of those that it trains on. room: m numbers. */
-kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_path *path, int64_t f,
-                          bool held_out);
-/* The strength of value v's l2. */
+/* The weights of the rows that fold f trains on. room: m numbers. */
+kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_path *path, int64_t f);
+/* The strengths of value v's penalties; l1 0 where the algorithm has none. */
 double ki_path_l2(const struct ki_path *path, int64_t v);
+double ki_path_l1(const struct ki_path *path, int64_t v);
 /* Trains fold f one model after the other. */
 kiln_status ki_path_fold(struct ki_path *path, int64_t f);
 /* fold(of, f) for all folds from path->at on, which checkpoints keep. */
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of);
-/* All models of a fold to the caller, on the host W n x (count k), b count k, reports count. ERR_CANCELLED: he has had enough, */
+/* All models of a fold to the caller, from the host: W n x (count k), b count k, reports count. ERR_CANCELLED: the caller has ended
+ * the path. */
 kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
                               kiln_report *reports);
-kiln_status ki_path_stopped(void); /* which this says of a control */
+/* The error of a path that the caller has ended, in `take` or by the progress of the options' control. */
+kiln_status ki_path_stopped(void);
 
-/* newton/newton_path.c */
+/* ---- path_walks.c ---- */
+
+struct ki_walk;
+
+struct ki_path_walks {
+    const struct ki_path *path;
+    struct ki_walk *walk; /* its A becomes the sum */
+    int64_t folds;        /* 1 without any */
+    double *parts, *room; /* folds x size x size: the walks; m */
+    kiln_matrix *rows;    /* m x 1: weights of a fold's rows */
+};
+
+/* *values = so many zeros, from ki_calloc. */
+kiln_status ki_path_doubles(double **values, int64_t count);
+/* The progress callback of the options' control, with the seconds since the path began; ERR_CANCELLED where it ends the path. */
+kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now);
+/* Room for the walks and in `walk`, whose n and size are set. Close it, whether this succeeds or not: the walk with it. */
+kiln_status ki_path_walks_open(struct ki_path_walks *walks, const struct ki_path *path, struct ki_walk *walk);
+void ki_path_walks_close(struct ki_path_walks *walks);
+/* Each fold's sums over the rows that it holds out, weighted (m x 1; NULL: ones), or over all where there are no folds. */
+kiln_status ki_path_walk(struct ki_path_walks *walks, const kiln_matrix *y, const kiln_matrix *weights,
+                         bool intercept);
+/* walk->A = the sums over the rows that fold f trains on. */
+void ki_path_add_up(struct ki_path_walks *walks, int64_t f);
+
+/* ---- ways of their own ---- */
+
+/* newton/newton_path_kinds.c */
 kiln_status ki_logreg_together(bool *done, struct ki_path *path);
+kiln_status ki_glm_together(bool *done, struct ki_path *path);
+kiln_status ki_svm_together(bool *done, struct ki_path *path);
 /* linreg/linreg_path.c */
 kiln_status ki_linreg_together(bool *done, struct ki_path *path);
 

@@ -61,21 +61,37 @@ static const struct setting {
     bool weighted, sparse, folded;
     union options options;
     const char *solver; /* that reports name; NULL: any */
+    bool together;      /* in f64 all values of a fold come at once */
 } settings[] = {
-    {"linreg", 1, false, false, true, {.linreg = {.l2 = 0}}, "cholesky"},
-    {"linreg", 1, true, false, true, {.linreg = {.standardize = 1}}, "cholesky"},
-    {"linreg", 3, true, false, true, {.linreg = {.no_intercept = 1}}, "cholesky"},
-    {"linreg", 3, false, true, true, {.linreg = {.standardize = 1}}, "cholesky"},
-    {"linreg", 2, true, false, false, {.linreg = {.l2 = 0}}, "cholesky"},
-    {"linreg", 2, false, false, true, {.linreg = {.solver = KILN_LINREG_CG}}, "cg"},
-    {"linreg", 1, false, false, true, {.linreg = {.standardize = 1, .no_intercept = 1}}, NULL},
-    {"logreg", 1, true, false, true, {.logreg = {.standardize = 1}}, NULL},
-    {"logreg", 1, false, false, true, {.logreg = {.no_intercept = 1}}, NULL},
-    {"logreg", 1, false, true, true, {.logreg = {.balanced = 1}}, NULL},
-    {"logreg", 1, false, false, false, {.logreg = {.l1 = 0.5}}, NULL},
-    {"glm", 1, true, false, true, {.glm = {.standardize = 1}}, NULL},
-    {"svm", 1, false, false, true, {.svm = {.no_intercept = 1}}, NULL},
+    {"linreg", 1, false, false, true, {.linreg = {.l2 = 0}}, "cholesky", true},
+    {"linreg", 1, true, false, true, {.linreg = {.standardize = 1}}, "cholesky", true},
+    {"linreg", 3, true, false, true, {.linreg = {.no_intercept = 1}}, "cholesky", true},
+    {"linreg", 3, false, true, true, {.linreg = {.standardize = 1}}, "cholesky", true},
+    {"linreg", 2, true, false, false, {.linreg = {.l2 = 0}}, "cholesky", true},
+    {"linreg", 2, false, false, true, {.linreg = {.solver = KILN_LINREG_CG}}, "cg", false},
+    {"linreg", 1, false, false, true, {.linreg = {.standardize = 1, .no_intercept = 1}}, NULL, false},
+    {"logreg", 1, true, false, true, {.logreg = {.standardize = 1}}, "newton", true},
+    {"logreg", 1, false, false, true, {.logreg = {.no_intercept = 1}}, "newton", true},
+    {"logreg", 1, false, true, true, {.logreg = {.balanced = 1}}, NULL, false},
+    {"logreg", 1, false, false, false, {.logreg = {.l1 = 0.5}}, "newton", true},
+    {"logreg", 1, true, false, true, {.logreg = {.l1 = 2, .standardize = 1}}, "newton", true},
+    {"logreg", 1, false, true, true, {.logreg = {.l1 = 4, .no_intercept = 1}}, "newton", true},
+    {"logreg", 1, false, false, true, {.logreg = {.l1 = 1e4}}, "newton", true},
+    {"glm", 1, true, false, true, {.glm = {.standardize = 1}}, NULL, true},
+    {"glm", 1, true, false, true, {.glm = {.family = KILN_POISSON}}, NULL, true},
+    {"glm", 1, false, true, true, {.glm = {.family = KILN_BINOMIAL, .link = KILN_LINK_PROBIT}}, NULL, true},
+    {"glm", 1, false, false, true, {.glm = {.family = KILN_POISSON, .no_intercept = 1}}, NULL, false},
+    {"svm", 1, false, false, true, {.svm = {.no_intercept = 1}}, "newton", true},
+    {"svm", 1, true, false, true, {.svm = {.standardize = 1}}, "newton", true},
+    {"svm", 1, true, false, true, {.svm = {.regression = 1, .epsilon = 0.1}}, "newton", true},
 };
+
+/* Whether y is one of two classes, which are counts and shares too. */
+static bool has_classes(const struct setting *s) {
+    if (strcmp(s->algorithm, "glm") == 0) return s->options.glm.family != 0;
+    return strcmp(s->algorithm, "logreg") == 0 ||
+           (strcmp(s->algorithm, "svm") == 0 && !s->options.svm.regression);
+}
 
 /* What the callback compares with. */
 struct comparison {
@@ -86,7 +102,9 @@ struct comparison {
     int64_t next, stop_at; /* the number of the model that comes next; where to stop, or -1 */
 };
 
-static void train_alone(double *W, double *b, const struct comparison *of, int64_t fold, int64_t value) {
+/* *deviance: the report's, or NaN. */
+static void train_alone(double *W, double *b, double *deviance, const struct comparison *of, int64_t fold,
+                        int64_t value) {
     const struct setting *s = of->setting;
     union options options = s->options;
     double weights[ROWS];
@@ -108,6 +126,7 @@ static void train_alone(double *W, double *b, const struct comparison *of, int64
     TRAIN(svm)
     assert_int_equal(status, KILN_OK);
     assert_true(report.converged);
+    *deviance = kiln_report_figure(&report, "deviance");
     kiln_matrix *wide = NULL;
     assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, mW), KILN_OK);
     assert_int_equal(kiln_matrix_get(W, wide), KILN_OK);
@@ -135,7 +154,8 @@ static int take(void *user, const kiln_path_models *models) {
     const int k = s->k, wide = k * (int)models->count;
     const bool loose = of->type == KILN_F32;
     double W[COLS * TARGETS_MOST], b[TARGETS_MOST];
-    double *given = get(models->W), *intercepts = models->b ? get(models->b) : NULL;
+    double *given = get(models->W), *intercepts = models->b ? get(models->b) : NULL, deviance;
+    if (s->together && !loose) assert_int_equal(models->count, VALUES);
     for (int64_t i = 0; i < models->count; i++) {
         assert_int_equal(of->next++, models->fold * VALUES + models->first + i);
         const kiln_report *report = models->reports[i];
@@ -143,7 +163,10 @@ static int take(void *user, const kiln_path_models *models) {
             fail_msg("%s, fold %d, value %d: residual %g by %s", s->algorithm, (int)models->fold,
                      (int)(models->first + i), report->residual, report->solver);
         if (s->solver) assert_string_equal(report->solver, s->solver);
-        train_alone(W, b, of, models->fold, models->first + i);
+        train_alone(W, b, &deviance, of, models->fold, models->first + i);
+        if (!isnan(deviance))
+            assert_float_equal(kiln_report_figure(report, "deviance"), deviance,
+                               (loose ? 1e-3 : 1e-7) * deviance);
         for (int j = 0; j < COLS; j++)
             for (int c = 0; c < k; c++)
                 assert_float_equal(given[j * wide + i * k + c], W[j * k + c], loose ? 2e-2 : 1e-5);
@@ -180,7 +203,7 @@ static void models_are_those_of_their_own_trainings(void **state) {
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
             const struct setting *s = &settings[i];
-            make(&sample, strcmp(s->algorithm, "logreg") == 0 || strcmp(s->algorithm, "svm") == 0, s->k);
+            make(&sample, has_classes(s), s->k);
             struct comparison of = {.setting = s, .sample = &sample, .type = type, .stop_at = -1};
             of.X = s->sparse ? sparse(type, sample.X) : dense_matrix(type, ROWS, COLS, sample.X);
             of.y = dense_matrix(type, ROWS, s->k, sample.y);
@@ -196,7 +219,8 @@ static void models_are_those_of_their_own_trainings(void **state) {
 static void what_sums_cannot_tell_is_trained_alone(void **state) {
     (void)state;
     struct sample sample;
-    const struct setting setting = {"linreg", 1, false, false, true, {.linreg = {.tolerance = 1e-10}}, NULL};
+    const struct setting setting = {"linreg", 1,    false, false, true, {.linreg = {.tolerance = 1e-10}},
+                                    NULL,     false};
     make(&sample, false, 1);
     for (int i = 0; i < ROWS; i++) {
         sample.X[i * COLS + 4] = sample.fold[i] == 1 ? sample.X[i * COLS] : 7;

@@ -1,8 +1,7 @@
 /* Least squares for all penalties and folds of a path at once.
  *
- * The normal equations of the rows that a fold trains on are the sum of those of the rows that the other folds hold out: sums of
- * squares add up, and nothing cancels, as it would where a fold's own were taken off the whole. One walk over X for each fold,
- * which skips the rows of weight 0, is one walk in all. A model is then a factor of n x n on the host,
+ * The normal equations of the rows that a fold trains on are the sum of those of the rows that the other folds hold out, which
+ * one walk over X gives (path_walks.c). A model is then a factor of n x n on the host,
  *
  *   D^-1 (G + L) D^-1 = U^T U,   D^2 the diagonal of G + L,   corrected by the residual of these equations.
  *
@@ -26,12 +25,10 @@ struct together {
     int64_t n, k, count, folds, size;
     bool narrow;
     double start;
-    double *parts;          /* folds x size x size: the walks; without folds the only one */
+    struct ki_path_walks walks;
     double *G, *U;          /* n x n: the centred Gram matrix; of one model */
     double *penalty, *root; /* n: L; 1 / D, 0 for columns left out */
     double *w, *r, *data;   /* n: of one target; what is left of the equations; without the penalty's part */
-    double *room;           /* m */
-    kiln_matrix *weights;   /* m x 1 */
     /* of each model of the fold at hand: n x (count k) coefficients, intercepts; and by target and value */
     double *W, *b, *relative, *rss, *squares;
     /* the sum of the models with signs, each divided by its first gradient's length: coefficients; what G makes of the gradient;
@@ -70,90 +67,35 @@ static bool applies(const struct together *t) {
 
 static kiln_status make_room(struct together *t) {
     kiln_status status;
-    const int64_t n = t->n, models = t->count * t->k, m = kiln_matrix_rows(t->path->X);
+    const int64_t n = t->n, models = t->count * t->k;
     const struct {
         double **at;
         int64_t count;
-    } arrays[] = {{&t->parts, t->folds * t->size * t->size},
-                  {&t->system.walk.A, t->size * t->size},
-                  {&t->system.walk.origin, t->size},
-                  {&t->G, n * n},
-                  {&t->U, n * n},
-                  {&t->penalty, n},
-                  {&t->root, n},
-                  {&t->w, n},
-                  {&t->r, n},
-                  {&t->data, n},
-                  {&t->room, m},
-                  {&t->W, n * models},
-                  {&t->b, models},
-                  {&t->relative, models},
-                  {&t->rss, models},
-                  {&t->squares, models},
-                  {&t->mixed, n},
-                  {&t->claimed, n},
-                  {&t->parts_of_y, t->k}};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        int64_t bytes;
-        *arrays[i].at = ki_mul(arrays[i].count, sizeof(double), &bytes) ? ki_calloc((size_t)bytes) : NULL;
-        if (!*arrays[i].at)
-            return ki_fail_nomem((size_t)arrays[i].count * sizeof(double), "the models of a path");
-    }
-    TRY(kiln_matrix_dense(&t->weights, kiln_matrix_device(t->path->X), kiln_matrix_type(t->path->X), m, 1,
-                          NULL));
+    } arrays[] = {{&t->G, n * n},         {&t->U, n * n},      {&t->penalty, n},
+                  {&t->root, n},          {&t->w, n},          {&t->r, n},
+                  {&t->data, n},          {&t->W, n * models}, {&t->b, models},
+                  {&t->relative, models}, {&t->rss, models},   {&t->squares, models},
+                  {&t->mixed, n},         {&t->claimed, n},    {&t->parts_of_y, t->k}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        TRY(ki_path_doubles(arrays[i].at, arrays[i].count));
+    TRY(ki_path_walks_open(&t->walks, t->path, &t->system.walk));
 done:
     return status;
 }
 
 static void release(struct together *t) {
-    double *const arrays[] = {t->parts,   t->G,     t->U,       t->penalty,    t->root,     t->w,
-                              t->r,       t->data,  t->room,    t->W,          t->relative, t->rss,
-                              t->squares, t->mixed, t->claimed, t->parts_of_y, t->b};
+    double *const arrays[] = {t->G,   t->U,       t->penalty, t->root,     t->w,
+                              t->r,   t->data,    t->W,       t->relative, t->b,
+                              t->rss, t->squares, t->mixed,   t->claimed,  t->parts_of_y};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
-    kiln_matrix_free(t->weights);
-    ki_walk_free(&t->system.walk);
-}
-
-static kiln_status told(struct together *t, const char *phase, int64_t done, int64_t total) {
-    const kiln_control *control = &t->system.options.control;
-    const kiln_progress now = {.phase = phase,
-                               .done = done,
-                               .total = total,
-                               .objective = (double)NAN,
-                               .residual = (double)NAN,
-                               .seconds = ki_clock() - t->start,
-                               .bytes = t->system.passes * ki_bytes_of(t->path->X)};
-    return control->progress && control->progress(control->user, &now) ? ki_path_stopped() : KILN_OK;
-}
-
-static kiln_status walk_folds(struct together *t) {
-    kiln_status status = KILN_OK;
-    const struct ki_path *path = t->path;
-    const bool intercept = !t->system.options.no_intercept;
-    struct ki_walk walk = t->system.walk;
-    for (int64_t f = 0; f < t->folds; f++) {
-        walk.A = t->parts + f * t->size * t->size;
-        TRY(told(t, "fold", f, t->folds));
-        if (path->asked.fold) TRY(ki_path_weigh(t->weights, t->room, path, f, true));
-        TRY(ki_walk_sums(&walk, path->X, path->y, path->asked.fold ? t->weights : t->system.options.weights,
-                         intercept));
-    }
-    t->system.passes++;
-done:
-    return status;
+    ki_path_walks_close(&t->walks);
 }
 
 /* ---- a fold's equations ---- */
 
-static void add_up(struct together *t, int64_t f) {
-    const int64_t square = t->size * t->size;
-    double *A = t->system.walk.A;
-    memset(A, 0, (size_t)square * sizeof *A);
-    for (int64_t g = 0; g < t->folds; g++) {
-        if (g == f && t->path->asked.fold) continue;
-        for (int64_t i = 0; i < square; i++) A[i] += t->parts[g * square + i];
-    }
-    t->system.weight = A[square - 1];
+static void take_equations(struct together *t, int64_t f) {
+    ki_path_add_up(&t->walks, f);
+    t->system.weight = t->system.walk.A[t->size * t->size - 1];
     for (int64_t i = 0; i < t->n; i++)
         for (int64_t j = i; j < t->n; j++)
             t->G[i * t->n + j] = t->G[j * t->n + i] = ki_walk_element(&t->system, i, j);
@@ -248,11 +190,16 @@ static kiln_status solve_fold(struct together *t, int64_t f) {
     memset(t->claimed, 0, (size_t)t->n * sizeof *t->claimed);
     memset(t->parts_of_y, 0, (size_t)t->k * sizeof *t->parts_of_y);
     t->shift = t->tss = 0;
-    add_up(t, f);
+    take_equations(t, f);
     t->good = ki_walk_sound(&t->system);
     for (int64_t c = 0; c < t->k && t->good; c++) t->tss += ki_walk_spread(&t->system, c);
     for (int64_t v = 0; v < t->count && t->good; v++) {
-        TRY(told(t, "training", f * t->count + v, t->folds * t->count));
+        TRY(ki_path_told(t->path, &(kiln_progress){.phase = "training",
+                                                   .done = f * t->count + v,
+                                                   .total = t->folds * t->count,
+                                                   .objective = (double)NAN,
+                                                   .residual = (double)NAN,
+                                                   .bytes = t->system.passes * ki_bytes_of(t->path->X)}));
         t->good = factorise(t, ki_path_l2(t->path, v));
         for (int64_t c = 0; c < t->k && t->good; c++) solve(t, c, v * t->k + c);
     }
@@ -282,7 +229,7 @@ static kiln_status take_gradient(double *gradient, double *sum, struct together 
     TRY(ki_vector_set(b, &shift));
     const kiln_loss loss = {.kind = KILN_LOSS_SQUARED,
                             .y = y,
-                            .weights = path->asked.fold ? t->weights : t->system.options.weights};
+                            .weights = path->asked.fold ? t->walks.rows : t->system.options.weights};
     TRY(kiln_loss_gradient(&value, g, intercept ? gb : NULL, NULL, &loss, X, w, intercept ? b : NULL));
     t->system.passes++;
     TRY(ki_vector_get(gradient, g));
@@ -300,7 +247,7 @@ static kiln_status check_fold(struct together *t, int64_t f) {
     double sum, square = 0, weakest = ki_path_l2(t->path, 0);
     for (int64_t v = 1; v < t->count; v++) weakest = fmin(weakest, ki_path_l2(t->path, v));
     penalise(t, weakest);
-    if (t->path->asked.fold) TRY(ki_path_weigh(t->weights, t->room, t->path, f, false));
+    if (t->path->asked.fold) TRY(ki_path_weigh(t->walks.rows, t->walks.room, t->path, f));
     TRY(take_gradient(t->w, &sum, t));
     for (int64_t j = 0; j < t->n; j++) {
         const double off = t->root[j] * (t->w[j] - ki_walk_mean(&t->system, j) * sum + t->claimed[j]);
@@ -379,7 +326,8 @@ kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
     if (!applies(&t)) return KILN_OK;
     t.system.walk = (struct ki_walk){.n = t.n, .size = t.size};
     TRY(make_room(&t));
-    TRY(walk_folds(&t));
+    TRY(ki_path_walk(&t.walks, path->y, t.system.options.weights, !t.system.options.no_intercept));
+    t.system.passes++;
     TRY(ki_path_each(path, train_fold, &t));
     *done = true;
 done:

@@ -166,6 +166,23 @@ static bool in_reach(const kiln_loss *loss, double mean) {
     }
 }
 
+kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss) {
+    kiln_status status;
+    struct ki_glm glm = {.X = X, .loss = *loss};
+    struct sums null;
+    TRY(measure_rows(&glm));
+    TRY(ki_glm_null(&glm));
+    TRY(sum_rows(&null, &glm, NULL, glm.null));
+    const double mean = glm.curvature / glm.weight;
+    *origin = (struct ki_glm_origin){.b = glm.null,
+                                     .curvature = mean > 0 && isfinite(mean) ? mean : 1,
+                                     .deviance = null.deviance,
+                                     .reached = in_reach(loss, glm.mean)};
+done:
+    kiln_matrix_free(glm.ones);
+    return status;
+}
+
 /* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and the gradient 0 long
  * before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by means near 0. */
 static void check_reach(struct ki_glm *glm, const struct figures *figures) {
@@ -298,7 +315,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
                            .weights = options->weights,
                            .offset = options->offset};
     TRY(measure_rows(&glm));
-    TRY(ki_glm_check_target(&glm));
+    TRY(ki_glm_check_target(&glm.loss));
     TRY(ki_glm_null(&glm));
     TRY(fit(&glm, w, b));
     TRY(count_parameters(&parameters, &unit, &glm));

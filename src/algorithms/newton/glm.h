@@ -14,6 +14,14 @@ struct ki_glm {
     double weight, rows; /* the sum of the weights, and how many of them are not 0 */
     double mean;         /* weighted, of y */
     double null;         /* the intercept of the model without columns */
+    double curvature;    /* the sum of the rows' there */
+};
+
+/* The model without columns: its intercept, the rows' mean curvature there, and its deviance. reached: whether that is in the link's
+ * reach; what else a gradient of 0 means, kiln_glm looks at after the fit. */
+struct ki_glm_origin {
+    double b, curvature, deviance;
+    bool reached;
 };
 
 extern const char ki_glm_call[];
@@ -21,9 +29,11 @@ extern const char ki_glm_call[];
 /* Whether eta may be any number, whatever the row. */
 bool ki_glm_any_eta(const kiln_loss *loss);
 /* ERR_DATA naming the first row of y that the family has no place for. */
-kiln_status ki_glm_check_target(const struct ki_glm *glm);
+kiln_status ki_glm_check_target(const kiln_loss *loss);
 /* glm->null: the best intercept alone, with the offset, to the last digits. ERR_DATA if no intercept is in range. */
 kiln_status ki_glm_null(struct ki_glm *glm);
+/* Of the rows of X by their weights in the loss, which has no offset. */
+kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss);
 /* The engine's W where W = 0 is out of range without an intercept: the regression of what the link makes of y smoothed, or of
  * a constant. *found: whether it is in range. */
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found);

@@ -38,9 +38,8 @@ static kiln_status host_copy(double **values, const kiln_matrix *A) {
     return *values ? ki_vector_get(*values, A) : ki_fail_nomem(SIZE_MAX, "a vector");
 }
 
-kiln_status ki_glm_check_target(const struct ki_glm *glm) {
+kiln_status ki_glm_check_target(const kiln_loss *loss) {
     kiln_status status;
-    const kiln_loss *loss = &glm->loss;
     const kiln_range range = kiln_family_range(loss->family, loss->parameter);
     char wanted[KI_RANGE_WORDS];
     double *y = NULL;
@@ -184,6 +183,7 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
         if (better) here = there;
     }
     glm->null = here.b;
+    glm->curvature = here.curvature;
 done:
     null_free(&null);
     return status;

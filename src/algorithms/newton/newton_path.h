@@ -1,56 +1,84 @@
-/* Between newton_path.c (the folds, their Hessians and the values of a path) and newton_path_step.c (points and steps). */
+/* Models of one column of coefficients in all folds of a path at once, on the CPU. Between newton_path_kinds.c (what each algorithm
+ * asks for), newton_path.c (the folds, their Hessians and the values of a path), newton_path_step.c (points and steps) and
+ * newton_path_l1.c (steps with l1). */
 #ifndef KI_NEWTON_PATH_H
 #define KI_NEWTON_PATH_H
 
 #include "algorithms/linreg/linreg.h"
+#include "algorithms/newton/glm.h"
 #include "algorithms/newton/labels.h"
-#include "algorithms/newton/newton_dual.h"
 #include "algorithms/path.h"
 
-enum { KI_LANES_MOST = 64, KI_LANE_PAIRS = 8 }; /* folds; steps that are remembered */
+enum { KI_LANES_MOST = 64, KI_LANE_PAIRS = 9 }; /* folds; steps that are remembered, and one */
 
 /* A fold's model, in the coordinates (w, b'), b' = b + mean w. Vectors have `size` elements. */
 struct ki_lane {
     double weight; /* of the rows that it trains on */
     double *mean,
         *spread;  /* of the columns: their means, 0 without an intercept; sums of squares about them */
-    double *zero; /* the losses' gradient at w = 0 */
+    double *zero; /* the losses' gradient at the origin, w = 0 and b' as there */
     double *point, *data, *next, *slope,
-        *direction;                /* `data`, `slope`: their gradients at `point` and `next` */
-    double *criterion, *penalty;   /* D^-2; L */
-    double *kept;                  /* L-BFGS's room */
-    double *H, *U, *step, *change; /* size x size; KI_LANE_PAIRS x size */
+        *direction;                   /* `data`, `slope`: their gradients at `point` and `next` */
+    double *criterion, *penalty, *l1; /* D^-2; L; the l1_j */
+    double *kept;                     /* room for a step */
+    double *H, *U, *step, *change;    /* size x size, H of both halves; KI_LANE_PAIRS x size */
+    struct ki_glm_origin origin;      /* where the criterion is relative to, and the mean curvature there */
+    double zero_loss;                 /* there */
     double loss, objective, norm, reference, t, first; /* t: of the step that is tried; first: its slope */
     double next_loss, next_objective, next_norm;
     int64_t pairs, iterations, shortened;
-    bool met, bad;
+    bool met, bad; /* bad: to be trained alone */
 };
 
 struct ki_lanes {
+    /* what the algorithm says */
     struct ki_path *path;
-    kiln_logreg_options options;
-    const kiln_matrix *X;
+    const char *solver; /* in reports; NULL: none is named */
+    kiln_loss loss; /* any but softmax, without an offset; its weights are those of the rows, folds apart */
+    bool intercept, standardize;
+    double tolerance;
+    bool deviances; /* reports have deviance and null_deviance, by the origins' */
+    /* what these two own that the loss points to */
     struct ki_labels labels;
-    kiln_matrix *target, *fold, *v, *C;   /* m x 1 */
+    kiln_matrix *target; /* m x 1 */
+    /* the rest */
+    const kiln_matrix *X;
+    struct ki_path_walks walks;
+    kiln_matrix *fold, *C;                /* m x 1 */
     kiln_matrix *W, *b, *G, *gb, *values; /* of all folds */
     kiln_matrix *w, *shift, *g, *gs;      /* of their mean */
     int64_t m, n, size, folds, count, rent;
-    bool narrow, intercept;
-    double start, tolerance, penalty; /* the strength at hand */
-    double *room, *base, *host;       /* m; m: weights of the rows; n x folds */
-    struct ki_system system;          /* the sum of the walks that a fold trains on */
-    double *parts, *memory;
+    bool narrow;
+    double start, penalty, l1; /* the strengths at hand */
+    double *host;              /* n x folds */
+    struct ki_system system;   /* the sum of the walks that a fold trains on */
+    double *memory;
     struct ki_lane lane[KI_LANES_MOST];
     int columns[KI_LANES_MOST]; /* the fold of each column */
     double *made_W, *made_b;    /* folds x n x count; folds x count */
     kiln_report *reports;       /* folds x count */
 };
 
-/* What hangs on the penalty t->penalty: L, the criterion and U. False: H + L is not positive, or there is nothing to go by. */
+/* What hangs on the path alone. */
+void ki_lanes_take(struct ki_lanes *t, struct ki_path *path);
+/* Whether X, y, the folds and penalties are such as the lanes are for. */
+bool ki_lanes_apply(const struct ki_lanes *t);
+/* Trains and hands over all models. The lanes' origins are set. */
+kiln_status ki_lanes_open(struct ki_lanes *t); /* means, spreads and weights of the lanes */
+kiln_status ki_lanes_train(struct ki_lanes *t);
+void ki_lanes_close(struct ki_lanes *t);
+
+/* What hangs on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is not positive, or there is nothing to
+ * go by. */
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane);
 /* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
 kiln_status ki_lanes_evaluate(struct ki_lanes *t);
 /* One step of all lanes, by one evaluation; *over: all have met the criterion, or given up. */
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over);
+/* The least subgradient's element, g the gradient without the l1 term. */
+double ki_lane_least(double g, double w, double l1);
+/* With l1: the step to about the least point of the model by H, and H itself corrected by what the gradients changed by. */
+void ki_lane_descend(const struct ki_lanes *t, struct ki_lane *lane);
+void ki_lane_learn(const struct ki_lanes *t, struct ki_lane *lane, const double *step, const double *change);
 
 #endif

@@ -1,5 +1,5 @@
 /* Points and steps of a path's lanes: B = H + L, corrected by the pairs of steps and changes of the losses' gradient (L-BFGS), to which
- * each penalty adds its own part, so that pairs outlast it. */
+ * each penalty adds its own part, so that pairs outlast it. With l1 the step is newton_path_l1.c's. */
 #include "algorithms/newton/newton_path.h"
 
 enum { SHORTENINGS = 12 };
@@ -10,19 +10,20 @@ static double norm_of(const struct ki_lanes *t, const struct ki_lane *lane, cons
                       const double *data) {
     double sum = 0;
     for (int64_t j = 0; j < t->size; j++) {
-        const double g = data[j] + lane->penalty[j] * point[j];
+        const double g = ki_lane_least(data[j] + lane->penalty[j] * point[j], point[j], lane->l1[j]);
         sum += lane->criterion[j] * g * g;
     }
     return sqrt(sum);
 }
 
-static double ridge_of(const struct ki_lanes *t, const struct ki_lane *lane, const double *point) {
+/* The penalties' part of the objective. */
+static double charge(const struct ki_lanes *t, const struct ki_lane *lane, const double *point) {
     double sum = 0;
-    for (int64_t j = 0; j < t->n; j++) sum += lane->penalty[j] * point[j] * point[j];
-    return 0.5 * sum;
+    for (int64_t j = 0; j < t->n; j++)
+        sum += 0.5 * lane->penalty[j] * point[j] * point[j] + lane->l1[j] * fabs(point[j]);
+    return sum;
 }
 
-/* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
 kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
     kiln_status status;
     double b[KI_LANES_MOST], sums[KI_LANES_MOST] = {0};
@@ -40,16 +41,15 @@ kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
     }
     TRY(ki_vector_set(t->W, t->host));
     TRY(ki_vector_set(t->b, b));
-    TRY(ki_fold_losses(&(struct ki_fold_losses){
-        .values = t->values,
-        .G = t->G,
-        .gb = t->gb,
-        .loss = &(kiln_loss){.kind = KILN_LOSS_LOGISTIC, .y = t->target, .weights = t->labels.weights},
-        .X = t->X,
-        .W = t->W,
-        .b = t->b,
-        .fold = t->fold,
-        .folds = t->columns}));
+    TRY(ki_fold_losses(&(struct ki_fold_losses){.values = t->values,
+                                                .G = t->G,
+                                                .gb = t->gb,
+                                                .loss = &t->loss,
+                                                .X = t->X,
+                                                .W = t->W,
+                                                .b = t->b,
+                                                .fold = t->fold,
+                                                .folds = t->columns}));
     TRY(ki_vector_get(t->host, t->G));
     TRY(ki_vector_get(sums, t->gb));
     TRY(ki_vector_get(b, t->values));
@@ -59,14 +59,14 @@ kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
             lane->slope[j] = t->host[j * t->folds + f] - lane->mean[j] * sums[f];
         if (t->intercept) lane->slope[t->n] = sums[f];
         lane->next_loss = b[f];
-        lane->next_objective = b[f] + ridge_of(t, lane, lane->next);
+        lane->next_objective = b[f] + charge(t, lane, lane->next);
         lane->next_norm = norm_of(t, lane, lane->next, lane->slope);
     }
 done:
     return status;
 }
 
-/* The evaluated point becomes the lane's; the step is remembered. */
+/* The evaluated point becomes the lane's; the step is remembered in a place that no pair in use has. */
 static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
     double *step = lane->step + lane->pairs % KI_LANE_PAIRS * t->size,
            *change = lane->change + lane->pairs % KI_LANE_PAIRS * t->size;
@@ -78,7 +78,10 @@ static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
         lane->point[j] = lane->next[j];
         lane->data[j] = lane->slope[j];
     }
-    if (product > 0) lane->pairs++;
+    if (t->l1 > 0)
+        ki_lane_learn(t, lane, step, change);
+    else if (product > 0)
+        lane->pairs++;
     lane->loss = lane->next_loss;
     lane->objective = lane->next_objective;
     lane->norm = lane->next_norm;
@@ -88,14 +91,9 @@ static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
 
 /* ---- steps ---- */
 
-/* What hangs on the penalty: L, the criterion and U. False: H + L is not positive. */
-bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane) {
-    const int64_t n = t->n, size = t->size;
-    for (int64_t j = 0; j < n; j++) {
-        lane->penalty[j] = t->penalty * (t->options.standardize ? lane->spread[j] / lane->weight : 1);
-        lane->criterion[j] = lane->spread[j] > 0 ? 1 / (0.25 * lane->spread[j] + lane->penalty[j]) : 0;
-    }
-    if (t->intercept) lane->criterion[n] = 4 / lane->weight;
+/* U of H + L; false: it is not positive. */
+static bool factorise(const struct ki_lanes *t, struct ki_lane *lane) {
+    const int64_t size = t->size;
     memcpy(lane->U, lane->H, (size_t)(size * size) * sizeof *lane->U);
     for (int64_t i = 0; i < size; i++) {
         lane->U[i * size + i] += lane->penalty[i];
@@ -106,15 +104,50 @@ bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane) {
     struct ki_factorisation factor = {
         .U = lane->U, .size = size, .scale = lane->kept, .part = t->narrow ? 1e-5 : 1e-10};
     ki_factorise(&factor, INFINITY);
-    lane->reference = 0;
-    for (int64_t j = 0; j < size; j++) lane->reference += lane->criterion[j] * lane->zero[j] * lane->zero[j];
-    lane->reference = sqrt(lane->reference);
-    lane->norm = norm_of(t, lane, lane->point, lane->data);
-    lane->objective = lane->loss + ridge_of(t, lane, lane->point);
-    return !factor.failed && !factor.replaced && lane->reference > 0;
+    return !factor.failed && !factor.replaced;
 }
 
-/* s . (change + L s) and x . (change + L s) of a pair. */
+/* The criterion's norm at the origin, which counts as 0 where it is nothing but rounding. */
+static double measure_origin(const struct ki_lanes *t, const struct ki_lane *lane) {
+    double sum = 0, magnification = 0;
+    for (int64_t j = 0; j < t->size; j++) {
+        const double g = ki_lane_least(lane->zero[j], 0, lane->l1[j]);
+        sum += lane->criterion[j] * g * g;
+        if (j < t->n)
+            magnification +=
+                lane->criterion[j] * (lane->spread[j] + lane->weight * lane->mean[j] * lane->mean[j]);
+    }
+    const double noise = 16 * ki_epsilon(kiln_matrix_type(t->X)) *
+                         sqrt((magnification + 1 / lane->origin.curvature) * fabs(lane->zero_loss));
+    return sqrt(sum) > noise ? sqrt(sum) : 0;
+}
+
+/* The model is the origin. */
+static void stay(const struct ki_lanes *t, struct ki_lane *lane) {
+    memset(lane->point, 0, (size_t)t->n * sizeof *lane->point);
+    if (t->intercept) lane->point[t->n] = lane->origin.b;
+    memcpy(lane->data, lane->zero, (size_t)t->size * sizeof *lane->data);
+    lane->loss = lane->zero_loss;
+}
+
+bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane) {
+    const int64_t n = t->n;
+    const double curvature = lane->origin.curvature;
+    for (int64_t j = 0; j < n; j++) {
+        const double variance = t->standardize ? lane->spread[j] / lane->weight : 1;
+        lane->penalty[j] = t->penalty * variance;
+        lane->l1[j] = t->l1 * sqrt(variance);
+        lane->criterion[j] = lane->spread[j] > 0 ? 1 / (curvature * lane->spread[j] + lane->penalty[j]) : 0;
+    }
+    if (t->intercept) lane->criterion[n] = 1 / (curvature * lane->weight);
+    lane->reference = measure_origin(t, lane);
+    if (lane->reference == 0) stay(t, lane);
+    lane->norm = norm_of(t, lane, lane->point, lane->data);
+    lane->objective = lane->loss + charge(t, lane, lane->point);
+    return t->l1 > 0 || factorise(t, lane);
+}
+
+/* x . (change + L s) of pair p. */
 static double product(const struct ki_lanes *t, const struct ki_lane *lane, int64_t p, const double *x) {
     const double *s = lane->step + p * t->size, *y = lane->change + p * t->size;
     double sum = 0;
@@ -130,7 +163,7 @@ static double dot(const double *x, const double *y, int64_t size) {
 
 /* direction = -B^-1 g, B = H + L with the pairs; its slope in `first`. */
 static void turn(const struct ki_lanes *t, struct ki_lane *lane) {
-    const int64_t size = t->size, oldest = ki_max(lane->pairs - KI_LANE_PAIRS, 0);
+    const int64_t size = t->size, oldest = ki_max(lane->pairs - KI_LANE_PAIRS + 1, 0);
     double *q = lane->direction, share[KI_LANE_PAIRS], curve[KI_LANE_PAIRS];
     for (int64_t j = 0; j < size; j++)
         q[j] = lane->criterion[j] > 0 ? -lane->data[j] - lane->penalty[j] * lane->point[j] : 0;
@@ -162,14 +195,13 @@ static bool is_better(const struct ki_lanes *t, const struct ki_lane *lane) {
     return actual >= -noise && lane->next_norm < lane->norm;
 }
 
-/* One evaluation of all lanes; *over: all have met the criterion, or given up. */
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over) {
     kiln_status status = KILN_OK;
     *over = true;
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
-        lane->met = lane->bad || lane->norm <= t->tolerance * lane->reference;
-        if (!lane->met && lane->t == 0) turn(t, lane);
+        lane->met = lane->bad || lane->reference == 0 || lane->norm <= t->tolerance * lane->reference;
+        if (!lane->met && lane->t == 0) (t->l1 > 0 ? ki_lane_descend : turn)(t, lane);
         if (!lane->met && !(lane->first > 0)) lane->bad = lane->met = true;
         for (int64_t j = 0; j < t->size; j++)
             lane->next[j] = lane->point[j] + (lane->met ? 0 : lane->t * lane->direction[j]);

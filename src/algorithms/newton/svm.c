@@ -155,7 +155,8 @@ static double penalty_term(const struct machine *m, const double *z) {
     return sum;
 }
 
-/* The same without an intercept; `objective` of this problem. */
+/* Adds the dual's objective where there is no intercept: at t it lies below this problem's `objective` by half the sum of
+ * g_j^2 / L_j, g the objective's gradient. */
 static kiln_status add_dual_of_gradient(struct machine *m, double objective) {
     kiln_status status;
     double *g = NULL;

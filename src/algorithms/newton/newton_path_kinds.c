@@ -1,0 +1,183 @@
+/* What each algorithm that Newton's method trains asks of the lanes of a path: the loss, its target, and the origin that the
+ * criterion is relative to. What they are not for is left to the algorithm, one model after the other: its checks come first
+ * there, so that an option that is of no use is its error. */
+#include "algorithms/newton/newton_dual.h"
+#include "algorithms/newton/newton_path.h"
+
+/* Whether the algorithm would descend in the dual for one of the values, or refuses to. */
+static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_classifier_solver solver) {
+    bool taken = false;
+    for (int64_t v = 0; v < t->count && !taken; v++) {
+        const struct ki_newton newton = {.call = call,
+                                         .X = t->X,
+                                         .k = 1,
+                                         .l2 = ki_path_l2(t->path, v),
+                                         .l1 = ki_path_l1(t->path, v),
+                                         .no_intercept = !t->intercept,
+                                         .standardize = t->standardize};
+        if (ki_dual_choose(&taken, &newton, solver) != KILN_OK) taken = true;
+    }
+    return taken;
+}
+
+static double tolerance_of(const struct ki_lanes *t, double asked, double wide) {
+    return asked > 0 ? asked : t->narrow ? 1e-4 : wide;
+}
+
+/* The same origin for all lanes, with no deviance. */
+static void set_origins(struct ki_lanes *t, double curvature) {
+    for (int64_t f = 0; f < t->folds; f++) t->lane[f].origin.curvature = curvature;
+}
+
+/* The rows' weights, checked as the algorithms check them. */
+static kiln_status check_weights(const struct ki_lanes *t, const char *call, const kiln_matrix *weights) {
+    kiln_status status = KILN_OK;
+    if (!weights) return KILN_OK;
+    TRY(ki_check_matrix(call, "weights", weights, t->X, t->m, 1));
+    TRY(ki_check_weights(call, weights));
+done:
+    return status;
+}
+
+kiln_status ki_logreg_together(bool *done, struct ki_path *path) {
+    static const char call[] = "kiln_logreg";
+    kiln_status status = KILN_OK;
+    kiln_logreg_options options;
+    struct ki_lanes t;
+    memcpy(&options, path->options, sizeof options);
+    ki_lanes_take(&t, path);
+    t.intercept = !options.no_intercept;
+    t.standardize = options.standardize != 0;
+    t.tolerance = tolerance_of(&t, options.tolerance, 1e-8);
+    t.solver = "newton";
+    if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !ki_lanes_apply(&t) ||
+        dual_is_taken(&t, call, options.solver))
+        return KILN_OK;
+    TRY(check_weights(&t, call, options.weights));
+    TRY(ki_labels_new(&t.labels, call, path->y,
+                      &(struct ki_label_options){options.weights, options.class_weights, false}));
+    if (t.labels.count != 2) goto done;
+    TRY(ki_labels_column(&t.target, &t.labels, path->y, 1, 1, 0));
+    t.loss = (kiln_loss){.kind = KILN_LOSS_LOGISTIC, .y = t.target, .weights = t.labels.weights};
+    set_origins(&t, 0.25);
+    TRY(ki_lanes_open(&t));
+    TRY(ki_lanes_train(&t));
+    *done = true;
+done:
+    ki_lanes_close(&t);
+    return status;
+}
+
+/* ---- support vector machines ---- */
+
+/* A regression's curvature at 0 is that of the rows farther than epsilon from it. */
+static kiln_status set_regression(struct ki_lanes *t, double epsilon) {
+    kiln_status status = KILN_OK;
+    const int32_t *fold = t->path->asked.fold;
+    double *weights = NULL, *y = t->walks.room;
+    TRY(ki_path_doubles(&weights, t->m));
+    for (int64_t i = 0; i < t->m; i++) weights[i] = 1;
+    if (t->loss.weights) TRY(ki_vector_get(weights, t->loss.weights));
+    TRY(ki_vector_get(y, t->loss.y));
+    for (int64_t f = 0; f < t->folds; f++) {
+        double sum = 0;
+        for (int64_t i = 0; i < t->m; i++)
+            if (fabs(y[i]) > epsilon && !(fold && fold[i] == f)) sum += weights[i];
+        t->lane[f].origin.curvature = sum > 0 ? sum / t->lane[f].weight : 1;
+    }
+done:
+    ki_free(weights);
+    return status;
+}
+
+kiln_status ki_svm_together(bool *done, struct ki_path *path) {
+    static const char call[] = "kiln_svm";
+    kiln_status status = KILN_OK;
+    kiln_svm_options options;
+    struct ki_lanes t;
+    memcpy(&options, path->options, sizeof options);
+    ki_lanes_take(&t, path);
+    t.intercept = !options.no_intercept;
+    t.standardize = options.standardize != 0;
+    t.tolerance = tolerance_of(&t, options.tolerance, 1e-8);
+    t.solver = "newton";
+    const bool regression = options.regression != 0, weighed = options.balanced || options.class_weights;
+    if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !(options.epsilon >= 0) ||
+        (regression && (weighed || options.solver == KILN_CLASSIFIER_DUAL)) || !ki_lanes_apply(&t) ||
+        (!regression && dual_is_taken(&t, call, options.solver)))
+        return KILN_OK;
+    TRY(check_weights(&t, call, options.weights));
+    t.loss = (kiln_loss){.kind = KILN_LOSS_SQUARED_EPSILON,
+                         .parameter = options.epsilon,
+                         .y = path->y,
+                         .weights = options.weights};
+    if (regression) {
+        TRY(ki_check_finite(call, "y", path->y, false));
+    } else {
+        TRY(ki_labels_new(&t.labels, call, path->y,
+                          &(struct ki_label_options){options.weights, options.class_weights, false}));
+        if (t.labels.count != 2) goto done;
+        TRY(ki_labels_column(&t.target, &t.labels, path->y, 1, 1, -1));
+        t.loss = (kiln_loss){.kind = KILN_LOSS_SQUARED_HINGE, .y = t.target, .weights = t.labels.weights};
+    }
+    TRY(ki_lanes_open(&t));
+    set_origins(&t, 1);
+    if (regression) TRY(set_regression(&t, options.epsilon));
+    TRY(ki_lanes_train(&t));
+    *done = true;
+done:
+    ki_lanes_close(&t);
+    return status;
+}
+
+/* ---- generalised linear models ---- */
+
+/* Each lane begins at the best constant of the rows that it trains on. */
+static kiln_status set_constants(struct ki_lanes *t) {
+    kiln_status status = KILN_OK;
+    kiln_loss loss = t->loss;
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
+        if (lane->bad) continue;
+        if (t->path->asked.fold) {
+            TRY(ki_path_weigh(t->walks.rows, t->walks.room, t->path, f));
+            loss.weights = t->walks.rows;
+        }
+        TRY(ki_glm_origin(&lane->origin, t->X, &loss));
+        lane->bad = !lane->origin.reached;
+    }
+done:
+    return status;
+}
+
+kiln_status ki_glm_together(bool *done, struct ki_path *path) {
+    kiln_status status = KILN_OK;
+    kiln_glm_options options;
+    struct ki_lanes t;
+    memcpy(&options, path->options, sizeof options);
+    ki_lanes_take(&t, path);
+    t.intercept = true;
+    t.standardize = options.standardize != 0;
+    t.tolerance = tolerance_of(&t, options.tolerance, 1e-9);
+    t.deviances = true;
+    t.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
+                         .family = options.family ? options.family : KILN_GAUSSIAN,
+                         .link = options.link,
+                         .parameter = options.parameter,
+                         .link_power = options.link_power,
+                         .y = path->y,
+                         .weights = options.weights};
+    if (options.no_intercept || options.offset || options.max_iterations || !(options.tolerance >= 0) ||
+        !ki_glm_any_eta(&t.loss) || !ki_lanes_apply(&t))
+        return KILN_OK;
+    TRY(check_weights(&t, ki_glm_call, options.weights));
+    TRY(ki_check_finite(ki_glm_call, "y", path->y, false));
+    TRY(ki_glm_check_target(&t.loss));
+    TRY(ki_lanes_open(&t));
+    TRY(set_constants(&t));
+    TRY(ki_lanes_train(&t));
+    *done = true;
+done:
+    ki_lanes_close(&t);
+    return status;
+}

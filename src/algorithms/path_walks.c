@@ -1,0 +1,84 @@
+/* Sums over the rows of every fold, for ways that train a path's models together.
+ *
+ * A walk for each fold takes the rows that it holds out, so that all walks are one over X. What a fold trains on is the sum of
+ * the other folds' walks: sums of squares add up, and nothing cancels, as it would where a fold's own were taken off the whole. */
+#include "algorithms/linreg/linreg.h"
+#include "algorithms/path.h"
+
+kiln_status ki_path_doubles(double **values, int64_t count) {
+    int64_t bytes;
+    *values = ki_mul(count, sizeof **values, &bytes) ? ki_calloc((size_t)bytes) : NULL;
+    return *values ? KILN_OK : ki_fail_nomem((size_t)count * sizeof **values, "the models of a path");
+}
+
+kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now) {
+    kiln_control control;
+    kiln_progress told = *now;
+    memcpy(&control, path->options + path->rule->control, sizeof control);
+    told.seconds = ki_clock() - path->start;
+    return control.progress && control.progress(control.user, &told) ? ki_path_stopped() : KILN_OK;
+}
+
+kiln_status ki_path_walks_open(struct ki_path_walks *walks, const struct ki_path *path,
+                               struct ki_walk *walk) {
+    kiln_status status;
+    const int64_t square = walk->size * walk->size, m = kiln_matrix_rows(path->X);
+    *walks = (struct ki_path_walks){.path = path, .walk = walk, .folds = ki_max(path->asked.folds, 1)};
+    TRY(ki_path_doubles(&walks->parts, walks->folds * square));
+    TRY(ki_path_doubles(&walk->A, square));
+    TRY(ki_path_doubles(&walk->origin, walk->size));
+    TRY(ki_path_doubles(&walks->room, m));
+    TRY(kiln_matrix_dense(&walks->rows, kiln_matrix_device(path->X), kiln_matrix_type(path->X), m, 1, NULL));
+done:
+    return status;
+}
+
+void ki_path_walks_close(struct ki_path_walks *walks) {
+    ki_free(walks->parts);
+    ki_free(walks->room);
+    kiln_matrix_free(walks->rows);
+    if (walks->walk) ki_walk_free(walks->walk);
+}
+
+/* The weights of the rows that fold f holds out. */
+static kiln_status hold(struct ki_path_walks *walks, const kiln_matrix *weights, int64_t f) {
+    kiln_status status = KILN_OK;
+    const int32_t *fold = walks->path->asked.fold;
+    double *room = walks->room;
+    if (weights) TRY(ki_vector_get(room, weights));
+    for (int64_t i = 0; i < kiln_matrix_rows(walks->rows); i++)
+        room[i] = fold[i] != f ? 0 : weights ? room[i] : 1;
+    TRY(ki_vector_set(walks->rows, room));
+done:
+    return status;
+}
+
+kiln_status ki_path_walk(struct ki_path_walks *walks, const kiln_matrix *y, const kiln_matrix *weights,
+                         bool intercept) {
+    kiln_status status = KILN_OK;
+    const struct ki_path *path = walks->path;
+    const bool folded = path->asked.fold != NULL;
+    struct ki_walk walk = *walks->walk;
+    for (int64_t f = 0; f < walks->folds; f++) {
+        TRY(ki_path_told(path, &(kiln_progress){.phase = "fold",
+                                                .done = f,
+                                                .total = walks->folds,
+                                                .objective = (double)NAN,
+                                                .residual = (double)NAN}));
+        if (folded) TRY(hold(walks, weights, f));
+        walk.A = walks->parts + f * walk.size * walk.size;
+        TRY(ki_walk_sums(&walk, path->X, y, folded ? walks->rows : weights, intercept));
+    }
+done:
+    return status;
+}
+
+void ki_path_add_up(struct ki_path_walks *walks, int64_t f) {
+    const int64_t square = walks->walk->size * walks->walk->size;
+    double *A = walks->walk->A;
+    memset(A, 0, (size_t)square * sizeof *A);
+    for (int64_t g = 0; g < walks->folds; g++) {
+        if (g == f && walks->path->asked.fold) continue;
+        for (int64_t i = 0; i < square; i++) A[i] += walks->parts[g * square + i];
+    }
+}
