@@ -29,8 +29,18 @@ struct kiln_data {
     int64_t bytes; /* after decompression */
 };
 
+/* Who reads parts of the same data at the same time. A reader whose rows depend on what others find meets them, when it has all of its own: CSV
+ * once, and once more where missing numbers get their mean. One that fails before is missed there, and all fail. */
+struct ki_together {
+    const char *first; /* the first file of all */
+    void *of;
+    /* What each tells: the own bytes become those of all, in their order. ERR_UNSUPPORTED: not all have come. */
+    kiln_status (*meet)(void *of, struct ki_bytes *bytes);
+};
+
 struct ki_table {
-    kiln_format format; /* KILN_DENSE or KILN_CSR */
+    const struct ki_together *together; /* NULL: the reader has all of the data */
+    kiln_format format;                 /* KILN_DENSE or KILN_CSR */
     int64_t rows, cols, nnz;
     struct ki_file *file; /* where values and col lie instead, NULL then; or NULL (io/numpy/map.h) */
     void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */

@@ -254,11 +254,10 @@ done:
     return status;
 }
 
-/* Missing numbers are replaced by the mean of all, levels and groups are numbered over all, a model's columns are found by name. */
+/* Groups are numbered over all, a model's columns are found by name. */
 static bool options_allow(const kiln_read_options *options, kiln_file_format format) {
-    const bool csv = format == KILN_FILE_CSV;
-    return !options->map && !options->whole && options->missing < KILN_MISSING_MEAN && !options->groups &&
-           !(csv && options->model);
+    return !options->map && !options->whole && !options->groups &&
+           !(format == KILN_FILE_CSV && options->model);
 }
 
 /* Its names get numbers as they come. */

@@ -5,12 +5,6 @@
 #include "core/size.h"
 #include "processes/reading.h"
 
-static bool has_text(const struct ki_table *table) {
-    bool text = table->class_names || table->row_names;
-    for (int64_t i = 0; i < table->column_count; i++) text = text || table->columns[i].text;
-    return text;
-}
-
 /* Of errors in the data the leader knows the place, once it reads them. */
 static bool is_told_by_leader(kiln_status status) {
     return status == KILN_ERR_PARSE || status == KILN_ERR_DATA || status == KILN_ERR_UNSUPPORTED ||
@@ -25,51 +19,95 @@ static uint64_t digest_names(uint64_t digest, char *const *names, int64_t count)
     return digest;
 }
 
-/* Whether a part of a CSV file begins within quotes is known from the parity of those before: each process tells the leader that of its
- * share, and learns how its own share and the next begin. A process that cannot say fails when it reads. */
+/* Whether a part of a CSV file begins within quotes is known from the parity of those before it. A process that cannot say fails when it
+ * reads. */
 static kiln_status share_quotes(struct kiln_processes *p, struct ki_part *part, const char *path,
                                 const kiln_read_options *options) {
     const int64_t files = 1 + options->more_count;
-    bool odd = false, open = false;
-    kiln_status status = KILN_OK;
-    if (ki_part_quotes(&odd, path, options, *part) != KILN_OK) odd = false;
-    int64_t number = odd, *all = p->piece;
-    if (ki_leads(p)) {
-        all[0] = odd;
-        for (int i = 1; i < part->count; i++) TRY(ki_wire_receive(p, i, &all[i], sizeof *all));
-        for (int i = 0; i < part->count; i++) {
-            if (ki_part_begins_file((struct ki_part){.number = i, .count = part->count}, files)) open = false;
-            const bool begins = open;
-            open ^= all[i] & 1;
-            all[i] = begins + 2 * open;
-        }
-        for (int i = 1; i < part->count; i++) TRY(ki_wire_send(p, i, &all[i], sizeof *all));
-        number = all[0];
-    } else {
-        TRY(ki_wire_send(p, 0, &number, sizeof number));
-        TRY(ki_wire_receive(p, 0, &number, sizeof number));
+    int64_t *odd = p->piece;
+    bool own = false, open = false;
+    kiln_status status;
+    if (ki_part_quotes(&own, path, options, *part) != KILN_OK) own = false;
+    TRY(ki_wire_gather(p, odd, own));
+    for (int i = 0; i <= part->number; i++) {
+        if (ki_part_begins_file((struct ki_part){.number = i, .count = part->count}, files)) open = false;
+        part->open[0] = open;
+        open ^= odd[i];
+        part->open[1] = open;
     }
-    part->open[0] = number & 1;
-    part->open[1] = number >> 1;
 done:
     return status;
 }
 
-kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct ki_table *table,
-                         const char *path, const struct ki_order *order) {
-    const kiln_read_options *options = &order->read.options;
-    const kiln_file_format format = order->read.format;
-    struct ki_part part = {.number = p->transport.rank, .count = p->transport.count};
+/* ------------------------------------------------------------------------ readers who meet (CSV) */
+
+struct meeting {
+    struct kiln_processes *p;
+    int left;         /* so many times all meet from now on; none once somebody was missed */
+    kiln_status wire; /* MPI's */
+};
+
+/* All learn whether all are well. */
+static kiln_status all_well(bool *well, struct kiln_processes *p, bool own) {
+    int64_t *numbers = p->piece;
+    kiln_status status;
+    TRY(ki_wire_gather(p, numbers, own));
+    *well = true;
+    for (int i = 0; i < p->transport.count; i++) *well = *well && numbers[i];
+done:
+    return status;
+}
+
+/* From each process `bytes` to all, one after the other. *well: whether all have come, and have memory for it. */
+static kiln_status gather_bytes(bool *well, struct kiln_processes *p, struct ki_bytes *bytes, bool comes) {
+    const int count = p->transport.count;
+    struct ki_bytes all = {NULL, 0, 0};
+    int64_t sum = 0, *sizes = ki_alloc((size_t)count * sizeof *sizes);
     kiln_status status = KILN_OK;
-    *s = (struct ki_summary){.rows = 0};
-    if (format == KILN_FILE_CSV) TRY(share_quotes(p, &part, path, options));
-    if (format == KILN_FILE_MATRIX_MARKET && options->more_count == 0)
-        TRY(ki_deal_entries(p, table, &s->bytes, path, options, &s->status));
-    else
-        s->status = ki_part_read(table, &s->bytes, path, format, options, part);
-    s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : has_text(table);
-    if (s->status != KILN_OK && !s->whole) ki_error_keep(&p->error);
-    if (s->whole) s->status = KILN_OK;
+    TRY(all_well(well, p, comes && sizes));
+    if (!*well) goto done;
+    TRY(ki_wire_gather(p, sizes, bytes->size));
+    for (int i = 0; i < count; i++) sum += sizes[i];
+    TRY(all_well(well, p, ki_bytes_room(&all, sum)));
+    if (!*well) goto done;
+    for (int i = 0; i < count; all.size += sizes[i++])
+        p->exchange[i] = (struct ki_exchange){
+            .out = bytes->data, .in = all.data + all.size, .out_bytes = bytes->size, .in_bytes = sizes[i]};
+    TRY(ki_wire_exchange(p));
+    ki_bytes_free(bytes);
+    *bytes = all;
+    all.data = NULL;
+done:
+    ki_bytes_free(&all);
+    ki_free(sizes);
+    return status;
+}
+
+static kiln_status meet(void *of, struct ki_bytes *bytes) {
+    struct meeting *meeting = of;
+    bool well = false;
+    meeting->wire = gather_bytes(&well, meeting->p, bytes, true);
+    meeting->left = well ? meeting->left - 1 : 0;
+    if (meeting->wire != KILN_OK || well) return meeting->wire;
+    return ki_fail(KILN_ERR_UNSUPPORTED, "not all processes could read their parts");
+}
+
+/* Who has no rows tells nothing; who could not read them is missed, and then nobody meets any more. */
+static kiln_status meet_without_rows(struct meeting *meeting, bool failed) {
+    kiln_status status = KILN_OK;
+    while (meeting->left > 0) {
+        struct ki_bytes nothing = {NULL, 0, 0};
+        bool well = false;
+        status = gather_bytes(&well, meeting->p, &nothing, !failed);
+        ki_bytes_free(&nothing);
+        meeting->left = well ? meeting->left - 1 : 0;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- the part */
+
+static void summarize(struct ki_summary *s, const struct ki_table *table) {
     s->rows = table->rows;
     s->cols = table->cols;
     s->entries = table->format == KILN_CSR ? table->nnz : table->rows * table->cols;
@@ -79,6 +117,41 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
     s->offset = table->offset != NULL;
     s->names =
         digest_names(digest_names(1, table->feature_names, table->cols), table->target_names, table->targets);
+}
+
+/* A part of CSV, whose readers meet. */
+static kiln_status read_csv(struct ki_summary *s, struct kiln_processes *p, struct ki_table *table,
+                            const char *path, const kiln_read_options *options, struct ki_part part) {
+    struct meeting meeting = {.p = p, .left = options->missing >= KILN_MISSING_MEAN ? 2 : 1, .wire = KILN_OK};
+    const struct ki_together together = {.first = path, .of = &meeting, .meet = meet};
+    kiln_status status;
+    TRY(share_quotes(p, &part, path, options));
+    table->together = &together;
+    s->status = ki_part_read(table, &s->bytes, path, KILN_FILE_CSV, options, part);
+    table->together = NULL;
+    TRY(meeting.wire);
+    TRY(meet_without_rows(&meeting, s->status != KILN_OK));
+done:
+    return status;
+}
+
+kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct ki_table *table,
+                         const char *path, const struct ki_order *order) {
+    const kiln_read_options *options = &order->read.options;
+    const kiln_file_format format = order->read.format;
+    const struct ki_part part = {.number = p->transport.rank, .count = p->transport.count};
+    kiln_status status = KILN_OK;
+    *s = (struct ki_summary){.rows = 0};
+    if (format == KILN_FILE_CSV)
+        TRY(read_csv(s, p, table, path, options, part));
+    else if (format == KILN_FILE_MATRIX_MARKET && options->more_count == 0)
+        TRY(ki_deal_entries(p, table, &s->bytes, path, options, &s->status));
+    else
+        s->status = ki_part_read(table, &s->bytes, path, format, options, part);
+    s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : table->row_names != NULL;
+    if (s->status != KILN_OK && !s->whole) ki_error_keep(&p->error);
+    if (s->whole) s->status = KILN_OK;
+    summarize(s, table);
 done:
     return status;
 }

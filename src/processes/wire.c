@@ -57,6 +57,17 @@ kiln_status ki_wire_sum(struct kiln_processes *p, double *numbers, int64_t count
                     KILN_F64);
 }
 
+kiln_status ki_wire_gather(struct kiln_processes *p, int64_t *numbers, int64_t own) {
+    kiln_status status = KILN_OK;
+    numbers[p->transport.rank] = own;
+    if (!ki_leads(p)) TRY(ki_wire_send(p, 0, &own, sizeof own));
+    for (int i = 1; i < p->transport.count && ki_leads(p); i++)
+        TRY(ki_wire_receive(p, i, &numbers[i], sizeof *numbers));
+    TRY(ki_wire_broadcast(p, numbers, p->transport.count * (int64_t)sizeof *numbers));
+done:
+    return status;
+}
+
 /* In rounds: a piece to each process that still awaits some, and from each that still has some. Both ends of a pair know how many
  * pieces that is, so that nobody waits for what does not come. */
 kiln_status ki_wire_exchange(struct kiln_processes *p) {

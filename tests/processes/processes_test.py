@@ -104,6 +104,7 @@ def write_data(folder):
     for part in range(3):
         write_npz(path(f"part-{part}.npz"), rows[part * ROWS // 3:(part + 1) * ROWS // 3])
     write_quoted(path("quoted.csv"), rows, draw)
+    write_text(path, draw)
     write_market(path, rows, draw)
     for name in ("all.svm", "all.csv", "quoted.csv", "x.mtx"):
         compress(path(name), 3)
@@ -126,6 +127,21 @@ def write_quoted(path, rows, draw):
         for label, row in rows:
             note = "".join(draw.choice(["\n", ",", '""', "word "]) for _ in range(draw.randrange(120)))
             file.write(f'"{note}",' + ",".join(map(repr, row)) + f",{label}\n")
+
+
+def write_text(path, draw):
+    """Towns and classes, most of which stand in some parts alone; values that are missing; in one file, and in three."""
+    head = "town,size,note,class\n"
+    lines = []
+    for i in range(900):
+        town, size = f"t{draw.randrange(i // 60, i // 60 + 30)}", "" if draw.random() < 0.05 else f"{draw.gauss(0, 1):.4f}"
+        kind = "other" if i > 890 else draw.choice(("north", "south"))
+        lines.append(f'{town},{size},"a ""note"",\n{i}",{kind}\n')
+    with open(path("text.csv"), "w") as file:
+        file.writelines([head, *lines])
+    for part in range(3):
+        with open(path(f"text-{part}.csv"), "w") as file:
+            file.writelines([head, *lines[300 * part:300 * part + 300]])
 
 
 def write_market(path, rows, draw):
@@ -172,7 +188,12 @@ def cases(path):
     yield True, ["linreg", path("x.mtx.gz"), "--target-file", path("y.npy")]
     yield True, ["logreg", path("all.svm.gz"), path("part-1.svm")]
     yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
-    yield False, ["linreg", FLIGHTS, "--target", "arr_delay"]  # with text
+    yield True, ["linreg", FLIGHTS, "--target", "arr_delay"]
+    yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--reference", "town=t39"]
+    yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--ignore", "note", "--missing", "drop"]
+    yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "mean"]
+    yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--features", "size", "--missing", "indicator"]
+    yield False, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--cv", "2", "--groups", "town"]
 
 
 def check_answers(path, mpirun, environment):
@@ -280,8 +301,14 @@ def check_errors(path, mpirun, environment):
     with open(path("lost.mtx"), "w") as file:
         file.writelines(lines[:30003])
     compress(path("bad.svm"), 1)
+    with open(path("all.csv")) as file:
+        lines_of_csv = file.readlines()
+    lines_of_csv[2500] = "word" + lines_of_csv[2500]
+    with open(path("bad.csv"), "w") as file:
+        file.writelines(lines_of_csv)
     targets = ["--target-file", path("y.npy")]
-    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["logreg", path("bad.svm.gz")], "bad.svm.gz:2501:"), (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
+    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["logreg", path("bad.svm.gz")], "bad.svm.gz:2501:"),
+                          (["linreg", path("bad.csv"), "--target", "y"], "bad.csv:2501:"), (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
                           (["linreg", path("lost.mtx"), *targets], "the file ends after 29999 entries"),
                           (["linreg", path("x.mtx"), *targets, "--strict"], "stands twice, first in"),
                           (["linreg", "--parts", path("nothing-*")], "no file matches"),

@@ -22,7 +22,8 @@ static kiln_status make_schema(struct ki_csv_reader *r) {
     return ki_csv_schema_match(&r->schema, r->warnings, r->names, r->layout.fields, options, &place);
 }
 
-static kiln_status begin(struct ki_csv_reader *r, struct ki_block *text, const char **rest) {
+static kiln_status begin(struct ki_csv_reader *r, struct ki_block *text, const char **rest,
+                         const struct ki_together *together) {
     kiln_status status = KILN_OK;
     TRY(ki_csv_next_text(r, text));
     TRY(ki_csv_read_header(&r->names, &r->layout, r->options, ki_input_name(r->input), text, rest));
@@ -32,7 +33,9 @@ static kiln_status begin(struct ki_csv_reader *r, struct ki_block *text, const c
         TRY(ki_csv_next_text(r, text));
         *rest = ki_csv_skip_blank(text->text, text->text + text->size);
     }
-    if (!r->schema.frozen)
+    if (!r->schema.frozen && together)
+        TRY(ki_csv_first_kinds(r, together->first));
+    else if (!r->schema.frozen)
         TRY(ki_csv_decide_kinds(&r->schema, r->warnings, &r->layout, ki_input_name(r->input), text, *rest));
     for (int64_t i = 0; i < r->schema.count; i++) r->layout.sparse |= r->schema.columns[i].text;
     int64_t zero = 0;
@@ -98,7 +101,7 @@ kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const ki
     const char *rest = NULL;
     begin_layout(&r);
     TRY(make_room(&r));
-    TRY(begin(&r, &text, &rest));
+    TRY(begin(&r, &text, &rest, table->together));
     for (;;) {
         while (text.size > 0) {
             TRY(ki_csv_take_text(&r, &text, rest));

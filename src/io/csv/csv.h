@@ -201,9 +201,11 @@ struct ki_csv_entries {
     int64_t *row_start;
 };
 /* Sets missing, least, most and mean of numeric columns (of a frozen schema all but the mean that the model remembers) and
- * missing of text columns. ERR_DATA: a column to be imputed without a single number. */
+ * missing of text columns. Where others read further parts these are of all rows, and all meet. ERR_DATA: a column to be imputed
+ * without a single number. */
 kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
-                            const struct ki_csv_levels *levels, const struct ki_place *place);
+                            const struct ki_csv_levels *levels, const struct ki_place *place,
+                            int64_t all_rows, const struct ki_together *together);
 /* Puts means where numbers are missing. */
 void ki_csv_impute(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries);
 /* Replaces ids by features; entries without a feature are left out. */

@@ -32,12 +32,12 @@ static kiln_status warn_identifiers(struct ki_csv_reader *r) {
     for (int64_t i = 0; !r->schema.frozen && i < r->schema.count; i++) {
         const struct ki_csv_column *column = &r->schema.columns[i];
         char hint[200], name[64];
-        if (!column->text || r->rows < ROWS_LEAST || column->levels <= r->rows / 2) continue;
+        if (!column->text || r->all_rows < ROWS_LEAST || column->levels <= r->all_rows / 2) continue;
         ki_csv_excerpt(name, column->name, (int64_t)strlen(column->name));
         snprintf(hint, sizeof hint,
                  "is it a name or a number of rows? kiln_read_options.ignore '%s' leaves it out", name);
         kiln_status status = ki_warn(r->warnings, &place, hint, "text column '%s' has %d levels in %lld rows",
-                                     name, (int)column->levels, (long long)r->rows);
+                                     name, (int)column->levels, (long long)r->all_rows);
         if (status != KILN_OK) return status;
     }
     return KILN_OK;
@@ -64,7 +64,7 @@ static kiln_status warn_noticed(struct ki_csv_reader *r) {
     if (row->count > 0)
         TRY(ki_warn(r->warnings, &row->first, "kiln_read_options.missing mean|indicator keeps them",
                     "rows left out, as values are missing: %lld of %lld; the first is '%s' in column '%s'",
-                    (long long)row->count, (long long)(row->count + r->rows), row->value, row->column));
+                    (long long)row->count, (long long)(row->count + r->all_rows), row->value, row->column));
 done:
     return status;
 }
@@ -77,7 +77,7 @@ static kiln_status judge(struct ki_csv_reader *r) {
     TRY(warn_noticed(r));
     TRY(warn_identifiers(r));
     if (!r->schema.frozen) TRY(ki_csv_find_references(&r->schema, &r->levels, &place));
-    if (r->rows == 0 && r->dropped.count > 0) {
+    if (r->all_rows == 0 && r->dropped.count > 0) {
         ki_fail_at(KILN_ERR_DATA, &place, "all %lld rows have missing values", (long long)r->dropped.count);
         TRY(ki_hint("kiln_read_options.missing mean|indicator keeps them"));
     }
@@ -99,7 +99,7 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     int32_t *feature = NULL;
     kiln_status status = KILN_OK;
     const bool handles = r->schema.missing >= KILN_MISSING_MEAN;
-    if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place));
+    if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place, r->all_rows, table->together));
     TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
     ki_csv_levels_free(&r->levels); /* they are in the table's names now */
     if (!entries.sparse && table->cols > r->schema.count) {
@@ -118,6 +118,8 @@ done:
 kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
     kiln_status status;
     give_back();
+    r->all_rows = r->rows;
+    if (table->together) TRY(ki_csv_meet(r, table->together));
     TRY(judge(r));
     TRY(number_classes(r, table));
     TRY(complete(r, table));

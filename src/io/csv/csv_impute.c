@@ -4,6 +4,7 @@
  * In a sparse X the zeros that are not stored count as numbers. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/matrix.h"
 #include "core/threads.h"
@@ -33,6 +34,8 @@ struct sums {
     double sum, least, most;
 };
 
+static const struct sums no_sums = {.least = INFINITY, .most = -INFINITY};
+
 static void add(struct sums *s, double value) {
     s->stored++;
     if (isnan(value)) {
@@ -55,34 +58,77 @@ static void count_empty(struct ki_csv_schema *schema, const struct ki_csv_entrie
     }
 }
 
+static void merge(struct sums *to, const struct sums *from) {
+    to->stored += from->stored;
+    to->missing += from->missing;
+    to->sum += from->sum;
+    to->least = fmin(to->least, from->least);
+    to->most = fmax(to->most, from->most);
+}
+
+/* What all who read parts have found: each tells its sums, and how many of each text column's fields are empty. */
+static kiln_status add_up_all(struct sums *sums, struct ki_csv_schema *schema,
+                              const struct ki_together *together) {
+    const int64_t count = schema->count;
+    struct ki_bytes all = {NULL, 0, 0};
+    bool room = ki_bytes_append(&all, sums, count * (int64_t)sizeof *sums);
+    kiln_status status;
+    for (int64_t i = 0; i < count; i++)
+        room = room && ki_bytes_append(&all, &schema->columns[i].missing, sizeof(int64_t));
+    if (!room) TRY(ki_fail_nomem((size_t)count * sizeof *sums, "the columns' means"));
+    const int64_t own = all.size;
+    TRY(together->meet(together->of, &all));
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = no_sums;
+        schema->columns[i].missing = 0;
+    }
+    for (const char *at = all.data; at + own <= all.data + all.size; at += own)
+        for (int64_t i = 0; i < count; i++) {
+            struct sums theirs;
+            int64_t empty;
+            memcpy(&theirs, at + i * (int64_t)sizeof theirs, sizeof theirs);
+            memcpy(&empty, at + count * (int64_t)sizeof theirs + i * (int64_t)sizeof empty, sizeof empty);
+            merge(&sums[i], &theirs);
+            schema->columns[i].missing += empty;
+        }
+done:
+    ki_bytes_free(&all);
+    return status;
+}
+
+/* What a numeric column is like, of so many rows. */
+static kiln_status settle(struct ki_csv_column *column, const struct sums *s, int64_t rows, bool frozen,
+                          const struct ki_place *place) {
+    const int64_t numbers = rows - s->missing;
+    const bool zeros = s->stored < rows;
+    column->missing = s->missing;
+    column->least = !numbers ? NAN : zeros ? fmin(s->least, 0) : s->least;
+    column->most = !numbers ? NAN : zeros ? fmax(s->most, 0) : s->most;
+    if (frozen) return KILN_OK;
+    column->mean = numbers ? s->sum / (double)numbers : 0;
+    column->indicator &= s->missing > 0;
+    if (!column->imputed || numbers > 0 || rows == 0) return KILN_OK;
+    ki_fail_at(KILN_ERR_DATA, place, "column '%s' has no numbers, and so no mean for those that are missing",
+               column->name);
+    return ki_hint("leave it out: kiln_read_options.ignore '%s'", column->name);
+}
+
 kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
-                            const struct ki_csv_levels *levels, const struct ki_place *place) {
+                            const struct ki_csv_levels *levels, const struct ki_place *place,
+                            int64_t all_rows, const struct ki_together *together) {
     kiln_status status = KILN_OK;
     struct sums *sums = ki_alloc((size_t)schema->count * sizeof *sums);
     if (!sums) return ki_fail_nomem((size_t)schema->count * sizeof *sums, "the columns' means");
-    for (int64_t i = 0; i < schema->count; i++) sums[i] = (struct sums){0, 0, 0, INFINITY, -INFINITY};
+    for (int64_t i = 0; i < schema->count; i++) sums[i] = no_sums;
     for (int64_t e = 0; e < entries->count; e++) {
         const int64_t i = column_of(schema, entries, e);
         if (i >= 0) add(&sums[i], value_at(entries, e));
     }
-    for (int64_t i = 0; i < schema->count; i++) {
-        struct ki_csv_column *column = &schema->columns[i];
-        struct sums *s = &sums[i];
-        if (column->text) continue;
-        if (s->stored < entries->rows) s->least = fmin(s->least, 0), s->most = fmax(s->most, 0);
-        const int64_t numbers = entries->rows - s->missing;
-        column->missing = s->missing;
-        column->least = numbers ? s->least : NAN;
-        column->most = numbers ? s->most : NAN;
-        if (schema->frozen) continue;
-        column->mean = numbers ? s->sum / (double)numbers : 0;
-        column->indicator &= s->missing > 0;
-        if (!column->imputed || numbers > 0 || entries->rows == 0) continue;
-        ki_fail_at(KILN_ERR_DATA, place,
-                   "column '%s' has no numbers, and so no mean for those that are missing", column->name);
-        TRY(ki_hint("leave it out: kiln_read_options.ignore '%s'", column->name));
-    }
     count_empty(schema, entries, levels);
+    if (together) TRY(add_up_all(sums, schema, together));
+    for (int64_t i = 0; i < schema->count; i++)
+        if (!schema->columns[i].text)
+            TRY(settle(&schema->columns[i], &sums[i], all_rows, schema->frozen, place));
 done:
     ki_free(sums);
     return status;

@@ -30,7 +30,7 @@ struct ki_csv_reader {
         char value[64], column[64];
     } unseen[2], dropped; /* levels of features, classes; rows */
 
-    int64_t rows;
+    int64_t rows, all_rows; /* with those of other processes */
     struct ki_bytes values, ids, row_start, y, roles[KI_CSV_ROLES];
 };
 
@@ -41,6 +41,10 @@ kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text);
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin);
 /* Opens options->more[more_open] and reads its header, which must be that of the first file. csv_files.c */
 kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
+/* Which columns are text, by the first rows of the file `first`, of whose parts this is one. csv_together.c */
+kiln_status ki_csv_first_kinds(struct ki_csv_reader *r, const char *first);
+/* The levels and classes of all who read parts, and how many rows they have. csv_together.c */
+kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *together);
 /* The table of all rows: warnings, classes, means, features and their names. csv_finish.c */
 kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table);
 

@@ -1,0 +1,120 @@
+/* A CSV file of which several processes read parts (struct ki_together). All decide by the same first rows which columns are text, and tell
+ * each other the levels and classes that they have found. Features are numbered in the order of the levels' bytes (csv_features.c), so
+ * that it is enough for all to have the same set, in whatever order. */
+#include <string.h>
+
+#include "core/seams.h"
+#include "io/csv/csv_reader.h"
+
+kiln_status ki_csv_first_kinds(struct ki_csv_reader *r, const char *first) {
+    struct ki_csv_reader of = {.options = r->options};
+    struct ki_csv_layout layout = r->layout;
+    struct ki_block text;
+    const char *rest = NULL;
+    char **names = NULL;
+    kiln_status status;
+    layout.fields = 0;
+    TRY(ki_input_open(&of.input, first, r->options->limit, &r->options->control));
+    TRY(ki_csv_next_text(&of, &text));
+    TRY(ki_csv_read_header(&names, &layout, r->options, first, &text, &rest));
+    if (layout.fields != r->layout.fields)
+        TRY(ki_fail(KILN_ERR_DATA, "%s has another number of columns", first));
+    TRY(ki_csv_decide_kinds(&r->schema, r->warnings, &layout, first, &text, rest));
+done:
+    for (int64_t i = 0; names && i < layout.fields; i++) ki_free(names[i]);
+    ki_free(names);
+    ki_bytes_free(&of.pending);
+    ki_input_close(of.input);
+    return status;
+}
+
+/* What one process tells all: this, and behind it its levels and classes, so many bytes. */
+struct told {
+    int64_t rows, dropped, bytes;
+    char value[64], column[64]; /* of the first row that was left out */
+};
+struct told_level {
+    int32_t target, column, size; /* and behind it the text */
+};
+
+static bool tell_levels(struct ki_bytes *all, const struct ki_csv_levels *levels, bool target) {
+    bool room = true;
+    for (int64_t i = 0; room && i < levels->count; i++) {
+        const struct ki_csv_level *level = ki_csv_level(levels, i);
+        const struct told_level told = {target, level->column, level->size};
+        room = ki_bytes_append(all, &told, sizeof told) &&
+               ki_bytes_append(all, levels->text.data + level->text, level->size);
+    }
+    return room;
+}
+
+static kiln_status tell(struct ki_bytes *all, const struct ki_csv_reader *r) {
+    struct told told = {.rows = r->rows, .dropped = r->dropped.count};
+    memcpy(told.value, r->dropped.value, sizeof told.value);
+    memcpy(told.column, r->dropped.column, sizeof told.column);
+    if (!ki_bytes_append(all, &told, sizeof told) || !tell_levels(all, &r->levels, false) ||
+        !tell_levels(all, &r->classes, true))
+        return ki_fail_nomem((size_t)all->size, "the levels of a part");
+    told.bytes = all->size - (int64_t)sizeof told;
+    memcpy(all->data, &told, sizeof told);
+    return KILN_OK;
+}
+
+static kiln_status take_level(struct ki_csv_reader *r, const struct told_level *told, const char *text) {
+    struct ki_csv_column *column = (told->target ? r->schema.targets : r->schema.columns) + told->column;
+    struct ki_csv_levels *levels = told->target ? &r->classes : &r->levels;
+    const int64_t most = r->options->max_levels ? r->options->max_levels : KI_CSV_LEVEL_LIMIT;
+    if (told->column >= (told->target ? r->schema.target_count : r->schema.count))
+        return ki_fail(KILN_ERR_UNSUPPORTED, "the files of the parts have other columns");
+    if (ki_csv_levels_find(levels, told->column, text, told->size) >= 0) return KILN_OK;
+    if (column->levels >= most || 2 * r->schema.count + r->levels.count >= INT32_MAX - 1)
+        return ki_fail(KILN_ERR_LIMIT, "text column '%s' has too many levels", column->name);
+    if (ki_csv_levels_add(levels, told->column, text, told->size) < 0)
+        return ki_fail_nomem((size_t)told->size, "the levels");
+    column->levels++;
+    return KILN_OK;
+}
+
+/* Rows that are left out are those of all; the first of them has a place only where this process has found it. */
+static void take_counts(struct ki_csv_reader *r, const struct told *told, struct noticed *dropped) {
+    r->all_rows += told->rows;
+    if (told->dropped > 0 && dropped->count == 0) {
+        const bool own = r->all_rows == r->rows && r->dropped.count > 0; /* nobody comes before the first */
+        dropped->first = own ? r->dropped.first : (struct ki_place){ki_input_name(r->input), 0, 0, -1};
+        memcpy(dropped->value, told->value, sizeof dropped->value);
+        memcpy(dropped->column, told->column, sizeof dropped->column);
+    }
+    dropped->count += told->dropped;
+}
+
+static kiln_status take_all(struct ki_csv_reader *r, const struct ki_bytes *all) {
+    struct noticed dropped = {.count = 0};
+    struct told told;
+    kiln_status status = KILN_OK;
+    r->all_rows = 0;
+    for (const char *at = all->data, *end = at + all->size; at < end;) {
+        memcpy(&told, at, sizeof told);
+        take_counts(r, &told, &dropped);
+        at += sizeof told;
+        for (const char *const last = at + told.bytes; at < last;) {
+            struct told_level level;
+            memcpy(&level, at, sizeof level);
+            TRY(take_level(r, &level, at + sizeof level));
+            at += sizeof level + (size_t)level.size;
+        }
+    }
+    r->dropped = dropped;
+done:
+    return status;
+}
+
+kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *together) {
+    struct ki_bytes all = {NULL, 0, 0};
+    kiln_status status;
+    TRY(tell(&all, r));
+    TRY(together->meet(together->of, &all));
+    TRY(take_all(r, &all));
+done:
+    ki_bytes_free(&all);
+    return status;
+}
