@@ -14,9 +14,9 @@ KI_ARGUMENTS(links_long);
 KI_ARGUMENTS(links_blocks);
 KI_ARGUMENTS(links_items);
 
-enum { GROUP = 256, GROUPS_MOST = 1 << 15, WINDOW = 1024, LANES = 32 };
+enum { GROUP = 256, GROUPS_MOST = 1 << 15, LANES = 32 };
 
-#define LAYOUT "-DLAYOUT -DBS=256 -DWINDOW=1024"
+#define LAYOUT KI_DEFINES("-DLAYOUT -DBS=%d -DWINDOW=%d", GROUP, KI_WINDOW)
 
 static kiln_status launch(kiln_device *device, const char *function, const char *defines, kiln_type type,
                           int64_t groups, const struct ki_arg *args, int count) {
@@ -85,12 +85,12 @@ static kiln_status fill_short(struct ki_windows *windows, const kiln_matrix *A, 
     kiln_device *device = A->device;
     const int64_t n = A->cols, count = A->nnz - windows->long_links;
     kiln_status status;
-    windows->height = WINDOW;
+    windows->height = KI_WINDOW;
     TRY(ki_device_alloc(device, &windows->place, n * 4));
     TRY(ki_device_alloc(device, &windows->start, (n + 1) * 4));
     TRY(ki_device_alloc(device, &windows->source, count * 4));
     if (in->value) TRY(ki_device_alloc(device, &windows->weight, count * ki_type_bytes(A->type)));
-    TRY(launch(device, "links_order", LAYOUT, A->type, ki_ceil_div(n, WINDOW),
+    TRY(launch(device, "links_order", LAYOUT, A->type, ki_ceil_div(n, KI_WINDOW),
                KI_PACK(links_order, A, .place = &windows->place, .short_start = &windows->start,
                        .start = in->start, .long_links = links, .n = n, .most = KI_LONG)));
     TRY(launch(device, "links_short", LAYOUT, A->type, ki_ceil_div(n, GROUP),

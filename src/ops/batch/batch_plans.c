@@ -2,13 +2,12 @@
  *
  * seconds = the most of: bytes / bandwidth; bytes / (bytes under way) * latency; turns of the memory pipe, which takes a line of
  * 128 bytes at a time; instructions; and a share of the other three. They only have to rank. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "kiln/tune.h"
 #include "ops/batch/batch.h"
+#include "pass/predict.h"
 
 enum { LINE = 128, WARP = 32, THREADS_A_UNIT = 2048, TILES_A_UNIT = 8, SHORTEST_PIECE = 8192 };
 static const double BANDWIDTH_UNKNOWN = 1e11;
@@ -20,24 +19,8 @@ const struct ki_batch_constants *ki_batch_constants = &fitted;
 static const char *const way_names[KI_BATCH_WAYS] = {"vector a thread", "few threads",      "vector a block",
                                                      "looped block",    "vector in pieces", "tiles"};
 
-/* What takes the most, and a share of the rest, which it hides but in part. */
-static double together(const double seconds[4], const char **limit) {
-    static const char *const names[4] = {"memory", "latency", "memory pipe", "instructions"};
-    double sum = 0;
-    int worst = 0;
-    for (int i = 0; i < 4; i++) {
-        sum += seconds[i];
-        if (seconds[i] > seconds[worst]) worst = i;
-    }
-    *limit = names[worst];
-    return seconds[worst] + ki_batch_constants->not_hidden * (sum - seconds[worst]);
-}
-
-static double logarithm(int lanes) {
-    double steps = 0;
-    for (; lanes > 1; lanes /= 2) steps++;
-    return steps;
-}
+enum { BOUNDS = 4 };
+static const char *const limits[BOUNDS] = {"memory", "latency", "memory pipe", "instructions"};
 
 /* Lines that the load of a warp touches: those of a vector, for as many vectors as it takes, of which near ones share lines. */
 static double lines_of_load(const struct ki_batch_plan *plan, const kiln_batch *batch, double length,
@@ -55,15 +38,14 @@ static void predict(struct ki_batch_plan *plan, const kiln_device *device, const
                     kiln_type type) {
     const struct ki_batch_constants *c = ki_batch_constants;
     const double element = (double)ki_type_bytes(type), units = device->properties.compute_units;
-    const double bandwidth =
-        device->properties.bandwidth > 0 ? device->properties.bandwidth : BANDWIDTH_UNKNOWN;
+    const double bandwidth = ki_promised_bandwidth(device, BANDWIDTH_UNKNOWN);
     const double count = (double)batch->count, elements = (double)batch->elements,
                  pieces = count * (double)plan->parts;
     const double length = elements / ki_max(1, batch->count) / (double)plan->parts,
                  load = plan->wide ? 16 / element : 1;
     const double turns = 1 + (length - 1) / (plan->lanes * load); /* of one thread's loads */
     const bool tiled = plan->way == KI_BATCH_TILED;
-    double seconds[4], under_way, lines, instructions;
+    double seconds[BOUNDS], under_way, lines, instructions;
     plan->bytes = element * (elements + count);
     const double threads = (double)ki_min(plan->groups * KI_BATCH_GROUP, (int64_t)units * THREADS_A_UNIT);
     if (tiled) {
@@ -71,14 +53,14 @@ static void predict(struct ki_batch_plan *plan, const kiln_device *device, const
         lines = elements * element / LINE * 2 + elements / WARP * c->tile_lines;
         instructions =
             elements / WARP * c->tile_element +
-            count * plan->lanes / WARP * (c->tile_vector + c->tile_exchange * logarithm(plan->lanes));
+            count * plan->lanes / WARP * (c->tile_vector + c->tile_exchange * ki_halvings(plan->lanes));
     } else {
         const double ahead = turns < (plan->wide ? 4 : 8) ? turns : plan->wide ? 4 : 8;
         const double busy = length / (turns * plan->lanes * load);
         under_way = threads * ahead * load * element * (busy < 1 ? busy : 1);
         lines = pieces * turns * plan->lanes / WARP * lines_of_load(plan, batch, length, element, load);
         instructions = pieces * plan->lanes / WARP *
-                       (c->vector + c->exchange * logarithm(plan->lanes) + turns * load * c->element);
+                       (c->vector + c->exchange * ki_halvings(plan->lanes) + turns * load * c->element);
     }
     seconds[0] = plan->bytes / bandwidth;
     seconds[1] = plan->bytes / (under_way > 1 ? under_way : 1) * c->latency;
@@ -86,8 +68,10 @@ static void predict(struct ki_batch_plan *plan, const kiln_device *device, const
     seconds[3] = instructions / (units * c->issued);
     if (plan->way == KI_BATCH_BLOCK) /* each group begins with nothing under way */
         seconds[1] += (double)plan->groups / (units * TILES_A_UNIT) * c->latency / 2;
-    plan->seconds = together(seconds, &plan->limit) + c->latency +
+    int worst;
+    plan->seconds = ki_bounded(seconds, BOUNDS, c->not_hidden, &worst) + c->latency +
                     c->launch * (plan->parts > 1 || (tiled && batch->pieces.count > 0) ? 2 : 1);
+    plan->limit = limits[worst];
 }
 
 struct offering {
@@ -197,16 +181,6 @@ static kiln_plan as_plan(const struct ki_batch_plan *plan, int number, const kil
     return out;
 }
 
-static kiln_plan cpu_plan(const kiln_device *device, const kiln_batch *batch, kiln_type type) {
-    const double bandwidth = device->properties.bandwidth > 0 ? device->properties.bandwidth : 2e10;
-    kiln_plan out = {.chosen = 1, .vector = 1, .group = device->threads, .groups = 1, .occupancy = 1};
-    out.bytes = (double)ki_type_bytes(type) * (double)(batch->elements + batch->count);
-    out.seconds = out.bytes / bandwidth;
-    snprintf(out.variant, sizeof out.variant, "cpu");
-    snprintf(out.limit, sizeof out.limit, "memory");
-    return out;
-}
-
 kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_device *device, const kiln_batch *batch,
                              kiln_type type) {
     static const char call[] = "kiln_batch_plans";
@@ -222,8 +196,9 @@ kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_device *dev
     const int n = cpu ? 1 : ki_batch_plans(found, device, batch, type);
     kiln_plan *out = ki_calloc((size_t)n * sizeof *out);
     if (!out) return ki_fail_nomem((size_t)n * sizeof *out, "plans");
+    const double bytes = (double)ki_type_bytes(type) * (double)(batch->elements + batch->count);
     for (int i = 0; i < n; i++)
-        out[i] = cpu ? cpu_plan(device, batch, type) : as_plan(&found[i], i, device, batch);
+        out[i] = cpu ? ki_cpu_plan(device, bytes) : as_plan(&found[i], i, device, batch);
     *plans = out;
     *count = n;
     return KILN_OK;

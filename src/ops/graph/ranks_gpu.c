@@ -1,6 +1,4 @@
 /* Launches of PageRank's steps in each layout of the links, see ranks.cl. Their groups' sums lie side by side in one work space. */
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -195,19 +193,16 @@ static kiln_status prepare_parts(struct step *step) {
     const bool rows = ranks->in.layout == KILN_LAYOUT_CSR, windows = ranks->in.windows != NULL;
     const int K = s ? 1 : columns_of(on), VS = rows ? ki_rows_vector(device, on->A->nnz, n) : 1;
     const int64_t threads = s ? s->count * s->lanes : 0;
-    char what[160], shares[64] = "", updates[96];
     kiln_status status;
     step->together = device->properties.together && on->P->cols <= K && !ranks->sums[0];
-    if (s) snprintf(shares, sizeof shares, " -DTEAM=%d -DA_THREAD=%d", s->lanes, KI_SHARE_A_THREAD);
-    snprintf(updates, sizeof updates, "%s%s%s%s", shares, rows ? " -DROWS" : "",
-             windows ? " -DWINDOWS -DWINDOW=1024" : "", s ? " -DCLOSE" : "");
-    if (s && !step->together) {
-        snprintf(what, sizeof what, "STEP -DSHARES%s", shares);
-        TRY(prepare(&step->shares, step, "ranks_step", what, 1, 1, threads));
-    }
-    snprintf(what, sizeof what, "STEP%s%s%s", updates, s && step->together ? " -DSHARES" : "",
-             step->together ? " -DTOGETHER" : "");
-    TRY(prepare(&step->update, step, "ranks_step", what, VS, K,
+    const char *shares = s ? KI_DEFINES(" -DTEAM=%d -DA_THREAD=%d", s->lanes, KI_SHARE_A_THREAD) : "";
+    const char *ordered = windows ? KI_DEFINES(" -DWINDOWS -DWINDOW=%d", KI_WINDOW) : "";
+    if (s && !step->together)
+        TRY(prepare(&step->shares, step, "ranks_step", KI_DEFINES("STEP -DSHARES%s", shares), 1, 1, threads));
+    const char *update =
+        KI_DEFINES("STEP%s%s%s%s%s%s", shares, rows ? " -DROWS" : "", ordered, s ? " -DCLOSE" : "",
+                   s && step->together ? " -DSHARES" : "", step->together ? " -DTOGETHER" : "");
+    TRY(prepare(&step->update, step, "ranks_step", update, VS, K,
                 ki_max(n * VS, step->together ? threads : 0)));
 done:
     return status;

@@ -3,8 +3,6 @@
  * With POINTS a launch adds up stress in place of coordinates: that is asked for once, of the layout returned. */
 #include "ops/points/guttman.h"
 
-#include <stdio.h>
-
 #include "core/arguments.h"
 #include "core/processes.h"
 #include "core/seams.h"
@@ -91,11 +89,10 @@ static kiln_status launch(const struct ki_guttman *of, bool points) {
     const struct layout at = lay_out(of, points);
     struct ki_buffer space;
     struct ki_kernel *pairs, *finish;
-    char defines[160];
-    snprintf(defines, sizeof defines,
-             "-DGUTTMAN -DSIDE=%d -DBS=%d -DSHARES=%d -DP=%d -DCOMPONENTS=%d -DOF_R=%d%s%s%s%s", at.side,
-             GROUP, SHARES, (int)p, at.components, points ? 1 : (int)p, step->U && !points ? " -DWITH_U" : "",
-             points ? " -DPOINTS" : "", step->weights ? " -DWEIGHTS" : "", step->X ? " -DFROM_X" : "");
+    const char *defines = KI_DEFINES(
+        "-DGUTTMAN -DSIDE=%d -DBS=%d -DSHARES=%d -DP=%d -DCOMPONENTS=%d -DOF_R=%d%s%s%s%s", at.side, GROUP,
+        SHARES, (int)p, at.components, points ? 1 : (int)p, step->U && !points ? " -DWITH_U" : "",
+        points ? " -DPOINTS" : "", step->weights ? " -DWEIGHTS" : "", step->X ? " -DFROM_X" : "");
     TRY(ki_kernel_get(&pairs, device, "guttman", "guttman", step->Y->type, defines));
     TRY(ki_kernel_get(&finish, device, "guttman", "guttman_finish", step->Y->type, defines));
     TRY(ki_device_scratch(device, &space, at.partial + at.columns + at.rows));

@@ -6,7 +6,6 @@
  * Taken whole, a row is read once for each of its entries. In slices, all entries are gone through for some numbers of each row, then
  * for the next ones: the rows' parts then fit into the second cache level, but the entries and what is added up so far pass by once
  * more for each slice. */
-#include <stdio.h>
 #include <string.h>
 
 #include "bodies/bodies.h"
@@ -14,8 +13,8 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
-#include "kiln/tune.h"
 #include "ops/sampled/sddmm.h"
+#include "pass/predict.h"
 
 enum {
     GROUP = 128,
@@ -52,25 +51,8 @@ static const struct {
             .launch = 4.32e-6};
 
 enum { BOUNDS = 5 };
-
-static double together(const double seconds[BOUNDS], const char **limit) {
-    static const char *const names[BOUNDS] = {"memory", "second cache level", "memory pipe", "instructions",
-                                              "latency"};
-    double sum = 0;
-    int worst = 0;
-    for (int i = 0; i < BOUNDS; i++) {
-        sum += seconds[i];
-        if (seconds[i] > seconds[worst]) worst = i;
-    }
-    *limit = names[worst];
-    return seconds[worst] + fitted.not_hidden * (sum - seconds[worst]);
-}
-
-static double logarithm(int lanes) {
-    double steps = 0;
-    for (; lanes > 1; lanes /= 2) steps++;
-    return steps;
-}
+static const char *const limits[BOUNDS] = {"memory", "second cache level", "memory pipe", "instructions",
+                                           "latency"};
 
 /* Loads of a thread for a step of R entries, of which one in `entries_a_row` begins a row. */
 static double loads_of(const struct ki_sampled_plan *p, double entries_a_row) {
@@ -79,7 +61,7 @@ static double loads_of(const struct ki_sampled_plan *p, double entries_a_row) {
 
 static double instructions_of(const struct ki_sampled_plan *p, double loads) {
     const double numbers = (double)p->Q * p->W, own = p->R > p->VS ? (double)p->R / p->VS : 1;
-    const double exchanges = p->R - own + logarithm(p->VS) - logarithm(p->R < p->VS ? p->R : p->VS);
+    const double exchanges = p->R - own + ki_halvings(p->VS) - ki_halvings(p->R < p->VS ? p->R : p->VS);
     return fitted.step + p->R * (fitted.entry + numbers) + loads * 2 + exchanges * fitted.exchange +
            own * fitted.finish;
 }
@@ -98,7 +80,7 @@ static void share_out(struct ki_sampled_plan *p, double nnz, double units, doubl
 
 static void predict(struct ki_sampled_plan *p, const kiln_device *device, const struct ki_sampled_shape *s) {
     const double element = (double)ki_type_bytes(s->type), number = s->halves ? 2 : element;
-    const double units = device->properties.compute_units, bandwidth = device->properties.bandwidth;
+    const double units = device->properties.compute_units;
     const double nnz = (double)s->nnz, rows = (double)ki_min(s->rows, s->nnz), entries_a_row = nnz / rows;
     const double cols = (double)ki_min(s->cols, s->nnz), row_bytes = (double)s->k * number;
     const double slices = (double)ki_ceil_div(s->k, p->width);
@@ -108,15 +90,17 @@ static void predict(struct ki_sampled_plan *p, const kiln_device *device, const 
     const double loads = loads_of(p, entries_a_row), steps = slices * nnz / p->R;
     const double line = p->VS * p->W * number / LINE; /* lines of a vector's load */
     double seconds[BOUNDS];
+    int worst;
     share_out(p, nnz, units, p->Q * p->W * number / element);
     p->bytes = (rows + cols + missed * (nnz - cols)) * row_bytes + entries + (double)s->rows * 8;
-    seconds[0] = p->bytes / (bandwidth > 0 ? bandwidth : BANDWIDTH_UNKNOWN);
+    seconds[0] = p->bytes / ki_promised_bandwidth(device, BANDWIDTH_UNKNOWN);
     seconds[1] = (nnz * row_bytes * (p->ahead ? 1.2 : 1) + entries) / fitted.cache;
     seconds[2] = steps * loads * (line > 1 ? line : 1) / (units * fitted.lines);
     seconds[3] = steps * p->VS / WARP * instructions_of(p, loads) / (units * fitted.issued);
     seconds[4] =
         slices * (double)p->each * (fitted.row / p->R + (p->ahead ? 0 : fitted.next_row / entries_a_row));
-    p->seconds = together(seconds, &p->limit) + slices * fitted.launch;
+    p->seconds = ki_bounded(seconds, BOUNDS, fitted.not_hidden, &worst) + slices * fitted.launch;
+    p->limit = limits[worst];
 }
 
 struct offering {
@@ -219,16 +203,6 @@ static kiln_plan as_plan(const struct ki_sampled_plan *plan, int number, const k
     return out;
 }
 
-static kiln_plan cpu_plan(const kiln_device *device, const struct ki_sampled_shape *s) {
-    const double bandwidth = device->properties.bandwidth > 0 ? device->properties.bandwidth : 2e10;
-    kiln_plan out = {.chosen = 1, .vector = 1, .group = device->threads, .groups = 1, .occupancy = 1};
-    out.bytes = (double)s->nnz * (double)(s->k * ki_type_bytes(s->type));
-    out.seconds = out.bytes / bandwidth;
-    snprintf(out.variant, sizeof out.variant, "cpu");
-    snprintf(out.limit, sizeof out.limit, "memory");
-    return out;
-}
-
 kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_device *device, const kiln_work *work) {
     static const char call[] = "kiln_sddmm_plans";
     struct ki_sampled_plan found[KI_SAMPLED_PLANS];
@@ -252,7 +226,8 @@ kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_device *dev
     const int n = cpu ? 1 : ki_sampled_plans(found, device, &shape);
     kiln_plan *out = ki_calloc((size_t)n * sizeof *out);
     if (!out) return ki_fail_nomem((size_t)n * sizeof *out, "plans");
-    for (int i = 0; i < n; i++) out[i] = cpu ? cpu_plan(device, &shape) : as_plan(&found[i], i, device);
+    const double bytes = (double)shape.nnz * (double)(shape.k * ki_type_bytes(shape.type));
+    for (int i = 0; i < n; i++) out[i] = cpu ? ki_cpu_plan(device, bytes) : as_plan(&found[i], i, device);
     *plans = out;
     *count = n;
 done:
