@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -117,8 +118,8 @@ def peer_times(row, start, col, value, a, b, got, rode):
     torch.cuda.empty_cache()
 
 
-def half_times(device, row, sample, a, b, p, exact):
-    """With factors of half precision, S and P in f32 all the same; how far the products are from those of f32."""
+def half_times(device, row, sample, a, b, p, exact, y):
+    """With factors of half precision, S, P and y in f32 all the same; how far the products are from those of f32."""
     got, alone = np.empty_like(exact), kiln.struct("sample", kind=sample.kind, S=sample.S)
     for name, code in (("f16", 1), ("bf16", 2)):
         made = [kiln.ffi.new("kiln_half **") for _ in range(2)]
@@ -132,6 +133,11 @@ def half_times(device, row, sample, a, b, p, exact):
         row[f"{name}_ms"] = median_time(call, device.synchronize, 0.05) * 1e3
         kiln.call("matrix_get", got, p)
         row[f"{name}_difference"] = float(np.abs(got - exact).max() / np.abs(exact).max())
+
+        def fused(halves=halves):
+            kiln.call("sddmm_multiply_half", y, None, 1, 0, alone, *halves, 0, None)
+
+        row[f"{name}_fused_ms"] = median_time(fused, device.synchronize, 0.05) * 1e3
         for half in halves:
             kiln.lib.kiln_half_free(half)
 
@@ -168,7 +174,8 @@ def run_plans(device, name, k, data):
 
 
 def run_long(device, k=32, rows=2_200_000, per_row=1000):
-    """More than 2^31 entries, in CuPy's memory: each product is k (1 + column % 7), the sum of their squares an exact number."""
+    """More than 2^31 entries, in CuPy's memory: each product is k (1 + column % 7), the sum of their squares an exact number. So are
+    those of a column times its factor; their first time has the copy by columns in it."""
     import cupy
     cols, nnz = 1000 * per_row, rows * per_row
     col = cupy.empty((rows, per_row), np.int32)
@@ -191,7 +198,21 @@ def run_long(device, k=32, rows=2_200_000, per_row=1000):
 
     row = {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz, "sddmm_ms": median_time(sddmm, device.synchronize) * 1e3,
            "sum_difference": total[0] / want - 1, "wrong": wrong}
-    for matrix in (p, S, a, b):
+    p.free()
+    y = device.dense(cols, k, np.float32)
+
+    def turned():
+        kiln.call("sddmm_multiply", y, None, 1, 1, sample, 0, None)
+        device.synchronize()
+
+    began = time.perf_counter()
+    turned()
+    row["turned_first_ms"] = (time.perf_counter() - began) * 1e3
+    row["turned_ms"] = median_time(turned, device.synchronize) * 1e3
+    sums = np.empty((cols, k), np.float32)
+    kiln.call("matrix_get", sums, y)
+    row["turned_wrong"] = int((sums != rows // 1000 * k * (1 + np.arange(cols) % 7)[:, None]).sum())
+    for matrix in (S, a, b, y):
         matrix.free()
     return row
 
@@ -223,7 +244,7 @@ def run(device, name, k, data, peers, rode, halves):
     got = np.empty(len(col), np.float32)
     kiln.call("matrix_get", got, p)
     if halves:
-        half_times(device, row, sample, a, b, p, got)
+        half_times(device, row, sample, a, b, p, got, y)
         sddmm()
     row["spmm_ms"] = median_time(product, device.synchronize) * 1e3
     row["pair_ms"] = median_time(pair, device.synchronize) * 1e3
@@ -290,7 +311,7 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({**result, "rows": rows}, file, indent=1)
             file.write("\n")
-    return int(any(abs(row.get(key, 0)) > LIMIT for row in rows for key in ("difference", "rode_difference", "sum_difference", "wrong")))
+    return int(any(abs(row.get(key, 0)) > LIMIT for row in rows for key in ("difference", "rode_difference", "sum_difference", "wrong", "turned_wrong")))
 
 
 if __name__ == "__main__":

@@ -37,6 +37,13 @@ KILN_API void kiln_half_free(kiln_half *half); /* NULL is allowed */
  * ERR_ARGUMENT also where S is not f32, or A and B differ in type; ERR_UNSUPPORTED (a group of devices). */
 KILN_API kiln_status kiln_sddmm_half(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample,
                                      const kiln_half *A, const kiln_half *B, double beta);
+/* kiln_sddmm_multiply with such factors: Y = alpha * Q B + beta * Z, or alpha * Q^T A + beta * Z, and *sum, where
+ * S, Y and Z are f32, and all sums, too. Y may be Z.
+ * Cost: as kiln_sddmm_multiply, of half the bytes of A and B. Determinism: as kiln_sddmm. Errors: as
+ * kiln_sddmm_multiply and kiln_sddmm_half. */
+KILN_API kiln_status kiln_sddmm_multiply_half(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,
+                                              const kiln_sample *sample, const kiln_half *A,
+                                              const kiln_half *B, double beta, const kiln_matrix *Z);
 
 #ifdef __cplusplus
 }

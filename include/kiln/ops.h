@@ -95,8 +95,8 @@ KILN_API kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const
  * B. Each row of B (TRANSPOSED: of A) is read once for both products, and Q is not stored.
  * TRANSPOSED makes a copy of S by columns, in its first pass, which is kept with S until its values are
  * written (kiln_device_statistics.layout_bytes: as large as S).
- * Cost: 4 nnz k flops. Determinism: as kiln_sddmm. Errors: as kiln_sddmm; ERR_LIMIT (TRANSPOSED on a GPU, of
- * 2^31 entries or more).
+ * Cost: 4 nnz k flops. Determinism: as kiln_sddmm. Errors: as kiln_sddmm; ERR_LIMIT (TRANSPOSED, of 2^31 rows or
+ * more).
  * Source: Rahman et al., "FusedMM: a unified SDDMM-SpMM kernel for graph embedding and graph neural
  * networks", IPDPS 2021. */
 KILN_API kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,

@@ -113,21 +113,24 @@ static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind) {
 }
 
 /* What has values serves where the pattern is enough. */
-kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, bool values) {
+kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enum ki_columns_kind wanted) {
     const double began = ki_clock();
     const int64_t bytes = ki_slots_bytes(X);
     kiln_status status = KILN_OK;
     if (!ki_on_cpu(X->device)) {
-        TRY(ki_columns_gpu(columns, X, values));
+        TRY(ki_columns_gpu(columns, X, wanted));
     } else {
         if (X->rows > INT32_MAX)
             return ki_fail(KILN_ERR_LIMIT, "%s of %lld rows, but %d are the most", slot_columns.name,
                            (long long)X->rows, INT32_MAX);
-        const bool all = values || ki_slot_get(X, &slot_columns);
+        const bool all = wanted != KI_COLUMNS_PATTERN || ki_slot_get(X, &slot_columns);
         const struct ki_slot_kind *kind = all ? &slot_columns : &slot_pattern;
         if (!ki_slot_get(X, kind)) TRY(make(X, kind));
         const struct copy *copy = ki_slot_get(X, kind);
-        *columns = (struct ki_columns){&copy->start, &copy->row, all ? &copy->value : NULL};
+        *columns = (struct ki_columns){.start = &copy->start,
+                                       .row = &copy->row,
+                                       .value = all ? &copy->value : NULL,
+                                       .long_starts = true};
     }
     if (ki_slots_bytes(X) != bytes) X->device->statistics.layout_seconds += ki_clock() - began;
 done:

@@ -6,16 +6,20 @@
 #include "core/matrix.h"
 
 struct ki_columns {
-    const struct ki_buffer *start;       /* X->cols + 1: of int64_t on the CPU, of int32_t on a GPU */
+    const struct ki_buffer *start;       /* X->cols + 1 */
     const struct ki_buffer *row, *value; /* value: NULL where only the pattern was asked for */
+    bool long_starts;                    /* of int64_t, as always on the CPU; otherwise of int32_t */
 };
 
-/* X is held. values: its values, too, else its pattern is enough, 4 bytes an entry. ERR_LIMIT on a GPU: 2^31 entries or more. */
-kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, bool values);
+/* What is wanted: where entries are, 4 bytes an entry; with their values; and with 64-bit starts on a GPU where they are so many. */
+enum ki_columns_kind { KI_COLUMNS_PATTERN, KI_COLUMNS_VALUES, KI_COLUMNS_ANY };
+
+/* X is held. ERR_LIMIT: 2^31 rows or more, and, but for KI_COLUMNS_ANY, so many entries on a GPU. */
+kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enum ki_columns_kind kind);
 /* Drops X's copies, which whoever asks again has made anew. */
 void ki_columns_drop(const kiln_matrix *X);
 kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X,
-                           bool values); /* derived/transpose.c */
+                           enum ki_columns_kind kind); /* derived/transpose.c */
 void ki_columns_drop_gpu(const kiln_matrix *X);
 
 #endif

@@ -5,22 +5,22 @@
  * in the order of their elements, the same from run to run. */
 
 #define ARGUMENTS_sort_count(FIRST, NEXT)                                                                   \
-    FIRST(SPACE, int, counter) NEXT(TABLE, int, key) NEXT(VALUE, long, n) NEXT(VALUE, int, shift)           \
+    FIRST(SPACE, index_t, counter) NEXT(TABLE, int, key) NEXT(VALUE, long, n) NEXT(VALUE, int, shift)       \
     NEXT(VALUE, long, chunk)
 
 #define ARGUMENTS_sort_move(FIRST, NEXT)                                                                    \
-    FIRST(SPACE, int, counter) NEXT(TABLE, int, key) NEXT(TABLE, int, payload) NEXT(TABLE, real, value)     \
+    FIRST(SPACE, index_t, counter) NEXT(TABLE, int, key) NEXT(TABLE, int, payload) NEXT(TABLE, real, value) \
     NEXT(SPACE, int, key_to) NEXT(SPACE, int, payload_to) NEXT(SPACE, real, value_to)                       \
     NEXT(VALUE, long, n) NEXT(VALUE, int, shift) NEXT(VALUE, long, chunk)
 
 #define ARGUMENTS_scan_sum(FIRST, NEXT)                                                                     \
-    FIRST(SPACE, int, sums) NEXT(TABLE, int, values) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
+    FIRST(SPACE, index_t, sums) NEXT(TABLE, index_t, values) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
 
 #define ARGUMENTS_scan_sums(FIRST, NEXT)                                                                    \
-    FIRST(SPACE, int, sums) NEXT(VALUE, int, n)
+    FIRST(SPACE, index_t, sums) NEXT(VALUE, int, n)
 
 #define ARGUMENTS_scan_apply(FIRST, NEXT)                                                                   \
-    FIRST(SPACE, int, values) NEXT(TABLE, int, sums) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
+    FIRST(SPACE, index_t, values) NEXT(TABLE, index_t, sums) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
 
 #define ARGUMENTS_popular_count(FIRST, NEXT)                                                                \
     FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz)
@@ -61,7 +61,7 @@
     NEXT(VALUE, long, chunk) NEXT(VALUE, int, cols) NEXT(VALUE, int, height)
 
 #define ARGUMENTS_transpose_starts(FIRST, NEXT)                                                             \
-    FIRST(SPACE, int, start) NEXT(TABLE, int, key) NEXT(VALUE, long, entries) NEXT(VALUE, long, n)
+    FIRST(SPACE, index_t, start) NEXT(TABLE, int, key) NEXT(VALUE, long, entries) NEXT(VALUE, long, n)
 
 /* Of both kernels that make panels. */
 #define ARGUMENTS_panels_make(FIRST, NEXT)                                                                  \
@@ -109,7 +109,7 @@ __kernel void sort_count(PARAMETERS(sort_count)) {
 __kernel void sort_move(PARAMETERS(sort_move)) {
     const long threads = (long)get_global_size(0);
     for (long i = FROM; i < UP_TO(n); i++) {
-        const int to = counter[DIGIT(key[i], shift) * threads + THREAD]++;
+        const index_t to = counter[DIGIT(key[i], shift) * threads + THREAD]++;
         key_to[to] = key[i];
         payload_to[to] = payload[i];
         if (value) value_to[to] = value[i];
@@ -120,32 +120,32 @@ __kernel void sort_move(PARAMETERS(sort_move)) {
 /* ---- values[i] = the sum of those before i; the sum of all comes behind them: values has n + 1 elements ---- */
 #ifdef SCAN
 __kernel void scan_sum(PARAMETERS(scan_sum)) {
-    int sum = 0;
+    index_t sum = 0;
     for (long i = FROM; i < UP_TO(n); i++) sum += values[i];
     sums[THREAD] = sum;
 }
 
 __kernel GROUP_OF(128) void scan_sums(PARAMETERS(scan_sums)) {
-    LOCAL int part[128];
+    LOCAL index_t part[128];
     const int id = (int)get_local_id(0), chunk = (n + 127) / 128;
     const int from = id * chunk, to = from + chunk < n ? from + chunk : n;
-    int sum = 0;
+    index_t sum = 0;
     for (int i = from; i < to; i++) sum += sums[i];
     part[id] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     sum = 0;
     for (int i = 0; i < id; i++) sum += part[i];
     for (int i = from; i < to; i++) {
-        const int value = sums[i];
+        const index_t value = sums[i];
         sums[i] = sum;
         sum += value;
     }
 }
 
 __kernel void scan_apply(PARAMETERS(scan_apply)) {
-    int sum = sums[THREAD];
+    index_t sum = sums[THREAD];
     for (long i = FROM; i < UP_TO(n); i++) {
-        const int value = values[i];
+        const index_t value = values[i];
         values[i] = sum;
         sum += value;
     }
@@ -254,7 +254,7 @@ __kernel void transpose_starts(PARAMETERS(transpose_starts)) {
             else
                 high = middle;
         }
-        start[c] = (int)low;
+        start[c] = (index_t)low;
     }
 }
 #endif
@@ -394,10 +394,13 @@ __kernel void rows_list(PARAMETERS(rows_list)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build SORT
+// build SORT INDEX64
 // build SCAN
+// build SCAN INDEX64
 // build POPULAR
 // build PACK
 // build TRANSPOSE
+// build TRANSPOSE INDEX64
 // build PANELS
 // build ALIKE
 // build ROWS CLASSES=5

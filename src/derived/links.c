@@ -41,7 +41,7 @@ static kiln_status shape_of(struct shape_slot **found, const kiln_matrix *A) {
     struct ki_columns in;
     kiln_status status = KILN_OK;
     if ((*found = ki_slot_get(A, &slot_shape))) return KILN_OK;
-    TRY(ki_columns_get(&in, A, false));
+    TRY(ki_columns_get(&in, A, KI_COLUMNS_PATTERN));
     struct shape_slot *slot = ki_slot_new(&slot_shape);
     if (!slot) return KILN_ERR_NOMEM;
     TRY(ki_slot_keep(A, &slot_shape, slot, look(&slot->shape, A, &in)));
@@ -190,13 +190,14 @@ void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *d
 /* The copy by columns goes once another layout has been made from it: it is needed for nothing else. */
 static kiln_status made_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
     const bool windows = links->layout == KILN_LAYOUT_HYBRID;
+    const enum ki_columns_kind wanted = weights ? KI_COLUMNS_VALUES : KI_COLUMNS_PATTERN;
     const struct ki_slot_kind *kind = windows ? &slot_windows[weights] : &slot_shares[weights];
     struct ki_columns in;
     kiln_status status = KILN_OK;
     if (!windows && (links->layout == KILN_LAYOUT_CSR || ki_on_cpu(A->device)))
-        return ki_columns_get(&links->in, A, weights);
+        return ki_columns_get(&links->in, A, wanted);
     if (!ki_slot_get(A, kind)) {
-        TRY(ki_columns_get(&in, A, weights));
+        TRY(ki_columns_get(&in, A, wanted));
         TRY((windows ? make_windows : make_shares)(A, kind, &in));
         ki_columns_drop(A);
     }

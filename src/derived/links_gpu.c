@@ -107,7 +107,8 @@ static kiln_status fill_long(struct ki_windows *windows, const kiln_matrix *A, c
     kiln_device *device = A->device;
     const int64_t rows = windows->long_rows, count = windows->long_links;
     struct ki_buffer source = {0}, weight = {0};
-    struct ki_columns of_long = {&windows->shares.start, &source, in->value ? &weight : NULL};
+    struct ki_columns of_long = {
+        .start = &windows->shares.start, .row = &source, .value = in->value ? &weight : NULL};
     kiln_status status;
     windows->shares.blocks = 1;
     TRY(ki_device_alloc(device, &windows->long_row, rows * 4));

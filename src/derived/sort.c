@@ -1,6 +1,7 @@
 /* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements and counters
  * of its own, so that no order is lost and nothing is added atomically. */
 #include "core/arguments.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "derived/derived.cl"
 #include "derived/parts.h"
@@ -27,33 +28,47 @@ static kiln_status run(kiln_device *device, const char *function, const char *de
                          args, count);
 }
 
-kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n) {
+/* long_sums: the values, too, are of 64 bits. */
+static kiln_status scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n,
+                        bool long_sums) {
+    const char *defines = long_sums ? "-DSCAN -DINDEX64" : "-DSCAN";
     struct ki_buffer sums;
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    TRY(ki_device_scratch(device, &sums, threads * 4));
-    TRY(run(device, "scan_sum", "-DSCAN", type, threads,
+    TRY(ki_device_scratch(device, &sums, threads * (long_sums ? 8 : 4)));
+    TRY(run(device, "scan_sum", defines, type, threads,
             KI_PACK(scan_sum, NULL, .sums = &sums, .values = values, .n = n, .chunk = chunk)));
-    TRY(run(device, "scan_sums", "-DSCAN", type, KI_RANGE_GROUP,
+    TRY(run(device, "scan_sums", defines, type, KI_RANGE_GROUP,
             KI_PACK(scan_sums, NULL, .sums = &sums, .n = (int32_t)threads)));
-    TRY(run(device, "scan_apply", "-DSCAN", type, threads,
+    TRY(run(device, "scan_apply", defines, type, threads,
             KI_PACK(scan_apply, NULL, .values = values, .sums = &sums, .n = n, .chunk = chunk)));
 done:
     return status;
 }
 
+kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n) {
+    return scan(device, type, values, n, false);
+}
+
+/* Counts of more elements than 32 bits reach are of 64 bits. */
+static bool has_long_counts(int64_t n) {
+    return n > ki_limits.index32;
+}
+
 static kiln_status sort_digit(kiln_device *device, const struct ki_buffer *counter,
                               const struct ki_sort *from, const struct ki_sort *to, int64_t n, kiln_type type,
                               int shift) {
+    const bool long_counts = has_long_counts(n);
+    const char *defines = long_counts ? "-DSORT -DINDEX64" : "-DSORT";
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    TRY(run(device, "sort_count", "-DSORT", type, threads,
+    TRY(run(device, "sort_count", defines, type, threads,
             KI_PACK(sort_count, NULL, .counter = counter, .key = &from->key, .n = n, .shift = shift,
                     .chunk = chunk)));
-    TRY(ki_scan(device, type, counter, threads * DIGITS));
-    TRY(run(device, "sort_move", "-DSORT", type, threads,
+    TRY(scan(device, type, counter, threads * DIGITS, long_counts));
+    TRY(run(device, "sort_move", defines, type, threads,
             KI_PACK(sort_move, NULL, .counter = counter, .key = &from->key, .payload = &from->payload,
                     .value = from->value.handle ? &from->value : NULL, .key_to = &to->key,
                     .payload_to = &to->payload, .value_to = from->value.handle ? &to->value : NULL, .n = n,
@@ -68,7 +83,8 @@ kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, s
     int64_t chunk;
     kiln_status status = KILN_OK;
     if (n == 0) return KILN_OK;
-    TRY(ki_device_alloc(device, &counter, (ki_ranges(&chunk, n) * DIGITS + 1) * 4));
+    TRY(ki_device_alloc(device, &counter,
+                        (ki_ranges(&chunk, n) * DIGITS + 1) * (has_long_counts(n) ? 8 : 4)));
     for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
         TRY(sort_digit(device, &counter, data, other, n, type, shift));
         const struct ki_sort sorted = *other;

@@ -55,11 +55,6 @@ DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width
     }
 }
 
-/* A thread's part of a row, to where the row is. */
-DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
-    EACH_PIECE(q) if (HAS(q, width)) store_wide(to + AT(q), from + q * W);
-}
-
 /* Rows of factors as they are loaded: `word`s, of which a thread has WORDS. */
 typedef real factor;
 typedef real word;
@@ -116,6 +111,13 @@ DEVICE_FN real number_of(const word *row, int p) {
 #else
     return lower_number(p % 2 ? row[p / 2] >> 16 : row[p / 2]);
 #endif
+}
+#endif
+
+#if W <= 4
+/* A thread's part of a row, to where the row is. */
+DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
+    EACH_PIECE(q) if (HAS(q, width)) store_wide(to + AT(q), from + q * W);
 }
 #endif
 
@@ -193,6 +195,37 @@ DEVICE_FN void load_columns(int *c, __global const int *col, int step, int count
 #endif
     EACH_ENTRY(r) if (step + r < count) c[r] = col[step + r];
 }
+
+#if SAMPLE
+/* A row of A as numbers. */
+DEVICE_FN void widen(real *a, const word *row) {
+    EACH_PLACE(p) a[p] = number_of(row, p);
+}
+
+/* The dot products of R rows of B with their rows of A. */
+DEVICE_FN void dots(real *d, real *a, word (*b)[WORDS], struct place *at, __global const start_t *start,
+                    __global const factor *A, int step, int k, int lane, int width) {
+#ifdef AHEAD
+    word rows[R][WORDS];
+    EACH_ENTRY(r) {
+        if (step + r < at->count) moves_on(at, start, step + r);
+        load_factor(rows[r], A + at->row * k, lane, width);
+    }
+    EACH_ENTRY(r) {
+        widen(a, rows[r]);
+#else
+    EACH_ENTRY(r) {
+        if (step + r < at->count && moves_on(at, start, step + r)) {
+            word row[WORDS];
+            load_factor(row, A + at->row * k, lane, width);
+            widen(a, row);
+        }
+#endif
+        d[r] = REAL(0.0);
+        EACH_PLACE(p) d[r] += a[p] * number_of(b[r], p);
+    }
+}
+#endif
 #endif
 
 #endif

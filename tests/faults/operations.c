@@ -53,13 +53,16 @@ static void run_copy_csr(struct operands *o) {
 }
 
 static void run_halves(struct operands *o) {
-    kiln_matrix *S = NULL;
+    kiln_matrix *S = NULL, *Y = NULL;
     kiln_half *A = NULL, *B = NULL;
     STEP(kiln_matrix_copy(&S, o->device, KILN_F32, o->X));
     STEP(kiln_half_copy(&A, KILN_F16, o->rows_k));
     STEP(kiln_half_copy(&B, KILN_F16, o->cols_k));
     const kiln_sample sample = {.size = sizeof sample, .kind = KILN_SAMPLE_TIMES, .S = S};
     STEP(kiln_sddmm_half(NULL, o->result, 1, &sample, A, B, 0));
+    STEP(kiln_matrix_copy(&Y, o->device, KILN_F32, o->w));
+    STEP(kiln_sddmm_multiply_half(Y, NULL, 1, KILN_TRANSPOSED, &sample, A, B, 0, NULL));
+    kiln_matrix_free(Y);
     kiln_half_free(A);
     kiln_half_free(B);
     kiln_matrix_free(S);

@@ -29,35 +29,6 @@
 #ifndef KI_HOST
 #define OWN (R > VS ? R / VS : 1) /* entries that a thread finishes */
 
-/* A row of A as numbers. */
-DEVICE_FN void widen(real *a, const word *row) {
-    EACH_PLACE(p) a[p] = number_of(row, p);
-}
-
-/* The dot products of R rows of B with their rows of A. */
-DEVICE_FN void dots(real *d, real *a, word (*b)[WORDS], struct place *at, __global const start_t *start,
-                    __global const factor *A, int step, int k, int lane, int width) {
-#ifdef AHEAD
-    word rows[R][WORDS];
-    EACH_ENTRY(r) {
-        if (step + r < at->count) moves_on(at, start, step + r);
-        load_factor(rows[r], A + at->row * k, lane, width);
-    }
-    EACH_ENTRY(r) {
-        widen(a, rows[r]);
-#else
-    EACH_ENTRY(r) {
-        if (step + r < at->count && moves_on(at, start, step + r)) {
-            word row[WORDS];
-            load_factor(row, A + at->row * k, lane, width);
-            widen(a, row);
-        }
-#endif
-        d[r] = REAL(0.0);
-        EACH_PLACE(p) d[r] += a[p] * number_of(b[r], p);
-    }
-}
-
 /* What the entries of a launch become, and where that goes. */
 struct finish {
     __global const real *value;

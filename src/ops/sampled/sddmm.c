@@ -66,6 +66,16 @@ done:
     return status;
 }
 
+static struct ki_sampled halves_of(const kiln_sample *own, const kiln_half *A, const kiln_half *B) {
+    return (struct ki_sampled){.kind = own->kind,
+                               .S = own->S,
+                               .k = A->cols,
+                               .halves = (int)A->type,
+                               .floor = own->floor,
+                               .A = A->words,
+                               .B = B->words};
+}
+
 /* P may be S itself, or have its structure. */
 static kiln_status check_sampled(const char *call, const kiln_matrix *P, const kiln_matrix *S) {
     if (!P || P == S) return KILN_OK;
@@ -113,9 +123,10 @@ static kiln_status run_single(const void *of) {
     if (sampled->Y && !sampled->Z) sampled->beta = 0;
     TRY(ki_operands_hold(device, operands, 6));
     held = true;
-    struct ki_columns from = {&S->row_start, &S->col, &S->values};
-    if (sampled->by_columns && S->nnz > 0) TRY(ki_columns_get(&from, S, true));
+    struct ki_columns from = {&S->row_start, &S->col, &S->values, .long_starts = true};
+    if (sampled->by_columns && S->nnz > 0) TRY(ki_columns_get(&from, S, KI_COLUMNS_ANY));
     sampled->start = from.start;
+    sampled->short_starts = !from.long_starts;
     sampled->col = from.row;
     sampled->value = from.value;
     if (S->nnz == 0 && sampled->Y)
@@ -188,17 +199,12 @@ kiln_status kiln_sddmm_half(kiln_matrix *P, double *sum, double alpha, const kil
     kiln_status status;
     kiln_sample own;
     TRY(check_halves(call, &own, sample, A, B));
-    TRY(sample_into(call, &(struct ki_sampled){.kind = own.kind,
-                                               .S = own.S,
-                                               .k = A->cols,
-                                               .halves = (int)A->type,
-                                               .floor = own.floor,
-                                               .A = A->words,
-                                               .B = B->words,
-                                               .P = P,
-                                               .alpha = alpha,
-                                               .beta = beta,
-                                               .sum = sum}));
+    struct ki_sampled sampled = halves_of(&own, A, B);
+    sampled.P = P;
+    sampled.alpha = alpha;
+    sampled.beta = beta;
+    sampled.sum = sum;
+    TRY(sample_into(call, &sampled));
 done:
     return status;
 }
@@ -238,6 +244,30 @@ done:
     return status;
 }
 
+/* Into Y: A and B are the factors by rows and by columns of S, k numbers wide. */
+static kiln_status multiply_into(const char *call, struct ki_sampled *sampled, kiln_transpose op,
+                                 const kiln_matrix *Z) {
+    const kiln_matrix *S = sampled->S, *A = sampled->A, *B = sampled->B;
+    kiln_matrix *Y = sampled->Y;
+    kiln_status status;
+    if (op != KILN_PLAIN && op != KILN_TRANSPOSED)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call,
+                       (int)op);
+    const int64_t rows = op == KILN_PLAIN ? S->rows : S->cols;
+    TRY(ki_check_dense(call, "Y", Y, S, rows, sampled->k));
+    if (Z) TRY(ki_check_dense(call, "Z", Z, S, rows, sampled->k));
+    if (Y == A || Y == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be A or B", call);
+    sampled->by_columns = op == KILN_TRANSPOSED;
+    if (sampled->by_columns) {
+        sampled->A = B;
+        sampled->B = A;
+    }
+    sampled->Z = sampled->beta != 0 ? Z : NULL;
+    TRY(run(sampled));
+done:
+    return status;
+}
+
 kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,
                                 const kiln_sample *sample, double beta, const kiln_matrix *Z) {
     static const char call[] = "kiln_sddmm_multiply";
@@ -245,24 +275,35 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
     kiln_sample own;
     TRY(check_sample(call, &own, sample));
     TRY(check_factors(call, &own));
-    if (op != KILN_PLAIN && op != KILN_TRANSPOSED)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call,
-                       (int)op);
-    const int64_t rows = op == KILN_PLAIN ? own.S->rows : own.S->cols;
-    TRY(ki_check_dense(call, "Y", Y, own.S, rows, own.A->cols));
-    if (Z) TRY(ki_check_dense(call, "Z", Z, own.S, rows, own.A->cols));
-    if (Y == own.A || Y == own.B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be A or B", call);
-    TRY(run(&(struct ki_sampled){.kind = own.kind,
-                                 .S = own.S,
-                                 .by_columns = op == KILN_TRANSPOSED,
-                                 .floor = own.floor,
-                                 .A = op == KILN_PLAIN ? own.A : own.B,
-                                 .B = op == KILN_PLAIN ? own.B : own.A,
-                                 .Y = Y,
-                                 .Z = beta != 0 ? Z : NULL,
-                                 .alpha = alpha,
-                                 .beta = beta,
-                                 .sum = sum}));
+    TRY(multiply_into(call,
+                      &(struct ki_sampled){.kind = own.kind,
+                                           .S = own.S,
+                                           .k = own.A->cols,
+                                           .floor = own.floor,
+                                           .A = own.A,
+                                           .B = own.B,
+                                           .Y = Y,
+                                           .alpha = alpha,
+                                           .beta = beta,
+                                           .sum = sum},
+                      op, Z));
+done:
+    return status;
+}
+
+kiln_status kiln_sddmm_multiply_half(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,
+                                     const kiln_sample *sample, const kiln_half *A, const kiln_half *B,
+                                     double beta, const kiln_matrix *Z) {
+    static const char call[] = "kiln_sddmm_multiply_half";
+    kiln_status status;
+    kiln_sample own;
+    TRY(check_halves(call, &own, sample, A, B));
+    struct ki_sampled sampled = halves_of(&own, A, B);
+    sampled.Y = Y;
+    sampled.alpha = alpha;
+    sampled.beta = beta;
+    sampled.sum = sum;
+    TRY(multiply_into(call, &sampled, op, Z));
 done:
     return status;
 }

@@ -13,8 +13,8 @@
     FIRST(TABLE, start_t, start)                                                                             \
     NEXT(TABLE, int, col)                                                                                    \
     NEXT(TABLE, real, value)                                                                                 \
-    NEXT(IN, real, A)                                                                                        \
-    NEXT(IN, real, B)                                                                                        \
+    NEXT(IN, factor, A)                                                                                      \
+    NEXT(IN, factor, B)                                                                                      \
     NEXT(OUT, real, Y)                                                                                       \
     NEXT(IN, real, Z)                                                                                        \
     NEXT(SPACE, wide, sums)                                                                                  \
@@ -125,19 +125,6 @@ DEVICE_FN void join_group(const struct result *to, real *y, const struct place *
     }
 }
 
-#if SAMPLE
-/* The dot products of R rows of B with their rows of A, the one in `a` and those that come after it. */
-DEVICE_FN void dots(real *d, real *a, real (*b)[PLACES], struct place *at, __global const start_t *start,
-                    __global const real *A, int step, int k, int lane, int width) {
-    EACH_ENTRY(r) {
-        if (step + r < at->count && moves_on(at, start, step + r))
-            load_row(a, A + at->row * k, lane, width);
-        d[r] = REAL(0.0);
-        EACH_PLACE(p) d[r] += a[p] * b[r][p];
-    }
-}
-#endif
-
 /* Rows of at most three pieces a thread leave registers for five groups of 128, but compilers would use more than that. */
 #if defined(REAL_F32) && BS == 128 && Q <= 3
 #define BESIDE 5
@@ -165,8 +152,10 @@ __kernel GROUP_BESIDE(BS, BESIDE) void sddmm(PARAMETERS(sddmm)) {
 #if SAMPLE
     struct place at = to;
     real a[PLACES];
+    word row[WORDS];
     A += first;
-    load_row(a, A + at.row * k, lane, width);
+    load_factor(row, A + at.row * k, lane, width);
+    widen(a, row);
 #endif
     B += first;
     col += to.begin;
@@ -174,12 +163,13 @@ __kernel GROUP_BESIDE(BS, BESIDE) void sddmm(PARAMETERS(sddmm)) {
     EACH_PLACE(p) y[p] = REAL(0.0);
     if (id == 0) cut_row[get_group_id(0)] = -1;
     for (int step = 0; step < most; step += R) {
-        real b[R][PLACES], s[R], d[R];
+        word b[R][WORDS];
+        real s[R], d[R];
         int c[R];
         load_columns(c, col, step, to.count);
         EACH_ENTRY(r) {
             s[r] = step + r < to.count ? value[step + r] : REAL(0.0);
-            load_row(b[r], B + (long)c[r] * k, lane, width);
+            load_factor(b[r], B + (long)c[r] * k, lane, width);
             d[r] = REAL(0.0);
         }
 #if SAMPLE
@@ -198,7 +188,7 @@ __kernel GROUP_BESIDE(BS, BESIDE) void sddmm(PARAMETERS(sddmm)) {
                 moves_on(&to, start, step + r);
                 EACH_PLACE(p) y[p] = REAL(0.0);
             }
-            EACH_PLACE(p) y[p] += f * b[r][p];
+            EACH_PLACE(p) y[p] += f * number_of(b[r], p);
         }
     }
     const bool goes_on = to.count > 0 && end_row(&result, y, &to, start, vector, lane);
@@ -259,6 +249,8 @@ __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
 // build SAMPLE=3 VS=8 BS=128 Q=1 W=1 R=8
 // build SAMPLE=0 VS=64 BS=128 Q=2 W=2 R=2
 // build SAMPLE=2 VS=8 BS=128 Q=1 W=4 R=8 FULL
+// build SAMPLE=4 WITH_SUM VS=8 BS=128 Q=2 W=4 R=8 HALVES=1
+// build SAMPLE=1 VS=4 BS=128 Q=3 W=1 R=8 HALVES=2 SHORT_STARTS
 // build JOIN=128
 // build JOIN=128 SHORT_STARTS
 #endif

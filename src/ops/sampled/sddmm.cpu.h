@@ -174,16 +174,18 @@ ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, int6
     }
 }
 
-/* Rows [first, end) and their part of the sum, in three ways, so that none pays for the others: products alone, the same of factors of
- * half precision, and products added to rows of Y. The first and the last once more for rows of few whole vectors: with a number of them
- * that the compiler knows, products of 32 numbers are twice as fast. */
-ALWAYS_INLINE double FN(alone_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k) {
+/* Rows [first, end) and their part of the sum: products alone, and products added to rows of Y; each once more of factors of half
+ * precision, so that neither pays for the other, and for rows of few whole vectors: with a number of them that the compiler knows,
+ * products of 32 numbers are twice as fast. */
+ALWAYS_INLINE double FN(alone_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k,
+                                  real *widened) {
+    real *of_B = widened ? widened + k : NULL;
     struct FN(sampled_block) block;
     double sum = 0;
     block.first = ((const int64_t *)ki_host(s->start))[first];
     block.count = 0;
     for (int64_t row = first; row < end; row++)
-        FN(sampled_row)(s, row, k, FN(factor_row)(s, s->A, row, NULL, k), NULL, NULL, &block, &sum);
+        FN(sampled_row)(s, row, k, FN(factor_row)(s, s->A, row, widened, k), of_B, NULL, &block, &sum);
     FN(sampled_finish)(&block, s, &sum);
     return sum;
 }
@@ -208,7 +210,10 @@ ALWAYS_INLINE void FN(sampled_write)(const struct ki_sampled *s, int64_t row, co
     }
 }
 
-ALWAYS_INLINE double FN(added_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k) {
+/* widened: for a row of A and four of B of half precision; otherwise NULL. */
+ALWAYS_INLINE double FN(added_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k,
+                                  real *widened) {
+    real *of_B = widened ? widened + k : NULL;
     const bool past = s->rows * k * real_bytes >= ki_limits.cpu_past_bytes && k % LANES == 0 &&
                       (uintptr_t)VALUES(s->Y) % SIMD_BYTES == 0;
     FN(vreal) y[KI_SAMPLE_COLUMNS / LANES];
@@ -217,7 +222,7 @@ ALWAYS_INLINE double FN(added_of)(const struct ki_sampled *s, int64_t first, int
 #pragma GCC unroll 8
         for (int64_t c = 0; c < k; c += LANES) y[c / LANES] = (FN(vreal)){0};
         FN(sampled_row)
-        (s, row, k, s->kind ? FN(factor_row)(s, s->A, row, NULL, k) : NULL, NULL, y, NULL, &sum);
+        (s, row, k, s->kind ? FN(factor_row)(s, s->A, row, widened, k) : NULL, of_B, y, NULL, &sum);
         FN(sampled_write)(s, row, y, k, past);
     }
     if (past) FN(end_of_stores_past)();
@@ -226,11 +231,11 @@ ALWAYS_INLINE double FN(added_of)(const struct ki_sampled *s, int64_t first, int
 
 #define BY_WIDTH(of)                                                                                         \
     switch (s->k) {                                                                                          \
-    case LANES: return of(s, first, end, LANES);                                                             \
-    case 2 * LANES: return of(s, first, end, 2 * LANES);                                                     \
-    case 4 * LANES: return of(s, first, end, 4 * LANES);                                                     \
-    case 8 * LANES: return of(s, first, end, 8 * LANES);                                                     \
-    default: return of(s, first, end, s->k);                                                                 \
+    case LANES: return of(s, first, end, LANES, NULL);                                                       \
+    case 2 * LANES: return of(s, first, end, 2 * LANES, NULL);                                               \
+    case 4 * LANES: return of(s, first, end, 4 * LANES, NULL);                                               \
+    case 8 * LANES: return of(s, first, end, 8 * LANES, NULL);                                               \
+    default: return of(s, first, end, s->k, NULL);                                                           \
     }
 
 static double FN(sampled_alone)(const struct ki_sampled *s, int64_t first, int64_t end) {
@@ -243,17 +248,16 @@ static double FN(sampled_added)(const struct ki_sampled *s, int64_t first, int64
 #undef BY_WIDTH
 
 #if real_bytes == 4
-static __attribute__((noinline)) double FN(sampled_halves)(const struct ki_sampled *s, int64_t first,
-                                                           int64_t end) {
-    real widened[4 * KI_SAMPLE_COLUMNS], a[KI_SAMPLE_COLUMNS];
-    struct FN(sampled_block) block;
-    double sum = 0;
-    block.first = ((const int64_t *)ki_host(s->start))[first];
-    block.count = 0;
-    for (int64_t row = first; row < end; row++) FN(sampled_row)
-    (s, row, s->k, FN(factor_row)(s, s->A, row, a, s->k), widened, NULL, &block, &sum);
-    FN(sampled_finish)(&block, s, &sum);
-    return sum;
+static __attribute__((noinline)) double FN(alone_of_halves)(const struct ki_sampled *s, int64_t first,
+                                                            int64_t end) {
+    real widened[5 * KI_SAMPLE_COLUMNS];
+    return FN(alone_of)(s, first, end, s->k, widened);
+}
+
+static __attribute__((noinline)) double FN(added_of_halves)(const struct ki_sampled *s, int64_t first,
+                                                            int64_t end) {
+    real widened[5 * KI_SAMPLE_COLUMNS];
+    return FN(added_of)(s, first, end, s->k, widened);
 }
 #endif
 
@@ -267,7 +271,7 @@ static void FN(sampled_part)(void *of, int part) {
         bound[i] = ki_row_at(start, s->rows, ki_part_begin(s->nnz + s->rows, part + i, rows->parts), 1);
     if (s->Y) rows_of = FN(sampled_added);
 #if real_bytes == 4
-    if (s->halves) rows_of = FN(sampled_halves);
+    if (s->halves) rows_of = s->Y ? FN(added_of_halves) : FN(alone_of_halves);
 #endif
     const double sum = rows_of(s, bound[0], bound[1]);
     if (s->sum) s->sum[part] = sum;

@@ -15,8 +15,8 @@ struct ki_sampled {
     int kind; /* kiln_sample_kind, or one of the library's own; 0: q is the value, and there is no A */
     const kiln_matrix *S;
     int64_t rows, nnz, k;
-    const struct ki_buffer *start, *col, *value; /* of S; on a GPU those of its columns start at 32 bits */
-    bool by_columns;
+    const struct ki_buffer *start, *col, *value; /* of S */
+    bool by_columns, short_starts;               /* short_starts: of 32 bits */
     int halves; /* kiln_half_type: A and B are words of such numbers, k of them a row; 0: matrices of S's type */
     const kiln_matrix *A, *B, *Z;
     kiln_matrix *P, *Y; /* either may be NULL */
@@ -50,8 +50,8 @@ enum { KI_SAMPLED_PLANS = 64 };
 /* The ways of the device for kiln_sddmm, the best predicted one first; returns how many. ops/sampled/sddmm_plans.c */
 int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_device *device,
                      const struct ki_sampled_shape *shape);
-/* The way to add up rows of Y, `width` numbers at a time. */
-struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type);
+/* The way to add up rows of Y of `type`, `width` numbers at a time. halves: of factors of half precision. */
+struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type, bool halves);
 
 /* Checked operands. plan NULL: the best predicted one. ops/sampled/sddmm_gpu.c */
 kiln_status ki_sampled_gpu(const struct ki_sampled *sampled, const kiln_matrix *S,

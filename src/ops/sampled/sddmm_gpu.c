@@ -32,7 +32,7 @@ static int64_t width_of(const struct ki_sampled *s, const kiln_matrix *S) {
 
 static struct ki_sampled_plan best_plan(const struct ki_sampled *s, const kiln_matrix *S) {
     struct ki_sampled_plan plans[KI_SAMPLED_PLANS];
-    if (s->Y) return ki_sampled_layout(s->k, width_of(s, S), S->type);
+    if (s->Y) return ki_sampled_layout(s->k, width_of(s, S), S->type, s->halves != 0);
     ki_sampled_plans(plans, S->device,
                      &(struct ki_sampled_shape){.rows = s->rows,
                                                 .cols = S->cols,
@@ -53,7 +53,7 @@ static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan
     const char *defines =
         KI_DEFINES("-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s%s%s", s->kind, plan->VS,
                    plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "", s->sum ? " -DWITH_SUM" : "",
-                   s->by_columns ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
+                   s->short_starts ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
                    plan->ahead ? " -DAHEAD" : "", halves[s->halves], full ? " -DFULL" : "");
     kiln_status status = ki_kernel_get(kernel, S->device, name, name, S->type, defines);
     if (status == KILN_OK) status = ki_kernel_resident(S->device, &plan->groups, *kernel, plan->BS);
@@ -82,7 +82,7 @@ static kiln_status prepare(struct space *space, struct ki_sampled_plan *plan, co
     kiln_device *device = S->device;
     kiln_status status;
     TRY(build(&space->kernel, plan, s, S));
-    TRY(ki_shares_get(&space->shares, S, s->by_columns, s->start, s->rows));
+    TRY(ki_shares_get(&space->shares, S, s->by_columns, s->start, s->short_starts, s->rows));
     share_out(plan, space->shares);
     const int64_t parts = plan->groups * (plan->BS / plan->VS + 2); /* of rows of Y */
     if (s->sum) TRY(ki_device_space(device, 0, &space->sums, plan->groups * 8));
@@ -90,7 +90,7 @@ static kiln_status prepare(struct space *space, struct ki_sampled_plan *plan, co
     TRY(ki_device_space(device, 1, &space->cut, parts * plan->width * ki_type_bytes(S->type)));
     TRY(ki_device_space(device, 2, &space->cut_row, plan->groups * 8));
     TRY(ki_kernel_get(&space->join, device, "sddmm", "sddmm_join", S->type,
-                      s->by_columns ? JOIN_DEFINES " -DSHORT_STARTS" : JOIN_DEFINES));
+                      s->short_starts ? JOIN_DEFINES " -DSHORT_STARTS" : JOIN_DEFINES));
 done:
     return status;
 }

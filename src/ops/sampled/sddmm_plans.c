@@ -171,14 +171,15 @@ int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_
     return of.count;
 }
 
-struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type) {
+struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type, bool halves) {
+    const int numbers = halves ? 2 * NUMBERS : NUMBERS;
     struct ki_sampled_plan plan = {.VS = 1, .W = widest_piece(k, ki_type_bytes(type)), .width = width};
     const int64_t pieces = ki_ceil_div(width, plan.W);
     while (plan.VS < VECTOR_MOST && (plan.VS < pieces && (plan.VS < 8 || plan.VS * 4 < pieces))) plan.VS *= 2;
     plan.Q = (int)ki_ceil_div(pieces, plan.VS);
     plan.BS = (int)ki_max(plan.VS, GROUP);
     plan.R = 8;
-    while (plan.R > 2 && plan.R * plan.Q * plan.W > NUMBERS) plan.R /= 2;
+    while (plan.R > 2 && plan.R * plan.Q * plan.W > numbers) plan.R /= 2;
     return plan;
 }
 

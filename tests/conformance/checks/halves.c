@@ -1,42 +1,52 @@
-/* Sampled products of factors of half precision against the reference of sddmm, in loads of one number to eight, and the calls that
- * kiln_sddmm_half must refuse. The factors hold multiples of 1/64 up to 2, which both half precisions have. */
+/* Sampled products of factors of half precision, alone and times a factor, against the references of sddmm and sddmm_multiply, in loads of one
+ * number to eight, and the calls that must be refused. The factors hold multiples of 1/64 up to 2, which both half precisions have. */
 #include <kiln/half.h>
 #include <stdlib.h>
 
 #include "sampled.h"
 
-extern const struct operation operation_sddmm;
+extern const struct operation operation_sddmm, operation_sddmm_multiply;
 
 static void coarsen(struct operand *A) {
     for (int64_t e = 0; e < A->host.nnz; e++) host_set(&A->host, e, floor(64 * host_get(&A->host, e)) / 64);
 }
 
-static kiln_status multiply(struct work *work, kiln_half_type type, double *sum) {
+static kiln_status call(struct work *work, const struct operation *operation, const kiln_sample *sample,
+                        const kiln_half *A, const kiln_half *B, double *sum) {
+    const struct problem *p = work->problem;
+    if (operation == &operation_sddmm)
+        return kiln_sddmm_half(work->w.matrix, sum, p->alpha, sample, A, B, p->beta);
+    return kiln_sddmm_multiply_half(work->w.matrix, sum, p->alpha,
+                                    p->flags & WITH_TRANSPOSED ? KILN_TRANSPOSED : KILN_PLAIN, sample, A, B,
+                                    p->beta, work->z.matrix);
+}
+
+static kiln_status run_halves(struct work *work, const struct operation *operation, kiln_half_type type,
+                              double *sum) {
     const struct problem *p = work->problem;
     const kiln_sample sample = {
         .size = sizeof sample, .kind = (kiln_sample_kind)p->kind, .S = work->X.matrix};
     kiln_half *A = NULL, *B = NULL;
     kiln_status status = kiln_half_copy(&A, type, work->v.matrix);
     if (status == KILN_OK) status = kiln_half_copy(&B, type, work->y.matrix);
-    if (status == KILN_OK) status = kiln_sddmm_half(work->w.matrix, sum, p->alpha, &sample, A, B, p->beta);
+    if (status == KILN_OK) status = call(work, operation, &sample, A, B, sum);
     kiln_half_free(A);
     kiln_half_free(B);
     return status;
 }
 
-static kiln_status compare(struct check_context *context, struct work *work, kiln_half_type type,
-                           const char *what) {
+static kiln_status compare(struct check_context *context, struct work *work,
+                           const struct operation *operation, kiln_half_type type) {
     const struct problem *p = work->problem;
+    const char *what = operation->name;
     struct expected expected[RESULTS] = {{0}};
-    const int64_t nnz = work->X.host.nnz;
-    float *got = calloc((size_t)nnz + 1, sizeof *got);
     double sum = 0, again = 0;
     int64_t worst = 0;
-    operation_sddmm.expect(expected, work);
-    kiln_status status = kiln_matrix_set(work->w.matrix, work->w.host.values);
-    if (status == KILN_OK) status = multiply(work, type, &sum);
+    operation->expect(expected, work);
+    float *got = calloc((size_t)expected[RESULT_W].count + 1, sizeof *got);
+    kiln_status status = run_halves(work, operation, type, &sum);
     if (status == KILN_OK) status = kiln_matrix_get(got, work->w.matrix);
-    if (status == KILN_OK && p->beta == 0) status = multiply(work, type, &again);
+    if (status == KILN_OK && p->beta == 0) status = run_halves(work, operation, type, &again);
     const struct expected *of_sum = &expected[RESULT_SCALARS];
     const double ratio = error_ratio(&worst, &expected[RESULT_W], KILN_F32, got),
                  miss = fabs(sum - (double)of_sum->value[0]);
@@ -53,16 +63,18 @@ static kiln_status compare(struct check_context *context, struct work *work, kil
     return KILN_OK;
 }
 
-static kiln_status try_problem(struct check_context *context, struct work *work, kiln_half_type type) {
-    CHECK_OK(operation_sddmm.prepare(work));
+static kiln_status try_problem(struct check_context *context, struct work *work,
+                               const struct operation *operation, kiln_half_type type) {
+    CHECK_OK(operation->prepare(work));
     coarsen(&work->v);
     coarsen(&work->y);
     CHECK_OK(kiln_matrix_set(work->v.matrix, work->v.host.values));
     CHECK_OK(kiln_matrix_set(work->y.matrix, work->y.host.values));
-    return compare(context, work, type, work->problem->beta != 0 ? "with beta" : "plain");
+    return compare(context, work, operation, type);
 }
 
-static void products(struct check_context *context) {
+/* turned: the product is the transposed one. */
+static void products(struct check_context *context, const struct operation *operation, bool turned) {
     static const int64_t widths[] = {1, 2, 3, 12, 32, 100, 128, 257, 1000, 4096};
     static const enum pattern patterns[] = {PATTERN_UNIFORM, PATTERN_EMPTY_ROWS, PATTERN_POWER_LAW,
                                             PATTERN_DENSE_ROW, PATTERN_NO_ENTRIES};
@@ -78,11 +90,11 @@ static void products(struct check_context *context) {
                                         .per_row = 5,
                                         .k = widths[i],
                                         .kind = 1 + i % 4,
-                                        .flags = adds ? WITH_Z_ALIAS : 0,
+                                        .flags = (adds ? WITH_Z_ALIAS : 0) | (turned ? WITH_TRANSPOSED : 0),
                                         .alpha = adds ? -1.5 : 1,
                                         .beta = adds ? 0.3 : 0};
         struct work work = {.problem = &problem, .device = context->device, .type = KILN_F32};
-        if (try_problem(context, &work, i % 2 ? KILN_BF16 : KILN_F16) != KILN_OK)
+        if (try_problem(context, &work, operation, (i + turned) % 2 ? KILN_BF16 : KILN_F16) != KILN_OK)
             check_report(context, false, "halves: %s", kiln_last_error()->message);
         work_free(&work);
     }
@@ -123,6 +135,13 @@ static void refusals(struct check_context *context) {
     REFUSED(kiln_sddmm_half(NULL, &sum, 1, &sample, A, A, 0));
     REFUSED(kiln_sddmm_half(NULL, &sum, 1, &sample, B, B, 0));
     REFUSED(kiln_sddmm_half(NULL, &sum, 1, &sample, A, brain, 0));
+    if (context->type == KILN_F32) {
+        REFUSED(kiln_sddmm_multiply_half(NULL, NULL, 1, KILN_PLAIN, &sample, A, B, 0, NULL));
+        REFUSED(kiln_sddmm_multiply_half(dense, NULL, 1, KILN_TRANSPOSED, &sample, A, B, 0, NULL));
+        REFUSED(kiln_sddmm_multiply_half(dense, NULL, 1, (kiln_transpose)7, &sample, A, B, 0, NULL));
+        REFUSED(kiln_sddmm_multiply_half(dense, NULL, 1, KILN_PLAIN, &sample, A, brain, 0, NULL));
+        REFUSED(kiln_sddmm_multiply_half(dense, NULL, 1, KILN_PLAIN, &sample, A, B, 1, S));
+    }
     sample.A = dense;
     REFUSED(kiln_sddmm_half(NULL, &sum, 1, &sample, A, B, 0));
     REFUSED(kiln_half_dense(NULL, device, KILN_F16, 2, 2, ones));
@@ -142,7 +161,11 @@ static void refusals(struct check_context *context) {
 }
 
 static void run(struct check_context *context) {
-    if (context->type == KILN_F32) products(context);
+    if (context->type == KILN_F32) {
+        products(context, &operation_sddmm, false);
+        products(context, &operation_sddmm_multiply, false);
+        products(context, &operation_sddmm_multiply, true);
+    }
     refusals(context);
 }
 
