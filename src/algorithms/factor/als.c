@@ -13,8 +13,9 @@ enum { STREAM = 0xa15 };
 struct als {
     const kiln_matrix *R;
     kiln_matrix *transposed;
-    kiln_matrix *A, *B, *gram; /* own copies; gram NULL if explicit */
-    struct ki_ccd ccd;         /* of the solver CCD */
+    kiln_matrix *A, *B, *gram;  /* own copies; gram NULL if explicit */
+    const kiln_matrix *gram_of; /* which of them it is of: when one changes, it is of the other */
+    struct ki_ccd ccd;          /* of the solver CCD */
     kiln_als_options options;
     double mean, start, objective, test_rmse;
     kiln_report report;
@@ -133,7 +134,9 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
                                .counted = o->counted,
                                .solver = o->solver == KILN_FACTOR_CG ? KILN_FACTOR_CG : KILN_FACTOR_CHOLESKY,
                                .steps = o->steps};
-    return s->gram ? kiln_gram(s->gram, NULL, other, NULL, NULL) : KILN_OK;
+    if (!s->gram || s->gram_of == other) return KILN_OK;
+    s->gram_of = other;
+    return kiln_gram(s->gram, NULL, other, NULL, NULL);
 }
 
 static kiln_status measure(struct als *s) {

@@ -12,7 +12,9 @@
 #include "pass/combine.h"
 
 enum { GROUP = 64, TILE_BYTES = 24 << 10, MATRICES_BYTES = 256 << 20 };
-enum { STEP_GROUP = 128, STEP_VECTOR = 32, GROUPS_A_UNIT = 32 };
+enum { STEP_GROUP = 128, GROUPS_A_UNIT = 32 };
+/* Threads of a row. With a Gram matrix fewer, each with more numbers: what a number of the row is loaded for. */
+enum { STEP_VECTOR = 32, STEP_VECTOR_GRAM = 8 };
 
 KI_ARGUMENTS(factor_cholesky);
 KI_ARGUMENTS(factor_step);
@@ -120,12 +122,13 @@ static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matr
                           R, NULL);
 }
 
-/* A kernel of factor_step.cl in which STEP_VECTOR threads share a row, and how many groups it is launched with. */
+/* A kernel of factor_step.cl in which a vector of threads shares a row, and how many groups it is launched with. */
 static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const char *name,
                               const kiln_matrix *A, const kiln_factor_rows *given) {
+    const int vector = given->gram ? STEP_VECTOR_GRAM : STEP_VECTOR;
     const char *defines = KI_DEFINES("-DWIDTH=%d -DPITCH=%d -DVS=%d -DBS=%d%s", (int)A->cols,
-                                     (int)pitch_of(A), STEP_VECTOR, STEP_GROUP, given->gram ? " -DGRAM" : "");
-    *groups = ki_min(ki_ceil_div(A->rows, STEP_GROUP / STEP_VECTOR),
+                                     (int)pitch_of(A), vector, STEP_GROUP, given->gram ? " -DGRAM" : "");
+    *groups = ki_min(ki_ceil_div(A->rows, STEP_GROUP / vector),
                      (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
     return ki_kernel_get(kernel, A->device, "factor_step", name, A->type, defines);
 }

@@ -46,13 +46,26 @@ DEVICE_FN real penalty_of(__global const long *row_start, long u, real l2, int c
     return counted ? l2 * (real)(row_start[u + 1] - row_start[u]) : l2;
 }
 
-/* Number j of (gram + l2) v. */
-DEVICE_FN real own_product(__global const real *gram, __global const real *v, int j, real l2) {
-    real sum = l2 * v[j];
+/* A thread has BLOCK numbers of a row at a time, VS apart from each other. */
+#define BLOCK ((WIDTH + VS - 1) / VS < 8 ? (WIDTH + VS - 1) / VS : 8)
+#define EACH_BLOCK(at, n) for (int at = lane; at < (n); at += BLOCK * VS)
+#define EACH_OF_BLOCK(b) _Pragma("unroll") for (int b = 0; b < BLOCK; b++)
+
+/* Numbers of (gram + l2) v: a block, from `at` on, as far as it lies within WIDTH. A number of v is loaded once for all of it. terms: WIDTH,
+ * or 0 for l2 v alone. */
+DEVICE_FN void own_products(real *products, __global const real *gram, __global const real *v, int at,
+                            real l2, int terms) {
+    int column[BLOCK];
+    EACH_OF_BLOCK(b) {
+        column[b] = at + b * VS < WIDTH ? at + b * VS : WIDTH - 1;
+        products[b] = l2 * v[column[b]];
+    }
 #ifdef GRAM
-    for (int i = 0; i < WIDTH; i++) sum += gram[(long)i * WIDTH + j] * v[i];
+    for (int i = 0; i < terms; i++) {
+        const real x = v[i];
+        EACH_OF_BLOCK(b) products[b] += gram[(long)i * WIDTH + column[b]] * x;
+    }
 #endif
-    return sum;
 }
 
 /* The residual R and the direction P where X is; Q is what the entries want of it. A row without entries has the solution 0. */
@@ -63,9 +76,15 @@ __kernel GROUP_OF(BS) void factor_begin(PARAMETERS(factor_step)) {
         const int empty = row_start[u] == row_start[u + 1];
         const real own = penalty_of(row_start, u, l2, counted);
         __global real *x = X + u * WIDTH, *r = R + u * PITCH;
-        for (int j = lane; j < PITCH; j += VS) {
-            r[j] = empty || j >= WIDTH ? REAL(0.0) : Q[u * PITCH + j] - own_product(gram, x, j, own);
-            P[u * PITCH + j] = r[j];
+        EACH_BLOCK(at, PITCH) {
+            real products[BLOCK];
+            own_products(products, gram, x, at, own, WIDTH);
+            EACH_OF_BLOCK(b) {
+                const int j = at + b * VS;
+                if (j >= PITCH) continue;
+                r[j] = empty || j >= WIDTH ? REAL(0.0) : Q[u * PITCH + j] - products[b];
+                P[u * PITCH + j] = r[j];
+            }
         }
         for (int j = lane; empty && j < WIDTH; j += VS) x[j] = REAL(0.0);
     }
@@ -82,11 +101,17 @@ __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
         __global real *x = X + row * WIDTH, *r = R + at, *p = P + at, *q = Q + at;
         const real own = there ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
         real sums[2] = {REAL(0.0), REAL(0.0)}; /* p.q and r.r */
-        for (int j = lane; there && j < WIDTH; j += VS) {
-            q[j] += own_product(gram, p, j, own);
-            sums[0] += p[j] * q[j];
-            sums[1] += r[j] * r[j];
-        }
+        if (there) EACH_BLOCK(at, WIDTH) {
+                real products[BLOCK];
+                own_products(products, gram, p, at, own, WIDTH);
+                EACH_OF_BLOCK(b) {
+                    const int j = at + b * VS;
+                    if (j >= WIDTH) continue;
+                    q[j] += products[b];
+                    sums[0] += p[j] * q[j];
+                    sums[1] += r[j] * r[j];
+                }
+            }
         group_sums(sums, 2, scratch);
         const real rho = sums[1], length = rho / sums[0];
         const int goes_on = there && rho > REAL(0.0) && sums[0] > REAL(0.0) && length <= REAL(1e30);
@@ -110,12 +135,10 @@ __kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
     for (long u = in_group * (long)get_group_id(0) + (int)get_local_id(0) / VS; u < rows; u += each) {
         __global const real *x = X + u * WIDTH;
         const real own = parts & 2 ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
-        for (int j = lane; j < WIDTH; j += VS) {
-            wide product = (wide)own * (wide)x[j];
-#ifdef GRAM
-            for (int i = 0; (parts & 1) && i < WIDTH; i++) product += (wide)gram[(long)i * WIDTH + j] * (wide)x[i];
-#endif
-            sum += product * (wide)x[j];
+        EACH_BLOCK(at, WIDTH) {
+            real products[BLOCK];
+            own_products(products, gram, x, at, own, parts & 1 ? WIDTH : 0);
+            EACH_OF_BLOCK(b) if (at + b * VS < WIDTH) sum += (wide)products[b] * (wide)x[at + b * VS];
         }
     }
     sum = group_total(sum, tree);
@@ -144,5 +167,7 @@ __kernel void factor_padded(PARAMETERS(factor_padded)) {
 /* The variants that differ in text, as the tests build them. */
 // build WIDTH=7 PITCH=8 VS=8 BS=128
 // build WIDTH=7 PITCH=8 VS=8 BS=128 GRAM
+// build WIDTH=65 PITCH=68 VS=32 BS=128
+// build WIDTH=100 PITCH=100 VS=8 BS=128 GRAM
 // build COLUMNS=7 PITCH=8
 #endif
