@@ -83,7 +83,7 @@ run_tests build-thread -L threads
 # Apart, because checksums always agree in a fuzz build: the tests of bad checksums would fail.
 build build-fuzz fuzz_targets -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=ON \
     -DKILN_FUZZ=ON
-say "fuzz targets, ten seconds each"
+say "fuzz targets, five seconds each"
 run_tests build-fuzz -L fuzz -E '^fuzz_mutate$'
 
 # Clang's optimiser, with what depends on a compiler (tests/CMakeLists.txt); the sanitizers' build has shown its warnings on all files.
