@@ -48,48 +48,32 @@ static kiln_status make_lists(struct dealing *d) {
 
 /* ------------------------------------------------------------------------------------ what there is */
 
-/* One number of each other process to the leader, in turn. */
-static kiln_status gather(struct kiln_processes *p, int64_t *numbers, int64_t own) {
-    kiln_status status = KILN_OK;
-    if (!ki_leads(p)) return ki_wire_send(p, 0, &own, sizeof own);
-    numbers[0] = own;
-    for (int i = 1; i < p->transport.count; i++) TRY(ki_wire_receive(p, i, &numbers[i], sizeof *numbers));
-done:
-    return status;
-}
-
 /* Whether all are well, which all learn. */
-static kiln_status all_well(struct dealing *d, int64_t *scratch, bool *well) {
-    int64_t failed = 0;
+static kiln_status all_well(struct dealing *d, bool *well) {
+    int64_t *failed = d->p->piece;
     kiln_status status;
-    TRY(gather(d->p, scratch, d->outcome != KILN_OK));
-    for (int i = 0; i < d->p->transport.count && ki_leads(d->p); i++) failed += scratch[i];
-    TRY(ki_wire_broadcast(d->p, &failed, sizeof failed));
-    *well = failed == 0;
+    TRY(ki_wire_gather(d->p, failed, d->outcome != KILN_OK));
+    *well = true;
+    for (int i = 0; i < d->p->transport.count; i++) *well = *well && !failed[i];
 done:
     return status;
 }
 
-/* How many entries come before each process's: starts has them, and their sum behind. All learn them, or that not all are there. */
-static kiln_status count_all(struct dealing *d, int64_t *starts, bool *well) {
+/* *first: how many entries come before this process's. All learn whether all entries are there. */
+static kiln_status count_all(struct dealing *d, int64_t *first, bool *well) {
     struct kiln_processes *p = d->p;
-    int64_t bytes = 0, all = 0;
+    int64_t *each = p->piece, bytes = 0, all = 0;
     kiln_status status;
-    TRY(gather(p, starts, d->part.bytes));
-    for (int i = 0; i < p->transport.count && ki_leads(p); i++) bytes += starts[i];
-    TRY(gather(p, starts, d->part.entries.count));
-    for (int i = 0; i < p->transport.count && ki_leads(p); i++) {
-        const int64_t own = starts[i];
-        starts[i] = all;
-        all += own;
-    }
-    starts[p->transport.count] = all;
-    TRY(ki_wire_broadcast(p, starts, (p->transport.count + 1) * (int64_t)sizeof *starts));
-    if (starts[p->transport.count] != d->part.header.count)
+    TRY(ki_wire_gather(p, each, d->part.bytes));
+    for (int i = 0; i < p->transport.count; i++) bytes += each[i];
+    TRY(ki_wire_gather(p, each, d->part.entries.count));
+    for (int i = 0; i < p->transport.count; all += each[i++])
+        if (i == p->transport.rank) *first = all;
+    if (all != d->part.header.count)
         d->outcome = ki_fail(KILN_ERR_PARSE, "entries are missing");
-    else if (ki_leads(p))
+    else
         d->outcome = ki_market_check_rows(&d->part.header, bytes, NULL);
-    TRY(all_well(d, d->first, well));
+    TRY(all_well(d, well));
 done:
     return status;
 }
@@ -196,63 +180,43 @@ done:
     return status;
 }
 
-/* Each pair of processes meets once, in round (i + j) mod count; the one of the lower number sends first. So nobody waits in a circle. */
-static kiln_status meet_all(struct dealing *d, kiln_status (*swap)(struct dealing *d, int with, bool sends)) {
-    const int own = d->p->transport.rank, count = d->p->transport.count;
-    kiln_status status = KILN_OK;
-    for (int round = 0; round < count; round++) {
-        const int with = (round - own + count) % count;
-        if (with == own) continue;
-        TRY(swap(d, with, own < with));
-        TRY(swap(d, with, own > with));
+/* One array of the entries, each of so many bytes. */
+static kiln_status exchange_part(struct dealing *d, const struct ki_bytes *out, const struct ki_bytes *in,
+                                 int64_t size) {
+    for (int i = 0; i < d->p->transport.count; i++)
+        d->p->exchange[i] = (struct ki_exchange){.out = out->data + d->out.at[i] * size,
+                                                 .in = in->data + d->in.at[i] * size,
+                                                 .out_bytes = (d->out.at[i + 1] - d->out.at[i]) * size,
+                                                 .in_bytes = (d->in.at[i + 1] - d->in.at[i]) * size};
+    return ki_wire_exchange(d->p);
+}
+
+/* in.at: from the counts that all others send. */
+static kiln_status exchange_counts(struct dealing *d) {
+    const int count = d->p->transport.count;
+    int64_t *out = d->p->piece;
+    kiln_status status;
+    for (int i = 0; i < count; i++) {
+        out[i] = d->out.at[i + 1] - d->out.at[i];
+        d->p->exchange[i] = (struct ki_exchange){&out[i], &d->in.at[i + 1], sizeof *out, sizeof *out};
     }
+    TRY(ki_wire_exchange(d->p));
+    add_up(d->in.at, count);
 done:
     return status;
-}
-
-static kiln_status swap_count(struct dealing *d, int with, bool sends) {
-    const int64_t count = d->out.at[with + 1] - d->out.at[with];
-    return sends ? ki_wire_send(d->p, with, &count, sizeof count)
-                 : ki_wire_receive(d->p, with, &d->in.at[with + 1], sizeof count);
-}
-
-static kiln_status swap_entries(struct dealing *d, int with, bool sends) {
-    struct dealt *dealt = sends ? &d->out : &d->in;
-    struct ki_entries *e = &dealt->entries;
-    const int64_t at = dealt->at[with], count = dealt->at[with + 1] - at;
-    struct ki_bytes *const parts[] = {&e->row, &e->col, &e->value};
-    kiln_status status = KILN_OK;
-    for (int i = 0; i < 3; i++) {
-        const int64_t size = i < 2 ? 4 : 8;
-        TRY(sends ? ki_wire_send(d->p, with, parts[i]->data + at * size, count * size)
-                  : ki_wire_receive(d->p, with, parts[i]->data + at * size, count * size));
-    }
-done:
-    return status;
-}
-
-static void keep_own(struct dealing *d) {
-    const int own = d->p->transport.rank;
-    const int64_t from = d->out.at[own], count = d->out.at[own + 1] - from, to = d->in.at[own];
-    if (count == 0) return;
-    memcpy(d->in.entries.row.data + to * 4, d->out.entries.row.data + from * 4, (size_t)count * 4);
-    memcpy(d->in.entries.col.data + to * 4, d->out.entries.col.data + from * 4, (size_t)count * 4);
-    memcpy(d->in.entries.value.data + to * 8, d->out.entries.value.data + from * 8, (size_t)count * 8);
 }
 
 /* All have their entries in order, or not all, and nobody sends any. */
 static kiln_status exchange(struct dealing *d, bool *well) {
-    const int own = d->p->transport.rank, count = d->p->transport.count;
+    const struct ki_entries *out = &d->out.entries, *in = &d->in.entries;
     kiln_status status;
-    TRY(meet_all(d, swap_count));
-    d->in.at[own + 1] = d->out.at[own + 1] - d->out.at[own];
-    add_up(d->in.at, count);
-    if (d->outcome == KILN_OK) d->outcome = make_room(&d->in, count);
-    int64_t *scratch = d->p->piece;
-    TRY(all_well(d, scratch, well));
+    TRY(exchange_counts(d));
+    if (d->outcome == KILN_OK) d->outcome = make_room(&d->in, d->p->transport.count);
+    TRY(all_well(d, well));
     if (!*well) goto done;
-    TRY(meet_all(d, swap_entries));
-    keep_own(d);
+    TRY(exchange_part(d, &out->row, &in->row, 4));
+    TRY(exchange_part(d, &out->col, &in->col, 4));
+    TRY(exchange_part(d, &out->value, &in->value, 8));
     ki_entries_free(&d->out.entries);
 done:
     return status;
@@ -270,14 +234,15 @@ static kiln_status make_table(struct dealing *d, struct ki_table *table) {
 }
 
 static kiln_status deal(struct dealing *d, struct ki_table *table) {
+    int64_t first = 0;
     bool well;
     kiln_status status;
-    TRY(all_well(d, d->p->piece, &well));
+    TRY(all_well(d, &well));
     if (!well) goto done;
-    TRY(count_all(d, d->p->piece, &well));
+    TRY(count_all(d, &first, &well));
     if (!well) goto done;
-    d->outcome = ki_market_place(&d->part, ((const int64_t *)d->p->piece)[d->p->transport.rank]);
-    TRY(all_well(d, d->first, &well));
+    d->outcome = ki_market_place(&d->part, first);
+    TRY(all_well(d, &well));
     if (!well) goto done;
     TRY(cut_rows(d));
     d->outcome = sort_own(d);
