@@ -50,7 +50,7 @@ static void on_message(void *user, const char *text) {
 }
 
 /* What needs all of X in the first process. */
-static const char *const whole[] = {"sfa", "mds", "verify", NULL};
+static const char *const whole[] = {"mds", "verify", NULL};
 
 bool run_reads_whole(const struct run *run) {
     const char *const *name = whole;

@@ -188,6 +188,7 @@ def cases(path):
     yield True, ["linreg", path("x.mtx.gz"), "--target-file", path("y.npy")]
     yield True, ["logreg", path("all.svm.gz"), path("part-1.svm")]
     yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
+    yield True, ["sfa", path("all.svm"), "--format", "libsvm", "--factors", "3", "--max-iterations", "3", "--test-fraction", "0.2"]
     yield True, ["linreg", FLIGHTS, "--target", "arr_delay"]
     yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--reference", "town=t39"]
     yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--ignore", "note", "--missing", "drop"]

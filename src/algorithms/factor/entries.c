@@ -113,6 +113,12 @@ done:
     return status;
 }
 
+kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X) {
+    struct ki_each each = {.run = take, .sums = 1};
+    snprintf(each.call, sizeof each.call, "%s", call);
+    return ki_each_run(NULL, sum, &each, X);
+}
+
 static kiln_status subtract(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                             kiln_matrix **made, double *sums) {
     struct ki_host_entries entries = {0};

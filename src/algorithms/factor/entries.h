@@ -24,6 +24,8 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
 /* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not finite. Of an X whose rows lie
  * in processes T's rows do, too. */
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
+/* The sum alone. */
+kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X);
 /* *E = R - mean at R's entries, where R's lie. */
 kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean);
 

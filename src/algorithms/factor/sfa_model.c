@@ -16,44 +16,65 @@ static double row_mean(const struct ki_host_entries *entries, int64_t row, doubl
     return count > 0 ? sum / ((double)count + damping) : 0;
 }
 
-static kiln_status mean_of(double *mean, const struct ki_host_entries *entries) {
-    double sum = 0;
-    for (int64_t i = 0; i < entries->rows; i++)
-        for (int64_t e = entries->start[i]; e < entries->start[i + 1]; e++) {
-            if (!isfinite(entries->value[e]))
-                return ki_fail(
-                    KILN_ERR_DATA,
-                    "kiln_sfa: the entry in row %lld, column %d is %g (rows and columns count from 0)",
-                    (long long)i, entries->col[e], entries->value[e]);
-            sum += entries->value[e];
-        }
-    *mean = sum / (double)entries->nnz;
-    return KILN_OK;
+/* to = op(X) v, which is used up; v NULL: ones. */
+static kiln_status times(double *to, kiln_transpose op, const kiln_matrix *X, double *v) {
+    const bool plain = op == KILN_PLAIN;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    kiln_matrix *product = NULL, *vector = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&product, device, type, plain ? kiln_matrix_rows(X) : kiln_matrix_cols(X), 1,
+                          NULL));
+    TRY(kiln_matrix_dense(&vector, device, type, plain ? kiln_matrix_cols(X) : kiln_matrix_rows(X), 1, NULL));
+    TRY(v ? ki_vector_set(vector, v) : kiln_fill(vector, 1));
+    TRY(kiln_multiply(product, 1, op, X, vector, 0, NULL));
+    TRY(ki_vector_get(to, product));
+done:
+    kiln_matrix_free(product);
+    kiln_matrix_free(vector);
+    return status;
+}
+
+/* From E = R - mean and N, ones at its entries: row = E 1 / (N 1 + damping), column = (E^T 1 - N^T row) / (N^T 1 + damping). */
+static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, const kiln_matrix *N,
+                           double damping) {
+    const int64_t m = kiln_matrix_rows(E), n = kiln_matrix_cols(E);
+    const size_t bytes = (size_t)(ki_max(m, n) + n + m) * sizeof(double);
+    double *counts = ki_alloc(bytes), *of_rows, *rows;
+    kiln_status status;
+    if (!counts) return ki_fail_nomem(bytes, "the means");
+    of_rows = counts + ki_max(m, n);
+    rows = of_rows + n;
+    TRY(times(counts, KILN_PLAIN, N, NULL));
+    TRY(times(means->row, KILN_PLAIN, E, NULL));
+    for (int64_t u = 0; u < m; u++) means->row[u] = counts[u] > 0 ? means->row[u] / (counts[u] + damping) : 0;
+    TRY(times(counts, KILN_TRANSPOSED, N, NULL));
+    memcpy(rows, means->row, (size_t)m * sizeof *rows);
+    TRY(times(of_rows, KILN_TRANSPOSED, N, rows));
+    TRY(times(means->column, KILN_TRANSPOSED, E, NULL));
+    for (int64_t i = 0; i < n; i++)
+        means->column[i] = counts[i] > 0 ? (means->column[i] - of_rows[i]) / (counts[i] + damping) : 0;
+done:
+    ki_free(counts);
+    return status;
 }
 
 kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, const kiln_matrix *R, double damping) {
-    struct ki_host_entries entries = {0};
-    int64_t *count = NULL;
+    const int64_t m = kiln_matrix_rows(R), n = kiln_matrix_cols(R);
+    kiln_matrix *E = NULL, *N = NULL;
+    double sum;
     kiln_status status;
-    TRY(ki_entries_get(&entries, R));
-    TRY(mean_of(&means->mean, &entries));
-    means->row = ki_calloc((size_t)entries.rows * sizeof *means->row);
-    means->column = ki_calloc((size_t)entries.cols * sizeof *means->column);
-    count = ki_calloc((size_t)entries.cols * sizeof *count);
-    if (!means->row || !means->column || !count)
-        TRY(ki_fail_nomem((size_t)(entries.rows + entries.cols) * sizeof(double), "the means"));
-    for (int64_t u = 0; u < entries.rows; u++) {
-        means->row[u] = row_mean(&entries, u, means->mean, damping);
-        for (int64_t e = entries.start[u]; e < entries.start[u + 1]; e++) {
-            means->column[entries.col[e]] += entries.value[e] - means->mean - means->row[u];
-            count[entries.col[e]]++;
-        }
-    }
-    for (int64_t i = 0; i < entries.cols; i++)
-        if (count[i] > 0) means->column[i] /= (double)count[i] + damping;
+    means->row = ki_alloc((size_t)m * sizeof *means->row);
+    means->column = ki_alloc((size_t)n * sizeof *means->column);
+    if (!means->row || !means->column) return ki_fail_nomem((size_t)(m + n) * sizeof(double), "the means");
+    TRY(ki_entries_sum(&sum, "kiln_sfa", R));
+    means->mean = sum / (double)kiln_matrix_nnz(R);
+    TRY(ki_entries_less(&E, R, means->mean));
+    TRY(kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL));
+    TRY(measure(means, E, N, damping));
 done:
-    ki_free(count);
-    ki_host_entries_free(&entries);
+    kiln_matrix_free(E);
+    kiln_matrix_free(N);
     return status;
 }
 
@@ -62,16 +83,37 @@ void ki_sfa_means_free(struct ki_sfa_means *means) {
     ki_free(means->column);
 }
 
-kiln_status ki_sfa_centred(kiln_matrix **S, const kiln_matrix *R, const struct ki_sfa_means *means) {
-    struct ki_host_entries entries = {0};
+/* Two columns whose products are the means: (mean + row, 1) . (1, column). */
+static kiln_status pair(kiln_matrix **made, const kiln_matrix *R, const double *means, int64_t count, int at,
+                        double more) {
+    double *pairs = ki_alloc((size_t)count * 2 * sizeof *pairs);
     kiln_status status;
-    TRY(ki_entries_get(&entries, R));
-    for (int64_t u = 0; u < entries.rows; u++)
-        for (int64_t e = entries.start[u]; e < entries.start[u + 1]; e++)
-            entries.value[e] -= means->mean + means->row[u] + means->column[entries.col[e]];
-    TRY(ki_entries_matrix(S, &entries, R));
+    if (!pairs) return ki_fail_nomem((size_t)count * 2 * sizeof *pairs, "the means");
+    for (int64_t i = 0; i < count; i++) {
+        pairs[2 * i + at] = means[i] + more;
+        pairs[2 * i + 1 - at] = 1;
+    }
+    TRY(kiln_matrix_dense(made, kiln_matrix_device(R), kiln_matrix_type(R), count, 2, NULL));
+    TRY(ki_vector_set(*made, pairs));
 done:
-    ki_host_entries_free(&entries);
+    ki_free(pairs);
+    return status;
+}
+
+kiln_status ki_sfa_centred(kiln_matrix **S, const kiln_matrix *R, const struct ki_sfa_means *means) {
+    kiln_matrix *A = NULL, *B = NULL, *made = NULL;
+    kiln_status status;
+    TRY(pair(&A, R, means->row, kiln_matrix_rows(R), 0, means->mean));
+    TRY(pair(&B, R, means->column, kiln_matrix_cols(R), 1, 0));
+    TRY(kiln_matrix_like(&made, R, KILN_TYPE_DEFAULT, NULL));
+    const kiln_sample sample = {.kind = KILN_SAMPLE_RESIDUAL, .S = R, .A = A, .B = B};
+    TRY(kiln_sddmm(made, NULL, 1, &sample, 0));
+    *S = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
     return status;
 }
 
