@@ -6,14 +6,25 @@
 /* For as long as the process runs: arguments point into it. */
 static glob_t found;
 
+/* What glob says, and what to do about it. */
+static const struct {
+    const char *problem, *hint;
+} failures[] = {
+    [GLOB_NOSPACE] = {"no memory for the names of the files", "a pattern that fewer files match"},
+    [GLOB_ABORTED] = {"its folder cannot be read", "you may not list it: see ls -ld"},
+    [GLOB_NOMATCH] = {"no file matches", "a pattern as the shell's, in quotes: --parts 'part-*.npz'"}};
+
 bool parts_add(struct command *command, const char **problem, const char **hint) {
     const char *pattern = command->settings.parts;
     if (!pattern) return true;
-    *hint = "a pattern as the shell's, in quotes: --parts 'part-*.npz'";
     const int code = glob(pattern, GLOB_ERR, NULL, &found);
-    *problem = code == GLOB_NOMATCH ? "no file matches" : "its folder cannot be read";
-    if (code) return false;
+    if (code) {
+        *problem = failures[code].problem;
+        *hint = failures[code].hint;
+        return false;
+    }
     *problem = "too many files match";
+    *hint = "the shell's ls lists those that match; the help says what the command takes";
     for (size_t i = 0; i < found.gl_pathc; i++) {
         if (command->count >= command->verb->most) return false;
         command->arguments[command->count++] = found.gl_pathv[i];

@@ -302,6 +302,19 @@ class Several(Tables):
         self.assertEqual(as_json("info", *parts)["rows"], 200)
         self.assertIn("the same file", kiln("logreg", *parts, *options, "-o", parts[2], code=2)[1])
 
+    def test_files_by_a_pattern(self):
+        """--parts names the files that a shell would, in the order of their bytes, behind those that are named; and says why not."""
+        for number in range(3):
+            self.write(f"share-{number}.csv", "x,y\n" + "".join(f"{i},{i * i + number}\n" for i in range(20 * number, 20 * number + 20)))
+        names = [self.path(f"share-{number}.csv") for number in range(3)]
+        expected = as_json("linreg", *names, "--target", "y", *CPU)
+        for command in (["--parts", self.path("share-*.csv")], [names[0], "--parts", self.path("share-[12].csv")]):
+            found = as_json("linreg", *command, "--target", "y", *CPU)
+            self.assertEqual((found["rows"], found["objective"]), (60, expected["objective"]))
+        os.mkdir(self.path("closed"))
+        for pattern, code, message in (("nothing-*", 2, "no file matches"), (f"{self.folder}/closed/*", 2, "no file matches")):
+            self.assertIn(message, kiln("linreg", "--parts", pattern, "--target", "y", code=code)[1])
+
     def test_errors_name_their_file(self):
         good, bad = self.write("good.csv", "a,y\n1,2\n2,3\n"), self.write("bad.csv", "a,y\n1,2\n2,\n")
         self.assertIn("bad.csv:3:3", kiln("linreg", good, bad, "--target", "y", *CPU, code=3)[1])
