@@ -1,5 +1,5 @@
-"""Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and scikit-learn (RidgeCV; LogisticRegressionCV,
-which takes very long).
+"""Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and scikit-learn (RidgeCV; LogisticRegressionCV, with
+L1 by liblinear; PoissonRegressor and LinearSVC in GridSearchCV), which takes very long.
 
     python3 bench/peers/paths.py build/kiln --threads 2 --json FILE [--case NAME]... [--bow docword.kos.txt.gz]
 
@@ -17,9 +17,14 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, PoissonRegressor, Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
 
 VALUES, FOLDS = 20, 5
+# The tool's verb and options, the target, and the penalty with its strongest and its weakest value.
+MODELS = {"linreg": ("linreg", [], "y", "--l2", 1e4, 1e-2), "logreg": ("logreg", [], "class", "--l2", 1e4, 1e-2), "logreg-l1": ("logreg", [], "class", "--l1", 1e3, 1e-1),
+          "glm-poisson": ("glm", ["--family", "poisson"], "count", "--l2", 1e4, 1e-2), "svm": ("svm", [], "class", "--l2", 1e4, 1e-2)}
 SHAPES = {"500,000 x 100": (500_000, 100), "54,000 x 26": (54_000, 26)}
 
 
@@ -29,7 +34,8 @@ def dense(rows, columns):
     X[:, 1:] += 0.5 * X[:, :-1]
     eta = X @ rng.standard_normal(columns) / np.sqrt(columns)
     y = eta + rng.standard_normal(rows)
-    return X, y, (rng.random(rows) < 1 / (1 + np.exp(eta.mean() - eta))).astype(float)
+    classes = (rng.random(rows) < 1 / (1 + np.exp(eta.mean() - eta))).astype(float)
+    return X, {"y": y, "class": classes, "count": rng.poisson(np.exp(0.3 * (eta - eta.mean()) / eta.std())).astype(float)}
 
 
 def words(path):
@@ -42,7 +48,7 @@ def words(path):
     X = csr_array((entries[:, 2].astype(float), (entries[:, 0] - 1, entries[:, 1] - 1)), shape=(documents, vocabulary))
     rng = np.random.default_rng(0)
     eta = X @ (rng.standard_normal(vocabulary) * (rng.random(vocabulary) < 0.05))
-    return X, None, (eta + rng.logistic(size=documents) > np.median(eta)).astype(float)
+    return X, {"class": (eta + rng.logistic(size=documents) > np.median(eta)).astype(float)}
 
 
 def save(folder, X, y):
@@ -65,13 +71,14 @@ def seconds_of(result):
     return result["seconds"]["solve"], result["seconds"]["other"]
 
 
-def run_kiln(kiln, verb, data, threads, strengths):
-    one = tool(kiln, verb, data, threads, "--l2", 1)
-    path = tool(kiln, verb, data, threads, "--cv", FOLDS, "--l2", ",".join(map(repr, strengths)))
-    final = tool(kiln, verb, data, threads, "--l2", path["cross_validation"]["best"])
+def run_kiln(kiln, model, data, threads, strengths):
+    verb, options, _, penalty, _, _ = MODELS[model]
+    one = tool(kiln, verb, data, threads, *options, penalty, 1)
+    path = tool(kiln, verb, data, threads, *options, "--cv", FOLDS, penalty, ",".join(map(repr, strengths)))
+    final = tool(kiln, verb, data, threads, *options, penalty, path["cross_validation"]["best"])
     training, all_of_it, last = (seconds_of(result) for result in (one, path, final))
-    return {"one": training, "path": tuple(max(a - b, 0) for a, b in zip(all_of_it, last)), "solver": one["solver"], "best": path["cross_validation"]["best"],
-            "converged": all(value["converged"] for value in path["cross_validation"]["values"])}
+    return {"one": training, "path": tuple(max(a - b, 0) for a, b in zip(all_of_it, last)), "solver": one.get("solver", "newton"),
+            "best": path["cross_validation"]["best"], "converged": all(value["converged"] for value in path["cross_validation"]["values"])}
 
 
 def timed(fit):
@@ -83,29 +90,45 @@ def timed(fit):
     return time.perf_counter() - start, found
 
 
-def run_sklearn(verb, X, y, strengths):
-    if verb == "linreg":
+def searched(estimator, name, values, X, y):
+    one, _ = timed(lambda: estimator.set_params(**{name: values[len(values) // 2]}).fit(X, y))
+    path, found = timed(lambda: GridSearchCV(estimator, {name: values}, cv=FOLDS, refit=False).fit(X, y))
+    return {"one": one, "path": path, "best": strengths_of(name, found.best_params_[name], len(y))}
+
+
+def strengths_of(name, value, rows):
+    return value * rows * (FOLDS - 1) / FOLDS if name == "alpha" else 0.5 / value
+
+
+def run_sklearn(model, X, y, strengths):
+    if model == "linreg":
         one, _ = timed(lambda: Ridge(alpha=1.0).fit(X, y))
         path, found = timed(lambda: RidgeCV(alphas=strengths, cv=FOLDS).fit(X, y))
         return {"one": one, "path": path, "best": float(found.alpha_)}
-    solver = {"solver": "lbfgs" if isinstance(X, np.ndarray) else "liblinear", "max_iter": 1000}
+    if model == "glm-poisson":
+        return searched(PoissonRegressor(solver="newton-cholesky", max_iter=1000), "alpha", [l2 / (len(y) * (FOLDS - 1) / FOLDS) for l2 in strengths], X, y)
+    if model == "svm":
+        return searched(LinearSVC(dual="auto", max_iter=10000), "C", [0.5 / l2 for l2 in strengths], X, y)
+    solver = {"solver": "lbfgs" if isinstance(X, np.ndarray) and model == "logreg" else "liblinear", "max_iter": 1000}
+    if model == "logreg-l1":
+        solver["penalty"] = "l1"
     one, _ = timed(lambda: LogisticRegression(C=1.0, **solver).fit(X, y))
     path, found = timed(lambda: LogisticRegressionCV(Cs=[1 / l2 for l2 in strengths], cv=FOLDS, refit=False, **solver).fit(X, y))
     return {"one": one, "path": path, "best": float(1 / np.ravel(found.C_)[0])}
 
 
-def run_case(arguments, name, verb, X, y):
-    strengths = np.geomspace(1e4, 1e-2, VALUES).tolist()
+def run_case(arguments, name, model, X, y):
+    strengths = np.geomspace(*MODELS[model][4:], VALUES).tolist()
     rows = {"kiln": [], "scikit-learn": []}
     with tempfile.TemporaryDirectory() as folder:
         data = save(pathlib.Path(folder), X, y)
         for turn in range(arguments.repeat):
-            rows["kiln"].append(run_kiln(arguments.kiln, verb, data, arguments.threads, strengths))
+            rows["kiln"].append(run_kiln(arguments.kiln, model, data, arguments.threads, strengths))
             if arguments.peers and turn < arguments.peer_repeat:
-                rows["scikit-learn"].append(run_sklearn(verb, X, y, strengths))
+                rows["scikit-learn"].append(run_sklearn(model, X, y, strengths))
     found = rows["kiln"]
     least = {key: [min(run[key][part] for run in found) for part in range(2)] for key in ("one", "path")}
-    row = {"case": name, "verb": verb, "solver": found[0]["solver"], "converged": all(run["converged"] for run in found), "best": found[0]["best"],
+    row = {"case": name, "model": model, "solver": found[0]["solver"], "converged": all(run["converged"] for run in found), "best": found[0]["best"],
            "training": {"solve": least["one"][0], "judge": least["one"][1]}, "path": {"solve": least["path"][0], "judge": least["path"][1]},
            "ratio": least["path"][0] / least["one"][0], "ratio_with_scores": sum(least["path"]) / sum(least["one"])}
     for run in rows["scikit-learn"]:
@@ -124,7 +147,7 @@ def main():
     parser.add_argument("--peer-repeat", type=int, default=1)
     parser.add_argument("--no-peers", dest="peers", action="store_false")
     parser.add_argument("--case", action="append")
-    parser.add_argument("--verb", action="append", choices=["linreg", "logreg"])
+    parser.add_argument("--model", action="append", choices=list(MODELS))
     parser.add_argument("--bow")
     parser.add_argument("--json")
     parser.add_argument("--device", default="")
@@ -132,11 +155,10 @@ def main():
     arguments = parser.parse_args()
     rows = []
     for name in arguments.case or SHAPES:
-        X, y, z = words(arguments.bow) if name not in SHAPES else dense(*SHAPES[name])
-        for verb in arguments.verb or ("linreg", "logreg"):
-            target = y if verb == "linreg" else z
-            if target is not None:
-                rows.append(run_case(arguments, name, verb, X, target))
+        X, targets = words(arguments.bow) if name not in SHAPES else dense(*SHAPES[name])
+        for model in arguments.model or MODELS:
+            if MODELS[model][2] in targets:
+                rows.append(run_case(arguments, name, model, X, targets[MODELS[model][2]]))
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"benchmark": "a path of 20 penalties in 5 folds beside one training", "device": arguments.device, "threads": arguments.threads,

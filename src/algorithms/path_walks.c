@@ -40,14 +40,18 @@ void ki_path_walks_close(struct ki_path_walks *walks) {
     if (walks->walk) ki_walk_free(walks->walk);
 }
 
-/* The weights of the rows that fold f holds out. */
+/* The weights of the rows that fold f holds out. Which these are is as good as random: nothing branches on it. */
 static kiln_status hold(struct ki_path_walks *walks, const kiln_matrix *weights, int64_t f) {
     kiln_status status = KILN_OK;
     const int32_t *fold = walks->path->asked.fold;
+    const int64_t m = kiln_matrix_rows(walks->rows);
     double *room = walks->room;
+    for (int64_t i = 0; !weights && i < m; i++) room[i] = 1;
     if (weights) TRY(ki_vector_get(room, weights));
-    for (int64_t i = 0; i < kiln_matrix_rows(walks->rows); i++)
-        room[i] = fold[i] != f ? 0 : weights ? room[i] : 1;
+    for (int64_t i = 0; i < m; i++) {
+        const double weight = room[i];
+        room[i] = fold[i] == f ? weight : 0;
+    }
     TRY(ki_vector_set(walks->rows, room));
 done:
     return status;
