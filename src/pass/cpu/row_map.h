@@ -92,8 +92,8 @@ static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tall
     if (chain->curvature) memcpy(VALUES(chain->curvature) + row, curve, (size_t)count * sizeof(real));
 }
 
-/* The losses of each column of the rows that its fold does not hold out. Which these are is as good as random: nothing branches on
- * it. */
+/* The losses of each column, with its own shift and sum, of the rows that its fold does not hold out. Which these are is as good as
+ * random: nothing branches on it. */
 static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                   int64_t row, int64_t count) {
     const kiln_loss *loss = &chain->loss;
@@ -103,7 +103,8 @@ static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally)
     real eta[FN(BLOCK_ROWS)], value[FN(BLOCK_ROWS)], curve[FN(BLOCK_ROWS)];
     for (int64_t c = 0; c < k; c++) {
         const FN(vreal) own = none + (real)chain->folds[c];
-        for (int64_t i = 0; i < count; i++) eta[i] = q[i * k + c];
+        const real shift = chain->shift ? VALUES(chain->shift)[c] : 0;
+        for (int64_t i = 0; i < count; i++) eta[i] = q[i * k + c] + shift;
         for (int64_t i = count; i % LANES != 0; i++) eta[i] = 0;
         FN(block_losses)(loss, &(struct FN(losses)){eta, value, curve, VALUES(loss->y) + row, count});
         for (int64_t i = 0; i < count; i += LANES) {
@@ -114,6 +115,7 @@ static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally)
             FN(store)(eta + i, FN(masked)(weight * FN(load)(eta + i), counts));
         }
         for (int64_t i = 0; i < count; i++) q[i * k + c] = eta[i];
+        if (chain->sums) tally->sums[c] += FN(sum_of)(eta, count);
         tally->sums[k + c] += FN(sum_of)(value, count);
     }
 }
@@ -181,7 +183,8 @@ static void FN(add_products)(const struct ki_chain *chain, struct FN(tally) * ta
 /* q of rows [row, row + count), in place. */
 NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                                 int64_t count) {
-    if (chain->shift) FN(add_shift)(chain, q, count);
+    const bool apart = chain->map == KI_ROW_FOLD_LOSSES; /* which goes by columns */
+    if (chain->shift && !apart) FN(add_shift)(chain, q, count);
     if (chain->products && chain->map == KI_ROW_SCALE) FN(add_products)(chain, tally, q, row, count);
     switch (chain->map) {
     case KI_ROW_SCALE: FN(scale_block)(chain, q, row, count); break;
@@ -190,7 +193,7 @@ NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) *
     case KI_ROW_SOFTMAX_LOSS: FN(softmax_loss_block)(chain, tally, q, row, count); break;
     case KI_ROW_FOLD_LOSSES: FN(fold_losses_block)(chain, tally, q, row, count); break;
     }
-    if (chain->sums) FN(add_sums)(chain->k, tally, q, count);
+    if (chain->sums && !apart) FN(add_sums)(chain->k, tally, q, count);
 }
 
 /* The products of rows [row, row + count) as the result of a PLAIN pass. */
