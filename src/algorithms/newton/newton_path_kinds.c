@@ -20,8 +20,13 @@ static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_class
     return taken;
 }
 
-static double tolerance_of(const struct ki_lanes *t, double asked, double wide) {
-    return asked > 0 ? asked : t->narrow ? 1e-4 : wide;
+/* What all algorithms' options say. wide: the tolerance that f64 has where none is asked for. */
+static void take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int standardize, double asked,
+                 double wide) {
+    ki_lanes_take(t, path);
+    t->intercept = !no_intercept;
+    t->standardize = standardize != 0;
+    t->tolerance = asked > 0 ? asked : t->narrow ? 1e-4 : wide;
 }
 
 /* The same origin for all lanes, with no deviance. */
@@ -45,10 +50,7 @@ kiln_status ki_logreg_together(bool *done, struct ki_path *path) {
     kiln_logreg_options options;
     struct ki_lanes t;
     memcpy(&options, path->options, sizeof options);
-    ki_lanes_take(&t, path);
-    t.intercept = !options.no_intercept;
-    t.standardize = options.standardize != 0;
-    t.tolerance = tolerance_of(&t, options.tolerance, 1e-8);
+    take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-8);
     t.solver = "newton";
     if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !ki_lanes_apply(&t) ||
         dual_is_taken(&t, call, options.solver))
@@ -96,10 +98,7 @@ kiln_status ki_svm_together(bool *done, struct ki_path *path) {
     kiln_svm_options options;
     struct ki_lanes t;
     memcpy(&options, path->options, sizeof options);
-    ki_lanes_take(&t, path);
-    t.intercept = !options.no_intercept;
-    t.standardize = options.standardize != 0;
-    t.tolerance = tolerance_of(&t, options.tolerance, 1e-8);
+    take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-8);
     t.solver = "newton";
     const bool regression = options.regression != 0, weighed = options.balanced || options.class_weights;
     if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !(options.epsilon >= 0) ||
@@ -155,10 +154,7 @@ kiln_status ki_glm_together(bool *done, struct ki_path *path) {
     kiln_glm_options options;
     struct ki_lanes t;
     memcpy(&options, path->options, sizeof options);
-    ki_lanes_take(&t, path);
-    t.intercept = true;
-    t.standardize = options.standardize != 0;
-    t.tolerance = tolerance_of(&t, options.tolerance, 1e-9);
+    take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-9);
     t.deviances = true;
     t.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
                          .family = options.family ? options.family : KILN_GAUSSIAN,
