@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need, builds Kiln in every way that is promised, and runs all tests.
 #   ./test.sh          everything: gcc, clang, sanitizers, fuzz, Python, format, lint
-#   ./test.sh quick    one gcc build and its tests
+#   ./test.sh quick    one gcc build, the warnings of clang, and the tests
 set -eu
 cd "$(dirname "$0")"
 . ./scripts/install.sh
@@ -53,6 +53,8 @@ beside_sanitizers() {
 }
 
 build build-gcc all -DCMAKE_C_COMPILER=gcc -DCMAKE_C_COMPILER_LAUNCHER=ccache
+say "warnings of clang"
+./scripts/lint.sh build-gcc warnings
 say "tests with gcc"
 run_tests build-gcc
 [ "${1:-all}" != quick ] || exit 0

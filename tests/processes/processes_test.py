@@ -28,8 +28,8 @@ ROWS, COLUMNS = 3000, 40
 
 
 def launchers():
-    """The mpirun of each plug-in beside the tool."""
-    for plugin in sorted(glob.glob(os.path.join(os.path.dirname(KILN), "libkiln-*.so"))):
+    """The mpirun of each plug-in beside the tool; under sanitizers, which see the same plug-in's source in each, of the first."""
+    for plugin in sorted(glob.glob(os.path.join(os.path.dirname(KILN), "libkiln-*.so")))[:1 if SANITIZED else None]:
         name = os.path.basename(plugin)[len("libkiln-"):-len(".so")]
         mpirun = shutil.which(f"mpirun.{name}") or shutil.which("mpirun")
         if mpirun:
@@ -352,7 +352,7 @@ def lose(path, mpirun, environment, signal_number, whose, silence):
     assert sorted(there) == [0, 1, 2], there
     began = time.monotonic()
     os.kill(there[whose], signal_number)
-    text = run_of.communicate(timeout=30)[1]
+    text = run_of.communicate(timeout=100)[1]
     seconds = time.monotonic() - began
     assert run_of.returncode not in (0, None), text
     time.sleep(0.2)
@@ -364,10 +364,10 @@ def lose(path, mpirun, environment, signal_number, whose, silence):
 
 def check_losses(path, mpirun, environment):
     """A process that is killed, or stopped, ends all, and leaves a state that another run goes on from."""
-    seconds, _, _ = lose(path, mpirun, environment, signal.SIGKILL, 2, 20)
-    assert seconds < 10, seconds  # mpirun itself sees it
+    seconds, _, _ = lose(path, mpirun, environment, signal.SIGKILL, 2, 80)
+    assert seconds < 60, seconds  # mpirun itself sees it, before the others miss the one that was lost
     seconds, code, text = lose(path, mpirun, environment, signal.SIGSTOP, 1, 2)
-    assert seconds < 10 and code and text.count("has not been heard of") == 1, (seconds, code, text)
+    assert seconds < 60 and code and text.count("has not been heard of") == 1, (seconds, code, text)
 
 
 def check_program(path, name, mpirun, environment):
