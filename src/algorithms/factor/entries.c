@@ -81,7 +81,7 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
             if (!isfinite(entries->value[e]) || (counts && entries->value[e] < 0))
                 return ki_fail(KILN_ERR_DATA,
                                "%s: the entry in row %lld, column %d is %g%s (rows and columns count from 0)",
-                               call, (long long)(row + i), entries->col[e], entries->value[e],
+                               call, (long long)row + i, entries->col[e], entries->value[e],
                                counts ? ", but must be a finite number >= 0" : "");
     return KILN_OK;
 }
