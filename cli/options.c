@@ -39,7 +39,7 @@ const struct option tool_paths[] = {
     {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
      "FROM:TO:COUNT is a path of values, each the same factor from the next, and A,B,C one of these values.",
      AT(l2)},
-    {"l1", 0, OPTION_RANGE, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
+    {"l1", 0, OPTION_RANGE, GROUP_MODEL, BIT(LOGREG) | BIT(GLM), "NUMBER", NULL, "0", 0, INFINITY,
      "FROM:TO:COUNT and A,B,C are paths, as with --l2.", AT(l1)},
 };
 const int tool_path_count = sizeof tool_paths / sizeof *tool_paths;

@@ -172,7 +172,7 @@ void train_warn_separated(const struct training *job) {
     }
     say_error("kiln: warning: the classes can be separated: without a penalty the coefficients grow without "
               "bound, and these are where the tolerance ended that");
-    say_error("hint: %s", job->loss.kind == KILN_LOSS_GLM ? "--l2" : "--l2 or --l1");
+    say_error("hint: --l2 or --l1");
 }
 
 int train_end(const struct run *run, const kiln_report *report, kiln_type type) {

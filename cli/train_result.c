@@ -98,10 +98,8 @@ static json_t *options_json(const struct training *job) {
     json_put_number(object, "tolerance", job->report.tolerance);
     if (train_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
         json_put_count(object, "max_iterations", solver.max_iterations);
-    if (job->classes.count) {
-        json_put_text(object, "class_weight", settings->class_weight);
-        json_put_number(object, "l1", job->penalty.l1);
-    }
+    if (job->classes.count) json_put_text(object, "class_weight", settings->class_weight);
+    if (algorithm_option(job->algorithm->name, "l1")) json_put_number(object, "l1", job->penalty.l1);
     if (job->loss.kind == KILN_LOSS_GLM) {
         json_put_text(object, "family", kiln_family_name(job->loss.family));
         json_put_text(object, "link", kiln_link_name(job->loss.link));

@@ -53,8 +53,8 @@ static int check_glm(struct training *job) {
         return idle("--alpha", "it belongs to --family negative-binomial");
     if (given->link_power && loss->link != KILN_LINK_POWER)
         return idle("--link-power", "it belongs to --link power");
-    if (wanted->standard_errors && settings->l2.to > 0)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --l2 or --standard-errors",
+    if (wanted->standard_errors && (settings->l2.to > 0 || settings->l1.to > 0))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out the penalty or --standard-errors",
                          "--standard-errors are those of estimates without a penalty");
     return 0;
 }
@@ -77,6 +77,7 @@ static void set_glm(void *own, const struct training *job, const struct problem 
     options->family = job->loss.family;
     options->parameter = job->loss.parameter;
     options->l2 = problem->penalty.l2;
+    options->l1 = problem->penalty.l1;
     options->offset = job->offset;
     options->standard_errors = job->errors;
     TAKE_PROBLEM(*options, problem);

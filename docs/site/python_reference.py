@@ -12,8 +12,9 @@ import kiln
 from c_reference import escape
 
 GROUPS = {
-    "Estimators": ["LinearRegression", "Ridge", "RidgeCV", "LogisticRegression", "LogisticRegressionCV", "PoissonRegressor",
-                   "GammaRegressor", "TweedieRegressor", "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR", "KMeans",
+    "Estimators": ["LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LogisticRegression",
+                   "LogisticRegressionCV", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GeneralizedLinearRegressor",
+                   "GeneralizedLinearRegressorCV", "LinearSVC", "LinearSVR", "KMeans",
                    "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF", "LatentDirichletAllocation"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits"],
     "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",

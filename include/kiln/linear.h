@@ -127,8 +127,8 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
 
 /* Generalised linear model: E[y] = mu, link(mu) = eta = x.w + b + offset, y from the family with variance
  * dispersion * V(mu) / s:
- *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2)
- *             ||w||^2
+ *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it)
+ *             + l1 sum|w| + (l2/2) ||w||^2
  *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
  *   1.
  * Standard errors are the square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected
@@ -137,7 +137,8 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters. Gaussian, gamma and inverse
  * Gaussian put the dispersion at deviance / weights and count it as a parameter, which statsmodels does not.
  * Tweedie has NaN, because its density has no closed form. Parameters, also for the dispersion, are the
- * intercept and the columns that do not depend on those before them; with l2 they are all columns. Up to 512
+ * intercept and the columns that do not depend on those before them; with l2 they are all columns, and with l1
+ * those whose coefficients are not 0 (Zou, Hastie and Tibshirani, Ann. Stat. 35, 2007). Without either, up to 512
  * columns they are counted as for standard errors; beyond, by the dimensions of X's null space, which
  * solutions of X w = X z for random z show. Where these are not clear (as many columns as rows, more than 31
  * dependent columns, or some close to it), standard errors' way has the last word up to 4096 columns, if the
@@ -150,7 +151,7 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or
  * columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for,
  * named with its row; no point found where every mean is in range); memory and device errors.
- * Cost: kiln_logreg's, and two passes for the figures. Without l2 the parameters take kiln_gram up to 512
+ * Cost: kiln_logreg's, and two passes for the figures. Without a penalty the parameters take kiln_gram up to 512
  * columns; beyond, about as many passes as the fit took, but 200 where these are fewer, of 8 columns of y and
  * perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3 multiplications on the host.
  * Determinism: as mmchain.
@@ -171,9 +172,10 @@ typedef struct kiln_glm_options {
     const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
     const kiln_matrix *offset;  /* m x 1, or NULL */
     /* (n + 1) x 1, or n x 1 without an intercept: coefficients first, then the intercept; NULL = not wanted.
-     * n at most 4096, and l2 = 0. */
+     * n at most 4096, and no penalty. */
     kiln_matrix *standard_errors;
     kiln_control control;
+    double l1; /* default none */
 } kiln_glm_options;
 
 KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from ._arrays import Device, Matrix, device, matrix, results_on_device
     from ._checkpoint import checkpoint
     from ._cluster import KMeans, MiniBatchKMeans
-    from ._cv import LogisticRegressionCV, RidgeCV
+    from ._cv import ElasticNetCV, GeneralizedLinearRegressorCV, LassoCV, LogisticRegressionCV, RidgeCV
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
                            UnsupportedError)
-    from ._linear import (GammaRegressor, GeneralizedLinearRegressor, LinearRegression, LinearSVC, LinearSVR, LogisticRegression,
-                          PoissonRegressor, Ridge, TweedieRegressor)
+    from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression, LinearSVC, LinearSVR,
+                          LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
     from ._machine import devices, doctor, explain, processes, read, tune
     from ._manifold import MDS
@@ -29,11 +29,11 @@ _NAMES = {
     **dict.fromkeys(("KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
                      "UnsupportedError"), "_library"),
     **dict.fromkeys(("Device", "Matrix", "device", "matrix", "results_on_device"), "_arrays"),
-    **dict.fromkeys(("LinearRegression", "Ridge", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
+    **dict.fromkeys(("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
     "checkpoint": "_checkpoint",
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
-    **dict.fromkeys(("RidgeCV", "LogisticRegressionCV"), "_cv"),
+    **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV", "GeneralizedLinearRegressorCV"), "_cv"),
     "MDS": "_manifold",
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
@@ -42,8 +42,9 @@ _NAMES = {
 }
 
 __all__ = [
-    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "FileError", "GammaRegressor",
-    "GeneralizedLinearRegressor", "Half", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression",
+    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet", "ElasticNetCV", "FileError", "GammaRegressor",
+    "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "KMeans", "KilnError", "Lasso", "LassoCV",
+    "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
     "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "checkpoint", "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",

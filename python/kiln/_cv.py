@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from ._arrays import Matrix, matrix
-from ._base import beside
+from ._arrays import Matrix, device, matrix
+from ._base import as_columns, beside
 from ._dlpack import to_host
 from ._library import UnsupportedError, ffi, lib, struct
-from ._linear import _Classifier, _class_of, _Linear, _Logistic, _Regressor
+from ._linear import ElasticNet, GeneralizedLinearRegressor, _class_of, _Linear, _Logistic, _Regressor
 from ._solve import _failed, running, solve
 
 # --------------------------------------------------------------------------------------------------- what scorers ask
@@ -29,6 +29,17 @@ class _Means(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         return self.means
+
+
+class _Responses(_Means):
+    """The same of a generalised linear model, whose own score is D2."""
+
+    def __init__(self, means: Any, model: Any) -> None:
+        self.means = means
+        self.model = model
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return float(self.model._explained(y, self.means, sample_weight))
 
 
 class _Predictors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,11 +65,15 @@ class _Predictors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 # ------------------------------------------------------------------------------------------------------- the call
 
 
+_Splits = list[tuple[Any, Any]]
+
+
 class _Search:
     """Takes the models that kiln_path hands over, and keeps what the rows held out say of them: scores[split, value]."""
 
-    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: list[tuple[Any, Any]], penalties: Any) -> None:
+    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: _Splits, penalties: Any, offset: Any) -> None:
         self.model, self.X, self.y, self.sample_weight, self.splits = model, X, y, sample_weight, splits
+        self.offset = None if offset is None else np.asarray(to_host(offset), np.float64).reshape(-1, 1)
         self.order = np.lexsort((-penalties[:, :2].sum(axis=1), penalties[:, 2]))  # each block from the strongest to the weakest
         self.l2, self.l1 = (np.ascontiguousarray(penalties[self.order, i]) for i in (0, 1))
         self.scores = np.full((len(splits), len(penalties)), np.nan)
@@ -66,7 +81,6 @@ class _Search:
         self.first = 0  # the split that the library calls fold 0
         self.best: list[Any] = [None] * len(splits)  # W and b of the best model of each split, where no model is trained on all rows
         self.scorer = check_scoring(model, scoring=model.scoring)
-        self.rows: Any = None  # of X as the scorer gets it
         self.held: Matrix | None = None
 
     def take(self, models: Any) -> None:
@@ -103,7 +117,8 @@ class _Search:
         bias = np.zeros((1, columns)) if models.b == ffi.NULL else self._host(models.b, (1, columns))
         eta = matrix(np.full((operand.shape[0], columns), bias, operand.dtype), operand.device)
         operand.device.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, models.W, 1, eta.pointer)
-        return eta.numpy().astype(np.float64) if self.held else eta.numpy()[test].astype(np.float64)
+        values = (eta.numpy() if self.held else eta.numpy()[test]).astype(np.float64)
+        return values if self.offset is None else values + self.offset[test]
 
     def _score(self, eta: Any, test: Any) -> float:
         weights = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[test]}
@@ -154,7 +169,7 @@ def _rows_of(X: Matrix, rows: Any) -> Matrix | None:
     return part
 
 
-def _as_folds(splits: list[tuple[Any, Any]], rows: int) -> Any:
+def _as_folds(splits: _Splits, rows: int) -> Any:
     """The split that holds each row out, if it is one and the others train on it; else None."""
     folds = np.full(rows, -1, np.int32)
     for number, (train, test) in enumerate(splits):
@@ -178,20 +193,21 @@ class _Validated(_Linear):
         """What a scorer asks of a model, from the linear predictors of the rows held out."""
         raise NotImplementedError
 
-    def _splits(self, X: Matrix, y: Any, groups: Any) -> list[tuple[Any, Any]]:
+    def _splits(self, X: Matrix, y: Any, groups: Any) -> _Splits:
+        y = to_host(y)
         made = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
         splits = [(np.asarray(train), np.asarray(test)) for train, test in made.split(np.empty((X.shape[0], 1)), y, groups)]
         if not splits or any(len(test) == 0 for _, test in splits):
             raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that holds no row out.")
         return splits
 
-    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, groups: Any,
+    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, splits: _Splits,
                 **options: Any) -> _Search:
         """penalties: a row for each value, its l2, its l1, and the block that it belongs to."""
         if getattr(running, "checkpoint", None) is not None and getattr(running, "watch", None) is None:
             raise NotImplementedError(f"a checkpoint does not keep the folds of {type(self).__name__}; `kiln ... --cv --checkpoint` does")
         y = np.asarray(to_host(y))
-        search = _Search(self, X, y, sample_weight, self._splits(X, y, groups), np.asarray(penalties, np.float64))
+        search = _Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64), options.get("offset"))
         search.run(target, columns, **options)
         if search.unconverged:
             warnings.warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
@@ -205,6 +221,14 @@ def _best(scores: Any) -> int:
     """The place of the best mean over the first axis; the first of several that are equal."""
     means = scores.mean(axis=0)
     return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
+
+
+def _count(model: Any, name: str) -> int:
+    """A parameter that is a list of numbers or how many: the latter, else 0."""
+    value = getattr(model, name)
+    if isinstance(value, (int, np.integer)) and value < 1:
+        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers, or how many. Got {value!r} instead.")
+    return int(value) if isinstance(value, (int, np.integer)) else 0
 
 
 def _numbers(model: Any, name: str, least: float, most: float = np.inf) -> Any:
@@ -257,7 +281,7 @@ class RidgeCV(_Validated, _Regressor):
         target = beside(X, y)
         options = {"tolerance": self.tol, "max_iterations": self.max_iter}
         penalties = np.column_stack([alphas, np.zeros((len(alphas), 2))])
-        self.scores_ = self._search(X, y, target, sample_weight, columns, penalties, groups, **options).scores
+        self.scores_ = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups), **options).scores
         best = _best(self.scores_)
         self.alpha_, self.best_score_ = float(alphas[best]), float(self.scores_[:, best].mean())
         self._train(X, target, sample_weight, columns, l2=self.alpha_, **options)
@@ -303,14 +327,14 @@ class LogisticRegressionCV(_Validated, _Logistic):
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
         labels, columns, options = self._classified(X, y)
-        count = self.Cs if isinstance(self.Cs, (int, np.integer)) else 0
-        self.Cs_ = np.logspace(-4, 4, count) if count > 0 else _numbers(self, "Cs", np.nextafter(0, 1))
+        count = _count(self, "Cs")
+        self.Cs_ = np.logspace(-4, 4, count) if count else _numbers(self, "Cs", np.nextafter(0, 1))
         self.l1_ratios_ = _numbers(self, "l1_ratios", 0, 1)
         X = matrix(X, self._place(X, columns))
         target = beside(X, labels)
         grid = [(C, ratio) for ratio in self.l1_ratios_ for C in self.Cs_]
         penalties = [((1 - ratio) / C, ratio / C, i // len(self.Cs_)) for i, (C, ratio) in enumerate(grid)]
-        search = self._search(X, y, target, sample_weight, columns, penalties, groups, **options)
+        search = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups), **options)
         self.scores_ = search.scores.reshape(-1, len(self.l1_ratios_), len(self.Cs_))
         best = _best(search.scores)
         self.best_score_ = float(search.scores[:, best].mean())
@@ -336,3 +360,145 @@ class LogisticRegressionCV(_Validated, _Logistic):
             return float(super().score(X, y, sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(check_scoring(self, scoring=self.scoring)(self, X, y, **weights))
+
+
+class _Generalized(_Validated, GeneralizedLinearRegressor):
+    """alpha and l1_ratio of generalised linear models."""
+
+    l1_ratio: Any
+
+    def _judged(self, eta: Any) -> Any:
+        where, settings = device("cpu"), self._family()
+        means = matrix(as_columns(eta.copy(), np.float64), where)
+        loss = struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **{name: settings[name] for name in ("family", "link", "parameter", "link_power")})
+        where.call(lib.kiln_loss_mean, means.pointer, loss, means.pointer)
+        return _Responses(means.numpy()[:, 0], self)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Any:
+        """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):
+        what is added to X w + b. groups: of the rows, for splitters that keep them together."""
+        X, y = self._checked(X, y, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight.astype(np.float64)
+        ratios = _numbers(self, "l1_ratio", 0, 1)
+        X = matrix(X, self._place(X))
+        splits = self._splits(X, y, groups)
+        grid = [(alpha, ratio, block) for block, ratio in enumerate(ratios) for alpha in self._alphas(X, y, weights, block, ratio)]
+        trained = float(np.mean([weights[train].sum() for train, _ in splits]))
+        penalties = [(alpha * (1 - ratio) * trained, alpha * ratio * trained, block) for alpha, ratio, block in grid]
+        target, options = beside(X, y), {**self._family(), "offset": offset}
+        search = self._search(X, y, target, sample_weight, 1, penalties, splits, **options)
+        best = _best(search.scores)
+        alphas = np.array([alpha for alpha, _, _ in grid]).reshape(len(ratios), -1)
+        self.alphas_ = alphas if (alphas != alphas[0]).any() else alphas[0]
+        (self.alpha_, self.l1_ratio_), total = (float(value) for value in grid[best][:2]), float(weights.sum())
+        self.best_score_ = float(search.scores[:, best].mean())
+        self._train(X, target, sample_weight, 1, l2=self.alpha_ * (1 - self.l1_ratio_) * total, l1=self.alpha_ * self.l1_ratio_ * total,
+                    **options)
+        self._shape(y)
+        self._keep_scores(search.scores.reshape(-1, len(ratios), alphas.shape[1]))
+        return self
+
+    def _keep_scores(self, scores: Any) -> None:
+        """scores: (n_folds, n_l1_ratio, n_alphas)."""
+        self.scores_ = scores
+
+    def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
+        """The values of alpha for this l1_ratio, from the largest."""
+        raise NotImplementedError
+
+
+class GeneralizedLinearRegressorCV(_Generalized):
+    """A generalised linear model with the penalty that cross-validation finds best; GeneralizedLinearRegressor has the objective.
+
+    alphas: the values to try, or how many between 1e-4 and 1e2, equally far apart by their logarithms. l1_ratio: one, or a list to try.
+    cv: as RidgeCV's. scoring: as GridSearchCV's; None: D2. In a fold the penalty is alpha times the weight that folds train on in the
+    mean.
+
+    alpha_, l1_ratio_: the best; best_score_: their mean score; alphas_; scores_ (n_folds, n_l1_ratio, n_alphas): of the rows held out.
+    """
+
+    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
+                 alphas: Any = 10, l1_ratio: Any = 0.0, fit_intercept: bool = True, cv: Any = None, scoring: Any = None,
+                 standardize: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
+        self.family = family
+        self.link = link
+        self.parameter = parameter
+        self.link_power = link_power
+        self.alphas = alphas
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
+        count = _count(self, "alphas")
+        return np.logspace(2, -4, count) if count else np.sort(_numbers(self, "alphas", 0))[::-1]
+
+
+class ElasticNetCV(_Generalized, ElasticNet):
+    """Least squares with the L1 and L2 penalties that cross-validation finds best; ElasticNet has the objective.
+
+    l1_ratio: one, or a list to try. alphas: the values to try, or how many, of which the largest is the least that makes all coefficients
+    0, and the smallest eps times that. cv: as RidgeCV's. In a fold the penalty is alpha times the weight that folds train on in the mean.
+
+    alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and mse_path_ (n_alphas, n_folds): of
+    the rows held out; with several l1_ratio both have a first axis for these, but alphas_ only where it was not given. best_score_: minus the least mean of mse_path_.
+    """
+
+    scoring = "neg_mean_squared_error"
+
+    def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, cv: Any = None,
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
+        count = _count(self, "alphas")
+        if not count:
+            return np.sort(_numbers(self, "alphas", 0))[::-1]
+        if ratio == 0:
+            raise ValueError("With l1_ratio=0 no alpha makes all coefficients 0: the 'alphas' parameter must be a list.")
+        y = np.asarray(to_host(y), np.float64)
+        residual = weights * (y - np.average(y, weights=weights) if self.fit_intercept else y)
+        gradient = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
+        X.device.call(lib.kiln_multiply, gradient.pointer, 1, lib.KILN_TRANSPOSED, X.pointer, beside(X, residual).pointer, 0, ffi.NULL)
+        largest = float(np.abs(gradient.numpy()).max()) / weights.sum() / ratio
+        if not np.isfinite(largest):
+            raise ValueError("X or y contains NaN or infinity, or products of theirs overflow.")
+        largest = max(largest, float(np.finfo(X.dtype).resolution))
+        return np.geomspace(largest, largest * self.eps, count)
+
+    def _keep_scores(self, scores: Any) -> None:
+        paths = -np.moveaxis(scores, 0, -1)
+        self.mse_path_ = paths if len(paths) > 1 else paths[0]
+
+
+class LassoCV(ElasticNetCV):
+    """Least squares with the L1 penalty that cross-validation finds best: ElasticNetCV with l1_ratio=1."""
+
+    l1_ratio = 1.0
+
+    def __init__(self, *, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, cv: Any = None, tol: float | None = None,
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose

@@ -10,10 +10,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ._arrays import Matrix, matrix
+from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside
 from ._dlpack import on_cuda, to_host
-from ._library import ffi, lib, text
+from ._library import ffi, lib, struct, text
 from ._solve import choice
 
 
@@ -141,7 +141,8 @@ class Ridge(LinearRegression):
 class GeneralizedLinearRegressor(_SingleTarget):
     """A generalised linear model of any family and link that libkiln has.
 
-    minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha/2 ||w||^2, d the family's unit deviance, as scikit-learn's regressors do.
+    minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2), d the family's unit deviance, as
+    scikit-learn's regressors do; l1_ratio=1 is the lasso of each family.
     family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie" (parameter: the power of its
     variance), "negative-binomial" (parameter: alpha); link: "default", "identity", "log", "logit", "power" (link_power), ...
     standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha must be 0. standardize: the penalty is of the
@@ -151,10 +152,11 @@ class GeneralizedLinearRegressor(_SingleTarget):
     _algorithm = "glm"
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
-                 alpha: float = 0.0, fit_intercept: bool = True, standardize: bool = False, standard_errors: bool = False,
-                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 alpha: float = 0.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
+                 standard_errors: bool = False, warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
                  verbose: int = 0) -> None:
         self.family = family
+        self.l1_ratio = l1_ratio
         self.standardize = standardize
         self.link = link
         self.parameter = parameter
@@ -178,12 +180,41 @@ class GeneralizedLinearRegressor(_SingleTarget):
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
-        family, link, parameter, power = self._distribution()
-        self._train(X, y, sample_weight, 1, l2=self.alpha * total, tolerance=self.tol, max_iterations=self.max_iter,
-                    family=_number(lib.kiln_family_name, 1, family), link=_number(lib.kiln_link_name, 0, link), parameter=parameter,
-                    link_power=power, offset=offset, standard_errors=getattr(self, "standard_errors", False) or None)
+        ratio = getattr(self, "l1_ratio", 0.0)
+        if not 0 <= ratio <= 1:
+            raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, 1]. Got {ratio!r} instead.")
+        self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total, offset=offset,
+                    standard_errors=getattr(self, "standard_errors", False) or None, **self._family())
         self._shape(y)
         return self
+
+    def _family(self) -> dict[str, Any]:
+        """The options that say what is fitted, and until when."""
+        family, link, parameter, power = self._distribution()
+        return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link), "parameter": parameter,
+                "link_power": power, "tolerance": self.tol, "max_iterations": self.max_iter}
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D2, the share of the deviance from the mean of y that the model explains: R2 for "gaussian"."""
+        return self._explained(to_host(y), self.predict(X), sample_weight)
+
+    def _explained(self, y: Any, mu: Any, sample_weight: Any) -> float:
+        y = np.asarray(y, np.float64)
+        mean = np.full(len(y), np.average(y, weights=sample_weight))
+        left, whole = (self._deviance(y, values, sample_weight) for values in (mu, mean))
+        return 1 - left / whole if whole > 0 else float(left == 0)  # as scikit-learn's R2
+
+    def _deviance(self, y: Any, mu: Any, sample_weight: Any) -> float:
+        """sum_i s_i d(y_i, mu_i)."""
+        family, _, parameter, _ = self._distribution()
+        where = device("cpu")
+        target, mean = (matrix(as_columns(values, np.float64), where) for values in (y, mu))
+        weights = None if sample_weight is None else matrix(as_columns(sample_weight, np.float64), where)
+        parts = Matrix.empty(where, (target.shape[0], 3), np.float64)
+        loss = struct("kiln_loss", kind=lib.KILN_LOSS_GLM, family=_number(lib.kiln_family_name, 1, family), link=lib.KILN_LINK_IDENTITY,
+                      parameter=parameter, y=target.pointer, weights=weights.pointer if weights else None)
+        where.call(lib.kiln_loss_deviance, parts.pointer, loss, mean.pointer)
+        return float(parts.numpy()[:, 0].sum())
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, _ = super()._content()
@@ -259,6 +290,48 @@ class TweedieRegressor(GeneralizedLinearRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.power > 0
         return tags
+
+
+class ElasticNet(GeneralizedLinearRegressor):
+    """Least squares with L1 and L2 penalties, whose coefficients are exactly 0 where a column says too little.
+
+    minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2). tol is of the scaled least
+    subgradient; None: 1e-9 for float64, 1e-4 for float32. standardize: the penalties are of the coefficients of columns scaled to unit
+    variance. GeneralizedLinearRegressor has the same for other families.
+    """
+
+    def __init__(self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, standardize: bool = False,
+                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.warm_start = warm_start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _distribution(self) -> tuple[str, str, float, float]:
+        return "gaussian", "identity", 0.0, 0.0
+
+
+class Lasso(ElasticNet):
+    """Least squares with an L1 penalty: minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha ||w||_1; else as ElasticNet."""
+
+    l1_ratio = 1.0
+
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, warm_start: bool = False,
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.warm_start = warm_start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
 
 
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]

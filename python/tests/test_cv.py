@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 import sklearn.linear_model as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.metrics import mean_poisson_deviance
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
@@ -88,6 +89,51 @@ def test_logistic_with_l1_and_sparse():
     assert ours.best_score_ == ours.scores_.mean(axis=0).max() and set(ours.predict(X)) == set(names)
 
 
+@pytest.mark.parametrize("ratio", [1.0, 0.5, [0.1, 0.9]], ids=["lasso", "one", "two"])
+@pytest.mark.parametrize("alphas", [12, [0.01, 0.1, 1.0]], ids=["found", "given"])
+def test_elastic_net(ratio, alphas):
+    X, y = (values[:440] for values in load_diabetes(return_X_y=True))  # so that the folds are of the same size
+    X = scipy.sparse.csr_matrix(X) if alphas == 12 else X
+    own = {} if ratio == 1.0 else {"l1_ratio": ratio}
+    name = "LassoCV" if ratio == 1.0 else "ElasticNetCV"
+    ours = getattr(kiln, name)(alphas=alphas, cv=5, device="cpu", **own).fit(X, y)
+    theirs = getattr(peer, name)(alphas=alphas, cv=5, tol=1e-12, max_iter=100000, **own).fit(X, y)
+    np.testing.assert_allclose(ours.alphas_, theirs.alphas_, rtol=1e-9)
+    np.testing.assert_allclose(ours.alpha_, theirs.alpha_, rtol=1e-9)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    assert ours.best_score_ == -ours.mse_path_.mean(axis=-1).min() and ours.l1_ratio_ == getattr(theirs, "l1_ratio_", 1.0)
+
+
+@pytest.mark.parametrize("family", ["poisson", "gamma", "binomial", "gaussian"])
+def test_generalized(family):
+    X, y = standardized(load_diabetes)
+    y = {"poisson": np.round(y / 20), "gamma": y, "binomial": (y > 140) * 1.0, "gaussian": y}[family]
+    alphas = np.array([0.01, 0.1, 1.0])
+    ours = kiln.GeneralizedLinearRegressorCV(family, alphas=alphas, l1_ratio=[0.0, 0.5], cv=KFold(4), device="cpu").fit(X[:440], y[:440])
+    for r, ratio in enumerate([0.0, 0.5]):
+        model = kiln.GeneralizedLinearRegressor(family, l1_ratio=ratio, device="cpu")
+        search = GridSearchCV(model, {"alpha": alphas[::-1]}, cv=KFold(4)).fit(X[:440], y[:440])
+        found = np.array([search.cv_results_[f"split{f}_test_score"] for f in range(4)])
+        np.testing.assert_allclose(ours.scores_[:, r], found, rtol=1e-6)
+    assert ours.best_score_ == ours.scores_.mean(axis=0).max() and ours.alpha_ in alphas
+
+
+def test_generalized_with_offset_and_weights():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, 4))
+    offset, weights = rng.uniform(0, 1, 400), rng.uniform(0.5, 1.5, 400)
+    y = rng.poisson(np.exp(offset + X @ [0.3, -0.2, 0, 0])).astype(float)
+    ours = kiln.GeneralizedLinearRegressorCV("poisson", alphas=[0.01], cv=2, scoring="neg_mean_poisson_deviance", device="cpu")
+    ours.fit(X, y, weights, offset)
+    trained = sum(weights) / 2
+    for f, (train, test) in enumerate(KFold(2).split(X)):
+        own = 0.01 * trained / weights[train].sum()
+        model = kiln.PoissonRegressor(alpha=own, device="cpu").fit(X[train], y[train], weights[train], offset[train])
+        found = mean_poisson_deviance(y[test], model.predict(X[test]) * np.exp(offset[test]), sample_weight=weights[test])
+        np.testing.assert_allclose(ours.scores_[f, 0, 0], -found, rtol=1e-7)
+
+
 def test_groups_float32_and_a_kept_matrix():
     X, y = load_diabetes(return_X_y=True)
     groups = np.random.default_rng(5).integers(0, 20, len(y))
@@ -103,7 +149,9 @@ def test_groups_float32_and_a_kept_matrix():
                                              (kiln.RidgeCV(cv=1000), "n_splits"), (kiln.RidgeCV(cv="five"), "cv"),
                                              (kiln.LogisticRegressionCV(Cs=[0.0]), "'Cs'.*range"), (kiln.LogisticRegressionCV(Cs=0), "'Cs'"),
                                              (kiln.LogisticRegressionCV(l1_ratios=[2.0]), "'l1_ratios'"),
-                                             (kiln.RidgeCV(scoring="nonsense"), "scoring"), (kiln.RidgeCV(cv=[]), "no splits")])
+                                             (kiln.RidgeCV(scoring="nonsense"), "scoring"),
+                                             (kiln.LassoCV(alphas=0), "'alphas'.*how many"), (kiln.ElasticNetCV(l1_ratio=0), "l1_ratio=0"),
+                                             (kiln.GeneralizedLinearRegressorCV("normal"), "expected one of"), (kiln.RidgeCV(cv=[]), "no splits")])
 def test_errors(model, text):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=text):

@@ -14,7 +14,9 @@ EXPECTED = {
 # data is not unique.
 ESTIMATORS = [kiln.LinearRegression(), kiln.Ridge(), kiln.LogisticRegression(tol=1e-11), kiln.GeneralizedLinearRegressor(alpha=0.1, tol=1e-12),
               kiln.PoissonRegressor(), kiln.GammaRegressor(), kiln.TweedieRegressor(), kiln.LinearSVC(tol=1e-11), kiln.LinearSVR(tol=1e-11),
-              kiln.RidgeCV(cv=3), kiln.LogisticRegressionCV(Cs=(0.1, 1.0, 10.0), cv=3, tol=1e-11),
+              kiln.Lasso(0.01, tol=1e-12), kiln.ElasticNet(0.01, tol=1e-12), kiln.LassoCV(cv=3, alphas=5, tol=1e-12),
+              kiln.ElasticNetCV(cv=3, alphas=5, tol=1e-12),
+              kiln.GeneralizedLinearRegressorCV(alphas=3, cv=3, tol=1e-12), kiln.RidgeCV(cv=3), kiln.LogisticRegressionCV(Cs=(0.1, 1.0, 10.0), cv=3, tol=1e-11),
               kiln.KMeans(), kiln.MiniBatchKMeans(), kiln.MDS(), kiln.ALS(n_components=2), kiln.SFA(n_components=2),
               kiln.NMF(2, tol=1e-10, max_iter=5000), kiln.LatentDirichletAllocation(2)]
 

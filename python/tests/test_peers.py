@@ -44,6 +44,25 @@ def test_several_targets_sparse():
     assert ours.coef_.shape == (3, 40) and ours.intercept_.shape == (3,)
 
 
+@pytest.mark.parametrize("where", DEVICES)
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 1000.0])
+def test_lasso_and_elastic_net(where, alpha):
+    X, y = load_diabetes(return_X_y=True)
+    weights = np.random.default_rng(7).uniform(0, 2, len(y))
+    for ours, theirs in ((kiln.Lasso(alpha), peer.Lasso(alpha)), (kiln.ElasticNet(alpha, l1_ratio=0.3), peer.ElasticNet(alpha, l1_ratio=0.3))):
+        ours.set_params(device=where).fit(scipy.sparse.csr_matrix(X), y, weights)
+        theirs.set_params(tol=1e-12, max_iter=100000).fit(X, y, weights)
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+        assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all() and ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-7)
+
+
+def test_a_warm_start_from_where_nothing_is_0():
+    X, y = load_diabetes(return_X_y=True)
+    model = kiln.Lasso(0.01, warm_start=True, device="cpu").fit(X, y)
+    assert (model.coef_ != 0).all()
+    assert (model.set_params(alpha=1000.0).fit(X, y).coef_ == 0).all() and model.converged_
+
+
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
 def test_logistic(load):
     X, y = standardized(load)

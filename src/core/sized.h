@@ -26,7 +26,7 @@
 #define KI_LAST_kiln_report solver
 #define KI_LAST_kiln_linreg_options solver
 #define KI_LAST_kiln_logreg_options solver
-#define KI_LAST_kiln_glm_options control
+#define KI_LAST_kiln_glm_options l1
 #define KI_LAST_kiln_svm_options solver
 #define KI_LAST_kiln_path_options user
 #define KI_LAST_kiln_verify_options standardize

@@ -221,6 +221,55 @@ static void penalty_and_warm_start(void **state) {
     glm_data_free(&d);
 }
 
+/* With l1 the gradient g is -l1 sigma_j sign(w_j) - l2 sigma_j^2 w_j where w_j is not 0, and at most l1 sigma_j where it is. How many are. */
+static int check_l1(const struct model *model, const struct run *run, int standardize) {
+    struct glm_data d = glm_data_new(model, M, N, 300 + model->family);
+    kiln_glm_options options = {.l1 = 4, .l2 = 1, .standardize = standardize, .tolerance = 1e-10};
+    struct glm_fit fit;
+    assert_ok(glm_run(&fit, run, &d, model, options, true, false));
+    const struct problem p = {.m = d.m, .n = d.n, .k = 1, .X = d.X, .y = d.y, .weights = d.weights};
+    int zeros = 0;
+    for (int j = 0; j < N; j++) {
+        const long double spread = standardize ? column_variance(&p, j) : 1, l1 = options.l1 * sqrtl(spread);
+        long double g = options.l2 * spread * fit.w[j], size = fabsl(g) + l1;
+        for (int i = 0; i < d.m; i++) {
+            long double mu, slope, eta = fit.b + d.offset[i];
+            for (int k = 0; k < N; k++) eta += d.X[i * N + k] * (long double)fit.w[k];
+            mean_of(model, eta, &mu, &slope);
+            const long double term =
+                d.weights[i] * (mu - d.y[i]) * slope / variance_of(model, mu) * d.X[i * N + j];
+            g += term;
+            size += fabsl(term);
+        }
+        zeros += fit.w[j] == 0;
+        if (fit.w[j] == 0 ? fabsl(g) > l1 : fabsl(g + copysignl(l1, fit.w[j])) > 1e-8 * size)
+            fail_msg("family %d, column %d: w %g, gradient %Lg, l1 %Lg", (int)model->family, j, fit.w[j], g,
+                     l1);
+    }
+    if (!fit.report.converged)
+        fail_msg("family %d, standardize %d: %s, residual %g", (int)model->family, standardize,
+                 kiln_stop_name(fit.report.stopped_by), fit.report.residual);
+    assert_int_equal(kiln_report_figure(&fit.report, "parameters"), N - zeros + 1);
+    glm_fit_free(&fit);
+    glm_data_free(&d);
+    return zeros;
+}
+
+static void l1_of_every_family(void **state) {
+    (void)state;
+    static const kiln_link links[] = {KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_LOG, KILN_LINK_LOG,
+                                      KILN_LINK_LOGIT,    KILN_LINK_LOG, KILN_LINK_LOG};
+    int zeros = 0;
+    for (kiln_family family = KILN_GAUSSIAN; family <= KILN_NEGATIVE_BINOMIAL; family++)
+        for (int way = 0; way < 3; way++) {
+            const struct model model = model_of(family, links[family - KILN_GAUSSIAN]);
+            zeros +=
+                check_l1(&model, &(struct run){devices[0], KILN_F64, way == 1 ? KILN_CSR : KILN_DENSE, NULL},
+                         way == 2);
+        }
+    assert_in_range(zeros, 1, 3 * 7 * N - 1);
+}
+
 /* ---- hard cases ---- */
 
 /* All counts 0, all trials lost, separable classes: the optimum is at infinity. Numbers stay finite, and the deviance says
@@ -342,10 +391,15 @@ static int close_devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(families_times_links),   cmocka_unit_test(without_an_intercept),
-        cmocka_unit_test(on_every_device),        cmocka_unit_test(weights_repeat_rows),
-        cmocka_unit_test(penalty_and_warm_start), cmocka_unit_test(no_optimum),
-        cmocka_unit_test(awkward_columns),        cmocka_unit_test(parameters_of_many_columns),
+        cmocka_unit_test(families_times_links),
+        cmocka_unit_test(without_an_intercept),
+        cmocka_unit_test(on_every_device),
+        cmocka_unit_test(weights_repeat_rows),
+        cmocka_unit_test(penalty_and_warm_start),
+        cmocka_unit_test(l1_of_every_family),
+        cmocka_unit_test(no_optimum),
+        cmocka_unit_test(awkward_columns),
+        cmocka_unit_test(parameters_of_many_columns),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -226,7 +226,8 @@ class Classifiers(Models):
 
     def test_converged_start_comes_back(self):
         for verb, data, *options in (("linreg", "number.csv"), ("logreg", "two.csv", "--standardize"), ("svm", "three.csv"),
-                                     ("logreg", "three.csv", "--l1", 2), ("glm", "count.csv", "--family", "poisson")):
+                                     ("logreg", "three.csv", "--l1", 2), ("glm", "count.csv", "--family", "poisson"),
+                                     ("glm", "count.csv", "--family", "poisson", "--l1", 20, "--l2", 1)):
             first, second = self.path("first.kiln"), self.path("second.kiln")
             self.train(verb, data, *options, "-o", first)
             again = self.train(verb, data, *options, "--warm-start", first, "-o", second)
@@ -234,6 +235,14 @@ class Classifiers(Models):
             predictions = [as_json("predict", model, self.path(data), "--decision", *CPU)["predictions"]
                            for model in (first, second)]
             self.assertEqual(*predictions)
+
+    def test_l1_of_a_glm(self):
+        model = self.path("sparse.kiln")
+        result = self.train("glm", "count.csv", "--family", "poisson", "--cv", 3, "--l1", "1:1000:5", "-o", model)
+        nonzeros = [row["nonzeros"] for row in result["cross_validation"]["values"]]
+        self.assertEqual(nonzeros, sorted(nonzeros))
+        self.assertEqual(result["options"]["l1"], result["cross_validation"]["best"])
+        self.assertTrue(as_json("verify", model, self.path("count.csv"))["holds"])
 
     def test_svm_regression(self):
         result = self.fit("svm", "number.csv", "--regression", "--epsilon", 0.1)
@@ -617,7 +626,7 @@ class Validation(Models):
     def test_idle_options(self):
         absent = self.path("absent.csv")  # refused before any data are read
         for verb, *options in (("glm", "--alpha", 1), ("glm", "--variance-power", 1.5), ("glm", "--link-power", 2),
-                               ("glm", "--standard-errors", "--l2", 1), ("glm", "--family", "tweedie"),
+                               ("glm", "--standard-errors", "--l2", 1), ("glm", "--standard-errors", "--l1", 1), ("glm", "--family", "tweedie"),
                                ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight", "balanced")):
             kiln(verb, absent, "--target", "y", *options, code=2)
 

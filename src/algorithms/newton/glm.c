@@ -13,10 +13,11 @@ static kiln_status check_options(const kiln_glm_options *options, const kiln_mat
     kiln_status status;
     const int64_t n = kiln_matrix_cols(X), count = n + !options->no_intercept;
     if (options->standard_errors) {
-        if (options->l2 > 0)
+        if (options->l2 > 0 || options->l1 > 0)
             return ki_fail(KILN_ERR_ARGUMENT,
-                           "%s: standard errors are defined without a penalty only, and %s_options.l2 is %g",
-                           ki_glm_call, ki_glm_call, options->l2);
+                           "%s: standard errors are defined without a penalty only, and %s_options.%s is %g",
+                           ki_glm_call, ki_glm_call, options->l2 > 0 ? "l2" : "l1",
+                           options->l2 > 0 ? options->l2 : options->l1);
         if (n > ERRORS_COLUMNS_MAX)
             return ki_fail(KILN_ERR_LIMIT,
                            "%s: standard errors of %lld columns; at most %d, their matrix is dense",
@@ -235,6 +236,7 @@ static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *opt
                               .weights = options->weights,
                               .k = 1,
                               .l2 = options->l2,
+                              .l1 = options->l1,
                               .no_intercept = options->no_intercept != 0,
                               .standardize = options->standardize != 0,
                               .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
@@ -255,6 +257,20 @@ static bool has_room(const kiln_matrix *X) {
            COPIES * sizeof(double) * columns * columns <= (double)(info.memory - used.memory_used);
 }
 
+/* Coefficients that are not 0. */
+static kiln_status count_nonzeros(int64_t *count, const struct ki_newton *newton) {
+    kiln_status status;
+    const int64_t columns = kiln_matrix_cols(newton->X);
+    double *w = ki_alloc((size_t)columns * sizeof *w);
+    if (!w) return ki_fail_nomem((size_t)columns * sizeof *w, "the coefficients");
+    TRY(ki_vector_get(w, newton->W));
+    *count = 0;
+    for (int64_t j = 0; j < columns; j++) *count += w[j] != 0;
+done:
+    ki_free(w);
+    return status;
+}
+
 /* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few are counted by the way to
  * standard errors, whether these are wanted or not; of many X's null space tells, and where it does not that way has the last word.
  * *errors, from ki_alloc: standard errors at dispersion 1. */
@@ -268,9 +284,14 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
         if (!*errors) return ki_fail_nomem((size_t)all * sizeof **errors, "the standard errors");
         return ki_glm_information(parameters, *errors, glm);
     }
-    /* a penalised model has no such number: all are counted */
+    /* a model penalised by l2 has no such number: all are counted */
     *parameters = (struct ki_parameters){
         all, glm->newton.report.stopped_by == KILN_STOP_CANCELLED ? KI_UNCOUNTED : KI_COUNTED};
+    if (options->l1 > 0) {
+        TRY(count_nonzeros(&parameters->count, &glm->newton));
+        parameters->count += !options->no_intercept;
+        return KILN_OK;
+    }
     if (options->l2 > 0 || parameters->how == KI_UNCOUNTED) return KILN_OK;
     if (columns > FEW) {
         TRY(ki_glm_rank(parameters, glm));
@@ -303,6 +324,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(KI_TAKE(kiln_glm_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     options = &own;
+    TRY(ki_check_strength(ki_glm_call, "l1", &own.l1, 0));
     TRY(ki_check_strength(ki_glm_call, "l2", &own.l2, 0));
     TRY(check_operands(w, b, X, y, options));
     glm.newton = engine(X, options, start);

@@ -11,7 +11,9 @@
 
 enum {
     SHORTENINGS = 40,
-    WORN = 4,   /* inner iterations of a step after which the preconditioner is worth a pass */
+    WORN = 4, /* inner iterations of a step after which the preconditioner is worth a pass */
+    HALVES =
+        2, /* of a step with l1, near the solution: the expected curvature may be half of the loss's own */
     ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
 };
 
@@ -89,7 +91,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
         *finite = isfinite(actual) && (!*moved || isfinite(norm));
         *moved = *moved && *finite && (resolved || norm < work->norm);
-        if (!*moved && !resolved && *finite) break;
+        if (!*moved && !resolved && *finite && (!work->l1 || i >= HALVES)) break;
         if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
     }
     if (!*moved) goto done;
@@ -256,7 +258,7 @@ static bool valid(const struct ki_newton_work *work) {
     return isfinite(work->here.objective) && isfinite(work->norm);
 }
 
-/* `here` = the origin, or then the given start. */
+/* `here` = the origin, or then the given start, unless the criterion holds at the origin already. */
 static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_start *start) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
@@ -268,8 +270,10 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     TRY(zero ? evaluate_zero(work) : ki_newton_evaluate(work, &work->here));
     TRY(judge(work, true));
     if (!start->warm) return KILN_OK;
-    work->level = 0;
     const bool judged = valid(work) && !start->own_reference;
+    if (judged && work->reference == 0)
+        return KILN_OK; /* the origin is the solution, from wherever it starts */
+    work->level = 0;
     if (work->mean)
         TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));
