@@ -141,16 +141,17 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--shapes", default="2000x10000x100,10000x37000x100,200x1000000x100")
     parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--losses", help="the default: squared hinge and logistic, or softmax")
     parser.add_argument("--quick", action="store_true", help="without Newton's method where Kiln takes another")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     device = kiln.Device("cpu", threads=arguments.threads)
-    rows = []
+    losses, rows = arguments.losses or "squared hinge," + ("logistic" if arguments.classes == 2 else "softmax"), []
     for shape in arguments.shapes.split(","):
         documents, words, length = (int(part) for part in shape.split("x"))
         X, y = text(documents, words, length, 1, arguments.classes)
-        for loss in ("squared hinge", "logistic" if arguments.classes == 2 else "softmax"):
+        for loss in losses.split(","):
             for l2 in (1.0, 0.01):
                 solvers = solvers_of(device, X, y, l2, loss, arguments.quick)
                 found = compare(X, y, l2, loss, solvers, arguments.repeat)

@@ -60,27 +60,30 @@ done:
 
 /* ---- the link ---- */
 
-/* eta at a mean, of the links that do not take every eta; 0 of the others. */
-static double link_of(const kiln_loss *loss, double mu) {
-    switch (loss->link) {
+/* eta at a mean; 0 for probit, which has no closed form. */
+static double eta_at(const kiln_loss *loss, double mu) {
+    const double pi = 3.14159265358979323846;
+    switch (ki_link_of(loss)) {
     case KILN_LINK_IDENTITY: return mu;
     case KILN_LINK_LOG: return log(mu);
     case KILN_LINK_INVERSE: return 1 / mu;
     case KILN_LINK_INVERSE_SQUARED: return 1 / (mu * mu);
     case KILN_LINK_SQRT: return sqrt(mu);
     case KILN_LINK_POWER: return pow(mu, loss->link_power);
-    case KILN_LINK_DEFAULT:
-        if (loss->family == KILN_INVERSE_GAUSSIAN) return 1 / (mu * mu);
-        if (loss->family == KILN_GAUSSIAN) return mu;
-        return loss->family == KILN_BINOMIAL ? 0 : log(mu);
+    case KILN_LINK_LOGIT: return log(mu) - log1p(-mu);
+    case KILN_LINK_CLOGLOG: return log(-log1p(-mu));
+    case KILN_LINK_CAUCHIT: return tan(pi * (mu - 0.5));
     default: return 0;
     }
 }
 
 /* A mean well inside the family's and the link's range, the observed one if that is. */
 static double inner_mean(const kiln_loss *loss, double mean) {
-    if (loss->family == KILN_BINOMIAL) return mean > 0 && mean < 1 ? mean : 0.5;
-    if (isfinite(link_of(loss, mean)) && (mean > 0 || loss->family == KILN_GAUSSIAN)) return mean;
+    const kiln_link link = ki_link_of(loss);
+    const bool share =
+        loss->family == KILN_BINOMIAL || (link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT);
+    if (share) return mean > 0 && mean < 1 ? mean : 0.5;
+    if (isfinite(eta_at(loss, mean)) && (mean > 0 || loss->family == KILN_GAUSSIAN)) return mean;
     return 1;
 }
 
@@ -135,7 +138,7 @@ done:
 static kiln_status null_start(struct null_point *point, const struct null_model *null,
                               const struct ki_glm *glm) {
     kiln_status status = KILN_OK;
-    const double eta = link_of(null->loss, inner_mean(null->loss, glm->mean));
+    const double eta = eta_at(null->loss, inner_mean(null->loss, glm->mean));
     double around[3] = {0}, *offset = NULL;
     if (null->loss->offset) {
         const int64_t rows = kiln_matrix_rows(null->X);
@@ -166,6 +169,12 @@ done:
     return status;
 }
 
+/* Whether the start is the best constant already: without offsets that has the mean of y, in every family and link. */
+static bool starts_at_best(const struct ki_glm *glm) {
+    const kiln_loss *loss = &glm->loss;
+    return !loss->offset && ki_link_of(loss) != KILN_LINK_PROBIT && inner_mean(loss, glm->mean) == glm->mean;
+}
+
 kiln_status ki_glm_null(struct ki_glm *glm) {
     kiln_status status;
     enum { STEPS = 200 };
@@ -173,9 +182,11 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
     struct null_point here, there;
     TRY(null_new(&null, glm));
     TRY(null_start(&here, &null, glm));
+    const bool best = starts_at_best(glm);
     const double enough = 1e-13 * glm->weight * fabs(glm->mean);
     double t = 1;
-    for (int i = 0; i < STEPS && here.curvature > 0 && t > 1e-10 && !(fabs(here.gradient) <= enough); i++) {
+    for (int i = 0; i < STEPS && !best && here.curvature > 0 && t > 1e-10 && !(fabs(here.gradient) <= enough);
+         i++) {
         TRY(null_at(&there, &null, here.b - t * here.gradient / here.curvature));
         const bool better = isfinite(there.value) && isfinite(there.gradient) &&
                             (there.value < here.value || fabs(there.gradient) < fabs(here.gradient));
@@ -201,7 +212,7 @@ static kiln_status linked(kiln_matrix **z, const struct ki_glm *glm, bool of_row
     TRY(host_copy(&y, loss->y));
     if (loss->offset) TRY(host_copy(&offset, loss->offset));
     for (int64_t i = 0; i < rows; i++) {
-        const double eta = link_of(loss, of_rows ? inner_mean(loss, (y[i] + mean) / 2) : mean);
+        const double eta = eta_at(loss, of_rows ? inner_mean(loss, (y[i] + mean) / 2) : mean);
         y[i] = eta - (offset ? offset[i] : 0);
     }
     TRY(ki_vector_new(z, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), rows, y));
