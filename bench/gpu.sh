@@ -3,7 +3,7 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   planted 2   sanitize 162 (memcheck; the others take longer*)
-#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
+#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
@@ -142,6 +142,7 @@ for wanted in "$@"; do
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
     scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" --kiln "$build/kiln" ;; # on several GPUs
+    first-call) peer first-call h200-first-call.json gpu_first_call.py --cases million-zipf,kdd,kdd-shuffled ;;
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --folder /dev/shm ;;
     newton) peer newton h200-newton.json gpu_newton.py ;;
     stream) peer stream h200-stream.json gpu_stream.py --kiln "$build/kiln" --folder /dev/shm ;;
