@@ -9,7 +9,7 @@
  * Labels are exact: where f32 leaves the second least score within the bound of rounding, every centre that may be nearest is
  * measured again in double. Rounding moves a score by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
  * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and its distance to x
- * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
+ * together. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
  * rows are in doubt.
  *
  * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own and add a row while

@@ -52,7 +52,7 @@ static int64_t FN(assign_terms)(int64_t n) {
     return n <= FN(ASSIGN_DEEP) ? n : FN(ASSIGN_DEEP) + n / FN(ASSIGN_DEEP) + 1;
 }
 
-/* ... and squared norms in units of rounding, twice: of few columns the half that products come off is rounded with each. */
+/* How often ||c||^2 counts among a score's roundings: of few columns h is rounded once and then with each product. */
 static double FN(assign_halves)(int64_t n) {
     return n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1;
 }

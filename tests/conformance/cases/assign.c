@@ -28,10 +28,11 @@ static void add(struct problem_list *list, int64_t rows, int64_t cols, int64_t k
 }
 
 static void list(struct problem_list *list) {
-    static const int64_t shapes[][3] = {
-        {0, 3, 2},      {5, 0, 3},      {1, 1, 1},       {3, 2, 7},      {257, 1, 5},     {401, 2, 33},
-        {401, 4, 64},   {1003, 8, 31},  {97, 17, 70},    {700, 33, 12},  {65, 129, 9},    {300, 5, 400},
-        {391, 48, 257}, {300, 131, 64}, {3001, 32, 100}, {2050, 64, 40}, {301, 100, 130}, {130, 128, 300}};
+    static const int64_t shapes[][3] = {{0, 3, 2},       {5, 0, 3},       {1, 1, 1},       {3, 6, 7},
+                                        {257, 1, 5},     {401, 2, 33},    {401, 4, 64},    {1003, 8, 31},
+                                        {97, 17, 70},    {700, 33, 12},   {65, 129, 9},    {300, 5, 400},
+                                        {391, 48, 257},  {300, 131, 64},  {3001, 32, 100}, {2050, 64, 40},
+                                        {301, 100, 130}, {130, 128, 300}, {190, 7, 9}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         add(list, shapes[i][0], shapes[i][1], shapes[i][2], PATTERN_DENSE);
     add(list, 20001, 3, 2, PATTERN_DENSE);
@@ -113,7 +114,11 @@ static kiln_status run(struct work *work) {
                                 .distances = work->curvature.matrix,
                                 .sums = work->sums.matrix,
                                 .totals = work->problem->k > LEFT_OUT ? NULL : work->scalars};
-    return kiln_assign(&to, work->X.matrix, work->y.matrix, work->weights.matrix);
+    const kiln_assignment alone = {.size = sizeof alone, .sums = to.sums, .totals = to.totals};
+    const kiln_status status = kiln_assign(&to, work->X.matrix, work->y.matrix, work->weights.matrix);
+    if (status != KILN_OK || !to.sums || work->weights.matrix) return status;
+    return kiln_assign(&alone, work->X.matrix, work->y.matrix,
+                       NULL); /* sums that nothing else is wanted with */
 }
 
 /* Row i of X, every entry. */
