@@ -210,11 +210,12 @@ static void measure_host(struct choice *choice) {
     host->measured = true;
 }
 
-/* Whether the host has ended before a GPU has merely started. */
+/* Whether the host has ended before a GPU has merely started, which is then not looked at. */
 static bool settled(struct choice *choice) {
     const struct ki_figures *gpu = &choice->gpu.figures;
     const double start = choice->gpu.known ? gpu->start + gpu->end : START_LEAST;
-    if (seconds_of(choice, &choice->host) > start) return false;
+    if (choice->options.thorough || seconds_of(choice, &choice->host) > start) return false;
+    choice->gpu.known = false;
     snprintf(choice->gpu.why, sizeof choice->gpu.why, "not looked at, as starting one takes %.2f s or more",
              start);
     return true;
@@ -226,19 +227,12 @@ static bool gpu_wins(const struct choice *choice) {
 
 static kiln_status decide(struct choice *choice) {
     kiln_status status;
-    const bool thorough = choice->options.thorough != 0;
     TRY(recall_gpu(choice));
-    if (!thorough && settled(choice)) {
-        choice->gpu.known = false;
-        return KILN_OK;
-    }
+    if (settled(choice)) return KILN_OK;
     measure_host(choice);
-    if (!thorough && settled(choice)) {
-        choice->gpu.known = false;
-        return KILN_OK;
-    }
+    if (settled(choice)) return KILN_OK;
     /* What was recalled may be of another GPU or driver by now: once open, what counts is what is there. */
-    if (thorough || !choice->gpu.known || gpu_wins(choice)) TRY(look_at_gpu(choice));
+    if (choice->options.thorough || !choice->gpu.known || gpu_wins(choice)) TRY(look_at_gpu(choice));
 done:
     return status;
 }

@@ -1,29 +1,27 @@
-/* A sparse matrix by columns on the CPU: counted and then moved by bands of rows, a thread each, so that a column keeps the order
- * of its rows however many there are. */
+/* A sparse matrix by columns: its slots, and the copy on the CPU, counted and then moved by bands of rows, a thread each, so that a column
+ * keeps the order of its rows however many there are. */
 #include "derived/columns.h"
 
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
 
 enum { BAND_COUNTS = 4 }; /* entries of a band, at least, for each column that it counts */
 
-struct copy {
-    struct ki_buffer start, row, value;
-};
-
-#define AT(buffer) offsetof(struct copy, buffer)
-#define COPY KI_SLOT(struct copy, AT(start), AT(row), AT(value))
+#define AT(buffer) offsetof(struct ki_columns_copy, buffer)
+#define COPY KI_SLOT(struct ki_columns_copy, AT(start), AT(row), AT(value))
 static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", COPY};
 static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", COPY};
+static const struct ki_slot_kind slot_long = {.name = "a long matrix by columns", COPY};
 #undef COPY
 #undef AT
 
 struct bands {
     const kiln_matrix *X;
-    const struct copy *copy;
+    const struct ki_columns_copy *copy;
     int64_t *next; /* a band's: of each column, how many entries, and then where the next one goes */
     int count;
 };
@@ -83,10 +81,13 @@ static void move_8(void *of, int band) {
     move_entries(of, band, 8);
 }
 
-static kiln_status fill(struct copy *copy, const kiln_matrix *X, bool values) {
+static kiln_status fill(struct ki_columns_copy *copy, const kiln_matrix *X, bool values) {
     kiln_device *device = X->device;
     struct bands bands = {.X = X, .copy = copy};
     kiln_status status;
+    if (X->rows > INT32_MAX)
+        return ki_fail(KILN_ERR_LIMIT, "%s of %lld rows, but %d are the most", slot_columns.name,
+                       (long long)X->rows, INT32_MAX);
     const int64_t worth = X->nnz / BAND_COUNTS / ki_max(X->cols, 1);
     bands.count = (int)ki_max(1, ki_min(worth, device->threads));
     const size_t bytes = (size_t)(X->cols * bands.count) * sizeof *bands.next;
@@ -107,41 +108,35 @@ done:
 }
 
 static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind) {
-    struct copy *copy = ki_slot_new(kind);
+    const double began = ki_clock();
+    const bool values = kind != &slot_pattern;
+    struct ki_columns_copy *copy = ki_slot_new(kind);
     if (!copy) return KILN_ERR_NOMEM;
-    return ki_slot_keep(X, kind, copy, fill(copy, X, kind == &slot_columns));
+    const kiln_status filled = ki_on_cpu(X->device)
+                                   ? fill(copy, X, values)
+                                   : ki_columns_fill_gpu(copy, X, values, kind == &slot_long);
+    const kiln_status status = ki_slot_keep(X, kind, copy, filled);
+    X->device->statistics.layout_seconds += ki_clock() - began;
+    return status;
 }
 
 /* What has values serves where the pattern is enough. */
 kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enum ki_columns_kind wanted) {
-    const double began = ki_clock();
-    const int64_t bytes = ki_slots_bytes(X);
-    kiln_status status = KILN_OK;
-    if (!ki_on_cpu(X->device)) {
-        TRY(ki_columns_gpu(columns, X, wanted));
-    } else {
-        if (X->rows > INT32_MAX)
-            return ki_fail(KILN_ERR_LIMIT, "%s of %lld rows, but %d are the most", slot_columns.name,
-                           (long long)X->rows, INT32_MAX);
-        const bool all = wanted != KI_COLUMNS_PATTERN || ki_slot_get(X, &slot_columns);
-        const struct ki_slot_kind *kind = all ? &slot_columns : &slot_pattern;
-        if (!ki_slot_get(X, kind)) TRY(make(X, kind));
-        const struct copy *copy = ki_slot_get(X, kind);
-        *columns = (struct ki_columns){.start = &copy->start,
-                                       .row = &copy->row,
-                                       .value = all ? &copy->value : NULL,
-                                       .long_starts = true};
-    }
-    if (ki_slots_bytes(X) != bytes) X->device->statistics.layout_seconds += ki_clock() - began;
-done:
-    return status;
+    const bool cpu = ki_on_cpu(X->device),
+               all = wanted != KI_COLUMNS_PATTERN || ki_slot_get(X, &slot_columns);
+    const bool long_starts = !cpu && wanted == KI_COLUMNS_ANY && X->nnz > ki_limits.index32;
+    const struct ki_slot_kind *kind = long_starts ? &slot_long : all ? &slot_columns : &slot_pattern;
+    const kiln_status status = ki_slot_get(X, kind) ? KILN_OK : make(X, kind);
+    if (status != KILN_OK) return status;
+    const struct ki_columns_copy *copy = ki_slot_get(X, kind);
+    *columns = (struct ki_columns){.start = &copy->start,
+                                   .row = &copy->row,
+                                   .value = all ? &copy->value : NULL,
+                                   .long_starts = cpu || long_starts};
+    return KILN_OK;
 }
 
 void ki_columns_drop(const kiln_matrix *X) {
-    if (!ki_on_cpu(X->device)) {
-        ki_columns_drop_gpu(X);
-        return;
-    }
-    ki_slot_drop(X, &slot_columns);
-    ki_slot_drop(X, &slot_pattern);
+    const struct ki_slot_kind *const kinds[] = {&slot_columns, &slot_pattern, &slot_long};
+    for (int i = 0; i < 3; i++) ki_slot_drop(X, kinds[i]);
 }

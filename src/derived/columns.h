@@ -18,8 +18,12 @@ enum ki_columns_kind { KI_COLUMNS_PATTERN, KI_COLUMNS_VALUES, KI_COLUMNS_ANY };
 kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, enum ki_columns_kind kind);
 /* Drops X's copies, which whoever asks again has made anew. */
 void ki_columns_drop(const kiln_matrix *X);
-kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X,
-                           enum ki_columns_kind kind); /* derived/transpose.c */
-void ki_columns_drop_gpu(const kiln_matrix *X);
+
+/* What a slot holds, which a GPU fills by derived/transpose.c. On failure the slot frees what is there already. */
+struct ki_columns_copy {
+    struct ki_buffer start, row, value;
+};
+kiln_status ki_columns_fill_gpu(struct ki_columns_copy *copy, const kiln_matrix *X, bool values,
+                                bool long_starts);
 
 #endif

@@ -43,24 +43,20 @@ static kiln_status list_entries(struct ki_sort *entries, const kiln_matrix *X, i
 
 static kiln_status find_starts(struct ki_transpose *T, const kiln_matrix *X, const struct ki_buffer *key,
                                int64_t rows, bool long_starts) {
-    kiln_device *device = X->device;
     kiln_status status;
-    TRY(ki_device_alloc(device, &T->start, (rows + 1) * (long_starts ? 8 : 4)));
+    TRY(ki_device_alloc(X->device, &T->start, (rows + 1) * (long_starts ? 8 : 4)));
     TRY(ki_derive_for_all(
-        device, "transpose_starts", long_starts ? "-DTRANSPOSE -DINDEX64" : "-DTRANSPOSE", X->type, rows + 1,
+        X->device, "transpose_starts", long_starts ? "-DTRANSPOSE -DINDEX64" : "-DTRANSPOSE", X->type,
+        rows + 1,
         KI_PACK(transpose_starts, X, .start = &T->start, .key = key, .entries = X->nnz, .n = rows)));
 done:
     return status;
 }
 
 #define AT(buffer) offsetof(struct ki_transpose, buffer)
-#define TRANSPOSE                                                                                            \
-    KI_SLOT(struct ki_transpose, AT(start), AT(row), AT(value), KI_ROWS_BUFFERS(struct ki_transpose, rows))
-const struct ki_slot_kind ki_slot_transpose = {.name = "the transpose of a matrix", TRANSPOSE};
-static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", TRANSPOSE};
-static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", TRANSPOSE};
-static const struct ki_slot_kind slot_long = {.name = "a long matrix by columns", TRANSPOSE};
-#undef TRANSPOSE
+const struct ki_slot_kind ki_slot_transpose = {
+    .name = "the transpose of a matrix",
+    KI_SLOT(struct ki_transpose, AT(start), AT(row), AT(value), KI_ROWS_BUFFERS(struct ki_transpose, rows))};
 #undef AT
 
 /* No entries: nothing to sort. */
@@ -70,7 +66,6 @@ static kiln_status fill_empty(struct ki_transpose *T, const kiln_matrix *X) {
     kiln_status status;
     if (!zeros) return ki_fail_nomem((size_t)bytes, ki_slot_transpose.name);
     T->bands = 1;
-    T->rows.longest = INT32_MAX;
     TRY(ki_device_alloc(X->device, &T->start, bytes));
     TRY(ki_device_upload(X->device, &T->start, 0, zeros, bytes));
     TRY(X->device->backend->sync(X->device));
@@ -79,15 +74,18 @@ done:
     return status;
 }
 
-/* The rows of the copy are listed by length where passes go through it. */
-static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, const struct ki_slot_kind *kind,
-                        int64_t height, bool values) {
+/* All but the lists of its rows, which only passes need. */
+static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, int64_t height, bool values,
+                        bool long_starts) {
     kiln_device *device = X->device;
     struct ki_sort entries = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
     const int64_t value_bytes = values ? ki_type_bytes(X->type) : 0;
     const int64_t bands = ki_ceil_div(X->rows, height), rows = X->cols * bands;
     int bits = 0;
     kiln_status status;
+    if ((X->nnz > INT32_MAX && !long_starts) || X->rows > INT32_MAX)
+        return ki_fail(KILN_ERR_LIMIT, "%s with %lld entries in %lld rows, but %d are the most",
+                       ki_slot_transpose.name, (long long)X->nnz, (long long)X->rows, INT32_MAX);
     if (X->nnz == 0) return fill_empty(T, X);
     while ((rows - 1) >> bits) bits++;
     TRY(alloc_entries(&entries, device, X->nnz, value_bytes));
@@ -95,9 +93,7 @@ static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, const stru
     TRY(list_entries(&entries, X, height, values));
     TRY(ki_sort(device, X->type, &entries, &other, X->nnz, bits));
     ki_sort_drop(device, &other);
-    TRY(find_starts(T, X, &entries.key, rows, kind == &slot_long));
-    if (kind == &ki_slot_transpose)
-        TRY(ki_rows_list(&T->rows, device, &T->start, rows, ki_rows_lengths(device, X->nnz, rows), true));
+    TRY(find_starts(T, X, &entries.key, rows, long_starts));
     T->bands = bands;
     T->row = entries.payload;
     T->value = entries.value;
@@ -108,34 +104,22 @@ done:
     return status;
 }
 
-static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind, int64_t height, bool values) {
-    if ((X->nnz > INT32_MAX && kind != &slot_long) || X->rows > INT32_MAX)
-        return ki_fail(KILN_ERR_LIMIT, "%s with %lld entries in %lld rows, but %d are the most", kind->name,
-                       (long long)X->nnz, (long long)X->rows, INT32_MAX);
-    struct ki_transpose *T = ki_slot_new(kind);
-    if (!T) return KILN_ERR_NOMEM;
-    return ki_slot_keep(X, kind, T, fill(T, X, kind, height, values));
-}
-
 kiln_status ki_transpose_make(const kiln_matrix *X, bool values) {
-    return make(X, &ki_slot_transpose, band_height(X), values);
+    struct ki_transpose *T = ki_slot_new(&ki_slot_transpose);
+    if (!T) return KILN_ERR_NOMEM;
+    kiln_status status = fill(T, X, band_height(X), values, false);
+    const int64_t rows = X->cols * T->bands;
+    T->rows.longest = INT32_MAX;
+    if (status == KILN_OK && X->nnz > 0)
+        status = ki_rows_list(&T->rows, X->device, &T->start, rows, ki_rows_lengths(X->device, X->nnz, rows),
+                              true);
+    return ki_slot_keep(X, &ki_slot_transpose, T, status);
 }
 
-kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X, enum ki_columns_kind wanted) {
-    const bool all = wanted != KI_COLUMNS_PATTERN || ki_slot_get(X, &slot_columns);
-    const bool long_starts = wanted == KI_COLUMNS_ANY && X->nnz > ki_limits.index32;
-    const struct ki_slot_kind *kind = long_starts ? &slot_long : all ? &slot_columns : &slot_pattern;
-    kiln_status status = KILN_OK;
-    if (!ki_slot_get(X, kind)) TRY(make(X, kind, X->rows, all));
-    const struct ki_transpose *T = ki_slot_get(X, kind);
-    *columns = (struct ki_columns){
-        .start = &T->start, .row = &T->row, .value = all ? &T->value : NULL, .long_starts = long_starts};
-done:
+kiln_status ki_columns_fill_gpu(struct ki_columns_copy *copy, const kiln_matrix *X, bool values,
+                                bool long_starts) {
+    struct ki_transpose T = {0};
+    const kiln_status status = fill(&T, X, X->rows, values, long_starts);
+    *copy = (struct ki_columns_copy){T.start, T.row, T.value};
     return status;
-}
-
-void ki_columns_drop_gpu(const kiln_matrix *X) {
-    ki_slot_drop(X, &slot_columns);
-    ki_slot_drop(X, &slot_pattern);
-    ki_slot_drop(X, &slot_long);
 }
