@@ -1,4 +1,4 @@
-"""Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and scikit-learn (RidgeCV; LogisticRegressionCV, with
+"""Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and scikit-learn (RidgeCV; LassoCV; LogisticRegressionCV, with
 L1 by liblinear; PoissonRegressor and LinearSVC in GridSearchCV), which takes very long.
 
     python3 bench/peers/paths.py build/kiln --threads 2 --json FILE [--case NAME]... [--bow docword.kos.txt.gz]
@@ -17,13 +17,14 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, PoissonRegressor, Ridge, RidgeCV
+from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, PoissonRegressor, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 VALUES, FOLDS = 20, 5
 # The tool's verb and options, the target, and the penalty with its strongest and its weakest value.
 MODELS = {"linreg": ("linreg", [], "y", "--l2", 1e4, 1e-2), "logreg": ("logreg", [], "class", "--l2", 1e4, 1e-2), "logreg-l1": ("logreg", [], "class", "--l1", 1e3, 1e-1),
+          "lasso": ("glm", ["--family", "gaussian"], "y", "--l1", 1e4, 1e-1),
           "glm-poisson": ("glm", ["--family", "poisson"], "count", "--l2", 1e4, 1e-2), "svm": ("svm", [], "class", "--l2", 1e4, 1e-2)}
 SHAPES = {"500,000 x 100": (500_000, 100), "54,000 x 26": (54_000, 26)}
 
@@ -105,6 +106,11 @@ def run_sklearn(model, X, y, strengths):
         one, _ = timed(lambda: Ridge(alpha=1.0).fit(X, y))
         path, found = timed(lambda: RidgeCV(alphas=strengths, cv=FOLDS).fit(X, y))
         return {"one": one, "path": path, "best": float(found.alpha_)}
+    if model == "lasso":
+        trained = len(y) * (FOLDS - 1) / FOLDS
+        one, _ = timed(lambda: Lasso(alpha=1 / len(y)).fit(X, y))
+        path, found = timed(lambda: LassoCV(alphas=[l1 / trained for l1 in strengths], cv=FOLDS).fit(X, y))
+        return {"one": one, "path": path, "best": float(found.alpha_ * trained)}
     if model == "glm-poisson":
         return searched(PoissonRegressor(solver="newton-cholesky", max_iter=1000), "alpha", [l2 / (len(y) * (FOLDS - 1) / FOLDS) for l2 in strengths], X, y)
     if model == "svm":

@@ -79,6 +79,8 @@ static const struct setting {
     {"logreg", 1, false, false, true, {.logreg = {.l1 = 1e4}}, "newton", true},
     {"glm", 1, true, false, true, {.glm = {.standardize = 1}}, NULL, true},
     {"glm", 1, true, false, true, {.glm = {.family = KILN_POISSON}}, NULL, true},
+    {"glm", 1, true, false, true, {.glm = {.l1 = 3, .standardize = 1}}, NULL, true},
+    {"glm", 1, false, false, true, {.glm = {.family = KILN_POISSON, .l1 = 1}}, NULL, true},
     {"glm", 1, false, true, true, {.glm = {.family = KILN_BINOMIAL, .link = KILN_LINK_PROBIT}}, NULL, true},
     {"glm", 1, false, false, true, {.glm = {.family = KILN_POISSON, .no_intercept = 1}}, NULL, false},
     {"svm", 1, false, false, true, {.svm = {.no_intercept = 1}}, "newton", true},
