@@ -11,6 +11,7 @@ import argparse
 import ctypes
 import datetime
 import json
+import os
 import sys
 import time
 
@@ -31,6 +32,12 @@ def seconds(call):
 
 def apart(got, want):
     return float(np.abs(got - want).max() / np.abs(want).max())
+
+
+def load_fusedmm(path):
+    """None if there is none. Its threads otherwise spin on the cores of whoever comes next."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    return ctypes.CDLL(path) if path else None
 
 
 def fusedmm_call(library, X, A, B):
@@ -128,7 +135,7 @@ def main():
     options = parser.parse_args()
     device = kiln.Device("cpu")
     name, description = device.name, device.description
-    fusedmm = ctypes.CDLL(options.fusedmm) if options.fusedmm else None
+    fusedmm = load_fusedmm(options.fusedmm)
     rows = []
     for case in options.cases.split(","):
         for k in map(int, options.widths.split(",")) if case != "long" else [8]:

@@ -172,10 +172,11 @@ int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_
 }
 
 struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type, bool halves) {
-    const int numbers = halves ? 2 * NUMBERS : NUMBERS;
+    const int numbers = halves ? 2 * NUMBERS : NUMBERS, least = halves ? 4 : 8;
     struct ki_sampled_plan plan = {.VS = 1, .W = widest_piece(k, ki_type_bytes(type)), .width = width};
     const int64_t pieces = ki_ceil_div(width, plan.W);
-    while (plan.VS < VECTOR_MOST && (plan.VS < pieces && (plan.VS < 8 || plan.VS * 4 < pieces))) plan.VS *= 2;
+    while (plan.VS < VECTOR_MOST && plan.VS < pieces && (plan.VS < least || plan.VS * 4 < pieces))
+        plan.VS *= 2;
     plan.Q = (int)ki_ceil_div(pieces, plan.VS);
     plan.BS = (int)ki_max(plan.VS, GROUP);
     plan.R = 8;
