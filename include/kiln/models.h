@@ -272,10 +272,11 @@ typedef enum kiln_init {
 } kiln_init;
 
 /* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS where
- * they are there and X has 256 columns or more, or columns times centres come to 65,536 or more; else LLOYD. */
+ * they are there and X has 256 columns or more, or columns times centres come to 65,536 or more; on GPUs where X has
+ * 64 MB or more, and there are no weights; else LLOYD. */
 typedef enum kiln_kmeans_algorithm {
-    KILN_KMEANS_LLOYD = 1, /* all distances in every pass */
-    /* Those that the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */
+    KILN_KMEANS_LLOYD = 1, /* all distances and all sums in every pass */
+    /* What the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */
     KILN_KMEANS_BOUNDS = 2
 } kiln_kmeans_algorithm;
 

@@ -361,21 +361,24 @@ KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, cons
 
 /* ---- nearest centres ---- */
 
-/* What passes over one X leave behind for the next, so that it need not measure all distances: of each row its
- * centre, no less than the distance from it, and no more than the distances from the others. When a centre has
- * moved so far, these are off by so much, and only rows that they leave in doubt are measured (kiln_assignment). */
+/* What passes over one X leave behind for the next, so that it reads less of X: of each row its centre, and on a CPU
+ * no less than the distance from it, and no more than the distances from the others. When a centre has moved so
+ * far, these are off by so much, and only rows that they leave in doubt are measured. Sums are those of the pass
+ * before, corrected for the rows that have changed their centre (kiln_assignment). */
 typedef struct kiln_bounds kiln_bounds;
-/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, that has fewer than
- * 16 columns or rows of fewer than 100 bytes, one centre, devices other than a single CPU.
- * Memory: from the first pass on 16 bytes a row and 4 for each group of centres, no more than a fifth of X in all,
- * and the centres and their sums in double. Errors: ERR_ARGUMENT, ERR_NOMEM.
+/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, one centre, groups of
+ * devices; on a CPU fewer than 16 columns or rows of fewer than 100 bytes; on a GPU rows of fewer than 16 bytes, and
+ * devices without f64. A GPU measures all distances all the same, and adds up all rows that have weights.
+ * Memory, from the first pass on: on a CPU 16 bytes a row and 4 for each group of centres, no more than a fifth of X
+ * in all, on a GPU 4 a row; and the centres and their sums in double. Errors: ERR_ARGUMENT, ERR_NOMEM.
  * Source: Hamerly, SDM 2010; Ding et al., ICML 2015 (Yinyang), with groups of centres that are near each other. */
 KILN_API kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k);
 KILN_API void kiln_bounds_free(kiln_bounds *bounds); /* NULL is allowed */
-/* *sums: k x n sums and then k x 2 totals, in double, which the next pass goes on from; the bounds own them. A run
- * that was interrupted makes a pass over the same centres, and puts the sums of before in their place.
+/* *sums: k x n sums and then k x 2 totals, which the next pass goes on from: a dense matrix of f64 with one column, on
+ * X's device; the bounds own it. A run that was interrupted makes a pass over the same centres, and sets the sums of
+ * before in their place.
  * Errors: ERR_ARGUMENT, also where no pass has been made. */
-KILN_API kiln_status kiln_bounds_sums(double **sums, kiln_bounds *bounds);
+KILN_API kiln_status kiln_bounds_sums(kiln_matrix **sums, kiln_bounds *bounds);
 /* The next pass adds up all rows, as the first does. */
 KILN_API void kiln_bounds_refresh(kiln_bounds *bounds);
 /* The share of the distances between rows and centres that passes so far have not measured, 0 to 1. */

@@ -129,11 +129,12 @@ static void says_exactly_when_stopped(void **state) {
 }
 
 static void refuses(void **state) {
-    static double x[M * N], totals[2 * K], *sums;
+    static double x[M * N], totals[2 * K];
     (void)state;
     kiln_matrix *X = dense_matrix(KILN_F32, M, N, x), *few = dense_matrix(KILN_F32, M, 12, x),
                 *C = dense_matrix(KILN_F32, K, N, x), *C12 = dense_matrix(KILN_F32, K, 12, x),
                 *sum = dense_matrix(KILN_F32, K, N, NULL), *labels = dense_matrix(KILN_F32, M, 1, NULL);
+    kiln_matrix *sums;
     kiln_bounds *bounds = NULL, *none = NULL;
     assert_int_equal(kiln_bounds_new(&none, few, K), KILN_OK);
     assert_null(none);

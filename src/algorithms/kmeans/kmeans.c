@@ -181,30 +181,6 @@ void ki_kmeans_judge(struct kmeans *s) {
                                                                              : KILN_STOP_NONE;
 }
 
-/* What a pass keeps of a row costs time. In runs of some twenty iterations bounds make up for it where rows are long, as images are, or
- * centres many; in short ones they cost up to a seventh more (bench/results/cpu2-kmeans-bounds.json). */
-static bool bounds_pay(const struct kmeans *s) {
-    enum { LONG = 256, PRODUCTS = 1 << 16 };
-    return s->n >= LONG || s->n * s->k >= PRODUCTS;
-}
-
-/* Bounds for a start, where there are some, and they are asked for or pay. */
-static kiln_status open_bounds(struct kmeans *s) {
-    const kiln_kmeans_options *o = &s->options;
-    const bool wanted = o->algorithm ? o->algorithm == KILN_KMEANS_BOUNDS : bounds_pay(s);
-    kiln_status status = KILN_OK;
-    kiln_bounds_free(s->bounds);
-    s->bounds = NULL;
-    s->running = NULL;
-    if (o->batch == 0 && wanted) TRY(kiln_bounds_new(&s->bounds, s->X, s->k));
-    if (s->bounds || o->algorithm != KILN_KMEANS_BOUNDS) return KILN_OK;
-    ki_fail(KILN_ERR_UNSUPPORTED, "kiln_kmeans_options.algorithm is bounds, but there are none for this run");
-    TRY(ki_hint("bounds are for a CPU, all rows at once, two centres or more and a dense X with 16 columns "
-                "or more of at least 100 bytes; leave the option out, or take lloyd"));
-done:
-    return status;
-}
-
 /* A pass that adds up all rows anew, where the last one corrected the sums of the pass before. */
 static kiln_status find_means_anew(struct kmeans *s, double *moved) {
     const int64_t relocated = s->relocated;
@@ -371,7 +347,7 @@ static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, bool res
     if (!resumed) {
         report->stopped_by = KILN_STOP_NONE;
         s->begun = report->iterations;
-        if (s->running) TRY(open_bounds(s));
+        if (s->running) TRY(ki_kmeans_open_bounds(s));
         TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
         s->cut = s->cancelled;
     }
@@ -424,9 +400,7 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     for (int64_t c = 0; c < s->k; c++) filled += s->best_totals[2 * c] > 0;
     ki_report_figure(&s->report, "clusters", (double)filled);
     ki_report_figure(&s->report, "relocated", (double)s->relocated);
-    if (s->bounds) ki_report_figure(&s->report, "skipped", kiln_bounds_skipped(s->bounds));
-    kiln_bounds_free(s->bounds);
-    s->bounds = NULL;
+    ki_kmeans_close_bounds(s);
     memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
     TRY(ki_kmeans_move(s));
     if (s->options.clusters)
@@ -456,7 +430,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     TRY(check(&s, centres));
     ki_options_fill(&s.options, &ki_algorithm_kmeans.shown, s.type);
     TRY(allocate(&s));
-    TRY(open_bounds(&s));
+    TRY(ki_kmeans_open_bounds(&s));
     TRY(measure(&s));
     if (s.options.init == KILN_INIT_GIVEN) s.options.restarts = 1;
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,

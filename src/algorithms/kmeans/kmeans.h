@@ -24,8 +24,8 @@ struct kmeans {
     double *found;              /* the same of the centres that a start ends with */
     double *best, *best_totals; /* of the restarts */
     kiln_bounds *bounds;        /* of this start; NULL: every pass measures all distances */
-    double *running; /* sums and totals that the bounds hold; NULL: no pass of this start was made */
-    double scale;    /* mean variance of X's columns */
+    kiln_matrix *running; /* sums and totals that the bounds hold; NULL: no pass of this start was made */
+    double scale;         /* mean variance of X's columns */
     double began, objective, residual;
     int64_t draws;                   /* random numbers taken so far */
     int64_t turn, begun;             /* of the starts; iterations before it */
@@ -39,6 +39,9 @@ struct kmeans {
 double ki_kmeans_random(struct kmeans *s); /* uniform in [0, 1) */
 /* Tells the control how far the run is; s->cancelled if it asks to stop. Once a pass. */
 void ki_kmeans_tell(struct kmeans *s);
+/* Bounds for a start, where there are some, and they are asked for or pay; _close: the report says what they saved. */
+kiln_status ki_kmeans_open_bounds(struct kmeans *s);
+void ki_kmeans_close_bounds(struct kmeans *s);
 kiln_status ki_kmeans_start(struct kmeans *s); /* s->C */
 /* Iterations on rows drawn at random, to the end of the start; in a run that goes on, from where it was. _begin: once, before. */
 kiln_status ki_kmeans_batches_begin(struct kmeans *s);

@@ -11,7 +11,7 @@ static void state_of(struct ki_state state[STATE], struct kmeans *s, int64_t *ad
     const struct ki_state parts[STATE] = {
         {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
         {"adding", .integers = adding, .least = 0, .most = 1},
-        {"sums", .reals = s->running, .count = all + two},
+        {"sums", .matrix = s->running},
         {"begun", .integers = &s->begun},
         {"draws", .integers = &s->draws},
         {"relocated", .integers = &s->relocated},
@@ -78,27 +78,31 @@ kiln_status ki_kmeans_keep(struct kmeans *s) {
 }
 
 /* A pass over the centres of before says which rows are theirs; the sums are those of the run that was stopped. */
-static kiln_status resume_bounds(struct kmeans *s, const double *sums) {
+static kiln_status resume_bounds(struct kmeans *s, const kiln_matrix *sums) {
     kiln_status status;
+    const size_t bytes = (size_t)kiln_matrix_rows(sums) * sizeof(double);
+    double *values = ki_alloc(bytes);
     const kiln_assignment pass = {
         .size = sizeof pass, .sums = s->sums, .totals = s->totals, .bounds = s->bounds};
+    if (!values) return ki_fail_nomem(bytes, "sums");
     TRY(kiln_assign(&pass, s->X, s->C, s->options.weights));
     TRY(kiln_bounds_sums(&s->running, s->bounds));
-    memcpy(s->running, sums, (size_t)(s->k * (s->n + 2)) * sizeof *sums);
+    TRY(ki_vector_get(values, sums));
+    TRY(ki_vector_set(s->running, values));
 done:
+    ki_free(values);
     return status;
 }
 
 kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
     kiln_status status;
     struct ki_state state[STATE];
-    const size_t bytes = (size_t)(s->k * (s->n + 2)) * sizeof(double);
-    double *sums = NULL;
+    kiln_matrix *sums = NULL;
     int64_t adding;
     state_of(state, s, &adding);
     if (waits_in_start(s)) return ki_checkpoint_look(&s->options.control, state, TURN);
     TRY(ki_checkpoint_look(&s->options.control, state, LOOKED_AT)); /* which decide what else there is */
-    if (adding && s->bounds && !(sums = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
+    if (adding && s->bounds) TRY(kiln_matrix_dense(&sums, s->device, KILN_F64, s->k * (s->n + 2), 1, NULL));
     s->running = sums;
     state_of(state, s, &adding);
     TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
@@ -106,6 +110,6 @@ kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
     if (*resumed) ki_kmeans_judge(s);
     if (*resumed && sums) TRY(resume_bounds(s, sums));
 done:
-    ki_free(sums);
+    kiln_matrix_free(sums);
     return status;
 }

@@ -19,13 +19,12 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_assign, X, offsetof(struct ki_assign, totals), rules);
 
-/* Labels first, by the bounds or without; then all rows are added up, or those that have come and gone. */
+/* On the CPU: labels first, by the bounds or without; then all rows are added up, or those that have come and gone. */
 static kiln_status run_bounded(const struct ki_assign *of) {
     const struct ki_bodies *bodies = ki_bodies(of->X);
     kiln_bounds *b = of->bounds;
     struct ki_assign labels = {.X = of->X, .C = of->C}, sums = *of;
-    kiln_status status;
-    TRY(ki_bounds_begin(b));
+    kiln_status status = KILN_OK;
     bodies->bounds_centres(of);
     if (ki_bounds_pause(b)) {
         memcpy(b->before, b->labels, (size_t)b->m * sizeof *b->before);
@@ -47,14 +46,21 @@ done:
 static kiln_status run(const void *assign) {
     const struct ki_assign *of = assign;
     kiln_device *device = of->X->device;
-    const struct ki_operand operands[] = {{of->X, false},     {of->C, false},        {of->weights, false},
-                                          {of->labels, true}, {of->distances, true}, {of->sums, true}};
-    const int count = sizeof operands / sizeof *operands;
-    kiln_status status = ki_operands_hold(device, operands, count);
+    kiln_status status = of->bounds ? ki_bounds_begin(of->bounds) : KILN_OK;
     if (status != KILN_OK) return status;
-    status = of->bounds          ? run_bounded(of)
-             : ki_on_cpu(device) ? ki_bodies(of->X)->assign(of)
-                                 : ki_assign_gpu(of);
+    const struct ki_operand operands[] = {{of->X, false},
+                                          {of->C, false},
+                                          {of->weights, false},
+                                          {of->labels, true},
+                                          {of->distances, true},
+                                          {of->sums, true},
+                                          {of->bounds ? of->bounds->running : NULL, true}};
+    const int count = sizeof operands / sizeof *operands;
+    status = ki_operands_hold(device, operands, count);
+    if (status != KILN_OK) return status;
+    status = !ki_on_cpu(device) ? ki_assign_gpu(of)
+             : of->bounds       ? run_bounded(of)
+                                : ki_bodies(of->X)->assign(of);
     ki_operands_release(device, operands, count);
     return status;
 }

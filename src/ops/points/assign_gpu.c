@@ -4,12 +4,14 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
+#include "core/group.h"
 #include "core/size.h"
 #include "dialect/screen.h"
 #include "ops/points/assign.cl"
 #include "ops/points/assign_screen.cl"
 #include "ops/points/assign_slim.cl"
 #include "ops/points/assign_wide.cl"
+#include "ops/points/bounds.h"
 
 enum { SPARSE_GROUP = 64 };
 
@@ -288,12 +290,19 @@ done:
     return status;
 }
 
+/* Labels for the next pass, where they are not kept already; a sort would take them away. */
+static kiln_status keep_labels(const struct ki_assign_space *s) {
+    kiln_bounds *b = s->of->bounds;
+    if (!b || s->corrects) return KILN_OK;
+    return ki_device_copy(s->device, s->device, &b->kept, 0, s->device, &s->data.key, 0, s->rows * 4);
+}
+
 /* X and its buffers are on the device. */
 kiln_status ki_assign_gpu(const struct ki_assign *of) {
     const kiln_matrix *X = of->X;
     const bool sparse = X->format == KILN_CSR, sums = of->sums || of->totals;
     struct ki_assign_space s = {
-        .of = of, .device = X->device, .rows = X->rows, .n = X->cols, .k = of->C->rows};
+        .of = of, .device = X->device, .rows = X->rows, .entries = X->rows, .n = X->cols, .k = of->C->rows};
     struct ki_assign_sums how = {0};
     struct slim slim;
     kiln_status status;
@@ -301,12 +310,18 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
         return ki_fail(KILN_ERR_LIMIT, "kiln_assign: X has %lld rows, but a GPU takes at most %d",
                        (long long)X->rows, INT32_MAX - 1);
     if (sparse) s.row_start = &X->row_start, s.col = &X->col;
-    s.measured = slim_fits(&slim, &s);
+    s.measured = slim_fits(&slim, &s) && !ki_assign_corrects(of);
     if (sums) ki_assign_plan(&how, &s);
-    const bool sorted = sums && ki_assign_sorts(&how);
     TRY(prepare(&s));
     if (how.lines > 0) TRY(ki_device_alloc(s.device, &s.apart, s.rows * ki_type_bytes(X->type)));
     TRY(find(&s));
+    if (of->bounds) TRY(ki_assign_look(&s));
+    TRY(keep_labels(&s));
+    if (s.corrects) {
+        s.measured = false;
+        ki_assign_plan(&how, &s);
+    }
+    const bool sorted = sums && ki_assign_sorts(&how) && !s.corrects;
     if (sorted) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
     if (of->labels || of->distances || sorted)
         TRY(ki_assign_launch(&s, "assign", "assign_rows", "-DPREPARE", s.rows, KI_ASSIGN_GROUP,
@@ -315,6 +330,7 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
                                      .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
                                      .n = (int32_t)s.n, .first = of->first)));
     if (sums) TRY(ki_assign_add_up(&s, &how));
+    if (of->bounds) of->bounds->known = true, of->bounds->fresh = false;
 done:
     drop(&s);
     return status;

@@ -12,6 +12,8 @@ struct ki_assign_space {
     const struct ki_assign *of;
     kiln_device *device;
     int64_t rows, n, k;
+    int64_t entries; /* that are added up: rows, or with `corrects` those that left a centre or came to one */
+    bool corrects;   /* the sums of the pass before */
     const struct ki_buffer *row_start, *col;  /* NULL: X is dense */
     struct ki_buffer half, state, transposed; /* of the centres; transposed for a sparse X */
     struct ki_sort data, other;               /* key: each row's centre; payload: the row */
@@ -38,9 +40,16 @@ kiln_status ki_assign_launch(const struct ki_assign_space *s, const char *file, 
 
 /* How the rows of s are best added up. */
 void ki_assign_plan(struct ki_assign_sums *to, const struct ki_assign_space *s);
-/* Whether that is by rows in the order of their labels: the launches before leave rows' numbers in s->data.payload. */
+/* Whether that is by rows in the order of their labels: the launches before leave rows' numbers in s->data.payload, unless there is a list. */
 bool ki_assign_sorts(const struct ki_assign_sums *how);
 /* Sums and totals, from the labels in s->data.key. */
 kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *how);
+
+/* With bounds (assign_moved.c): whether the sums of the pass before are corrected, if as few rows change as then. */
+bool ki_assign_corrects(const struct ki_assign *of);
+/* When labels are found: which rows have changed. s->corrects, and s->data is the list of them; or it stays as it is. */
+kiln_status ki_assign_look(struct ki_assign_space *s);
+/* Before sums are corrected: the distances follow the centres. Else these are kept. */
+kiln_status ki_assign_follow(const struct ki_assign_space *s);
 
 #endif

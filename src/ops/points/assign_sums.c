@@ -4,6 +4,7 @@
 #include "core/size.h"
 #include "ops/points/assign_gpu.h"
 #include "ops/points/assign_sums.cl"
+#include "ops/points/bounds.h"
 #include "pass/combine.h"
 
 /* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long, and so many. */
@@ -23,14 +24,14 @@ static kiln_status sort(struct ki_assign_space *s) {
     kiln_status status;
     while (bits < 31 && (int64_t)1 << bits < s->k) bits++;
     if (!s->other.key.handle) {
-        TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
-        TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
+        TRY(ki_device_alloc(s->device, &s->other.key, s->entries * 4));
+        TRY(ki_device_alloc(s->device, &s->other.payload, s->entries * 4));
     }
-    TRY(ki_sort(s->device, s->of->X->type, &s->data, &s->other, s->rows, bits));
+    TRY(ki_sort(s->device, s->of->X->type, &s->data, &s->other, s->entries, bits));
     TRY(ki_device_alloc(s->device, &s->start, (s->k + 1) * 4));
-    TRY(ki_assign_launch(s, "assign_sums", "assign_bounds", "-DBOUNDS", s->rows + 1, KI_ASSIGN_GROUP,
+    TRY(ki_assign_launch(s, "assign_sums", "assign_bounds", "-DBOUNDS", s->entries + 1, KI_ASSIGN_GROUP,
                          KI_PACK(assign_bounds, s->of->X, .start = &s->start, .key = &s->data.key,
-                                 .rows = (int32_t)s->rows, .k = (int32_t)s->k)));
+                                 .rows = (int32_t)s->entries, .k = (int32_t)s->k)));
 done:
     return status;
 }
@@ -87,7 +88,7 @@ static kiln_status prepare(struct ki_kernel **kernel, struct ki_assign_space *s,
     TRY(s->device->backend->resident_with
             ? ki_kernel_resident_with(s->device, &how->groups, *kernel, how->group, how->bytes)
             : ki_kernel_resident(s->device, &how->groups, *kernel, how->group));
-    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, rows));
+    how->groups = ki_min(how->groups, ki_ceil_div(s->entries, rows));
     TRY(ki_device_alloc(s->device, &s->partial,
                         how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));
 done:
@@ -114,13 +115,16 @@ static kiln_status launch_own(struct ki_assign_space *s, struct ki_assign_sums *
     const struct ki_assign *of = s->of;
     struct ki_kernel *kernel;
     kiln_status status;
-    const char *defines = KI_DEFINES("-DOWN -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAT_ONCE=%d", how->group,
-                                     (int)s->n, how->across, how->tile);
+    const char *defines =
+        KI_DEFINES("-DOWN%s -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAT_ONCE=%d", s->corrects ? " -DLISTED" : "",
+                   how->group, (int)s->n, how->across, how->tile);
     TRY(prepare(&kernel, s, how, "assign_own", defines, how->tile));
+    if (how->groups == 0) goto done;
     TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group,
                          KI_PACK_LOCAL(assign_own, of->X, how->bytes, .partial = &s->partial,
-                                       .key = &s->data.key, .X = of->X, .C = of->C, .weights = of->weights,
-                                       .rows = s->rows, .k = (int32_t)s->k, .shares = how->shares)));
+                                       .key = &s->data.key, .order = s->corrects ? &s->data.payload : NULL,
+                                       .X = of->X, .C = of->C, .weights = of->weights, .rows = s->entries,
+                                       .k = (int32_t)s->k, .shares = how->shares)));
 done:
     return status;
 }
@@ -134,24 +138,30 @@ static kiln_status launch_pieces(struct ki_assign_space *s, struct ki_assign_sum
     const int across = s->col ? 1 : power_of_two(s->n, KI_ASSIGN_GROUP),
               each = s->col || s->n <= KI_ASSIGN_GROUP ? 1 : 4;
     kiln_status status;
-    how->piece = ki_max(ki_ceil_div(s->rows, ki_max(ki_min(busy, room), 1)), ROWS_OF_A_PIECE);
-    how->groups = ki_ceil_div(s->rows, how->piece);
-    const char *defines = KI_DEFINES("-DPIECES%s -DGROUP=%d -DACROSS=%d -DEACH=%d", s->col ? " -DCSR" : "",
+    how->piece = ki_max(ki_ceil_div(s->entries, ki_max(ki_min(busy, room), 1)), ROWS_OF_A_PIECE);
+    how->groups = ki_ceil_div(s->entries, how->piece);
+    const char *defines = KI_DEFINES("-DPIECES%s -DGROUP=%d -DACROSS=%d -DEACH=%d",
+                                     s->col        ? " -DCSR"
+                                     : s->corrects ? " -DLISTED"
+                                                   : "",
                                      KI_ASSIGN_GROUP, across, each);
     TRY(ki_device_alloc(s->device, &s->partial, (how->groups + s->k) * bytes));
-    TRY(ki_kernel_run(s->device, "assign_sums", "assign_pieces", of->X->type, defines, how->groups,
-                      KI_ASSIGN_GROUP,
-                      KI_PACK(assign_pieces, of->X, .partial = &s->partial, .start = &s->start,
-                              .key = &s->data.key, .order = &s->data.payload, .X = of->X,
-                              .row_start = s->row_start, .col = s->col, .C = of->C, .weights = of->weights,
-                              .rows = (int32_t)s->rows, .n = (int32_t)s->n, .piece = (int32_t)how->piece)));
+    if (how->groups == 0) goto done;
+    TRY(ki_kernel_run(
+        s->device, "assign_sums", "assign_pieces", of->X->type, defines, how->groups, KI_ASSIGN_GROUP,
+        KI_PACK(assign_pieces, of->X, .partial = &s->partial, .start = &s->start, .key = &s->data.key,
+                .order = &s->data.payload, .X = of->X, .row_start = s->row_start, .col = s->col, .C = of->C,
+                .weights = of->weights, .rows = (int32_t)s->entries, .n = (int32_t)s->n,
+                .piece = (int32_t)how->piece)));
 done:
     return status;
 }
 
 kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
+    const kiln_bounds *b = of->bounds;
     kiln_status status;
+    if (b) TRY(ki_assign_follow(s));
     if (ki_assign_sorts(how)) TRY(sort(s));
     const char *defines =
         KI_DEFINES("-DJOIN -DGROUP=%d -DACROSS=%d", KI_ASSIGN_GROUP, power_of_two(s->n + 2, KI_ASSIGN_GROUP));
@@ -159,9 +169,10 @@ kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *h
     TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * ki_type_bytes(ki_wide_type(s->device))));
     TRY(ki_assign_launch(s, "assign_sums", "assign_join", defines, s->k * KI_ASSIGN_GROUP, KI_ASSIGN_GROUP,
                          KI_PACK(assign_join, of->X, .sums = of->sums, .totals = &s->totals,
-                                 .partial = &s->partial, .start = how->bytes ? NULL : &s->start,
-                                 .n = (int32_t)s->n, .k = (int32_t)s->k, .groups = (int32_t)how->groups,
-                                 .piece = (int32_t)how->piece)));
+                                 .running = b ? &b->running->values : NULL, .partial = &s->partial,
+                                 .start = how->bytes ? NULL : &s->start, .n = (int32_t)s->n,
+                                 .k = (int32_t)s->k, .groups = (int32_t)how->groups,
+                                 .piece = (int32_t)how->piece, .corrects = s->corrects)));
     if (of->totals) TRY(ki_download_wide(of->totals, s->device, &s->totals, 0, 2 * s->k));
 done:
     return status;

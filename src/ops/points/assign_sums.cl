@@ -15,10 +15,11 @@
     NEXT(VALUE, int, rows)                                                                                   \
     NEXT(VALUE, int, k)
 
-/* shares: how many threads a cluster's column has, each with sums of its own. */
+/* shares: how many threads a cluster's column has, each with sums of its own. order: with LISTED, whose keys those are. */
 #define ARGUMENTS_assign_own(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, partial)                                                                              \
     NEXT(TABLE, int, key)                                                                                    \
+    NEXT(TABLE, int, order)                                                                                  \
     NEXT(IN, real, X)                                                                                        \
     NEXT(IN, real, C)                                                                                        \
     NEXT(IN, real, weights)                                                                                  \
@@ -50,20 +51,38 @@
     NEXT(VALUE, int, n)                                                                                      \
     NEXT(VALUE, int, piece)
 
-/* start: where each cluster's sorted rows begin, `piece` rows a piece; 0: every group has a part of every cluster. */
+/* start: where each cluster's sorted rows begin, `piece` rows a piece; 0: every group has a part of every cluster. running: k x n sums
+ * and k x 2 totals to be kept, or 0; `corrects`: what they hold counts, too. */
 #define ARGUMENTS_assign_join(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, sums)                                                                                   \
     NEXT(SPACE, wide, totals)                                                                                \
+    NEXT(SPACE, wide, running)                                                                               \
     NEXT(TABLE, wide, partial)                                                                               \
     NEXT(TABLE, int, start)                                                                                  \
     NEXT(VALUE, int, n)                                                                                      \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, groups)                                                                                 \
-    NEXT(VALUE, int, piece)
+    NEXT(VALUE, int, piece)                                                                                  \
+    NEXT(VALUE, int, corrects)
 
 #ifndef KI_HOST
+#ifdef LISTED
+#define LISTS true
+#else
+#define LISTS false
+#endif
+
 DEVICE_FN wide square_of(wide x) {
     return x * x;
+}
+
+/* An entry of a list (assign_moved.cl): a row that comes, or ~row of one that leaves. */
+DEVICE_FN int row_of(int entry) {
+    return LISTS && entry < 0 ? ~entry : entry;
+}
+
+DEVICE_FN int sign_of(int entry) {
+    return entry < 0 ? -1 : 1;
 }
 
 #ifdef BOUNDS
@@ -100,6 +119,11 @@ __kernel GROUP_OF(GROUP) void assign_join(PARAMETERS(assign_join)) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (along > 0 || j >= width) continue;
             for (int r = 1; r < DOWN; r++) sum += shared[r * ACROSS + lane];
+            if (running) {
+                __global wide *const kept = running + (j < 2 ? (long)k * n + 2 * c + j : (long)c * n + j - 2);
+                sum += corrects ? *kept : 0;
+                *kept = sum;
+            }
             if (j < 2)
                 totals[c * 2 + j] = sum > 0 ? sum : 0;
             else if (sums)
@@ -123,14 +147,16 @@ struct own {
     LOCAL_PTR uint *bits;  /* the rows of each cluster, and behind them which of its words have any */
 };
 
-DEVICE_FN void own_load(const struct own *own, __global const int *key, __global const real *X,
-                        __global const real *weights, long top, int count, int k) {
+DEVICE_FN void own_load(const struct own *own, __global const int *key, __global const int *order,
+                        __global const real *X, __global const real *weights, long top, int count, int k) {
     const int id = (int)get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int e = id; e < k * PITCH; e += GROUP) own->bits[e] = 0;
 #pragma unroll 8
-    for (int e = id; e < count * COLS; e += GROUP) own->tile[e] = X[top * COLS + e];
-    for (int r = id; weights && r < count; r += GROUP) own->scale[r] = weights[top + r];
+    for (int e = id; e < count * COLS; e += GROUP)
+        own->tile[e] = LISTS ? X[(long)row_of(order[top + e / COLS]) * COLS + e % COLS] : X[top * COLS + e];
+    for (int r = id; (LISTS || weights) && r < count; r += GROUP)
+        own->scale[r] = LISTS ? (real)sign_of(order[top + r]) : weights[top + r];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int r = id; r < count; r += GROUP) {
         LOCAL_PTR uint *const bits = own->bits + key[top + r] * PITCH;
@@ -150,6 +176,7 @@ DEVICE_FN void own_add(const struct own *own, __global const real *C, bool weigh
         uint words = own->bits[c * PITCH + WORDS];
         for (int w = 0; shares > 1 && w < WORDS; w++)
             if (w % shares != share) words &= ~(1u << w);
+        if (words == 0) continue;
         for (; words; words &= words - 1) {
             const int w = lowest_bit(words);
             for (uint left = own->bits[c * PITCH + w]; left; left &= left - 1) {
@@ -161,7 +188,6 @@ DEVICE_FN void own_add(const struct own *own, __global const real *C, bool weigh
                 total += s;
             }
         }
-        if (!(total > 0)) continue;
         to[j] += sum;
         to[COLS + j] += apart;
         if (j == 0) to[2 * COLS] += total;
@@ -179,8 +205,8 @@ __kernel GROUP_OF(GROUP) void assign_own(PARAMETERS(assign_own) LOCAL_PARAMETER(
     const long groups = (long)get_num_groups(0), group = (long)get_group_id(0);
     for (int e = id; e < shares * k * SUMS; e += GROUP) own.sums[e] = 0;
     for (long top = group * AT_ONCE; top < rows; top += groups * AT_ONCE) {
-        own_load(&own, key, X, weights, top, (int)(rows - top < AT_ONCE ? rows - top : AT_ONCE), k);
-        own_add(&own, C, weights != 0, k, shares);
+        own_load(&own, key, order, X, weights, top, (int)(rows - top < AT_ONCE ? rows - top : AT_ONCE), k);
+        own_add(&own, C, LISTS || weights != 0, k, shares);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int e = id; e < k * width; e += GROUP) {
@@ -281,8 +307,9 @@ struct stretch {
     long begin, end;
 };
 
-DEVICE_FN wide weight_of(const struct stretch *of, int row) {
-    return of->weights ? (wide)of->weights[row] : 1;
+DEVICE_FN wide weight_of(const struct stretch *of, int entry) {
+    if (LISTS) return sign_of(entry);
+    return of->weights ? (wide)of->weights[entry] : 1;
 }
 
 #ifdef CSR
@@ -323,8 +350,8 @@ DEVICE_FN wide add_stretch(__global wide *to, LOCAL_PTR wide *shared, const stru
         }
 #pragma unroll 4
         for (long i = of->begin + along; i < of->end; i += DOWN) {
-            const int row = of->order[i];
-            const wide s = weight_of(of, row);
+            const int row = row_of(of->order[i]);
+            const wide s = weight_of(of, of->order[i]);
             OF_EACH(v) {
                 const int j = base + v * ACROSS;
                 const wide x = j < n ? (wide)of->X[(long)row * n + j] : 0;
@@ -381,9 +408,11 @@ __kernel GROUP_OF(GROUP) void assign_pieces(PARAMETERS(assign_pieces)) {
 // build JOIN GROUP=128 ACROSS=32
 // build OWN GROUP=256 COLS=3 ACROSS=4 AT_ONCE=1024
 // build OWN GROUP=1024 COLS=32 ACROSS=32 AT_ONCE=256
+// build OWN LISTED GROUP=1024 COLS=32 ACROSS=32 AT_ONCE=256
 // build LINES GROUP=512 COLS=32 ACROSS=64 AHEAD=16
 // build LINES WEIGHTED GROUP=128 COLS=4 ACROSS=8 AHEAD=16
 // build PIECES GROUP=128 ACROSS=32 EACH=1
 // build PIECES GROUP=128 ACROSS=128 EACH=4
+// build PIECES LISTED GROUP=128 ACROSS=32 EACH=1
 // build PIECES CSR GROUP=128 ACROSS=1
 #endif

@@ -7,33 +7,44 @@
 #include "core/size.h"
 #include "pass/group.h"
 
-/* Bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each group of centres. Rows shorter than
- * LEAST_COLUMNS are measured sooner than bounds are kept. */
-enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16 };
+/* On a CPU bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each group of centres. Rows shorter
+ * than LEAST_COLUMNS are measured sooner than bounds are kept. On a GPU a row of LEAST_BYTES or more has its centre kept. */
+enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16, LEAST_BYTES = 16 };
+
+/* Whether X is such that bounds are worth their memory. */
+static bool there_are(const kiln_matrix *X, int64_t k) {
+    const int64_t row = X->cols * ki_type_bytes(X->type);
+    if (X->format != KILN_DENSE || ki_is_split(X) || X->rows == 0 || k < 2) return false;
+    if (!ki_on_cpu(X->device)) return row >= LEAST_BYTES && ki_wide_type(X->device) == KILN_F64;
+    return X->cols >= LEAST_COLUMNS && row / SHARE - OF_ROW >= OF_GROUP;
+}
 
 kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k) {
     static const char call[] = "kiln_bounds_new";
     if (!bounds || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: bounds or X is NULL", call);
     if (k < 1 || k > INT32_MAX / 2) return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld centres", call, (long long)k);
-    const int64_t room = X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
-    const bool here = X->format == KILN_DENSE && !ki_is_split(X) && ki_on_cpu(X->device) && X->rows > 0;
     *bounds = NULL;
-    if (!here || k < 2 || X->cols < LEAST_COLUMNS || room < OF_GROUP) return KILN_OK;
+    if (!there_are(X, k)) return KILN_OK;
     kiln_bounds *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "bounds");
+    *made = (kiln_bounds){
+        .device = X->device, .type = X->type, .m = X->rows, .n = X->cols, .k = k, .fresh = true};
+    *bounds = made;
+    if (!ki_on_cpu(X->device)) return KILN_OK;
+    const int64_t room = X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
     const int64_t bundles = ki_ceil_div(k, KI_BUNDLE);
-    *made = (kiln_bounds){.device = X->device, .type = X->type, .m = X->rows, .n = X->cols, .k = k};
     made->each = ki_ceil_div(bundles, ki_min(room / OF_GROUP, KI_BOUNDS_GROUPS));
     made->groups = ki_ceil_div(bundles, made->each);
     made->padded = made->groups * made->each * KI_BUNDLE;
-    made->fresh = true;
-    *bounds = made;
     return KILN_OK;
 }
 
 static void release(kiln_bounds *b) {
     void *const arrays[] = {b->labels, b->upper, b->group, b->moved, b->rows, b->centres};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
+    kiln_matrix_free(b->running);
+    ki_device_release(b->device, &b->kept);
+    ki_device_release(b->device, &b->last);
 }
 
 void kiln_bounds_free(kiln_bounds *bounds) {
@@ -42,10 +53,10 @@ void kiln_bounds_free(kiln_bounds *bounds) {
     ki_free(bounds);
 }
 
-kiln_status kiln_bounds_sums(double **sums, kiln_bounds *bounds) {
+kiln_status kiln_bounds_sums(kiln_matrix **sums, kiln_bounds *bounds) {
     if (!sums || !bounds) return ki_fail(KILN_ERR_ARGUMENT, "kiln_bounds_sums: sums or bounds is NULL");
     if (!bounds->known) return ki_fail(KILN_ERR_ARGUMENT, "kiln_bounds_sums: no pass has been made");
-    *sums = bounds->sums;
+    *sums = bounds->running;
     return KILN_OK;
 }
 
@@ -57,12 +68,11 @@ double kiln_bounds_skipped(const kiln_bounds *bounds) {
     return bounds && bounds->all > 0 ? bounds->skipped / bounds->all : 0;
 }
 
-kiln_status ki_bounds_begin(kiln_bounds *b) {
-    const kiln_bounds none = *b;
+/* A CPU's arrays; `sums` lie in `running`. */
+static kiln_status allocate(kiln_bounds *b) {
     int64_t rows, elements, doubles;
-    if (b->labels) return KILN_OK;
     if (!ki_mul3(b->m, b->groups + 1, sizeof(float), &rows) || !ki_mul(b->k, b->n, &elements) ||
-        !ki_mul3(elements + b->k, 2, sizeof(double), &doubles))
+        !ki_mul3(elements, 1, sizeof(double), &doubles))
         return ki_fail_nomem(SIZE_MAX, "bounds");
     b->labels = ki_calloc((size_t)b->m * 2 * sizeof *b->labels);
     b->upper = ki_calloc((size_t)rows);
@@ -70,19 +80,35 @@ kiln_status ki_bounds_begin(kiln_bounds *b) {
     b->moved = ki_calloc((size_t)(b->k + 2 * b->groups) * sizeof *b->moved);
     b->rows = ki_calloc((size_t)b->k * sizeof *b->rows);
     b->centres = ki_calloc((size_t)doubles);
-    if (!b->labels || !b->upper || !b->group || !b->moved || !b->rows || !b->centres) {
-        release(b);
-        *b = none;
+    if (!b->labels || !b->upper || !b->group || !b->moved || !b->rows || !b->centres)
         return ki_fail_nomem((size_t)(rows + doubles), "bounds");
-    }
     b->before = b->labels + b->m;
     b->lower = b->upper + b->m;
     b->order = b->group + b->k;
     b->mover = b->order + b->padded;
     b->most = b->moved + b->k;
     b->second = b->most + b->groups;
-    b->sums = b->centres + elements;
+    b->sums = ki_host(&b->running->values);
     return KILN_OK;
+}
+
+kiln_status ki_bounds_begin(kiln_bounds *b) {
+    const kiln_bounds none = *b;
+    kiln_status status;
+    if (b->running) return KILN_OK;
+    TRY(kiln_matrix_dense(&b->running, b->device, KILN_F64, b->k * (b->n + 2), 1, NULL));
+    if (ki_on_cpu(b->device)) {
+        TRY(allocate(b));
+    } else {
+        TRY(ki_device_alloc(b->device, &b->kept, b->m * 4));
+        TRY(ki_device_alloc(b->device, &b->last, b->k * b->n * ki_type_bytes(b->type)));
+    }
+done:
+    if (status != KILN_OK) {
+        release(b);
+        *b = none;
+    }
+    return status;
 }
 
 struct apart {

@@ -1,4 +1,5 @@
-/* What passes over the same X leave behind for the next one: which centre is each row's, and how near others can be. */
+/* What passes over the same X leave behind for the next one: which centre is each row's, what each centre's rows add up to and, on
+ * the CPU, how near the other centres can be. */
 #ifndef KI_BOUNDS_H
 #define KI_BOUNDS_H
 
@@ -25,10 +26,12 @@ struct kiln_bounds {
     int32_t *group, *order, *mover;
     float *moved, *most, *second;
     int64_t *rows;
-    double *centres;     /* k x n: those of the last pass */
-    double *sums;        /* of the rows of each: k x n, then the totals, k x 2 */
-    double square;       /* the largest squared norm of a row */
-    double all, skipped; /* distances that passes were for, and those that they did without */
+    double *centres;             /* k x n: those of the last pass */
+    kiln_matrix *running;        /* of the rows of each: k x n sums, then the totals, k x 2 */
+    double *sums;                /* the same, on the CPU */
+    struct ki_buffer kept, last; /* a GPU's: centres of the rows, and the centres, of the last pass */
+    double square;               /* the largest squared norm of a row */
+    double all, skipped;         /* distances that passes were for, and those that they did without */
 };
 
 /* Memory for what is kept, and the groups: before the first pass. */

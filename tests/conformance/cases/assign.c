@@ -74,30 +74,40 @@ static kiln_status prepare(struct work *work) {
     return make_output(work, p->rows, 1);
 }
 
+/* The centres, `by` further on of the first `among`. */
+static kiln_status reorder(kiln_matrix **to, const struct work *work, int64_t by, int64_t among) {
+    const int64_t k = work->problem->k;
+    int64_t *row = malloc((size_t)k * sizeof *row);
+    kiln_status status = row ? KILN_OK : KILN_ERR_NOMEM;
+    for (int64_t c = 0; row && c < k; c++) row[c] = c < among ? (c + by) % among : c;
+    if (status == KILN_OK)
+        status = kiln_matrix_dense(to, work->device, work->type, k, work->problem->cols, NULL);
+    if (status == KILN_OK) status = kiln_rows(*to, work->y.matrix, row);
+    free(row);
+    return status;
+}
+
 /* Sums and totals by bounds, where there are some; labels and distances without. */
 static kiln_status run_bounded(struct work *work, kiln_bounds *bounds) {
-    const int64_t k = work->problem->k;
     const kiln_assignment plain = {.labels = work->w.matrix, .distances = work->curvature.matrix},
                           to = {.size = sizeof to,
                                 .sums = work->sums.matrix,
                                 .totals = work->scalars,
                                 .bounds = bounds};
-    kiln_matrix *others = NULL;
-    int64_t *row = malloc((size_t)k * sizeof *row);
-    kiln_status status = row ? KILN_OK : KILN_ERR_NOMEM;
-    for (int64_t c = 0; row && c < k; c++) row[c] = (c + 1) % k;
-    if (status == KILN_OK)
-        status = kiln_matrix_dense(&others, work->device, work->type, k, work->problem->cols, NULL);
-    if (status == KILN_OK) status = kiln_rows(others, work->y.matrix, row);
-    /* Two passes over the same centres, after which bounds are taken; these are then told of others, and the last sums are compared. */
-    kiln_matrix *const centres[] = {work->y.matrix, work->y.matrix, others, work->y.matrix};
-    for (int pass = 0; status == KILN_OK && pass < 4; pass++) {
+    kiln_matrix *others = NULL, *two = NULL;
+    kiln_status status = reorder(&others, work, 1, work->problem->k);
+    if (status == KILN_OK) status = reorder(&two, work, 1, work->problem->k < 2 ? work->problem->k : 2);
+    /* Two passes over the same centres, after which bounds are taken; these are then told of others, first of all, then of two, whose
+     * rows leave and come back. The last sums are compared. */
+    kiln_matrix *const centres[] = {work->y.matrix, work->y.matrix, others, work->y.matrix, two,
+                                    work->y.matrix};
+    for (int pass = 0; status == KILN_OK && pass < 6; pass++) {
         if (pass == 3) kiln_bounds_refresh(bounds);
         status = kiln_assign(&to, work->X.matrix, centres[pass], work->weights.matrix);
     }
     if (status == KILN_OK) status = kiln_assign(&plain, work->X.matrix, work->y.matrix, NULL);
     kiln_matrix_free(others);
-    free(row);
+    kiln_matrix_free(two);
     return status;
 }
 
