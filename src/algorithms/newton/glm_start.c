@@ -169,10 +169,13 @@ done:
     return status;
 }
 
-/* Whether the start is the best constant already: without offsets that has the mean of y, in every family and link. */
+/* Whether the start is the best constant already: without offsets that has the mean of y, in every family and link that can give it. */
 static bool starts_at_best(const struct ki_glm *glm) {
     const kiln_loss *loss = &glm->loss;
-    return !loss->offset && ki_link_of(loss) != KILN_LINK_PROBIT && inner_mean(loss, glm->mean) == glm->mean;
+    const kiln_link link = ki_link_of(loss);
+    const bool signed_means = link == KILN_LINK_IDENTITY || link == KILN_LINK_INVERSE;
+    if (loss->offset || link == KILN_LINK_PROBIT || !(signed_means || glm->mean > 0)) return false;
+    return inner_mean(loss, glm->mean) == glm->mean;
 }
 
 kiln_status ki_glm_null(struct ki_glm *glm) {

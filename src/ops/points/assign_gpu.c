@@ -330,8 +330,10 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
                                      .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
                                      .n = (int32_t)s.n, .first = of->first)));
     if (sums) TRY(ki_assign_add_up(&s, &how));
-    if (of->bounds) of->bounds->known = true, of->bounds->fresh = false;
+    if (of->bounds) of->bounds->fresh = false;
 done:
+    /* What a pass that failed has left behind is of no use to the next. */
+    if (of->bounds) of->bounds->known = status == KILN_OK;
     drop(&s);
     return status;
 }

@@ -100,7 +100,7 @@ __kernel GROUP_OF(128) void assign_bounds(PARAMETERS(assign_bounds)) {
 
 /* A group a cluster, ACROSS columns side by side. */
 __kernel GROUP_OF(GROUP) void assign_join(PARAMETERS(assign_join)) {
-    LOCAL wide shared[GROUP];
+    LOCAL wide shared[GROUP], weight[1];
     const int id = (int)get_local_id(0), lane = id % ACROSS, along = id / ACROSS, width = n + 2;
     for (int c = (int)get_group_id(0); c < k; c += (int)get_num_groups(0)) {
         long at = (long)c * groups, count = groups;
@@ -117,13 +117,15 @@ __kernel GROUP_OF(GROUP) void assign_join(PARAMETERS(assign_join)) {
             barrier(CLK_LOCAL_MEM_FENCE);
             shared[id] = sum;
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (along > 0 || j >= width) continue;
-            for (int r = 1; r < DOWN; r++) sum += shared[r * ACROSS + lane];
-            if (running) {
-                __global wide *const kept = running + (j < 2 ? (long)k * n + 2 * c + j : (long)c * n + j - 2);
-                sum += corrects ? *kept : 0;
-                *kept = sum;
-            }
+            const bool mine = along == 0 && j < width;
+            const long at = j < 2 ? (long)k * n + 2 * c + j : (long)c * n + j - 2;
+            for (int r = 1; mine && r < DOWN; r++) sum += shared[r * ACROSS + lane];
+            if (corrects && mine) sum += running[at];
+            if (mine && j == 0) weight[0] = sum;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (!mine) continue;
+            if (corrects && weight[0] == 0) sum = 0; /* all rows have left: what is left of them is rounding */
+            if (running) running[at] = sum;
             if (j < 2)
                 totals[c * 2 + j] = sum > 0 ? sum : 0;
             else if (sums)

@@ -11,12 +11,17 @@
  * than LEAST_COLUMNS are measured sooner than bounds are kept. On a GPU a row of LEAST_BYTES or more has its centre kept. */
 enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16, LEAST_BYTES = 16 };
 
+/* A CPU's bytes for the groups of a row. */
+static int64_t room_of(const kiln_matrix *X) {
+    return X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
+}
+
 /* Whether X is such that bounds are worth their memory. */
 static bool there_are(const kiln_matrix *X, int64_t k) {
-    const int64_t row = X->cols * ki_type_bytes(X->type);
     if (X->format != KILN_DENSE || ki_is_split(X) || X->rows == 0 || k < 2) return false;
-    if (!ki_on_cpu(X->device)) return row >= LEAST_BYTES && ki_wide_type(X->device) == KILN_F64;
-    return X->cols >= LEAST_COLUMNS && row / SHARE - OF_ROW >= OF_GROUP;
+    if (!ki_on_cpu(X->device))
+        return X->cols * ki_type_bytes(X->type) >= LEAST_BYTES && ki_wide_type(X->device) == KILN_F64;
+    return X->cols >= LEAST_COLUMNS && room_of(X) >= OF_GROUP;
 }
 
 kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k) {
@@ -31,9 +36,8 @@ kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t 
         .device = X->device, .type = X->type, .m = X->rows, .n = X->cols, .k = k, .fresh = true};
     *bounds = made;
     if (!ki_on_cpu(X->device)) return KILN_OK;
-    const int64_t room = X->cols * ki_type_bytes(X->type) / SHARE - OF_ROW;
     const int64_t bundles = ki_ceil_div(k, KI_BUNDLE);
-    made->each = ki_ceil_div(bundles, ki_min(room / OF_GROUP, KI_BOUNDS_GROUPS));
+    made->each = ki_ceil_div(bundles, ki_min(room_of(X) / OF_GROUP, KI_BOUNDS_GROUPS));
     made->groups = ki_ceil_div(bundles, made->each);
     made->padded = made->groups * made->each * KI_BUNDLE;
     return KILN_OK;
@@ -70,18 +74,18 @@ double kiln_bounds_skipped(const kiln_bounds *bounds) {
 
 /* A CPU's arrays; `sums` lie in `running`. */
 static kiln_status allocate(kiln_bounds *b) {
-    int64_t rows, elements, doubles;
+    int64_t rows, elements, bytes;
     if (!ki_mul3(b->m, b->groups + 1, sizeof(float), &rows) || !ki_mul(b->k, b->n, &elements) ||
-        !ki_mul3(elements, 1, sizeof(double), &doubles))
+        !ki_mul(elements, sizeof(double), &bytes))
         return ki_fail_nomem(SIZE_MAX, "bounds");
     b->labels = ki_calloc((size_t)b->m * 2 * sizeof *b->labels);
     b->upper = ki_calloc((size_t)rows);
     b->group = ki_calloc((size_t)(b->k + b->padded + b->groups) * sizeof *b->group);
     b->moved = ki_calloc((size_t)(b->k + 2 * b->groups) * sizeof *b->moved);
     b->rows = ki_calloc((size_t)b->k * sizeof *b->rows);
-    b->centres = ki_calloc((size_t)doubles);
+    b->centres = ki_calloc((size_t)bytes);
     if (!b->labels || !b->upper || !b->group || !b->moved || !b->rows || !b->centres)
-        return ki_fail_nomem((size_t)(rows + doubles), "bounds");
+        return ki_fail_nomem((size_t)(rows + bytes), "bounds");
     b->before = b->labels + b->m;
     b->lower = b->upper + b->m;
     b->order = b->group + b->k;
