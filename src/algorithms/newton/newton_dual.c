@@ -162,7 +162,7 @@ static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_d
                              .random = SEED + (uint64_t)first};
     memset(dual->w, 0, (size_t)(n * stride) * sizeof *dual->w);
     if (dual->own) memset(dual->own, 0, (size_t)(KI_DUAL_PARTS * (n + 1)) * sizeof *dual->own);
-    memset(dual->b, 0, (size_t)k * sizeof *dual->b);
+    memset(dual->b, 0, (size_t)all->k * sizeof *dual->b); /* a checkpoint has them all */
     ki_centre_begin(&problem->centre);
     problem->sweeps = 0;
     problem->work = 0;

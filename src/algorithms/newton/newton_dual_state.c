@@ -148,7 +148,7 @@ kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count
     const bool several = place[3] > 1, two = place[2] > 0;
     if (place[1] < 1 || place[3] < 1 || place[3] > KI_DUAL_SIDES ||
         place[0] + place[1] > ki_ceil_div(problems, place[3]) || (two && (several || all->newton->k > 1)) ||
-        (several && all->newton->k > 1))
+        (several && (all->newton->k > 1 || all->task->logistic || !all->newton->no_intercept)))
         return ki_fail(KILN_ERR_MODEL, "the checkpoint's classes are not those of the run");
     *first = place[0];
     *count = (int)place[1];
