@@ -7,20 +7,22 @@
 static glob_t found;
 
 /* What glob says, and what to do about it. */
-static const struct {
+static const struct failure {
     const char *problem, *hint;
 } failures[] = {
     [GLOB_NOSPACE] = {"no memory for the names of the files", "a pattern that fewer files match"},
     [GLOB_ABORTED] = {"its folder cannot be read", "you may not list it: see ls -ld"},
     [GLOB_NOMATCH] = {"no file matches", "a pattern as the shell's, in quotes: --parts 'part-*.npz'"}};
+enum { FAILURES = sizeof failures / sizeof *failures };
 
 bool parts_add(struct command *command, const char **problem, const char **hint) {
     const char *pattern = command->settings.parts;
     if (!pattern) return true;
     const int code = glob(pattern, GLOB_ERR, NULL, &found);
     if (code) {
-        *problem = failures[code].problem;
-        *hint = failures[code].hint;
+        const struct failure *failure = &failures[code > 0 && code < FAILURES ? code : GLOB_ABORTED];
+        *problem = failure->problem;
+        *hint = failure->hint;
         return false;
     }
     *problem = "too many files match";
