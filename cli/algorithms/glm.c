@@ -197,7 +197,7 @@ static const struct option own[] = {
      .offset = offsetof(struct wanted, alpha)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
      "Print every coefficient with its standard error, z, p and 95 % interval, and keep them in the model; "
-     "at most 4096 columns, and no --l2. A column "
+     "at most 4096 columns, and no penalty. A column "
      "that depends on those before it gets coefficient 0 and no error.",
      .offset = offsetof(struct wanted, standard_errors)},
 };
@@ -210,12 +210,12 @@ const struct verb verb_of_glm = {
     NULL,
     "Train a generalised linear model",
     "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
-    "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
-    "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
-    "two "
-    "rows: in the dispersion it counts once.\n\n" DATA_FORMATS "\n\n" TRAINING_SUMMARY,
+    "linked to x.w + b + offset by --link, with L2, L1 or both penalties. Reports deviance, null "
+    "deviance, dispersion and AIC; on request standard errors. A row of weight 2 is one of half the "
+    "variance, not two rows: in the dispersion it counts once.\n\n" DATA_FORMATS "\n\n" TRAINING_SUMMARY,
     "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
     "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
+    "kiln glm data.csv --target y --l1 0.1:100:10 --cv 5\n"
     "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
     .run = verb_train,
     .kinds = VERB_BIT(GLM),

@@ -82,11 +82,9 @@ static kiln_status check_glm(const kiln_model *model) {
 #define NEWTON "Stop after this many steps of Newton's method, converged or not."
 #define L2(type, standard) KI_OPTION(type, l2, REAL, standard, standard, 0, INFINITY, NULL, PENALTY)
 
-#define L1(type)                                                                                             \
-    KI_OPTION(                                                                                               \
-        type, l1, REAL, 0, 0, 0, INFINITY, NULL,                                                             \
-        "Strength of the penalty l1*sum|w|, which makes coefficients exactly 0; l2 is then 0 if it is "      \
-        "not given.")
+#define L1(type, more)                                                                                       \
+    KI_OPTION(type, l1, REAL, 0, 0, 0, INFINITY, NULL,                                                       \
+              "Strength of the penalty l1*sum|w|, which makes coefficients exactly 0" more ".")
 
 static const kiln_option linreg_options[] = {
     L2(kiln_linreg_options, 0),
@@ -106,7 +104,7 @@ static const kiln_option linreg_options[] = {
 
 static const kiln_option logreg_options[] = {
     L2(kiln_logreg_options, 1),
-    L1(kiln_logreg_options),
+    L1(kiln_logreg_options, "; l2 is then 0 if it is not given"),
     SHARED(kiln_logreg_options, 1e-8, 1e-4, 100, RELATIVE, NEWTON),
     KI_OPTION(kiln_logreg_options, balanced, FLAG, 0, 0, 0, 1, NULL,
               "Give all classes the same total weight."),
@@ -130,7 +128,7 @@ static const kiln_option glm_options[] = {
     KI_OPTION(kiln_glm_options, parameter, REAL, 0, 0, 0, INFINITY, NULL,
               "tweedie: the variance is mu^parameter; negative-binomial: it is mu + parameter mu^2."),
     L2(kiln_glm_options, 0),
-    L1(kiln_glm_options),
+    L1(kiln_glm_options, ""),
     SHARED(
         kiln_glm_options, 1e-9, 1e-4, 100,
         "Stop when the gradient, its columns scaled, is at most this times what it is at the best constant "
