@@ -154,7 +154,7 @@ done:
 
 /* Whether means of this link come near any number, as far as they go; a mean of y beyond has its best constant at infinity. */
 static bool in_reach(const kiln_loss *loss, double mean) {
-    switch (loss->link) {
+    switch (ki_link_of(loss)) {
     case KILN_LINK_LOGIT:
     case KILN_LINK_PROBIT:
     case KILN_LINK_CLOGLOG:
@@ -284,14 +284,14 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
         if (!*errors) return ki_fail_nomem((size_t)all * sizeof **errors, "the standard errors");
         return ki_glm_information(parameters, *errors, glm);
     }
-    /* a model penalised by l2 has no such number: all are counted */
     *parameters = (struct ki_parameters){
         all, glm->newton.report.stopped_by == KILN_STOP_CANCELLED ? KI_UNCOUNTED : KI_COUNTED};
     if (options->l1 > 0) {
         TRY(count_nonzeros(&parameters->count, &glm->newton));
-        parameters->count += !options->no_intercept;
+        parameters->count += all - columns;
         return KILN_OK;
     }
+    /* a model penalised by l2 has no such number: all are counted */
     if (options->l2 > 0 || parameters->how == KI_UNCOUNTED) return KILN_OK;
     if (columns > FEW) {
         TRY(ki_glm_rank(parameters, glm));
