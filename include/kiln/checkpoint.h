@@ -60,10 +60,12 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * ERR_IO where one cannot be written. The former file is then whole. */
 KILN_API kiln_control kiln_checkpoint_control(kiln_checkpoint *checkpoint, kiln_control control);
 
-/* For programs that do more than the run: `count` numbers of their own go along with every state, such as what came of the folds of a
- * cross-validation, which is a run of kiln_path and one of the model that is kept. They are read at each write, and must outlive the runs.
- * To be called before the first run. *found: whether the file to go on from has such numbers; where it has as many, they are then in `numbers`. 0 without such
- * a file. Errors: ERR_ARGUMENT (an argument is NULL, count < 1), ERR_MODEL (the file has no such numbers, or, *found = 1, not so many), ERR_NOMEM. */
+/* For programs that do more than the run: `count` numbers of their own go along with every state, such as
+ * what came of the folds of a cross-validation, which is a run of kiln_path and one of the model that is
+ * kept. They are read at each write, and must outlive the runs. To be called before the first run. *found:
+ * whether the file to go on from has such numbers; where it has as many, they are then in `numbers`. 0
+ * without such a file. Errors: ERR_ARGUMENT (an argument is NULL, count < 1), ERR_MODEL (the file has no such
+ * numbers, or, *found = 1, not so many), ERR_NOMEM. */
 KILN_API kiln_status kiln_checkpoint_along(kiln_checkpoint *checkpoint, double *numbers, int64_t count,
                                            int *found);
 

@@ -138,22 +138,22 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  * Gaussian put the dispersion at deviance / weights and count it as a parameter, which statsmodels does not.
  * Tweedie has NaN, because its density has no closed form. Parameters, also for the dispersion, are the
  * intercept and the columns that do not depend on those before them; with l2 they are all columns, and with l1
- * those whose coefficients are not 0 (Zou, Hastie and Tibshirani, Ann. Stat. 35, 2007). Without either, up to 512
- * columns they are counted as for standard errors; beyond, by the dimensions of X's null space, which
+ * those whose coefficients are not 0 (Zou, Hastie and Tibshirani, Ann. Stat. 35, 2007). Without either, up to
+ * 512 columns they are counted as for standard errors; beyond, by the dimensions of X's null space, which
  * solutions of X w = X z for random z show. Where these are not clear (as many columns as rows, more than 31
  * dependent columns, or some close to it), standard errors' way has the last word up to 4096 columns, if the
  * device has room for n^2 numbers. Else the figure "parameters_at_most" takes the place of "parameters": the
- * columns that are not constant, but no more than rows; "aic" is then an upper bound, too. A run that
- * was stopped has neither, and "aic" is NaN. Stops as kiln_logreg does, relative to the
- * gradient of the model without columns. Not converging is not an error. Where the optimum is at infinity
- * (all counts 0, classes that can be separated) coefficients stay finite, and the report says what ended the
- * run. On failure w, b, standard_errors and the report are untouched.
+ * columns that are not constant, but no more than rows; "aic" is then an upper bound, too. A run that was
+ * stopped has neither, and "aic" is NaN. Stops as kiln_logreg does, relative to the gradient of the model
+ * without columns. Not converging is not an error. Where the optimum is at infinity (all counts 0, classes
+ * that can be separated) coefficients stay finite, and the report says what ended the run. On failure w, b,
+ * standard_errors and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or
  * columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for,
  * named with its row; no point found where every mean is in range); memory and device errors.
- * Cost: kiln_logreg's, and two passes for the figures. Without a penalty the parameters take kiln_gram up to 512
- * columns; beyond, about as many passes as the fit took, but 200 where these are fewer, of 8 columns of y and
- * perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3 multiplications on the host.
+ * Cost: kiln_logreg's, and two passes for the figures. Without a penalty the parameters take kiln_gram up to
+ * 512 columns; beyond, about as many passes as the fit took, but 200 where these are fewer, of 8 columns of y
+ * and perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3 multiplications on the host.
  * Determinism: as mmchain.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's.
  * docs/solvers.md says how it is solved, and from where. */
@@ -247,18 +247,18 @@ typedef struct kiln_path_options {
  *   pass for each fold, which checks all of its models at once: the true gradient of their sum with signs at
  *   random. A fold where that misses the tolerance is trained in the way of the others. (folds + 3) (n + k +
  *   1)^2 doubles.
- *   logreg and svm of two classes, svm's regression, and glm with an intercept, without an offset and with a link that
- *   takes any number, on one CPU, up to 1,023 columns and 64 folds, where one walk over X gives the Gram matrix, the
- *   dual is not taken, and neither `balanced` nor max_iterations is set: a pass evaluates the models of one penalty
- *   in all folds. Of figures their reports have glm's deviance and null_deviance alone. A fold whose models do
- *   not all meet the criterion is trained in the way of the others. (3 folds + 1) (n + 1)^2 doubles, n folds
- *   count more.
+ *   logreg and svm of two classes, svm's regression, and glm with an intercept, without an offset and with a
+ *   link that takes any number, on one CPU, up to 1,023 columns and 64 folds, where one walk over X gives the
+ *   Gram matrix, the dual is not taken, and neither `balanced` nor max_iterations is set: a pass evaluates
+ *   the models of one penalty in all folds. Of figures their reports have glm's deviance and null_deviance
+ *   alone. A fold whose models do not all meet the criterion is trained in the way of the others. (3 folds +
+ *   1) (n + 1)^2 doubles, n folds count more.
  *   others: one after the other, each started from the one before.
  * `take` gets the models in order, several at once where they come together and predictions for all rows
  * are at most 2^24 numbers.
- * A checkpoint in the control of `options` (kiln/checkpoint.h) keeps which folds are done, between two of them, and where the path is
- * cancelled: a path that goes on hands over the models of the others alone. What came of the models is the caller's to keep
- * (kiln_checkpoint_along). One pass over X at the beginning.
+ * A checkpoint in the control of `options` (kiln/checkpoint.h) keeps which folds are done, between two of
+ * them, and where the path is cancelled: a path that goes on hands over the models of the others alone. What
+ * came of the models is the caller's to keep (kiln_checkpoint_along). One pass over X at the beginning.
  * Errors: ERR_ARGUMENT (no such algorithm; a checkpoint without folds; standard errors; a fold or a penalty
  * out of range; no take); ERR_CANCELLED (take or the control of `options` ended the path); those of
  * kiln_NAME. What was handed over before stands.

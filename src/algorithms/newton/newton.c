@@ -9,13 +9,10 @@
  * whenever it makes the gradient smaller. */
 #include "algorithms/newton/newton_work.h"
 
-enum {
-    SHORTENINGS = 40,
-    WORN = 4, /* inner iterations of a step after which the preconditioner is worth a pass */
-    HALVES =
-        2, /* of a step with l1, near the solution: the expected curvature may be half of the loss's own */
-    ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
-};
+/* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step with l1, near the
+ * solution, where the expected curvature may be half of the loss's own. ROOM: how many times the last accepted length a
+ * step may have after it had to be shortened. */
+enum { SHORTENINGS = 40, WORN = 4, HALVES = 2, ROOM = 1000 };
 
 static double relative(const struct ki_newton_work *work) {
     return work->reference > 0 ? work->norm / work->reference : 0;

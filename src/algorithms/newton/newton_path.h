@@ -38,7 +38,7 @@ struct ki_lanes {
     bool intercept, standardize;
     double tolerance;
     bool deviances; /* reports have deviance and null_deviance, by the origins' */
-    /* what these two own that the loss points to */
+    /* the loss points into these two, which the lanes own */
     struct ki_labels labels;
     kiln_matrix *target; /* m x 1 */
     /* the rest */

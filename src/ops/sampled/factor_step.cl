@@ -136,6 +136,7 @@ __kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
         __global const real *x = X + u * WIDTH;
         const real own = parts & 2 ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
         EACH_BLOCK(at, WIDTH) {
+            /* in X's own type, as in a step: to convert each term takes time, and the sum over all is in double */
             real products[BLOCK];
             own_products(products, gram, x, at, own, parts & 1 ? WIDTH : 0);
             EACH_OF_BLOCK(b) if (at + b * VS < WIDTH) sum += (wide)products[b] * (wide)x[at + b * VS];
