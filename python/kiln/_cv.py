@@ -79,8 +79,8 @@ class _Search:
         self.scores = np.full((len(splits), len(penalties)), np.nan)
         self.unconverged = 0
         self.first = 0  # the split that the library calls fold 0
-        self.best: list[Any] = [None] * len(splits)  # W and b of the best model of each split, where no model is trained on all rows
-        self.scorer = check_scoring(model, scoring=model.scoring)
+        self.best: list[Any] = [None] * len(splits)  # score, value, W, b of each split's best model, where none is trained on all rows
+        self.scorer = _scorer(model)
         self.held: Matrix | None = None
 
     def take(self, models: Any) -> None:
@@ -99,12 +99,14 @@ class _Search:
         test, value = self.splits[split][1], self.order[models.first + i]
         self.unconverged += not models.reports[i].converged
         score = self._score(eta, test) if np.isfinite(eta).all() else np.nan
-        so_far = self.scores[split]
-        if not getattr(self.model, "refit", True) and not score <= np.max(so_far, initial=-np.inf, where=np.isfinite(so_far)):
-            columns = slice(i * eta.shape[1], (i + 1) * eta.shape[1])
-            self.best[split] = tuple(None if at == ffi.NULL else self._host(at, (rows, models.count * eta.shape[1]))[:, columns]
-                                     for at, rows in ((models.W, self.X.shape[1]), (models.b, 1)))
         self.scores[split, value] = score
+        if getattr(self.model, "refit", True):
+            return
+        kept, rank = self.best[split], -np.inf if np.isnan(score) else score
+        if kept is None or rank > kept[0] or (rank == kept[0] and value < kept[1]):  # the caller's first of several that are equal
+            columns = slice(i * eta.shape[1], (i + 1) * eta.shape[1])
+            self.best[split] = rank, value, *(None if at == ffi.NULL else self._host(at, (rows, models.count * eta.shape[1]))[:, columns]
+                                              for at, rows in ((models.W, self.X.shape[1]), (models.b, 1)))
 
     def _host(self, pointer: Any, shape: tuple[int, int]) -> Any:
         values = np.empty(shape, self.X.dtype)
@@ -196,7 +198,7 @@ class _Validated(_Linear):
     def _splits(self, X: Matrix, y: Any, groups: Any) -> _Splits:
         y = to_host(y)
         made = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in made.split(np.empty((X.shape[0], 1)), y, groups)]
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in made.split(np.zeros((X.shape[0], 1)), y, groups)]
         if not splits or any(len(test) == 0 for _, test in splits):
             raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that holds no row out.")
         return splits
@@ -217,6 +219,14 @@ class _Validated(_Linear):
         return search
 
 
+def _scorer(model: Any) -> Any:
+    """What `scoring` names; None is the model's own score."""
+    if not (model.scoring is None or isinstance(model.scoring, str) or callable(model.scoring)):
+        raise ValueError(f"The 'scoring' parameter of {type(model).__name__} must be one name or one callable, no list or dict of them. "
+                         f"Got {model.scoring!r} instead.")
+    return check_scoring(model, scoring=model.scoring)
+
+
 def _best(scores: Any) -> int:
     """The place of the best mean over the first axis; the first of several that are equal."""
     means = scores.mean(axis=0)
@@ -231,12 +241,12 @@ def _count(model: Any, name: str) -> int:
     return int(value) if isinstance(value, (int, np.integer)) else 0
 
 
-def _numbers(model: Any, name: str, least: float, most: float = np.inf) -> Any:
-    """A parameter that is a list of numbers in a range, as an array; one number is a list of one."""
+def _numbers(model: Any, name: str, most: float = np.inf, *, positive: bool = False) -> Any:
+    """A parameter that is a list of numbers from 0 on, or above it, as an array; one number is a list of one."""
     values = np.atleast_1d(np.asarray(getattr(model, name), np.float64))
-    if values.ndim != 1 or not values.size or not ((values >= least) & (values <= most)).all():
-        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers in the range [{least:g}, {most:g}]. "
-                         f"Got {getattr(model, name)!r} instead.")
+    if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= most)).all() or (positive and not values.all()):
+        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers in the range "
+                         f"{'(' if positive else '['}0, {most:g}]. Got {getattr(model, name)!r} instead.")
     return values
 
 
@@ -244,8 +254,8 @@ class RidgeCV(_Validated, _Regressor):
     """Least squares with the L2 penalty that cross-validation finds best: minimises ||X w + b - y||^2 + alpha ||w||^2.
 
     alphas: the penalties to try. cv: a number of folds, None: 5 (not scikit-learn's leave-one-out), a splitter of scikit-learn's, or a
-    list of pairs of train and test rows. scoring: as GridSearchCV's; None: R2. Folds whose test rows are all rows once share one Gram
-    matrix for all folds and penalties.
+    list of pairs of train and test rows. scoring: one name or one callable, called with the rows' predictions and X=None, and with
+    sample_weight where fit has it; None: R2. Folds whose test rows are all rows once share one Gram matrix for all folds and penalties.
 
     alpha_: the best; best_score_: its mean score; scores_ (n_folds, n_alphas): of the rows held out. coef_ and intercept_ are of all rows.
     """
@@ -274,7 +284,7 @@ class RidgeCV(_Validated, _Regressor):
         of the rows, for splitters that keep them together."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
-        alphas = _numbers(self, "alphas", 0)
+        alphas = _numbers(self, "alphas")
         self._single = np.ndim(y) == 1
         columns = 1 if self._single else np.shape(y)[1]
         X = matrix(X, self._place(X, columns))
@@ -294,8 +304,8 @@ class LogisticRegressionCV(_Validated, _Logistic):
 
     Cs: the values of C to try, or how many between 1e-4 and 1e4, equally far apart by their logarithms. l1_ratios: to try with each of
     them. cv: a number of folds, with equal shares of the classes, None: 5, a splitter of scikit-learn's, or a list of pairs of train and
-    test rows. scoring: as GridSearchCV's; None: accuracy; also what score() returns. refit: train with the best on all rows; else coef_,
-    intercept_, C_ and l1_ratio_ are means over what is best in each fold. class_weight="balanced" is of all rows.
+    test rows. scoring: as RidgeCV's; None: accuracy; also what score() returns. refit: train with the best on all rows; else coef_,
+    intercept_, C_ and l1_ratio_ are means over what is best in each fold, and there is no report_. class_weight="balanced" is of all rows.
 
     C_, l1_ratio_: the best; best_score_: their mean score; Cs_, l1_ratios_: the values tried; scores_ (n_folds, n_l1_ratios, n_cs): of the
     rows held out. As scikit-learn's with use_legacy_attributes=False.
@@ -326,16 +336,16 @@ class LogisticRegressionCV(_Validated, _Logistic):
         rows, for splitters that keep them together."""
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
-        labels, columns, options = self._classified(X, y)
+        labels, columns, options = self._classified(X, y, sample_weight)
         count = _count(self, "Cs")
-        self.Cs_ = np.logspace(-4, 4, count) if count else _numbers(self, "Cs", np.nextafter(0, 1))
-        self.l1_ratios_ = _numbers(self, "l1_ratios", 0, 1)
+        self.Cs_ = np.logspace(-4, 4, count) if count else _numbers(self, "Cs", positive=True)
+        self.l1_ratios_ = _numbers(self, "l1_ratios", 1)
         X = matrix(X, self._place(X, columns))
         target = beside(X, labels)
-        grid = [(C, ratio) for ratio in self.l1_ratios_ for C in self.Cs_]
-        penalties = [((1 - ratio) / C, ratio / C, i // len(self.Cs_)) for i, (C, ratio) in enumerate(grid)]
+        grid = [(C, ratio) for C in self.Cs_ for ratio in self.l1_ratios_]
+        penalties = [((1 - ratio) / C, ratio / C, i % len(self.l1_ratios_)) for i, (C, ratio) in enumerate(grid)]
         search = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups), **options)
-        self.scores_ = search.scores.reshape(-1, len(self.l1_ratios_), len(self.Cs_))
+        self.scores_ = search.scores.reshape(-1, len(self.Cs_), len(self.l1_ratios_)).swapaxes(1, 2)
         best = _best(search.scores)
         self.best_score_ = float(search.scores[:, best].mean())
         if self.refit:
@@ -348,18 +358,21 @@ class LogisticRegressionCV(_Validated, _Logistic):
 
     def _take_means(self, X: Matrix, search: _Search, grid: Any) -> None:
         """W, b, C_ and l1_ratio_ as means over the best of each fold."""
-        self.C_, self.l1_ratio_ = (float(value) for value in grid[[_best(row[None]) for row in search.scores]].mean(axis=0))
-        self._weight = np.mean([W for W, _ in search.best], axis=0, dtype=np.float64).astype(X.dtype)
-        self._bias = np.mean([b for _, b in search.best], axis=0, dtype=np.float64).astype(X.dtype) if self.fit_intercept else np.zeros(
+        _, values, weights, biases = zip(*search.best)
+        self.C_, self.l1_ratio_ = (float(value) for value in grid[list(values)].mean(axis=0))
+        self._weight = np.mean(weights, axis=0, dtype=np.float64).astype(X.dtype)
+        self._bias = np.mean(biases, axis=0, dtype=np.float64).astype(X.dtype) if self.fit_intercept else np.zeros(
             (1, self._weight.shape[1]), X.dtype)
         self.device_ = X.device.name
+        for name in ("n_iter_", "converged_", "objective_", "report_"):  # of a fit before this one
+            self.__dict__.pop(name, None)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of these rows, by `scoring`."""
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **weights))
+        return float(_scorer(self)(self, X, y, **weights))
 
 
 class _Generalized(_Validated, GeneralizedLinearRegressor):
@@ -380,7 +393,7 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight.astype(np.float64)
-        ratios = _numbers(self, "l1_ratio", 0, 1)
+        ratios = _numbers(self, "l1_ratio", 1)
         X = matrix(X, self._place(X))
         splits = self._splits(X, y, groups)
         grid = [(alpha, ratio, block) for block, ratio in enumerate(ratios) for alpha in self._alphas(X, y, weights, block, ratio)]
@@ -412,8 +425,7 @@ class GeneralizedLinearRegressorCV(_Generalized):
     """A generalised linear model with the penalty that cross-validation finds best; GeneralizedLinearRegressor has the objective.
 
     alphas: the values to try, or how many between 1e-4 and 1e2, equally far apart by their logarithms. l1_ratio: one, or a list to try.
-    cv: as RidgeCV's. scoring: as GridSearchCV's; None: D2. In a fold the penalty is alpha times the weight that folds train on in the
-    mean.
+    cv, scoring: as RidgeCV's; None: D2. In a fold the penalty is alpha times the weight that folds train on in the mean.
 
     alpha_, l1_ratio_: the best; best_score_: their mean score; alphas_; scores_ (n_folds, n_l1_ratio, n_alphas): of the rows held out.
     """
@@ -439,7 +451,7 @@ class GeneralizedLinearRegressorCV(_Generalized):
 
     def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
         count = _count(self, "alphas")
-        return np.logspace(2, -4, count) if count else np.sort(_numbers(self, "alphas", 0))[::-1]
+        return np.logspace(2, -4, count) if count else np.sort(_numbers(self, "alphas"))[::-1]
 
 
 class ElasticNetCV(_Generalized, ElasticNet):
@@ -469,18 +481,18 @@ class ElasticNetCV(_Generalized, ElasticNet):
     def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
         count = _count(self, "alphas")
         if not count:
-            return np.sort(_numbers(self, "alphas", 0))[::-1]
+            return np.sort(_numbers(self, "alphas"))[::-1]
         if ratio == 0:
             raise ValueError("With l1_ratio=0 no alpha makes all coefficients 0: the 'alphas' parameter must be a list.")
-        y = np.asarray(to_host(y), np.float64)
+        y = np.asarray(to_host(y), np.float64).reshape(-1)
         residual = weights * (y - np.average(y, weights=weights) if self.fit_intercept else y)
         gradient = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
         X.device.call(lib.kiln_multiply, gradient.pointer, 1, lib.KILN_TRANSPOSED, X.pointer, beside(X, residual).pointer, 0, ffi.NULL)
         largest = float(np.abs(gradient.numpy()).max()) / weights.sum() / ratio
         if not np.isfinite(largest):
             raise ValueError("X or y contains NaN or infinity, or products of theirs overflow.")
-        largest = max(largest, float(np.finfo(X.dtype).resolution))
-        return np.geomspace(largest, largest * self.eps, count)
+        least = float(np.finfo(np.float64).resolution)  # for y that X says nothing of, as scikit-learn has it
+        return np.full(count, least) if largest <= least else np.geomspace(largest, largest * self.eps, count)
 
     def _keep_scores(self, scores: Any) -> None:
         paths = -np.moveaxis(scores, 0, -1)

@@ -348,12 +348,12 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or text."""
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
-        labels, columns, options = self._classified(X, y)
+        labels, columns, options = self._classified(X, y, sample_weight)
         self._train(X, labels, sample_weight, columns, **options, **self._options())
         self._show()
         return self
 
-    def _classified(self, X: Any, y: Any) -> tuple[Any, int, dict[str, Any]]:
+    def _classified(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, dict[str, Any]]:
         """Sets classes_; the labels for the library, the columns of W, and the options besides the penalties."""
         self.classes_, labels = _classes(X, y)
         count = len(self.classes_)
@@ -363,7 +363,8 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         if self.class_weight is None:
             factors: Any = None
         else:
-            factors = ffi.new("double[]", compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y)).tolist())
+            found = compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y), sample_weight=sample_weight)
+            factors = ffi.new("double[]", found.tolist())
         return labels, 1 if count == 2 else count, {"tolerance": self.tol, "max_iterations": self.max_iter, "class_weights": factors}
 
     def _show(self) -> None:

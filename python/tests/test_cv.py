@@ -72,6 +72,48 @@ def test_logistic(load, scoring, refit):
     np.testing.assert_allclose(ours.score(X, y), theirs.score(X, y), rtol=1e-6)
 
 
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_the_first_of_equal_scores_as_the_caller_has_them(load):
+    """Accuracies of several Cs are equal, and the library goes from the strongest penalty to the weakest."""
+    X, y = standardized(load)
+    for Cs in ([100.0, 10.0, 1.0, 0.1], [1.0, 100.0, 0.1, 10.0]):
+        options = {"Cs": Cs, "cv": 4, "refit": False, "scoring": None}
+        ours = kiln.LogisticRegressionCV(**options, device="cpu").fit(X, y)
+        theirs = peer.LogisticRegressionCV(**options, use_legacy_attributes=False, l1_ratios=(0.0,), tol=1e-10, max_iter=10000).fit(X, y)
+        np.testing.assert_array_equal(ours.scores_, theirs.scores_)
+        assert any((row == row.max()).sum() > 1 for row in ours.scores_) and ours.C_ == theirs.C_
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4 * np.abs(theirs.coef_).max())
+    both = kiln.LogisticRegressionCV(**options, l1_ratios=[0.5, 0.0], device="cpu").fit(X, y)  # C first, then l1_ratio, as scikit-learn's
+    first = [np.argmax(row.T) for row in both.scores_]
+    assert (both.C_, both.l1_ratio_) == (np.mean([Cs[place // 2] for place in first]), np.mean([[0.5, 0.0][place % 2] for place in first]))
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_scores_that_are_no_numbers(bad):
+    """They are worse than all others, and of a fold that has no other the first value is kept."""
+    X, y = standardized(load_breast_cancer)
+    splits = list(KFold(2).split(X))  # of 285 and 284 rows
+
+    def scorer(model, X, y):
+        return bad if len(y) == 285 or abs(model.decision_function(None)).max() > 10 else model.score(None, y)
+
+    def trained(C, fold):
+        return kiln.LogisticRegression(C=C, device="cpu").fit(X[splits[fold][0]], y[splits[fold][0]]).coef_
+
+    model = kiln.LogisticRegressionCV(Cs=[100.0, 0.001, 0.0001], cv=splits, scoring=scorer, refit=False, device="cpu").fit(X, y)
+    np.testing.assert_array_equal(np.isfinite(model.scores_[:, 0]), [[False] * 3, [False, True, True]])
+    assert model.C_ == (100 + 0.001) / 2 and model.scores_[1, 0, 1] > model.scores_[1, 0, 2]
+    np.testing.assert_allclose(model.coef_, (trained(100.0, 0) + trained(0.001, 1)) / 2, rtol=1e-4, atol=1e-6)
+
+
+def test_without_a_training_on_all_rows_nothing_says_how_it_went():
+    X, y = standardized(load_iris)
+    model = kiln.LogisticRegressionCV(Cs=2, device="cpu").fit(X, y)
+    assert model.converged_ and model.report_.converged
+    model.set_params(refit=False).fit(X, y)
+    assert not {"report_", "converged_", "objective_", "n_iter_"} & set(vars(model))
+
+
 def test_logistic_with_l1_and_sparse():
     X, y = standardized(load_breast_cancer)
     X = scipy.sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
@@ -103,6 +145,26 @@ def test_elastic_net(ratio, alphas):
     np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-6)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
     assert ours.best_score_ == -ours.mse_path_.mean(axis=-1).min() and ours.l1_ratio_ == getattr(theirs, "l1_ratio_", 1.0)
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1e-7, np.float32), (1e-7, np.float64), (0.0, np.float64)])
+def test_elastic_net_of_small_and_constant_responses(scale, dtype):
+    X, y = (values[:440].astype(dtype) for values in load_diabetes(return_X_y=True))
+    y = y * dtype(scale)
+    theirs = peer.LassoCV(alphas=7, cv=5).fit(X.astype(np.float64), y.astype(np.float64))
+    ours = kiln.LassoCV(alphas=7, device="cpu").fit(X, y)
+    np.testing.assert_allclose(ours.alphas_, theirs.alphas_, rtol=1e-9 if dtype == np.float64 else 1e-4)
+    np.testing.assert_allclose(ours.alpha_, theirs.alpha_, rtol=1e-4)
+    assert scale or set(ours.alphas_) == {1e-15}
+
+
+def test_elastic_net_of_a_kept_matrix_and_a_column():
+    X, y = load_diabetes(return_X_y=True)
+    expected = kiln.ElasticNetCV(alphas=5, cv=3, device="cpu").fit(X, y)
+    found = kiln.ElasticNetCV(alphas=5, cv=3).fit(kiln.matrix(X, "cpu"), y.reshape(-1, 1))
+    np.testing.assert_array_equal(found.alphas_, expected.alphas_)
+    np.testing.assert_allclose(found.mse_path_, expected.mse_path_, rtol=1e-12)
+    np.testing.assert_allclose(found.coef_.ravel(), expected.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["poisson", "gamma", "binomial", "gaussian"])
@@ -145,11 +207,13 @@ def test_groups_float32_and_a_kept_matrix():
         assert ours.predict(data).dtype == data.dtype
 
 
-@pytest.mark.parametrize(("model", "text"), [(kiln.RidgeCV([-1.0]), "'alphas'.*range"), (kiln.RidgeCV([]), "'alphas'"),
+@pytest.mark.parametrize(("model", "text"), [(kiln.RidgeCV([-1.0]), r"'alphas'.*range \[0, inf\]"), (kiln.RidgeCV([]), "'alphas'"),
                                              (kiln.RidgeCV(cv=1000), "n_splits"), (kiln.RidgeCV(cv="five"), "cv"),
-                                             (kiln.LogisticRegressionCV(Cs=[0.0]), "'Cs'.*range"), (kiln.LogisticRegressionCV(Cs=0), "'Cs'"),
+                                             (kiln.LogisticRegressionCV(Cs=[0.0]), r"'Cs'.*range \(0, inf\]"), (kiln.LogisticRegressionCV(Cs=0), "'Cs'"),
                                              (kiln.LogisticRegressionCV(l1_ratios=[2.0]), "'l1_ratios'"),
                                              (kiln.RidgeCV(scoring="nonsense"), "scoring"),
+                                             (kiln.RidgeCV(scoring=["r2", "max_error"]), "'scoring'.*one name or one callable"),
+                                             (kiln.LogisticRegressionCV(scoring={"a": "accuracy"}), "'scoring'.*one name or one callable"),
                                              (kiln.LassoCV(alphas=0), "'alphas'.*how many"), (kiln.ElasticNetCV(l1_ratio=0), "l1_ratio=0"),
                                              (kiln.GeneralizedLinearRegressorCV("normal"), "expected one of"), (kiln.RidgeCV(cv=[]), "no splits")])
 def test_errors(model, text):

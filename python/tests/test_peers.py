@@ -1,4 +1,6 @@
 """The same results as scikit-learn's own classes, where both minimise the same."""
+import functools
+
 import kiln
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_class_weight
 
 DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]  # the CPU and one other: the library's tests have the rest
 
@@ -73,6 +76,25 @@ def test_logistic(load):
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
     assert (ours.predict(X) == theirs.predict(X)).all()
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_balanced_classes_with_weights(load):
+    """A class's weight is what its samples weigh, not how many they are."""
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    weights = np.random.default_rng(5).uniform(0.1, 1, len(y)) * (1 + 4 * (y == 1))
+    for ours, theirs in ((kiln.LogisticRegression, peer.LogisticRegression(tol=1e-10, max_iter=10000)),
+                         (kiln.LinearSVC, None),
+                         (functools.partial(kiln.LogisticRegressionCV, Cs=[1.0], cv=3), peer.LogisticRegression(tol=1e-10, max_iter=10000))):
+        found = ours(class_weight="balanced", device="cpu").fit(X, y, weights)
+        if theirs is None:  # scikit-learn's penalises the intercept: its factors of the classes, as weights
+            factors = compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=weights)
+            expected = ours(device="cpu").fit(X, y, weights * factors[y])
+        else:
+            expected = theirs.set_params(class_weight="balanced").fit(X, y, weights)
+        np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-4 * np.abs(expected.coef_).max())
+        np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-4)
 
 
 def test_lasso_logistic():
