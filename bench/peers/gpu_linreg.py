@@ -81,7 +81,7 @@ def main():
                 row["error"] = str(error)
                 print(f"{name:12} {case:6} failed: {error}", flush=True)
             rows.append(row)
-        device.close()
+        del device  # and so closed before the next one is opened
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"benchmark": "linear regression on every device", "date": datetime.date.today().isoformat(),

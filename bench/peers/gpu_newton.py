@@ -117,7 +117,6 @@ def solve_kiln(name, X_of, y, cols, repeats):
     seconds, report = timed(lambda: kiln.fit("logreg", W, b, X, target, l2=L2, tolerance=TOLERANCE), device.synchronize, repeats)
     for m in (X, target, W, b):
         m.free()
-    device.close()
     return seconds, report
 
 

@@ -256,7 +256,7 @@ def measure(case, options, counts):
             row["difference"] = differs(first[1], result)
         first = first or (seconds, result)
         rows.append(row)
-        device.close()
+        del device  # and so closed before the next one is opened
         print(f"{case.title}, {gpus} GPU: {row['ms']:.3f} ms" + (f", predicted {row['predicted_ms']:.3f}" if "predicted_ms" in row else "") +
               (f", {row['times']:.2f} times, differs by {row['difference'] or 0:.0e}" if "times" in row else ""), flush=True)
     return rows

@@ -88,10 +88,6 @@ class Device(kiln.Device):
     def csr(self, matrix):
         return self.sparse(matrix.shape, matrix.dtype, matrix.indptr, matrix.indices, matrix.data)
 
-    def close(self):
-        """Once its matrices are free."""
-        self._adopted()
-
 
 def mmchain(w, alpha, X, v, y, beta=0.0, z=None):
     call("mmchain", w, alpha, X, v, y, beta, z)
