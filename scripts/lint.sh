@@ -27,12 +27,12 @@ tidy() {
 
 # Clang's warnings of every file that the folder compiles, as CMakeLists.txt asks clang for them: a twentieth of a second a file.
 warnings() {
-    python3 -c 'import json, re, sys
+    python3 -c 'import json, re, shlex, sys
 for command in json.load(sys.stdin):
     own = re.search("kiln_(objects|tool)[.]dir", command["command"])
     told = " -fsyntax-only -Werror " + ("-Wconditional-uninitialized " if own else "")
     flags = re.sub(r" -o \S+ -c ", told, command["command"])
-    print("cd", command["directory"], "&&", re.sub(r"^(\S*ccache )?\S+", "clang-14", flags))' \
+    print("cd", shlex.quote(command["directory"]), "&&", re.sub(r"^(\S*ccache )?\S+", "clang-14", flags))' \
         <"$1/lint/compile_commands.json" | xargs -P 2 -d '\n' -n 1 sh -c
 }
 

@@ -311,9 +311,7 @@ class Several(Tables):
         for command in (["--parts", self.path("share-*.csv")], [names[0], "--parts", self.path("share-[12].csv")]):
             found = as_json("linreg", *command, "--target", "y", *CPU)
             self.assertEqual((found["rows"], found["objective"]), (60, expected["objective"]))
-        os.mkdir(self.path("closed"))
-        for pattern, code, message in (("nothing-*", 2, "no file matches"), (f"{self.folder}/closed/*", 2, "no file matches")):
-            self.assertIn(message, kiln("linreg", "--parts", pattern, "--target", "y", code=code)[1])
+        self.assertIn("no file matches", kiln("linreg", "--parts", self.path("nothing-*"), "--target", "y", code=2)[1])
 
     def test_errors_name_their_file(self):
         good, bad = self.write("good.csv", "a,y\n1,2\n2,3\n"), self.write("bad.csv", "a,y\n1,2\n2,\n")
