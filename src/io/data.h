@@ -32,9 +32,10 @@ struct kiln_data {
 /* Who reads parts of the same data at the same time. A reader whose rows depend on what others find meets them, when it has all of its own: CSV
  * once, and once more where missing numbers get their mean. One that fails before is missed there, and all fail. */
 struct ki_together {
+    int rank;          /* of this reader; not all need tell something */
     const char *first; /* the first file of all */
     void *of;
-    /* What each tells: the own bytes become those of all, in their order. ERR_UNSUPPORTED: not all have come. */
+    /* What each tells: the own bytes become those of all, in order of their ranks. ERR_UNSUPPORTED: not all have come. */
     kiln_status (*meet)(void *of, struct ki_bytes *bytes);
 };
 

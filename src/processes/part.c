@@ -123,7 +123,7 @@ static void summarize(struct ki_summary *s, const struct ki_table *table) {
 static kiln_status read_csv(struct ki_summary *s, struct kiln_processes *p, struct ki_table *table,
                             const char *path, const kiln_read_options *options, struct ki_part part) {
     struct meeting meeting = {.p = p, .left = options->missing >= KILN_MISSING_MEAN ? 2 : 1, .wire = KILN_OK};
-    const struct ki_together together = {.first = path, .of = &meeting, .meet = meet};
+    const struct ki_together together = {.rank = part.number, .first = path, .of = &meeting, .meet = meet};
     kiln_status status;
     TRY(share_quotes(p, &part, path, options));
     table->together = &together;

@@ -28,11 +28,7 @@ static kiln_status begin(struct ki_csv_reader *r, struct ki_block *text, const c
     TRY(ki_csv_next_text(r, text));
     TRY(ki_csv_read_header(&r->names, &r->layout, r->options, ki_input_name(r->input), text, rest));
     TRY(make_schema(r));
-    *rest = ki_csv_skip_blank(*rest, text->text + text->size);
-    while (*rest == text->text + text->size && text->size > 0) {
-        TRY(ki_csv_next_text(r, text));
-        *rest = ki_csv_skip_blank(text->text, text->text + text->size);
-    }
+    TRY(ki_csv_first_row(r, text, rest));
     if (!r->schema.frozen && together)
         TRY(ki_csv_first_kinds(r, together->first));
     else if (!r->schema.frozen)

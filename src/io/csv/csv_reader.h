@@ -37,8 +37,13 @@ struct ki_csv_reader {
 /* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is the last or too
  * long, for the parser to say where the quote was opened. csv_text.c */
 kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text);
+/* Moves *rest from behind the header on to the first row, past blank lines and texts without a row; to the end of a text of size 0 where
+ * there is none. csv_text.c */
+kiln_status ki_csv_first_row(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
 /* Parses the text from begin on, by all threads, and puts its rows behind what there is. csv_rows.c */
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin);
+/* Whether the column may have one more level. csv_rows.c */
+bool ki_csv_level_room(const struct ki_csv_reader *r, const struct ki_csv_column *column);
 /* Opens options->more[more_open] and reads its header, which must be that of the first file. csv_files.c */
 kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
 /* Which columns are text, by the first rows of the file `first`, of whose parts this is one. csv_together.c */

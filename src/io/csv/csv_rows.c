@@ -24,16 +24,22 @@ static int cut(struct ki_csv_reader *r, const char *begin, const char *end) {
     return used;
 }
 
+static int64_t most_levels(const struct ki_csv_reader *r) {
+    return ki_min(r->options->max_levels ? r->options->max_levels : KI_CSV_LEVEL_LIMIT, INT32_MAX - 1);
+}
+
+bool ki_csv_level_room(const struct ki_csv_reader *r, const struct ki_csv_column *column) {
+    return column->levels < most_levels(r) && 2 * r->schema.count + r->levels.count < INT32_MAX - 1;
+}
+
 /* Its place is looked for only where it is told: counting lines for each level is quadratic. */
 static kiln_status check_level(struct ki_csv_reader *r, const struct ki_block *text,
                                const struct ki_csv_miss *miss, const struct ki_bytes *plain) {
     const struct ki_csv_column *column =
         (miss->target ? r->schema.targets : r->schema.columns) + miss->column;
-    const int64_t most = r->options->max_levels ? r->options->max_levels : KI_CSV_LEVEL_LIMIT;
     const int64_t longest = r->options->max_name ? r->options->max_name : KI_CSV_NAME_LIMIT;
     const bool utf8 = ki_csv_utf8(plain->data, plain->size);
-    const bool room = 2 * r->schema.count + r->levels.count < INT32_MAX - 1 && column->levels < INT32_MAX - 1;
-    if (utf8 && column->levels < most && plain->size <= longest && room) return KILN_OK;
+    if (utf8 && plain->size <= longest && ki_csv_level_room(r, column)) return KILN_OK;
     struct ki_place place = ki_csv_place(ki_input_name(r->input), text, miss->field.text);
     if (!utf8) {
         ki_fail_at(KILN_ERR_PARSE, &place, "a value in column '%s' is not UTF-8 text", column->name);
@@ -46,7 +52,7 @@ static kiln_status check_level(struct ki_csv_reader *r, const struct ki_block *t
             "leave the column out (kiln_read_options.ignore), or raise kiln_read_options.max_name");
     }
     ki_fail_at(KILN_ERR_LIMIT, &place, "text column '%s' has more than %lld levels", column->name,
-               (long long)ki_min(most, INT32_MAX - 1));
+               (long long)most_levels(r));
     return ki_hint("is it an identifier? leave it out (kiln_read_options.ignore), or raise "
                    "kiln_read_options.max_levels");
 }

@@ -1,6 +1,7 @@
 /* The text of a file, whole records at a time. A block that ends within quotes waits for its rest. */
 #include <string.h>
 
+#include "core/seams.h"
 #include "io/csv/csv_reader.h"
 
 /* Forgets the part of the pending text that has been parsed. */
@@ -44,4 +45,15 @@ kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text) {
         hand_out(r, text, whole > 0 ? before + whole : (size_t)r->pending.size);
         return KILN_OK;
     }
+}
+
+kiln_status ki_csv_first_row(struct ki_csv_reader *r, struct ki_block *text, const char **rest) {
+    kiln_status status = KILN_OK;
+    *rest = ki_csv_skip_blank(*rest, text->text + text->size);
+    while (*rest == text->text + text->size && text->size > 0) {
+        TRY(ki_csv_next_text(r, text));
+        *rest = ki_csv_skip_blank(text->text, text->text + text->size);
+    }
+done:
+    return status;
 }

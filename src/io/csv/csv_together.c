@@ -19,6 +19,7 @@ kiln_status ki_csv_first_kinds(struct ki_csv_reader *r, const char *first) {
     TRY(ki_csv_read_header(&names, &layout, r->options, first, &text, &rest));
     if (layout.fields != r->layout.fields)
         TRY(ki_fail(KILN_ERR_DATA, "%s has another number of columns", first));
+    TRY(ki_csv_first_row(&of, &text, &rest));
     TRY(ki_csv_decide_kinds(&r->schema, r->warnings, &layout, first, &text, rest));
 done:
     for (int64_t i = 0; names && i < layout.fields; i++) ki_free(names[i]);
@@ -30,7 +31,7 @@ done:
 
 /* What one process tells all: this, and behind it its levels and classes, so many bytes. */
 struct told {
-    int64_t rows, dropped, bytes;
+    int64_t rank, rows, dropped, bytes;
     char value[64], column[64]; /* of the first row that was left out */
 };
 struct told_level {
@@ -48,8 +49,8 @@ static bool tell_levels(struct ki_bytes *all, const struct ki_csv_levels *levels
     return room;
 }
 
-static kiln_status tell(struct ki_bytes *all, const struct ki_csv_reader *r) {
-    struct told told = {.rows = r->rows, .dropped = r->dropped.count};
+static kiln_status tell(struct ki_bytes *all, const struct ki_csv_reader *r, int rank) {
+    struct told told = {.rank = rank, .rows = r->rows, .dropped = r->dropped.count};
     memcpy(told.value, r->dropped.value, sizeof told.value);
     memcpy(told.column, r->dropped.column, sizeof told.column);
     if (!ki_bytes_append(all, &told, sizeof told) || !tell_levels(all, &r->levels, false) ||
@@ -61,13 +62,12 @@ static kiln_status tell(struct ki_bytes *all, const struct ki_csv_reader *r) {
 }
 
 static kiln_status take_level(struct ki_csv_reader *r, const struct told_level *told, const char *text) {
-    struct ki_csv_column *column = (told->target ? r->schema.targets : r->schema.columns) + told->column;
     struct ki_csv_levels *levels = told->target ? &r->classes : &r->levels;
-    const int64_t most = r->options->max_levels ? r->options->max_levels : KI_CSV_LEVEL_LIMIT;
     if (told->column >= (told->target ? r->schema.target_count : r->schema.count))
         return ki_fail(KILN_ERR_UNSUPPORTED, "the files of the parts have other columns");
+    struct ki_csv_column *column = (told->target ? r->schema.targets : r->schema.columns) + told->column;
     if (ki_csv_levels_find(levels, told->column, text, told->size) >= 0) return KILN_OK;
-    if (column->levels >= most || 2 * r->schema.count + r->levels.count >= INT32_MAX - 1)
+    if (!ki_csv_level_room(r, column))
         return ki_fail(KILN_ERR_LIMIT, "text column '%s' has too many levels", column->name);
     if (ki_csv_levels_add(levels, told->column, text, told->size) < 0)
         return ki_fail_nomem((size_t)told->size, "the levels");
@@ -76,10 +76,9 @@ static kiln_status take_level(struct ki_csv_reader *r, const struct told_level *
 }
 
 /* Rows that are left out are those of all; the first of them has a place only where this process has found it. */
-static void take_counts(struct ki_csv_reader *r, const struct told *told, struct noticed *dropped) {
+static void take_counts(struct ki_csv_reader *r, const struct told *told, bool own, struct noticed *dropped) {
     r->all_rows += told->rows;
     if (told->dropped > 0 && dropped->count == 0) {
-        const bool own = r->all_rows == r->rows && r->dropped.count > 0; /* nobody comes before the first */
         dropped->first = own ? r->dropped.first : (struct ki_place){ki_input_name(r->input), 0, 0, -1};
         memcpy(dropped->value, told->value, sizeof dropped->value);
         memcpy(dropped->column, told->column, sizeof dropped->column);
@@ -87,14 +86,14 @@ static void take_counts(struct ki_csv_reader *r, const struct told *told, struct
     dropped->count += told->dropped;
 }
 
-static kiln_status take_all(struct ki_csv_reader *r, const struct ki_bytes *all) {
+static kiln_status take_all(struct ki_csv_reader *r, const struct ki_bytes *all, int rank) {
     struct noticed dropped = {.count = 0};
     struct told told;
     kiln_status status = KILN_OK;
     r->all_rows = 0;
     for (const char *at = all->data, *end = at + all->size; at < end;) {
         memcpy(&told, at, sizeof told);
-        take_counts(r, &told, &dropped);
+        take_counts(r, &told, told.rank == rank, &dropped);
         at += sizeof told;
         for (const char *const last = at + told.bytes; at < last;) {
             struct told_level level;
@@ -111,9 +110,9 @@ done:
 kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *together) {
     struct ki_bytes all = {NULL, 0, 0};
     kiln_status status;
-    TRY(tell(&all, r));
+    TRY(tell(&all, r, together->rank));
     TRY(together->meet(together->of, &all));
-    TRY(take_all(r, &all));
+    TRY(take_all(r, &all, together->rank));
 done:
     ki_bytes_free(&all);
     return status;
