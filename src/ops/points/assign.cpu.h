@@ -9,8 +9,8 @@
  * Labels are exact: where f32 leaves the second least score within the bound of rounding, every centre that may be nearest is
  * measured again in double. Rounding moves a score by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
  * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and its distance to x
- * together. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
- * rows are in doubt.
+ * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
+ * rows are in doubt. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times.
  *
  * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own and add a row while
  * the cache has it; elsewhere each cluster is one thread's, which adds its rows in their order. Either way the result does not
@@ -382,8 +382,8 @@ kiln_status FN(assign)(const struct ki_assign *of) {
     all.to = (struct FN(nearest_centres)){.centres = VALUES(of->C), .k = all.k, .n = all.n};
     const int threads = of->X->device->threads;
     const int64_t few = all.n * ki_ceil_div(all.k, FN(FEW_PANEL)) * FN(FEW_PANEL) * real_bytes;
-    all.few = of->X->format == KILN_DENSE && all.k > 1 && all.n >= 1 && all.n <= FN(FEW_COLUMNS) &&
-              few <= FN(ASSIGN_BLOCK);
+    all.few = of->X->format == KILN_DENSE && !of->known && all.k > 1 && all.n >= 1 &&
+              all.n <= FN(FEW_COLUMNS) && few <= FN(ASSIGN_BLOCK);
     all.panel = of->X->format != KILN_DENSE ? LANES : all.few ? FN(FEW_PANEL) : FN(ASSIGN_PANEL);
     all.padded = ki_ceil_div(all.k, all.panel) * all.panel;
     FN(assign_shape)(&all);
