@@ -48,17 +48,6 @@ static kiln_status make_lists(struct dealing *d) {
 
 /* ------------------------------------------------------------------------------------ what there is */
 
-/* Whether all are well, which all learn. */
-static kiln_status all_well(struct dealing *d, bool *well) {
-    int64_t *failed = d->p->piece;
-    kiln_status status;
-    TRY(ki_wire_gather(d->p, failed, d->outcome != KILN_OK));
-    *well = true;
-    for (int i = 0; i < d->p->transport.count; i++) *well = *well && !failed[i];
-done:
-    return status;
-}
-
 /* *first: how many entries come before this process's. All learn whether all entries are there. */
 static kiln_status count_all(struct dealing *d, int64_t *first, bool *well) {
     struct kiln_processes *p = d->p;
@@ -73,7 +62,7 @@ static kiln_status count_all(struct dealing *d, int64_t *first, bool *well) {
         d->outcome = ki_fail(KILN_ERR_PARSE, "entries are missing");
     else
         d->outcome = ki_market_check_rows(&d->part.header, bytes, NULL);
-    TRY(all_well(d, well));
+    TRY(ki_wire_all_well(well, d->p, d->outcome == KILN_OK));
 done:
     return status;
 }
@@ -212,7 +201,7 @@ static kiln_status exchange(struct dealing *d, bool *well) {
     kiln_status status;
     TRY(exchange_counts(d));
     if (d->outcome == KILN_OK) d->outcome = make_room(&d->in, d->p->transport.count);
-    TRY(all_well(d, well));
+    TRY(ki_wire_all_well(well, d->p, d->outcome == KILN_OK));
     if (!*well) goto done;
     TRY(exchange_part(d, &out->row, &in->row, 4));
     TRY(exchange_part(d, &out->col, &in->col, 4));
@@ -237,12 +226,12 @@ static kiln_status deal(struct dealing *d, struct ki_table *table) {
     int64_t first = 0;
     bool well;
     kiln_status status;
-    TRY(all_well(d, &well));
+    TRY(ki_wire_all_well(&well, d->p, d->outcome == KILN_OK));
     if (!well) goto done;
     TRY(count_all(d, &first, &well));
     if (!well) goto done;
     d->outcome = ki_market_place(&d->part, first);
-    TRY(all_well(d, &well));
+    TRY(ki_wire_all_well(&well, d->p, d->outcome == KILN_OK));
     if (!well) goto done;
     TRY(cut_rows(d));
     d->outcome = sort_own(d);

@@ -47,28 +47,17 @@ struct meeting {
     kiln_status wire; /* MPI's */
 };
 
-/* All learn whether all are well. */
-static kiln_status all_well(bool *well, struct kiln_processes *p, bool own) {
-    int64_t *numbers = p->piece;
-    kiln_status status;
-    TRY(ki_wire_gather(p, numbers, own));
-    *well = true;
-    for (int i = 0; i < p->transport.count; i++) *well = *well && numbers[i];
-done:
-    return status;
-}
-
 /* From each process `bytes` to all, one after the other. *well: whether all have come, and have memory for it. */
 static kiln_status gather_bytes(bool *well, struct kiln_processes *p, struct ki_bytes *bytes, bool comes) {
     const int count = p->transport.count;
     struct ki_bytes all = {NULL, 0, 0};
     int64_t sum = 0, *sizes = ki_alloc((size_t)count * sizeof *sizes);
     kiln_status status = KILN_OK;
-    TRY(all_well(well, p, comes && sizes));
+    TRY(ki_wire_all_well(well, p, comes && sizes));
     if (!*well) goto done;
     TRY(ki_wire_gather(p, sizes, bytes->size));
     for (int i = 0; i < count; i++) sum += sizes[i];
-    TRY(all_well(well, p, ki_bytes_room(&all, sum)));
+    TRY(ki_wire_all_well(well, p, ki_bytes_room(&all, sum)));
     if (!*well) goto done;
     for (int i = 0; i < count; all.size += sizes[i++])
         p->exchange[i] = (struct ki_exchange){

@@ -118,6 +118,8 @@ kiln_status ki_wire_receive(struct kiln_processes *p, int from, void *bytes, int
 kiln_status ki_wire_sum(struct kiln_processes *p, double *numbers, int64_t count, bool ordered);
 /* Each process's number to all: numbers[i] is that of process i. */
 kiln_status ki_wire_gather(struct kiln_processes *p, int64_t *numbers, int64_t own);
+/* Whether all are well, which all learn. p->piece is used for it. */
+kiln_status ki_wire_all_well(bool *well, struct kiln_processes *p, bool own);
 /* p->exchange with all others at once, the own one as a copy; what it says is used up. */
 kiln_status ki_wire_exchange(struct kiln_processes *p);
 

@@ -68,6 +68,16 @@ done:
     return status;
 }
 
+kiln_status ki_wire_all_well(bool *well, struct kiln_processes *p, bool own) {
+    int64_t *each = p->piece;
+    kiln_status status;
+    TRY(ki_wire_gather(p, each, own));
+    *well = true;
+    for (int i = 0; i < p->transport.count; i++) *well = *well && each[i];
+done:
+    return status;
+}
+
 /* In rounds: a piece to each process that still awaits some, and from each that still has some. Both ends of a pair know how many
  * pieces that is, so that nobody waits for what does not come. */
 kiln_status ki_wire_exchange(struct kiln_processes *p) {
