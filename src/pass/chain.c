@@ -43,11 +43,12 @@ kiln_status ki_check_wide(const char *call, const char *name, const kiln_matrix 
                           int64_t rows, int64_t cols) {
     const kiln_type widest = ki_wide_type(like->device);
     if (like->device->lost) return kiln_device_sync(like->device);
-    if (A->device == like->device && A->type == widest && A->format == KILN_DENSE && A->rows == rows &&
-        A->cols == cols)
+    const bool fits = rows < 0 ? A->rows >= -rows : A->rows == rows;
+    if (A->device == like->device && A->type == widest && A->format == KILN_DENSE && fits && A->cols == cols)
         return KILN_OK;
-    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense, %s, %lld x %lld, on device %s", call, name,
-                   ki_type_name(widest), (long long)rows, (long long)cols, like->device->info.name);
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense, %s, %lld%s x %lld, on device %s", call, name,
+                   ki_type_name(widest), (long long)(rows < 0 ? -rows : rows), rows < 0 ? " or more" : "",
+                   (long long)cols, like->device->info.name);
 }
 
 kiln_status ki_check_single(const char *call, const kiln_device *device) {

@@ -62,7 +62,7 @@ kiln_status ki_check_operand(const char *call, const char *name, const kiln_matr
                              const kiln_matrix *like);
 kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
                            int64_t rows, int64_t cols);
-/* A's scalars are in the widest type of like's device, and in that shape. */
+/* A's scalars are in the widest type of like's device, and in that shape; rows < 0: in -rows rows or more. */
 kiln_status ki_check_wide(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
                           int64_t rows, int64_t cols);
 /* ERR_UNSUPPORTED on a group, for operations that have no way to share their work. */

@@ -25,7 +25,7 @@ static kiln_status check_vector(const char *call, const char *name, const kiln_m
 
 static kiln_status check_state(const char *call, const kiln_ranks *on) {
     const kiln_matrix *S = on->S, *P = on->P;
-    const kiln_status status = ki_check_wide(call, "S", S, P, ki_max(S->rows, RANKS_ROWS + 1), P->cols);
+    const kiln_status status = ki_check_wide(call, "S", S, P, -(RANKS_ROWS + 1), P->cols);
     if (status != KILN_OK) return status;
     if (on->C == on->next || on->C == P || on->next == P || on->factor == P || on->factor == on->C ||
         on->factor == on->next || S == P || S == on->C || S == on->next || S == on->factor)

@@ -210,7 +210,7 @@ static void refuse(struct check_context *context, struct refusal_set *s) {
     kiln_ranks wrong = right;
     REFUSED(kiln_ranks_begin(NULL));
     REFUSED(kiln_ranks_step(NULL, 0, 1));
-    REFUSED_AS("S must be", kiln_ranks_begin(&right)); /* it has no row for a change */
+    REFUSED_AS(" or more x ", kiln_ranks_begin(&right)); /* it has no row for a change */
     wrong.A = s->S;
     REFUSED_AS("square", kiln_ranks_begin(&wrong));
     wrong.A = s->square;
