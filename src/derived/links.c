@@ -59,8 +59,8 @@ kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *
 
 /* ---- windows and shares ---- */
 
-#define AT(buffer) offsetof(struct ki_shares, buffer)
-#define SHARES KI_SLOT(struct ki_shares, AT(item), AT(weight), AT(start))
+#define AT(buffer) offsetof(struct ki_link_shares, buffer)
+#define SHARES KI_SLOT(struct ki_link_shares, AT(item), AT(weight), AT(start))
 /* Without weights and with. */
 static const struct ki_slot_kind slot_shares[2] = {{.name = "equal shares of a graph's pattern", SHARES},
                                                    {.name = "equal shares of a graph's links", SHARES}};
@@ -97,10 +97,10 @@ static kiln_status make_shares(const kiln_matrix *A, const struct ki_slot_kind *
     struct ki_links_shape shape;
     const kiln_status status = ki_links_shape_get(&shape, A);
     if (status != KILN_OK) return status;
-    struct ki_shares *shares = ki_slot_new(kind);
+    struct ki_link_shares *shares = ki_slot_new(kind);
     if (!shares) return KILN_ERR_NOMEM;
     shares->blocks = blocks_of(&shape, A->type);
-    return ki_slot_keep(A, kind, shares, ki_shares_fill(shares, A, in));
+    return ki_slot_keep(A, kind, shares, ki_link_shares_fill(shares, A, in));
 }
 
 /* ---- what a step takes ---- */

@@ -33,7 +33,7 @@ struct ki_links_shape {
  * sources come in `blocks` blocks: the rows with their links from the first block's sources, then with those from the second's, so that
  * each row is there once a block. start: by block and row, where its links would begin without the rows between. int32_t all. */
 enum { KI_SHARE_A_THREAD = 8 };
-struct ki_shares {
+struct ki_link_shares {
     int64_t count, blocks;
     int lanes;
     struct ki_buffer item, weight, start;
@@ -52,14 +52,14 @@ struct ki_windows {
     /* GPU: the rows of more than KI_LONG links */
     int64_t long_rows, long_links;
     struct ki_buffer long_row;
-    struct ki_shares shares;
+    struct ki_link_shares shares;
 };
 
 struct ki_links {
     kiln_layout layout;
-    struct ki_columns in;             /* csr, balanced */
-    const struct ki_windows *windows; /* hybrid */
-    const struct ki_shares *shares;   /* balanced, on a GPU */
+    struct ki_columns in;                /* csr, balanced */
+    const struct ki_windows *windows;    /* hybrid */
+    const struct ki_link_shares *shares; /* balanced, on a GPU */
 };
 
 /* How one layout does for k columns: what it reads and writes, and the seconds that it is expected to take for a step. */
@@ -84,6 +84,7 @@ kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A
 kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A,
                                 const struct ki_columns *in);
 /* Of the rows of A, whose links `in` has; `blocks` is set. */
-kiln_status ki_shares_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in);
+kiln_status ki_link_shares_fill(struct ki_link_shares *shares, const kiln_matrix *A,
+                                const struct ki_columns *in);
 
 #endif

@@ -25,8 +25,8 @@ static kiln_status launch(kiln_device *device, const char *function, const char 
 }
 
 /* Rows and links by blocks in shares; the shares' start is filled. */
-static kiln_status fill_items(struct ki_shares *shares, const kiln_matrix *A, int64_t rows, int64_t links,
-                              const struct ki_columns *in) {
+static kiln_status fill_items(struct ki_link_shares *shares, const kiln_matrix *A, int64_t rows,
+                              int64_t links, const struct ki_columns *in) {
     kiln_device *device = A->device;
     shares->lanes = device->properties.shuffles ? LANES : (int)ki_min(64, device->properties.group_max);
     const int64_t of_share = (int64_t)shares->lanes * KI_SHARE_A_THREAD;
@@ -44,7 +44,8 @@ done:
     return status;
 }
 
-kiln_status ki_shares_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in) {
+kiln_status ki_link_shares_fill(struct ki_link_shares *shares, const kiln_matrix *A,
+                                const struct ki_columns *in) {
     const int64_t n = A->cols, rows = n * shares->blocks;
     kiln_status status;
     TRY(ki_device_alloc(A->device, &shares->start, (rows + 1) * 4));

@@ -26,7 +26,7 @@ struct launch {
 
 /* Rows in equal shares: all of them, or of the hybrid layout the long ones. */
 struct shared {
-    const struct ki_shares *shares; /* NULL: none */
+    const struct ki_link_shares *shares; /* NULL: none */
     const struct ki_buffer *row;
     int64_t rows; /* of a block */
 };
@@ -52,7 +52,7 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
                            int VS, int K, int64_t items) {
     const kiln_ranks *on = &step->ranks->on;
     kiln_device *device = on->P->device;
-    const struct ki_shares *s = step->shared.shares;
+    const struct ki_link_shares *s = step->shared.shares;
     const int64_t reach =
         ki_max(ki_max(on->C->nnz, on->A->nnz), s ? s->count * s->lanes * KI_SHARE_A_THREAD : 0);
     kiln_status status;
@@ -147,7 +147,7 @@ static kiln_status launch_part(const struct step *step, const struct launch *lau
     const kiln_ranks *on = &step->ranks->on;
     const struct ki_columns *in = &step->ranks->in.in;
     const struct ki_windows *w = step->ranks->in.windows;
-    const struct ki_shares *s = step->shared.shares;
+    const struct ki_link_shares *s = step->shared.shares;
     const bool odd = step->number % 2 != 0;
     const int64_t slots = on->S->rows - RANKS_ROWS;
     return (step->together ? ki_kernel_launch_together : ki_kernel_launch)(
@@ -188,7 +188,7 @@ static kiln_status prepare_parts(struct step *step) {
     const struct ki_ranks *ranks = step->ranks;
     const kiln_ranks *on = &ranks->on;
     kiln_device *device = on->P->device;
-    const struct ki_shares *s = step->shared.shares;
+    const struct ki_link_shares *s = step->shared.shares;
     const int64_t n = on->P->rows;
     const bool rows = ranks->in.layout == KILN_LAYOUT_CSR, windows = ranks->in.windows != NULL;
     const int K = s ? 1 : columns_of(on), VS = rows ? ki_rows_vector(device, on->A->nnz, n) : 1;
