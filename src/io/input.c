@@ -286,12 +286,10 @@ done:
 kiln_status ki_input_open_share(struct ki_input **input, const char *path, const struct ki_share *share,
                                 int64_t limit, const kiln_control *control) {
     struct ki_input *made = NULL;
-    int64_t size;
     kiln_status status;
     TRY(ki_input_open(&made, path, limit, control));
-    if (!ki_input_compressed(made, &size))
-        TRY(ki_fail(KILN_ERR_UNSUPPORTED, "%s is no compressed file", path));
-    restrict_to(made, 0, size);
+    if (!ki_input_compressed(made)) TRY(ki_fail(KILN_ERR_UNSUPPORTED, "%s is no compressed file", path));
+    restrict_to(made, 0, made->watch.total);
     made->shares = true;
     made->share = *share;
     made->share.passed = share->cut[0] == 0;
@@ -350,8 +348,7 @@ const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes
     return &input->file;
 }
 
-bool ki_input_compressed(const struct ki_input *input, int64_t *bytes) {
-    *bytes = input->watch.total;
+bool ki_input_compressed(const struct ki_input *input) {
     return input->regular && input->decoder;
 }
 

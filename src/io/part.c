@@ -157,7 +157,7 @@ enum way { UNDIVIDED, BYTES, LINES }; /* LINES: of what is decoded */
 static enum way way_of(const struct ki_input *input, kiln_file_format format) {
     int64_t size;
     if (ki_input_file(input, &size)) return is_cut_here(format) ? BYTES : UNDIVIDED;
-    return ki_input_compressed(input, &size) && is_lines(format) ? LINES : UNDIVIDED;
+    return ki_input_compressed(input) && is_lines(format) ? LINES : UNDIVIDED;
 }
 
 /* How `path`, which is to be of the format, is cut. */
@@ -280,7 +280,7 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
     else
         *possible = way_of(input, *format) != UNDIVIDED ||
                     (*format == KILN_FILE_MATRIX_MARKET &&
-                     (ki_input_file(input, &size) || ki_input_compressed(input, &size)));
+                     (ki_input_file(input, &size) || ki_input_compressed(input)));
 done:
     ki_input_close(input);
     return status;

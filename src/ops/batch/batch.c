@@ -301,7 +301,6 @@ done:
 kiln_status ki_batch_run(kiln_matrix *result, int kind, const kiln_matrix *X, const kiln_batch *batch,
                          const struct ki_batch_plan *plan) {
     struct ki_batch_plan plans[KI_BATCH_PLANS];
-    if (X->device->lost) return kiln_device_sync(X->device);
     if (batch->count == 0) return KILN_OK;
     if (ki_on_cpu(X->device)) return reduce_cpu(result, kind, X, batch);
     if (!plan) ki_batch_plans(plans, X->device, batch, X->type);
