@@ -10,7 +10,7 @@
 #include "algorithms/hits.h"
 
 enum { X, R, P, BASIS };
-enum { THETA, CHANGE, LEAST };
+enum { THETA, CHANGE, LEAST, BEST, SEEN };
 enum {
     FRESH = 50, /* iterations after which the image of x is computed anew, as it drifts with the recurrence */
     PATIENCE = 200 /* iterations without a new least change that say that rounding is all that is left */
@@ -19,7 +19,9 @@ enum {
 struct lobpcg {
     struct ki_hits *hits;
     kiln_matrix *v[BASIS], *image[BASIS], *room;
-    double seen[3]; /* THETA, CHANGE, and the LEAST change, of `since` iterations ago */
+    kiln_matrix *
+        best; /* the x with the least change of those whose image was computed anew, as what rounding leaves may be worse */
+    double seen[SEEN]; /* THETA, CHANGE, the LEAST change, of `since` iterations ago, and that of `best` */
     int64_t size,
         since; /* size: of the basis: 2 in the first iteration, 0 where the residual is nothing but rounding */
     int64_t number; /* of the next iteration */
@@ -47,7 +49,7 @@ static kiln_status lobpcg_new(struct lobpcg *t) {
     const double one = 1;
     double length;
     kiln_matrix **const all[] = {&t->v[X],     &t->v[R],     &t->v[P], &t->image[X],
-                                 &t->image[R], &t->image[P], &t->room};
+                                 &t->image[R], &t->image[P], &t->room, &t->best};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(kiln_matrix_dense(all[i], kiln_matrix_device(a), kiln_matrix_type(a), kiln_matrix_rows(a), 1,
                               NULL));
@@ -64,6 +66,7 @@ static void lobpcg_free(struct lobpcg *t) {
         kiln_matrix_free(t->image[i]);
     }
     kiln_matrix_free(t->room);
+    kiln_matrix_free(t->best);
 }
 
 /* theta, r and what a power step would change. */
@@ -77,6 +80,16 @@ static kiln_status look(struct lobpcg *t) {
     TRY(kiln_norm(&t->seen[CHANGE], t->v[R], KILN_NORM_1));
     TRY(kiln_norm(&length, t->v[X], t->hits->options.norm == 2 ? KILN_NORM_2 : KILN_NORM_1));
     t->seen[CHANGE] /= t->seen[THETA] * length;
+done:
+    return status;
+}
+
+/* After a look at an image that was computed anew. */
+static kiln_status remember(struct lobpcg *t) {
+    kiln_status status = KILN_OK;
+    if (!(t->seen[CHANGE] < t->seen[BEST])) goto done;
+    t->seen[BEST] = t->seen[CHANGE];
+    TRY(ki_copy(t->best, t->v[X]));
 done:
     return status;
 }
@@ -209,7 +222,7 @@ done:
     return status;
 }
 
-enum { STATE = KI_HITS_STATE + 2 * BASIS + 4 };
+enum { STATE = KI_HITS_STATE + 2 * BASIS + 5 };
 static void state_of(struct ki_state state[STATE], struct lobpcg *t) {
     const int first = ki_hits_state(state, t->hits);
     const struct ki_state parts[STATE - KI_HITS_STATE] = {
@@ -219,7 +232,8 @@ static void state_of(struct ki_state state[STATE], struct lobpcg *t) {
         {"image x", .matrix = t->image[X]},
         {"image r", .matrix = t->image[R]},
         {"image p", .matrix = t->image[P]},
-        {"changes", .reals = t->seen, .count = 3},
+        {"best", .matrix = t->best},
+        {"changes", .reals = t->seen, .count = SEEN},
         {"size", .integers = &t->size, .least = 2, .most = BASIS},
         {"since", .integers = &t->since},
         {"number", .integers = &t->number}};
@@ -236,11 +250,12 @@ static kiln_status begin(struct lobpcg *t) {
     t->hits->cut = t->hits->report.iterations >= t->hits->options.max_iterations - 1;
     if (resumed) return KILN_OK;
     t->hits->faster = true;
-    t->seen[CHANGE] = t->seen[LEAST] = INFINITY;
+    t->seen[CHANGE] = t->seen[LEAST] = t->seen[BEST] = INFINITY;
     t->number = 1;
     TRY(image_of(t, X));
     t->hits->report.passes++;
     TRY(look(t));
+    TRY(remember(t));
 done:
     return status;
 }
@@ -256,6 +271,17 @@ static kiln_status keep(struct lobpcg *t) {
     return ki_checkpoint_step(&s->options.control, state, STATE, stop);
 }
 
+/* Where the end was not what the last change said: x as it is, or an earlier one that was better. */
+static kiln_status take_best(struct lobpcg *t) {
+    kiln_status status;
+    TRY(image_of(t, X));
+    t->hits->report.passes++;
+    TRY(look(t));
+    if (!(t->seen[CHANGE] <= t->seen[BEST])) TRY(ki_copy(t->v[X], t->best));
+done:
+    return status;
+}
+
 kiln_status ki_hits_accelerate(struct ki_hits *s) {
     kiln_status status;
     struct lobpcg t = {.hits = s};
@@ -265,6 +291,7 @@ kiln_status ki_hits_accelerate(struct ki_hits *s) {
         TRY(step(&t));
         if (t.size == 0) break;
         TRY(look(&t));
+        if (t.number % FRESH == 0) TRY(remember(&t));
         TRY(ki_hits_record(s, t.seen[THETA], t.seen[CHANGE]));
         t.since = t.seen[CHANGE] < t.seen[LEAST] ? 0 : t.since + 1;
         t.seen[LEAST] = fmin(t.seen[CHANGE], t.seen[LEAST]);
@@ -273,6 +300,7 @@ kiln_status ki_hits_accelerate(struct ki_hits *s) {
         TRY(keep(&t));
     }
     s->faster = false;
+    if (!(t.seen[CHANGE] <= 0.5 * s->options.tolerance) && !s->stop) TRY(take_best(&t));
     TRY(hand_back(&t));
 done:
     lobpcg_free(&t);
