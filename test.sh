@@ -60,8 +60,8 @@ run_tests build-gcc
 [ "${1:-all}" != quick ] || exit 0
 
 say "beside what follows: the tree, lint, and the Python package"
-log=$PWD/build-gcc/beside.log
-(beside_sanitizers) >"$log" 2>&1 &
+beside_log=$PWD/build-gcc/beside.log
+(beside_sanitizers) >"$beside_log" 2>&1 &
 beside=$!
 trap 'kill "$beside" 2>/dev/null || :' EXIT
 
@@ -97,6 +97,6 @@ say "what ran beside:"
 code=0
 wait "$beside" || code=$?
 trap - EXIT
-cat "$log"
+cat "$beside_log"
 [ "$code" = 0 ] || { say "failed beside the tests"; exit "$code"; }
 say "$passed tests passed, and those of the Python package above"
