@@ -53,13 +53,9 @@ def run(device, mover, name, k, rounds, fusedmm):
     for ahead in AHEAD:
         calls |= {f"gathered {ahead}": move(ahead, False, None, None), f"moved {ahead}": move(ahead, True, out, None),
                   f"moved_y {ahead}": move(ahead, True, None, Y)}
-    took = {key: [] for key in calls}
-    for _ in range(rounds):
-        for key, call in calls.items():
-            took[key].append(peer.seconds(call) * 1e3)
     least = {}
-    for key, all in took.items():
-        least[key.split()[0]] = min(least.get(key.split()[0], np.inf), *all)
+    for key, took in peer.in_turns(calls, rounds).items():
+        least[key.split()[0]] = min(least.get(key.split()[0], np.inf), took)
     row = {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": int(X.nnz), **{f"{key}_ms": ms for key, ms in least.items()}}
     row |= {"gathered_gb_s": X.nnz * k * 4e-6 / least["gathered"], "sddmm_against_moved": least["sddmm"] / least["moved"],
             "fused_against_moved_y": least["fused"] / least["moved_y"], "at_most_numpy": least["numpy"] / least["moved"]}

@@ -22,9 +22,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     init: "k-means++", "k-means||", "random", or an array of centres; n_init: starts, of which the best is kept ("auto": 1, for
     "random" 10). The labels of float32 are those of float64. spherical: directions count; rows and centres are scaled to length 1.
-    algorithm: "lloyd" measures all distances in each pass, "bounds" those that bounds from the passes before leave in doubt, as
-    "elkan" of scikit-learn does; "auto": bounds on the CPU for 256 features or more, or where features times clusters are
-    65,536 or more. Labels are the same.
+    algorithm: "lloyd" measures all distances and adds up all rows in each pass; with "bounds" a CPU measures the distances that the
+    pass before leaves in doubt, as "elkan" of scikit-learn does, and a GPU adds up the rows that change; "auto": bounds on the CPU for
+    256 features or more, or where features times clusters are 65,536 or more, on a GPU from 64 MB on. Labels are the same.
     """
 
     _algorithm = "kmeans"

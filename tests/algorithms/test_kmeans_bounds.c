@@ -1,6 +1,8 @@
 /* K-Means with bounds takes the steps of K-Means without: the same labels, centres and inertia but for roundings of double, on data
  * that make bounds fail: far from the origin, equal rows and centres, huge numbers, weights, clusters that lose all rows, and noise, where
  * bounds save too little and are tried again later. */
+#include <stdio.h>
+
 #include "algorithms/on_cpu.h"
 
 enum { M = 1500, N = 40, K = 37 };
@@ -82,6 +84,30 @@ static void takes_the_same_steps(void **state) {
                 kiln_report_free(&plain.report);
                 kiln_report_free(&bounded.report);
             }
+}
+
+/* There rows that change their centre are taken from sums and added to others. */
+static void on_opencl(void **state) {
+    static double x[M * N];
+    kiln_device *gpu = NULL;
+    (void)state;
+    if (kiln_device_open(&gpu, "opencl", NULL) != KILN_OK) {
+        printf("skip opencl: %s\n", kiln_last_error()->message);
+        return;
+    }
+    make(x, BLOBS);
+    kiln_kmeans_options options = {.seed = 5, .algorithm = KILN_KMEANS_LLOYD, .tolerance = 1e-9};
+    run(&plain, gpu, KILN_F32, x, options, K);
+    options.algorithm = KILN_KMEANS_BOUNDS;
+    run(&bounded, gpu, KILN_F32, x, options, K);
+    run(&again, gpu, KILN_F32, x, options, K);
+    check_alike(&bounded, &plain);
+    assert_true(plain.report.iterations > 3 && isnan(bounded.skipped));
+    assert_memory_equal(bounded.centres, again.centres, sizeof bounded.centres);
+    kiln_report_free(&plain.report);
+    kiln_report_free(&bounded.report);
+    kiln_report_free(&again.report);
+    kiln_device_close(gpu);
 }
 
 static void threads_change_nothing(void **state) {
@@ -168,6 +194,7 @@ static void refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_the_same_steps),
+        cmocka_unit_test(on_opencl),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(says_exactly_when_stopped),
         cmocka_unit_test(refuses),

@@ -44,11 +44,24 @@ done:
     return status;
 }
 
+/* t->labels of two classes, and their column of t->target: 1 and `other`. *two: whether there are two. */
+static kiln_status take_classes(bool *two, struct ki_lanes *t, const char *call, const kiln_matrix *weights,
+                                const double *class_weights, double other) {
+    kiln_status status;
+    TRY(ki_labels_new(&t->labels, call, t->path->y,
+                      &(struct ki_label_options){weights, class_weights, false}));
+    *two = t->labels.count == 2;
+    if (*two) TRY(ki_labels_column(&t->target, &t->labels, t->path->y, 1, 1, other));
+done:
+    return status;
+}
+
 kiln_status ki_logreg_together(bool *done, struct ki_path *path) {
     static const char call[] = "kiln_logreg";
     kiln_status status = KILN_OK;
     kiln_logreg_options options;
     struct ki_lanes t;
+    bool two;
     memcpy(&options, path->options, sizeof options);
     take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-8);
     t.solver = "newton";
@@ -56,10 +69,8 @@ kiln_status ki_logreg_together(bool *done, struct ki_path *path) {
         dual_is_taken(&t, call, options.solver))
         return KILN_OK;
     TRY(check_weights(&t, call, options.weights));
-    TRY(ki_labels_new(&t.labels, call, path->y,
-                      &(struct ki_label_options){options.weights, options.class_weights, false}));
-    if (t.labels.count != 2) goto done;
-    TRY(ki_labels_column(&t.target, &t.labels, path->y, 1, 1, 0));
+    TRY(take_classes(&two, &t, call, options.weights, options.class_weights, 0));
+    if (!two) goto done;
     t.loss = (kiln_loss){.kind = KILN_LOSS_LOGISTIC, .y = t.target, .weights = t.labels.weights};
     set_origins(&t, 0.25);
     TRY(ki_lanes_open(&t));
@@ -97,6 +108,7 @@ kiln_status ki_svm_together(bool *done, struct ki_path *path) {
     kiln_status status = KILN_OK;
     kiln_svm_options options;
     struct ki_lanes t;
+    bool two;
     memcpy(&options, path->options, sizeof options);
     take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-8);
     t.solver = "newton";
@@ -113,10 +125,8 @@ kiln_status ki_svm_together(bool *done, struct ki_path *path) {
     if (regression) {
         TRY(ki_check_finite(call, "y", path->y, false));
     } else {
-        TRY(ki_labels_new(&t.labels, call, path->y,
-                          &(struct ki_label_options){options.weights, options.class_weights, false}));
-        if (t.labels.count != 2) goto done;
-        TRY(ki_labels_column(&t.target, &t.labels, path->y, 1, 1, -1));
+        TRY(take_classes(&two, &t, call, options.weights, options.class_weights, -1));
+        if (!two) goto done;
         t.loss = (kiln_loss){.kind = KILN_LOSS_SQUARED_HINGE, .y = t.target, .weights = t.labels.weights};
     }
     TRY(ki_lanes_open(&t));

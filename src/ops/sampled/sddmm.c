@@ -76,6 +76,11 @@ static struct ki_sampled halves_of(const kiln_sample *own, const kiln_half *A, c
                                .B = B->words};
 }
 
+static struct ki_sampled factors_of(const kiln_sample *own) {
+    return (struct ki_sampled){
+        .kind = own->kind, .S = own->S, .k = own->A->cols, .floor = own->floor, .A = own->A, .B = own->B};
+}
+
 /* P may be S itself, or have its structure. */
 static kiln_status check_sampled(const char *call, const kiln_matrix *P, const kiln_matrix *S) {
     if (!P || P == S) return KILN_OK;
@@ -165,11 +170,16 @@ kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op,
 }
 
 /* Into P, the sum or both. */
-static kiln_status sample_into(const char *call, const struct ki_sampled *sampled) {
+static kiln_status sample_into(const char *call, struct ki_sampled sampled, kiln_matrix *P, double *sum,
+                               double alpha, double beta) {
     kiln_status status;
-    if (!sampled->P && !sampled->sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
-    TRY(check_sampled(call, sampled->P, sampled->S));
-    TRY(run(sampled));
+    if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
+    sampled.P = P;
+    sampled.sum = sum;
+    sampled.alpha = alpha;
+    sampled.beta = beta;
+    TRY(check_sampled(call, P, sampled.S));
+    TRY(run(&sampled));
 done:
     return status;
 }
@@ -180,15 +190,7 @@ kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sam
     kiln_sample own;
     TRY(check_sample(call, &own, sample));
     TRY(check_factors(call, &own));
-    TRY(sample_into(call, &(struct ki_sampled){.kind = own.kind,
-                                               .S = own.S,
-                                               .floor = own.floor,
-                                               .A = own.A,
-                                               .B = own.B,
-                                               .P = P,
-                                               .alpha = alpha,
-                                               .beta = beta,
-                                               .sum = sum}));
+    TRY(sample_into(call, factors_of(&own), P, sum, alpha, beta));
 done:
     return status;
 }
@@ -199,12 +201,7 @@ kiln_status kiln_sddmm_half(kiln_matrix *P, double *sum, double alpha, const kil
     kiln_status status;
     kiln_sample own;
     TRY(check_halves(call, &own, sample, A, B));
-    struct ki_sampled sampled = halves_of(&own, A, B);
-    sampled.P = P;
-    sampled.alpha = alpha;
-    sampled.beta = beta;
-    sampled.sum = sum;
-    TRY(sample_into(call, &sampled));
+    TRY(sample_into(call, halves_of(&own, A, B), P, sum, alpha, beta));
 done:
     return status;
 }
@@ -232,38 +229,38 @@ kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sa
     if (plan->number < 0 || plan->number >= n)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: plan %lld is none of this product's %d", call,
                        (long long)plan->number, n);
-    TRY(run(&(struct ki_sampled){.kind = own.kind,
-                                 .S = own.S,
-                                 .floor = own.floor,
-                                 .A = own.A,
-                                 .B = own.B,
-                                 .P = P,
-                                 .alpha = 1,
-                                 .plan = planned ? &found[plan->number] : NULL}));
+    struct ki_sampled sampled = factors_of(&own);
+    sampled.P = P;
+    sampled.alpha = 1;
+    sampled.plan = planned ? &found[plan->number] : NULL;
+    TRY(run(&sampled));
 done:
     return status;
 }
 
 /* Into Y: A and B are the factors by rows and by columns of S, k numbers wide. */
-static kiln_status multiply_into(const char *call, struct ki_sampled *sampled, kiln_transpose op,
-                                 const kiln_matrix *Z) {
-    const kiln_matrix *S = sampled->S, *A = sampled->A, *B = sampled->B;
-    kiln_matrix *Y = sampled->Y;
+static kiln_status multiply_into(const char *call, struct ki_sampled sampled, kiln_matrix *Y, double *sum,
+                                 double alpha, kiln_transpose op, double beta, const kiln_matrix *Z) {
+    const kiln_matrix *S = sampled.S, *A = sampled.A, *B = sampled.B;
     kiln_status status;
     if (op != KILN_PLAIN && op != KILN_TRANSPOSED)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call,
                        (int)op);
     const int64_t rows = op == KILN_PLAIN ? S->rows : S->cols;
-    TRY(ki_check_dense(call, "Y", Y, S, rows, sampled->k));
-    if (Z) TRY(ki_check_dense(call, "Z", Z, S, rows, sampled->k));
+    TRY(ki_check_dense(call, "Y", Y, S, rows, sampled.k));
+    if (Z) TRY(ki_check_dense(call, "Z", Z, S, rows, sampled.k));
     if (Y == A || Y == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be A or B", call);
-    sampled->by_columns = op == KILN_TRANSPOSED;
-    if (sampled->by_columns) {
-        sampled->A = B;
-        sampled->B = A;
+    sampled.Y = Y;
+    sampled.sum = sum;
+    sampled.alpha = alpha;
+    sampled.beta = beta;
+    sampled.Z = beta != 0 ? Z : NULL;
+    sampled.by_columns = op == KILN_TRANSPOSED;
+    if (sampled.by_columns) {
+        sampled.A = B;
+        sampled.B = A;
     }
-    sampled->Z = sampled->beta != 0 ? Z : NULL;
-    TRY(run(sampled));
+    TRY(run(&sampled));
 done:
     return status;
 }
@@ -275,18 +272,7 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
     kiln_sample own;
     TRY(check_sample(call, &own, sample));
     TRY(check_factors(call, &own));
-    TRY(multiply_into(call,
-                      &(struct ki_sampled){.kind = own.kind,
-                                           .S = own.S,
-                                           .k = own.A->cols,
-                                           .floor = own.floor,
-                                           .A = own.A,
-                                           .B = own.B,
-                                           .Y = Y,
-                                           .alpha = alpha,
-                                           .beta = beta,
-                                           .sum = sum},
-                      op, Z));
+    TRY(multiply_into(call, factors_of(&own), Y, sum, alpha, op, beta, Z));
 done:
     return status;
 }
@@ -298,12 +284,7 @@ kiln_status kiln_sddmm_multiply_half(kiln_matrix *Y, double *sum, double alpha, 
     kiln_status status;
     kiln_sample own;
     TRY(check_halves(call, &own, sample, A, B));
-    struct ki_sampled sampled = halves_of(&own, A, B);
-    sampled.Y = Y;
-    sampled.alpha = alpha;
-    sampled.beta = beta;
-    sampled.sum = sum;
-    TRY(multiply_into(call, &sampled, op, Z));
+    TRY(multiply_into(call, halves_of(&own, A, B), Y, sum, alpha, op, beta, Z));
 done:
     return status;
 }
