@@ -211,17 +211,18 @@ static void add_up(struct run *run) {
     struct seconds *seconds = &run->seconds;
     seconds->total = clock_seconds() - run->started;
     seconds->other = fmax(seconds->total - seconds->read - seconds->transfer - seconds->build -
-                              seconds->solve - seconds->write,
+                              seconds->solve - seconds->measure - seconds->write,
                           0);
 }
 
 void run_print_seconds(FILE *file, struct run *run) {
     const struct seconds *seconds = &run->seconds;
     add_up(run);
-    fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s, write %s, other %s\n",
+    fprintf(file,
+            "  time        %s: read %s, transfer %s, build %s, solve %s, measure %s, write %s, other %s\n",
             text_seconds(seconds->total), text_seconds(seconds->read), text_seconds(seconds->transfer),
-            text_seconds(seconds->build), text_seconds(seconds->solve), text_seconds(seconds->write),
-            text_seconds(seconds->other));
+            text_seconds(seconds->build), text_seconds(seconds->solve), text_seconds(seconds->measure),
+            text_seconds(seconds->write), text_seconds(seconds->other));
 }
 
 void run_json_seconds(struct run *run, json_t *object) {
@@ -231,6 +232,7 @@ void run_json_seconds(struct run *run, json_t *object) {
     json_put_number(seconds, "transfer", run->seconds.transfer);
     json_put_number(seconds, "build", run->seconds.build);
     json_put_number(seconds, "solve", run->seconds.solve);
+    json_put_number(seconds, "measure", run->seconds.measure);
     json_put_number(seconds, "write", run->seconds.write);
     json_put_number(seconds, "other", run->seconds.other);
     json_put_number(seconds, "total", run->seconds.total);

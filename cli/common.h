@@ -11,9 +11,8 @@
 #include "text.h"
 
 struct seconds {
-    double read, transfer, build, solve, write;
-    double other,
-        total; /* other: starting a device, choosing one, metrics, plots; all parts add up to total */
+    double read, transfer, build, solve, measure, write; /* measure: metrics of a model on its data */
+    double other, total; /* other: starting a device, choosing one, plots; all parts add up to total */
 };
 
 struct run {

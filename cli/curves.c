@@ -9,9 +9,11 @@
 /* -------------------------------------------------------------------------------------------- ROC */
 
 enum {
-    MANY = 2048, /* rows from which on this is faster than qsort */
-    DIGIT = 11,  /* bits of a digit */
-    DIGITS = 6   /* of the 64 bits of a double */
+    MANY = 2048, /* rows from which on digits are faster than qsort */
+    DIGIT = 11,  /* bits of one */
+    DIGITS = 3,  /* sign, exponent and 21 bits more: few rows of different scores agree in them */
+    LOW = 64 - DIGIT * DIGITS,
+    FEW = 16 /* rows that agree, and are inserted */
 };
 
 /* The bits of a score, so that they rank as it does, the highest first. */
@@ -42,17 +44,34 @@ static int by_score(const void *a, const void *b) {
     return (left < right) - (left > right);
 }
 
-/* Adds up the rows of one score, from *i on. */
-static struct scored next_group(const struct scored *rows, int64_t count, int64_t *i) {
-    struct scored group = {rows[*i].score, 0, 0};
-    for (; *i < count && rows[*i].score == group.score; ++*i) {
-        group.positive += rows[*i].positive;
-        group.negative += rows[*i].negative;
-    }
-    return group;
+static bool in_order(const struct scored *rows, int64_t count) {
+    for (int64_t i = 1; i < count; i++)
+        if (rows[i].score > rows[i - 1].score) return false;
+    return true;
 }
 
-/* The highest score first. Of many rows digit by digit, from the last one on, where there is room for a copy. */
+static void insert(struct scored *rows, int64_t count) {
+    for (int64_t i = 1; i < count; i++) {
+        const struct scored row = rows[i];
+        int64_t at = i;
+        for (; at > 0 && rows[at - 1].score < row.score; at--) rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+}
+
+/* Rows in the order of their digits, each run of those that agree in them. */
+static void order_runs(struct scored *rows, int64_t count) {
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+        const uint64_t digits = rank_of(rows[begin].score) >> LOW;
+        for (end = begin + 1; end < count && rank_of(rows[end].score) >> LOW == digits;) end++;
+        if (end - begin <= FEW)
+            insert(rows + begin, end - begin);
+        else if (!in_order(rows + begin, end - begin))
+            qsort(rows + begin, (size_t)(end - begin), sizeof *rows, by_score);
+    }
+}
+
+/* The highest score first. Of many rows by their highest digits, the last of these first, where there is room for a copy. */
 static void sort_scores(struct scored *rows, int64_t count) {
     struct scored *copy = count < MANY ? NULL : malloc((size_t)count * sizeof *copy), *now = rows,
                   *next = copy;
@@ -61,20 +80,37 @@ static void sort_scores(struct scored *rows, int64_t count) {
         return;
     }
     for (int digit = 0; digit < DIGITS; digit++) {
-        if (!deal_digit(next, now, count, digit * DIGIT)) continue;
+        if (!deal_digit(next, now, count, LOW + digit * DIGIT)) continue;
         struct scored *former = now;
         now = next;
         next = former;
     }
     if (now != rows) memcpy(rows, now, (size_t)count * sizeof *rows);
     free(copy);
+    order_runs(rows, count);
+}
+
+/* Weights of rows of one score: of what is of the class, and of what is not. */
+struct group {
+    double positive, negative;
+};
+
+/* Adds up the rows of one score, from *i on. */
+static struct group next_group(const struct scored *rows, int64_t count, int64_t *i) {
+    struct group group = {0, 0};
+    const double score = rows[*i].score;
+    for (; *i < count && rows[*i].score == score; ++*i) {
+        group.positive += fmax(rows[*i].weight, 0);
+        group.negative += fmax(-rows[*i].weight, 0);
+    }
+    return group;
 }
 
 double roc_area(struct scored *rows, int64_t count) {
     double above = 0, pairs = 0, negatives = 0;
     sort_scores(rows, count);
     for (int64_t i = 0; i < count;) {
-        const struct scored group = next_group(rows, count, &i);
+        const struct group group = next_group(rows, count, &i);
         pairs += group.negative * (above + group.positive / 2);
         above += group.positive;
         negatives += group.negative;
@@ -87,12 +123,12 @@ void roc_make(struct roc *roc, struct scored *rows, int64_t count) {
     *roc = (struct roc){.area = roc_area(rows, count)};
     if (isnan(roc->area)) return;
     for (int64_t i = 0; i < count; i++) {
-        positives += rows[i].positive;
-        negatives += rows[i].negative;
+        positives += fmax(rows[i].weight, 0);
+        negatives += fmax(-rows[i].weight, 0);
     }
     roc->count = 1; /* (0, 0) */
     for (int64_t i = 0; i < count;) {
-        const struct scored group = next_group(rows, count, &i);
+        const struct group group = next_group(rows, count, &i);
         x += group.negative / negatives;
         y += group.positive / positives;
         /* Both shares grow, by 2 together. */

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* A row, or several with one score: weights of what is of the class and of what is not. */
+/* A row: its weight, and that negative where it is not of the class. */
 struct scored {
-    double score, positive, negative;
+    double score, weight;
 };
 
 /* The share of pairs of a positive and a negative row in which the positive one has the higher score; a tie counts half. Sorts the

@@ -326,6 +326,7 @@ static int train(struct work *work, void *options, double *strengths) {
                              .take = take,
                              .user = work});
     run->seconds.solve += run_account(run, &before, clock_seconds() - work->started - work->judging);
+    run->seconds.measure += work->judging;
     if (status == KILN_OK || work->code) return work->code;
     return status == KILN_ERR_CANCELLED ? EXIT_INTERRUPTED : train_fail(job);
 }

@@ -68,7 +68,7 @@ static int take_roc(const struct evaluation *e, struct judgement *judged, int64_
         const double of = is_of_class(e, i, class), weight = weight_of(&e->p, i),
                      score = score_of(e, i, class);
         if (isnan(of) || isnan(score)) continue;
-        rows[count++] = (struct scored){score, of * weight, (1 - of) * weight};
+        rows[count++] = (struct scored){score, of > 0 ? weight : -weight};
     }
     roc_make(&judged->roc, rows, count);
     free(rows);

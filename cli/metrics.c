@@ -107,7 +107,7 @@ static int measure_auc(struct metrics *metrics, const struct classes *classes, c
         const int64_t class = classes_find(classes, truth[i]);
         const double weight = weight_of(weights, i);
         if (class < 0 || isnan(scores[i])) continue;
-        scored[count++] = (struct scored){scores[i], class == 1 ? weight : 0, class == 0 ? weight : 0};
+        scored[count++] = (struct scored){scores[i], class == 1 ? weight : -weight};
     }
     metrics_add(metrics, "auc", "AUC", roc_area(scored, count));
     free(scored);
@@ -117,7 +117,7 @@ static int measure_auc(struct metrics *metrics, const struct classes *classes, c
 /* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits, and Brier's score of it: the square
  * of what that lacks of 1. */
 static double logistic_loss(double margin, double *brier) {
-    const double e = exp(-fabs(margin)), missed = margin > 0 ? e / (1 + e) : 1 / (1 + e);
+    const double e = exp(-fabs(margin)), missed = (margin > 0 ? e : 1) / (1 + e);
     *brier = missed * missed;
     return log1p(e) + (margin > 0 ? 0 : -margin);
 }

@@ -108,7 +108,7 @@ static int take_means(struct prediction *p) {
     return code;
 }
 
-static int measure(struct prediction *p) {
+static int measure_all(struct prediction *p) {
     const kiln_matrix *y = kiln_data_y(p->data);
     const int64_t targets = p->classes.count ? 1 : p->columns;
     int code = 0;
@@ -121,6 +121,13 @@ static int measure(struct prediction *p) {
     if (p->loss.kind == KILN_LOSS_GLM)
         code = measure_glm(&p->metrics, &p->loss, p->means, p->labels, p->weight, p->rows);
     measure_numbers(&p->metrics, p->means, p->labels, p->weight, p->rows, targets);
+    return code;
+}
+
+static int measure(struct run *run, struct prediction *p) {
+    const double start = clock_seconds();
+    const int code = measure_all(p);
+    run->seconds.measure = clock_seconds() - start;
     return code;
 }
 
@@ -138,12 +145,12 @@ int prediction_make(struct run *run, struct prediction *p) {
     p->columns = columns;
     if (p->classes.count || settings->decision || p->offset) code = take_scores(run, p);
     if (!code && !p->means) code = take_means(p);
-    if (!code) code = measure(p);
+    run->seconds.solve = run_account(run, &before, clock_seconds() - start);
+    if (!code) code = measure(run, p);
     p->shown = settings->decision                             ? p->scores
                : p->classes.count && !settings->probabilities ? NULL
                                                               : p->means;
     if (settings->probabilities) p->columns = p->classes.count;
-    run->seconds.solve = run_account(run, &before, clock_seconds() - start);
     return code;
 }
 

@@ -242,9 +242,9 @@ class Usage(Case):
     def test_times_add_up(self):
         for arguments in (["linreg", FLIGHTS, "--target", "arr_delay", "--cv", 2], ["hits", self.write("g.edges", "a b\nb c\n")]):
             seconds = as_json(*arguments)["seconds"]
-            parts = [seconds[part] for part in ("read", "transfer", "build", "solve", "write", "other")]
+            parts = [seconds[part] for part in ("read", "transfer", "build", "solve", "measure", "write", "other")]
             self.assertAlmostEqual(sum(parts), seconds["total"], 9)
-            self.assertRegex(kiln(*arguments)[0], r"  time .*: read .*, solve .*, write .*, other .* s\n")
+            self.assertRegex(kiln(*arguments)[0], r"  time .*: read .*, solve .*, measure .*, write .*, other .* s\n")
 
 
 class Pages(Case):

@@ -30,6 +30,20 @@ def area(scores, positive, weights):
     return right / pairs
 
 
+def area_of_many(scores, positive):
+    """The same by ranks: the sum of those of the positive rows, equal scores sharing theirs."""
+    order = sorted(range(len(scores)), key=lambda i: scores[i])
+    total = begin = 0
+    while begin < len(order):
+        end = begin
+        while end < len(order) and scores[order[end]] == scores[order[begin]]:
+            end += 1
+        total += sum(positive[i] for i in order[begin:end]) * (begin + end + 1) / 2
+        begin = end
+    count = sum(positive)
+    return (total - count * (count + 1) / 2) / (count * (len(scores) - count))
+
+
 class Base(Case):
     def setUp(self):
         source = random.Random(4)
@@ -128,6 +142,19 @@ class Results(Base):
         self.assertAlmostEqual(result["metrics"]["auc"], area(self.predict("--decision"), truth, self.weights), 10)
         self.assertIsNone(result["calibration"])
         self.assertNotIn("log_loss", result["metrics"])
+
+    def test_area_of_many_rows_whose_scores_differ_in_their_last_digits(self):
+        """A few rows agree in their first 33 bits, many do, all are equal, or nothing is alike."""
+        source = random.Random(7)
+        for name, draw in (("few", lambda: source.randrange(2000) + 1e-11 * source.randrange(3)),
+                           ("many", lambda: source.choice([-1.0, 0.5, 3.0]) + 1e-13 * source.randrange(400)),
+                           ("equal", lambda: 1.0), ("apart", lambda: source.gauss(0, 1))):
+            values = [draw() for _ in range(5000)]
+            positive = [int(source.random() < 0.5 + 0.3 * (value > 0.5)) for value in values]
+            data = self.write(f"{name}.svm", "".join(f"{y} 1:{value!r} 2:1\n" for y, value in zip(positive, values)))
+            trained = as_json("logreg", data, "-o", self.path("many.kiln"), *CPU)
+            scores = as_json("predict", self.path("many.kiln"), data, "--decision", *CPU)["predictions"]
+            self.assertAlmostEqual(trained["metrics"]["auc"], area_of_many(scores, positive), 12, name)
 
     def test_outcomes_of_a_glm(self):
         self.fit("glm", "out", "--family", "binomial")
