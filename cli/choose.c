@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "process_end.h"
+#include "process.h"
 
 enum { ESTIMATES = 4 };
 static const double NOTICED = 0.5; /* seconds */
@@ -72,15 +72,17 @@ static int move_to(struct run *run, kiln_data *data, kiln_device *device) {
     return 0;
 }
 
-kiln_work choose_work(const kiln_data *data, int64_t k, int64_t passes) {
+kiln_work choose_work(const struct verb *verb, const kiln_data *data, int64_t k, int64_t passes) {
     const kiln_matrix *X = kiln_data_X(data);
+    const kiln_algorithm *algorithm = kiln_algorithm_named(verb->name);
     return (kiln_work){.format = kiln_matrix_format(X),
                        .type = kiln_matrix_type(X),
                        .rows = kiln_matrix_rows(X),
                        .cols = kiln_matrix_cols(X),
                        .nnz = kiln_matrix_nnz(X),
                        .k = k,
-                       .passes = passes};
+                       .passes = passes,
+                       .trial = algorithm ? algorithm->trial : NULL};
 }
 
 int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
@@ -92,7 +94,7 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
     talk_unpolled();
     talk_doing("choose a device");
     if (kiln_device_choose(&device, &estimates, &count, run->device, work,
-                           &(kiln_choose_options){.process_end = process_end}) != KILN_OK)
+                           &(kiln_choose_options){.process = process_of}) != KILN_OK)
         return fail_library(WORKING);
     chosen.choosing = clock_seconds() - start;
     keep_estimates(estimates, count);
@@ -117,6 +119,7 @@ json_t *choose_estimate_json(const kiln_estimate *estimate) {
     json_put_number(object, "down_bytes_per_second", estimate->down);
     json_put_number(object, "start_seconds", estimate->start_seconds);
     json_put_number(object, "move_seconds", estimate->move_seconds);
+    json_put_number(object, "prepare_seconds", estimate->prepare_seconds);
     json_put_number(object, "pass_seconds", estimate->pass_seconds);
     json_put_number(object, "overhead_seconds", estimate->overhead_seconds);
     json_put_number(object, "seconds", estimate->seconds);

@@ -10,7 +10,7 @@
 /* Each returns 0 or the exit code of an error that it has reported. */
 int choose_reader(struct run *run); /* opens the device that --device names; for auto the CPU */
 /* `passes` passes over the data with k columns of y. */
-kiln_work choose_work(const kiln_data *data, int64_t k, int64_t passes);
+kiln_work choose_work(const struct verb *verb, const kiln_data *data, int64_t k, int64_t passes);
 /* Under --device auto: opens the device that suits the work, moves the data there, and says why. */
 int choose_device(struct run *run, kiln_data *data, const kiln_work *work);
 /* The key "choice": what was expected of each device, and what it came to. Nothing where --device named the device. */

@@ -40,7 +40,7 @@ static kiln_status use(kiln_device *device) {
     return status;
 }
 
-/* The line goes out before the device is closed: cli/process_end.c waits for it. */
+/* What cli/process.c times, too. */
 static int start_device(struct run *run) {
     const int code = run_open_device(run, "auto");
     if (code) return code;

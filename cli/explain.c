@@ -7,7 +7,7 @@
 #include "choose.h"
 #include "help.h"
 #include "plans.h"
-#include "process_end.h"
+#include "process.h"
 #include "scaling.h"
 #include "train.h"
 #include "verbs.h"
@@ -83,11 +83,17 @@ static void print_estimate(const kiln_estimate *e, int64_t passes) {
     else if (e->up > 0)
         printf("    move       %s: %s at %s/s\n", duration(e->move_seconds), text_bytes(e->bytes),
                text_bytes(e->up));
-    printf("    a pass     %s: %s, %s/s of the %s/s that the memory gives\n", duration(e->pass_seconds),
-           text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds), text_bytes(e->read));
+    if (e->prepare_seconds > 0) {
+        printf("    prepare    %s\n", duration(e->prepare_seconds));
+        printf("    a pass     %s\n", duration(e->pass_seconds));
+    } else {
+        printf("    a pass     %s: %s, %s/s of the %s/s that the memory gives\n", duration(e->pass_seconds),
+               text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds), text_bytes(e->read));
+    }
     printf("    beside it  %s in each pass: launches, waiting, vectors\n", duration(e->overhead_seconds));
-    printf("    in all     %s = start + move + %lld * (pass + beside)%s\n", duration(e->seconds),
-           (long long)passes, e->measured ? "" : " at most; not measured");
+    printf("    in all     %s = start + move + %s%lld * (pass + beside)%s\n", duration(e->seconds),
+           e->prepare_seconds > 0 ? "prepare + " : "", (long long)passes,
+           e->measured ? "" : " at most; not measured");
 }
 
 /* Where work of the same kind on less and on more rows would go: with them computation and transfer grow, while starting a device,
@@ -107,7 +113,7 @@ static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimat
         scaled.rows = (int64_t)ceil((double)work->rows * scales[i]);
         scaled.nnz = (int64_t)((double)work->nnz * scales[i]);
         if (kiln_device_choose(&device, &rows, &found, run->device, &scaled,
-                               &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
+                               &(kiln_choose_options){.thorough = 1, .process = process_of}) != KILN_OK)
             return fail_library(WORKING);
         if (object) {
             json_t *row = json_object();
@@ -167,7 +173,9 @@ static bool is_scaled(const struct settings *settings) {
 static void tell_scaling(const struct run *run, const struct verb *verb, const kiln_work *work,
                          json_t *object) {
     const struct settings *settings = run->settings;
-    scaling_tell(verb, work, settings->gpus > 0 ? settings->gpus : 1,
+    kiln_work passes = *work;
+    if (verb->work && run->count > 1) verb->work(&passes);
+    scaling_tell(verb, &passes, settings->gpus > 0 ? settings->gpus : 1,
                  settings->nodes > 0 ? settings->nodes : 1, object);
 }
 
@@ -218,9 +226,8 @@ static int begin_training(struct run *as, struct training *job, kiln_work *work)
     if (!code) code = run_read(as, &job->data, as->arguments[0], type_of(as->settings->type), NULL);
     if (code) return code;
     const int64_t cols = kiln_matrix_cols(kiln_data_X(job->data));
-    *work = choose_work(job->data, choose_width(as->verb, as->settings),
+    *work = choose_work(as->verb, job->data, choose_width(as->verb, as->settings),
                         choose_passes(as->verb, as->settings, cols));
-    if (as->verb->work) as->verb->work(work);
     return 0;
 }
 
@@ -276,7 +283,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
         talk_unpolled();
         talk_doing("choose a device");
         if (kiln_device_choose(&device, &estimates, &count, run->device, &work,
-                               &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
+                               &(kiln_choose_options){.thorough = 1, .process = process_of}) != KILN_OK)
             code = fail_library(WORKING);
         else
             code = tell_estimates(run, verb, device, &job, &work, estimates, count);

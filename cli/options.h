@@ -152,7 +152,7 @@ struct verb {
     kiln_file_format
         tables; /* what its CSV files and edge lists are read as where no --format says; 0: as that */
     const char *predict_instead; /* where its models predict nothing: what else there is */
-    /* Makes of work on X what its passes really go over; NULL: they go over X. */
+    /* Makes of work on X what several GPUs share in a pass; NULL: X. */
     void (*work)(kiln_work *work);
     /* What kiln explain says beside the choice of a device, on which X is: into the object, or as text where there is none. */
     int (*explain)(const struct run *run, const kiln_matrix *X, json_t *object);

@@ -71,7 +71,7 @@ static int read_data(struct run *run, struct prediction *p) {
     const kiln_matrix *X = kiln_data_X(p->data);
     p->rows = kiln_matrix_rows(X);
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
-    const kiln_work work = choose_work(p->data, 1, passes);
+    const kiln_work work = choose_work(run->verb, p->data, 1, passes);
     if (!code) code = choose_device(run, p->data, &work);
     return code ? code : run_read_columns(run, p->data, &p->weights, &p->offset);
 }

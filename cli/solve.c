@@ -51,8 +51,7 @@ static int read_data(struct solving *s) {
     if (code) return code;
     const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(solving_X(s)));
     const int64_t width = s->solver->width ? s->solver->width(s) : choose_width(run->verb, run->settings);
-    kiln_work work = choose_work(s->data, width, passes);
-    if (s->run->verb->work) s->run->verb->work(&work);
+    const kiln_work work = choose_work(run->verb, s->data, width, passes);
     return choose_device(run, s->data, &work);
 }
 

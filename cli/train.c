@@ -114,9 +114,9 @@ int train_begin(struct run *run, struct training *job) {
 kiln_work train_work(const struct run *run, const struct training *job) {
     const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(kiln_data_X(job->data)));
     const int64_t k = job->classes.count == 2 ? 1 : job->classes.count;
-    if (!k) return choose_work(job->data, kiln_matrix_cols(kiln_data_y(job->data)), passes);
-    return job->algorithm == &algorithm_svm ? choose_work(job->data, 1, passes * k)
-                                            : choose_work(job->data, k, passes);
+    if (!k) return choose_work(run->verb, job->data, kiln_matrix_cols(kiln_data_y(job->data)), passes);
+    return job->algorithm == &algorithm_svm ? choose_work(run->verb, job->data, 1, passes * k)
+                                            : choose_work(run->verb, job->data, k, passes);
 }
 
 static int choose(struct run *run, struct training *job) {

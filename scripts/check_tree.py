@@ -45,6 +45,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),
     ("src/algorithms/factor/entries.h", "core/each.h"),
     ("src/algorithms/registry.h", "io/model/model.h"),
+    ("src/algorithms/trials.c", "choose/trial.h"),
 }
 # Room -> rooms whose functions it may call besides those that it may include from, by their public names.
 MAY_CALL = {

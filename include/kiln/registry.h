@@ -42,6 +42,8 @@ typedef struct kiln_algorithm {
     int64_t option_count;
     size_t options_bytes; /* sizeof its options struct */
     int predicts;         /* 1: kiln_predict takes its models */
+    /* for kiln_work.trial (kiln/tune.h): how to find out what a run takes; NULL: what its passes over X take */
+    const struct kiln_trial *trial;
 } kiln_algorithm;
 
 /* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in

@@ -23,9 +23,12 @@ typedef struct kiln_work {
     int64_t rows, cols, nnz; /* nnz: a sparse X's */
     int64_t k;               /* columns of y in a pass; 0 = 1 */
     int64_t passes;          /* expected; 0 = 1 */
+    /* kiln_algorithm.trial: passes are this algorithm's iterations, whose time is found by running it on made data,
+     * with k rankings or clusters. NULL: they are kiln_mmchain's and a little work on vectors. */
+    const struct kiln_trial *trial;
 } kiln_work;
 
-/* What the work is expected to take on a device: seconds = start + move + passes * (pass + overhead). */
+/* What the work is expected to take on a device: seconds = start + move + prepare + passes * (pass + overhead). */
 typedef struct kiln_estimate {
     char device[32], description[160];
     int chosen;
@@ -35,23 +38,24 @@ typedef struct kiln_estimate {
     int streamed;          /* X is larger than the device's memory: every pass moves it again */
     double bytes;          /* of X */
     double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
-    /* opening the device and loading its kernels, if it is not open yet, and the end of the process that used
-     * it */
+    /* opening the device and loading its kernels, if it is not open yet; at least what a process takes that does
+     * nothing else, if that was told (kiln_choose_options.process) */
     double start_seconds;
     double move_seconds;                   /* X to the device */
     double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
     double seconds;                        /* all told */
     char why[160];
+    double prepare_seconds; /* once, before the passes, of work with a trial: a layout, a start */
 } kiln_estimate;
 
 typedef struct kiln_choose_options {
     size_t size;
     int thorough; /* measure what there is; default: as little as decides */
-    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to
-     * close it;
-     * KILN_NONE: cannot be told. It is asked once for each GPU and driver, while no GPU is open: no process
-     * can time its own end, so another one must be run for it. Default: a process's end is not counted. */
-    double (*process_end)(void *user, const char *device);
+    /* Seconds that a process takes, from before it begins until it is gone, that opens the device of that name
+     * and does nothing else; KILN_NONE: cannot be told. It is asked once for the processor and for each GPU and driver, while no GPU is
+     * open: no process sees the whole of its own start and end, so another one must be run for it. Default: opening
+     * is all that counts, as this process sees it. */
+    double (*process)(void *user, const char *device);
     void *user;
 } kiln_choose_options;
 

@@ -150,17 +150,20 @@ def device(name: str | Device = "auto") -> Device:
         return _opened[name]
 
 
-def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1) -> Device:
-    """The device on which so many passes over such a matrix are expected to end first."""
-    return device(_best(shape, nnz, np.dtype(dtype), passes, columns))
+def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1, algorithm: str = "") -> Device:
+    """The device on which so many passes of the algorithm over such a matrix are expected to end first."""
+    return device(_best(shape, nnz, np.dtype(dtype), passes, columns, algorithm))
 
 
 @functools.lru_cache(maxsize=1024)
-def _best(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int) -> str:
+def _best(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int, algorithm: str) -> str:
     """Its name; a process that asks again is told the same, without a look at what was measured on this machine."""
     host = device("cpu")
     work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=_type_of(dtype), rows=shape[0],
                   cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
+    named = lib.kiln_algorithm_named(algorithm.encode())
+    if named:
+        work.trial = named.trial
     chosen, estimates, count = ffi.new("kiln_device **"), ffi.new("kiln_estimate **"), ffi.new("int64_t *")
     host.call(lib.kiln_device_choose, chosen, estimates, count, host.pointer, work, ffi.NULL)
     try:

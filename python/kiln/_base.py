@@ -61,7 +61,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             return device(self.device)
         nnz = X.nnz if hasattr(X, "tocsr") else None
         passes = lib.kiln_algorithm_passes(self._algorithm.encode(), X.shape[1], getattr(self, "max_iter", None) or 0)
-        return choose(X.shape, nnz, X.dtype, passes, columns)
+        return choose(X.shape, nnz, X.dtype, passes, columns, self._algorithm)
 
     # --------------------------------------------------------------------------------------------- running
 

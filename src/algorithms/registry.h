@@ -40,13 +40,16 @@ struct ki_algorithm {
     /* kiln_solver_choose, of a choice that holds what the table of options says; NULL: nothing to add. */
     kiln_status (*choose)(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
     const struct ki_path_rule *path; /* kiln_path; NULL: it has none */
-    /* Iterations that it takes on most data, each with a pass over X, and passes besides. per_column: it ends after as many
-     * iterations as X has columns. */
+    /* Iterations that it takes on most data, each with a pass over X, and passes besides, but for those that its trial
+     * measures. per_column: it ends after as many iterations as X has columns. */
     struct {
         int64_t iterations, besides;
         bool per_column;
     } passes;
 };
+
+/* algorithms/trials.c */
+extern const struct kiln_trial ki_trial_pagerank, ki_trial_kmeans, ki_trial_mds;
 
 /* The row of a model's algorithm: kiln_model_create and kiln_model_load let no model pass without one. */
 const struct ki_algorithm *ki_algorithm_of(const kiln_model *model);

@@ -5,6 +5,7 @@
  * host is measured. Then the GPU's figures are recalled by the name that the profile remembers, which needs no GPU
  * either. Only if the GPU wins, or is not known yet, is it opened. */
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "choose/figures.h"
+#include "choose/trial.h"
 #include "derived/panels_cpu.h"
 
 /* Connecting to a driver and making a context on it, in seconds: no GPU was seen to take less. */
@@ -45,12 +47,13 @@ static double seconds_of(const struct choice *choice, const struct candidate *ca
 }
 
 /* Far below what any processor of today does with each thread, so that the estimate errs on the long side. */
-static void assume_host(struct candidate *host, int threads) {
+static void assume_host(struct candidate *host, const kiln_work *work, int threads) {
     const double t = (double)ki_min(threads, 8);
     host->figures =
         (struct ki_figures){.read = 3e9 * t, .row = 1e-8 / t, .thin = 1e7 * t, .iteration = 50e-6};
     for (int i = 0; i < KI_DENSE_WIDTHS; i++) host->figures.dense[i] = 3e9 * t;
     for (int i = 0; i < KI_SPARSE_WIDTHS; i++) host->figures.sparse[i] = 1.5e8 * t / (1 << i);
+    if (work->trial) ki_trial_assume(&host->figures.trial, work->trial, t);
     host->known = true;
 }
 
@@ -62,9 +65,11 @@ static kiln_status begin(struct choice *choice, kiln_device *host) {
     ki_figures_owner(owner, &host->info);
     kiln_status status =
         ki_figures_recall(&candidate->measured, &candidate->figures, host, owner, &choice->work);
+    bool told;
     candidate->known = candidate->measured;
-    if (!candidate->known) assume_host(candidate, host->threads);
-    return status;
+    if (!candidate->known) assume_host(candidate, &choice->work, host->threads);
+    if (status != KILN_OK) return status;
+    return ki_figures_recall_process(&told, &candidate->figures, host, &host->info);
 }
 
 /* ------------------------------------------------------- the GPU that was seen last: name, description, bytes */
@@ -110,8 +115,8 @@ static kiln_status recall_gpu(struct choice *choice) {
         ki_figures_owner(owner, &gpu->info);
         status = ki_figures_recall(&gpu->measured, &gpu->figures, host, owner, &choice->work);
         bool told = false;
-        if (status == KILN_OK) status = ki_figures_recall_end(&told, &gpu->figures, host, &gpu->info);
-        gpu->known = gpu->measured && (told || !choice->options.process_end);
+        if (status == KILN_OK) status = ki_figures_recall_process(&told, &gpu->figures, host, &gpu->info);
+        gpu->known = gpu->measured && (told || !choice->options.process);
         if (host->options.memory > 0) gpu->budget = (double)host->options.memory;
     } else {
         ki_cache_drop_file(cache, host, "gpu", "damaged");
@@ -142,26 +147,26 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
     return KILN_OK;
 }
 
-/* How long a process takes to end after using the GPU, asked once. The process that is timed for it must find the GPU as it
- * would without this one: unused. */
-static kiln_status ask_for_end(struct choice *choice, double *began) {
+/* How long a process takes that opens the GPU and does nothing else, asked once. It must find the GPU as it would without
+ * this one: unused. */
+static kiln_status ask_for_process(struct choice *choice, double *began) {
     struct candidate *gpu = &choice->gpu;
     const kiln_choose_options *options = &choice->options;
     kiln_status status;
     bool told;
     char name[sizeof gpu->info.name];
-    gpu->figures.end = 0;
-    TRY(ki_figures_recall_end(&told, &gpu->figures, choice->host.device, &gpu->device->info));
-    if (told || !options->process_end) return KILN_OK;
+    gpu->figures.process = 0;
+    TRY(ki_figures_recall_process(&told, &gpu->figures, choice->host.device, &gpu->device->info));
+    if (told || !options->process) return KILN_OK;
     memcpy(name, gpu->device->info.name, sizeof name);
     kiln_device_close(gpu->device);
     gpu->device = NULL;
     ki_figures_tell(choice->host.device, &choice->told);
-    const double seconds = options->process_end(options->user, name);
+    const double seconds = options->process(options->user, name);
     *began = ki_clock();
     TRY(open_gpu(&gpu->device, gpu->why, &choice->host.device->options));
     if (!gpu->device) return KILN_OK;
-    if (seconds >= 0 && seconds <= DBL_MAX) TRY(ki_figures_keep_end(&gpu->figures, gpu->device, seconds));
+    if (seconds >= 0 && seconds <= DBL_MAX) TRY(ki_figures_keep_process(&gpu->figures, gpu->device, seconds));
 done:
     return status;
 }
@@ -183,7 +188,7 @@ static kiln_status look_at_gpu(struct choice *choice) {
     double began = ki_clock();
     gpu->known = gpu->measured = false;
     kiln_status status = open_gpu(&gpu->device, gpu->why, &choice->host.device->options);
-    if (status == KILN_OK && gpu->device) status = ask_for_end(choice, &began);
+    if (status == KILN_OK && gpu->device) status = ask_for_process(choice, &began);
     if (status != KILN_OK || !gpu->device) return status;
     gpu->info = gpu->device->info;
     gpu->budget = (double)gpu->device->budget;
@@ -196,11 +201,21 @@ static kiln_status look_at_gpu(struct choice *choice) {
     return status == KILN_ERR_NOMEM ? status : KILN_OK;
 }
 
+/* What a process takes on the processor, too: of a GPU's this is a part. */
+static kiln_status ask_for_host(struct choice *choice) {
+    struct candidate *host = &choice->host;
+    const kiln_choose_options *options = &choice->options;
+    if (!options->process || host->figures.process > 0) return KILN_OK;
+    const double seconds = options->process(options->user, host->info.name);
+    return seconds > 0 && seconds <= DBL_MAX ? ki_figures_keep_process(&host->figures, host->device, seconds)
+                                             : KILN_OK;
+}
+
 /* A host too full to be measured is judged by the pessimistic figures: what is to be done there does not fail for that. */
 static void measure_host(struct choice *choice) {
     struct candidate *host = &choice->host;
     if (host->measured) return;
-    struct ki_figures figures = {0};
+    struct ki_figures figures = {.process = host->figures.process};
     if (ki_figures_measure(&figures, host->device, &choice->work, &choice->told) != KILN_OK) {
         ki_device_message(host->device, "device %s could not be measured: %s", host->info.name,
                           kiln_last_error()->message);
@@ -213,7 +228,7 @@ static void measure_host(struct choice *choice) {
 /* Whether the host has ended before a GPU has merely started, which is then not looked at. */
 static bool settled(struct choice *choice) {
     const struct ki_figures *gpu = &choice->gpu.figures;
-    const double start = choice->gpu.known ? gpu->start + gpu->end : START_LEAST;
+    const double start = choice->gpu.known ? fmax(gpu->start, gpu->process) : START_LEAST;
     if (choice->options.thorough || seconds_of(choice, &choice->host) > start) return false;
     choice->gpu.known = false;
     snprintf(choice->gpu.why, sizeof choice->gpu.why, "not looked at, as starting one takes %.2f s or more",
@@ -230,6 +245,7 @@ static kiln_status decide(struct choice *choice) {
     TRY(recall_gpu(choice));
     if (settled(choice)) return KILN_OK;
     measure_host(choice);
+    TRY(ask_for_host(choice));
     if (settled(choice)) return KILN_OK;
     /* What was recalled may be of another GPU or driver by now: once open, what counts is what is there. */
     if (choice->options.thorough || !choice->gpu.known || gpu_wins(choice)) TRY(look_at_gpu(choice));
@@ -257,6 +273,7 @@ static void explain(kiln_estimate *row, const struct choice *choice, const struc
     row->down = candidate->figures.down;
     row->start_seconds = cost.start;
     row->move_seconds = cost.move;
+    row->prepare_seconds = cost.prepare;
     row->pass_seconds = cost.pass;
     row->overhead_seconds = cost.overhead;
     row->seconds = cost.total;

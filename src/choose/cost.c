@@ -1,7 +1,8 @@
-/* seconds = start + move + passes * (pass + overhead)
+/* seconds = start + move + prepare + passes * (pass + overhead)
  *
- * The overhead model of the iterative-kernels paper (its section 4.2, T = c + o) with the two terms that it leaves
- * to "whether data have to be transferred" spelt out; start is the device's and the end of the process that used it. A pass is
+ * The overhead model of the iterative-kernels paper (its section 4.2, T = c + o) with the terms that it leaves
+ * to "whether data have to be transferred" spelt out; start is that of a process that uses the device, and its end. What an
+ * iteration of an algorithm with a trial takes, and what comes before the first, was measured (choose/trial.h). Elsewhere a pass is
  * limited by memory: a dense one by bytes, a sparse one by its rows and its entries, at a rate that depends on the number of
  * columns, as the sums in w leave one cache after the other. Between the measured widths the rate is interpolated on a
  * logarithmic scale, as caches are nested on one. */
@@ -11,6 +12,7 @@
 
 #include "core/size.h"
 #include "core/sized.h"
+#include "choose/trial.h"
 
 /* Vectors of n x k that an iteration of conjugate gradient reads or writes (kiln_cg_step, and w and y of the pass). */
 static const double VECTORS = 11;
@@ -89,22 +91,47 @@ double ki_work_bytes(const kiln_work *work) {
     return work->format == KILN_CSR ? nnz * (element + 4) + 8 * ((double)work->rows + 1) : nnz * element;
 }
 
-struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget, bool thin) {
+/* On the lines through what was measured, and beyond the last point on the last line. */
+static double on_lines(const double *seconds, const double *units, double wanted) {
+    int i = 1;
+    while (i + 1 < KI_TRIALS && wanted > units[i]) i++;
+    if (wanted <= units[0] || units[i] <= units[i - 1]) return seconds[i - 1];
+    return seconds[i - 1] +
+           (seconds[i] - seconds[i - 1]) * (wanted - units[i - 1]) / (units[i] - units[i - 1]);
+}
+
+static void cost_by_trial(struct ki_cost *cost, const struct ki_trial_figures *figures,
+                          const kiln_work *work) {
+    const double units = work->trial->units(work);
+    cost->prepare = on_lines(figures->prepare, figures->units, units);
+    cost->overhead = figures->iteration[0];
+    cost->pass = fmax(on_lines(figures->iteration, figures->units, units) - cost->overhead, 1e-9);
+}
+
+static void cost_by_rates(struct ki_cost *cost, const struct ki_figures *figures, const kiln_work *work,
+                          bool thin) {
     const double element = (double)ki_type_bytes(work->type), nnz = (double)work->nnz;
-    const bool sparse = work->format == KILN_CSR;
-    struct ki_cost cost = {.start = figures->start + figures->end};
+    cost->pass = work->format == KILN_CSR
+                     ? (double)work->rows * figures->row + nnz / sparse_rate(figures, work->cols, thin)
+                     : cost->bytes / rate_at(figures->dense, ki_dense_widths, KI_DENSE_WIDTHS, work->cols);
+    cost->pass = fmax(cost->pass, cost->bytes / figures->read);
+    cost->pass *= column_factor(work->k);
+    cost->overhead =
+        figures->iteration + VECTORS * (double)work->cols * (double)work->k * element / figures->read;
+}
+
+struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget, bool thin) {
+    struct ki_cost cost = {.start = fmax(figures->start, figures->process)};
     cost.bytes = ki_work_bytes(work);
     cost.streamed = figures->up > 0 && cost.bytes * ROOM > budget;
-    cost.pass = sparse ? (double)work->rows * figures->row + nnz / sparse_rate(figures, work->cols, thin)
-                       : cost.bytes / rate_at(figures->dense, ki_dense_widths, KI_DENSE_WIDTHS, work->cols);
-    cost.pass = fmax(cost.pass, cost.bytes / figures->read);
-    cost.pass *= column_factor(work->k);
+    if (work->trial)
+        cost_by_trial(&cost, &figures->trial, work);
+    else
+        cost_by_rates(&cost, figures, work, thin);
     if (cost.streamed)
         cost.pass = fmax(cost.pass, cost.bytes / figures->up);
     else if (figures->up > 0)
         cost.move = cost.bytes / figures->up;
-    cost.overhead =
-        figures->iteration + VECTORS * (double)work->cols * (double)work->k * element / figures->read;
-    cost.total = cost.start + cost.move + (double)work->passes * (cost.pass + cost.overhead);
+    cost.total = cost.start + cost.move + cost.prepare + (double)work->passes * (cost.pass + cost.overhead);
     return cost;
 }

@@ -10,23 +10,30 @@
 enum { KI_DENSE_WIDTHS = 3, KI_SPARSE_WIDTHS = 4 };
 extern const int64_t ki_dense_widths[KI_DENSE_WIDTHS], ki_sparse_widths[KI_SPARSE_WIDTHS];
 
+/* An algorithm's: what is expected before its iterations and of one (choose/trial.h), at so many units. */
+enum { KI_TRIALS = 3 };
+struct ki_trial_figures {
+    double units[KI_TRIALS], prepare[KI_TRIALS], iteration[KI_TRIALS];
+};
+
 struct ki_figures {
-    double start;                    /* seconds to open the device and to load its kernels */
-    double end;                      /* seconds that a process takes to end after it has used the device */
-    double up, down;                 /* bytes a second from the host and back; 0 where nothing moves */
-    double read;                     /* bytes a second of its own memory */
+    double start;    /* seconds to open the device and to load its kernels */
+    double process;  /* seconds of a process that opens the device and does nothing else; 0: not told */
+    double up, down; /* bytes a second from the host and back; 0 where nothing moves */
+    double read;     /* bytes a second of its own memory */
     double dense[KI_DENSE_WIDTHS];   /* bytes of a dense X a second, in a fused pass */
     double row;                      /* seconds that a row of a sparse X takes besides its entries */
     double sparse[KI_SPARSE_WIDTHS]; /* entries of a sparse X a second */
     double thin;      /* ... of the widest, with too few entries for tiles (derived/panels_cpu.h) */
     double iteration; /* seconds of an iteration that are not computing: launches, waiting, small vectors */
+    struct ki_trial_figures trial; /* instead of these rates */
 };
 
 struct ki_cost {
     double bytes; /* of X */
     bool streamed;
-    double start, move;    /* once; start with the process's end */
-    double pass, overhead; /* in each pass */
+    double start, move, prepare; /* once */
+    double pass, overhead;       /* in each pass */
     double total;
 };
 

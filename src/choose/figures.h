@@ -12,7 +12,7 @@ void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info)
  * folder and may be another than the owner, which need not be open. */
 kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
                               const kiln_work *work);
-/* The same for an open device, measuring what is missing, but for `start` and `end`. *told as below. */
+/* The same for an open device, measuring what is missing, but for `start` and `process`. *told as below. */
 kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                bool *told);
 /* Says, unless *told, that this machine is being measured: one line, whatever is measured for one choice. */
@@ -21,10 +21,10 @@ void ki_figures_tell(const kiln_device *device, bool *told);
  * took, but for building kernels. The least counts. */
 kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                   double opened_at);
-/* How long a process takes to end after it used the owner; *found = false, and figures as they were, if nobody has told. */
-kiln_status ki_figures_recall_end(bool *found, struct ki_figures *figures, kiln_device *device,
-                                  const kiln_device_info *owner);
-kiln_status ki_figures_keep_end(struct ki_figures *figures, kiln_device *device, double seconds);
+/* How long a process takes that opens the owner and does nothing else; *found = false, and figures as they were, if nobody has told. */
+kiln_status ki_figures_recall_process(bool *found, struct ki_figures *figures, kiln_device *device,
+                                      const kiln_device_info *owner);
+kiln_status ki_figures_keep_process(struct ki_figures *figures, kiln_device *device, double seconds);
 
 /* What figures are made of (choose/figures_rates.c). */
 kiln_status ki_rates_dense(double rates[KI_DENSE_WIDTHS], kiln_device *device, kiln_type type);

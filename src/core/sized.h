@@ -51,7 +51,7 @@
 #define KI_LAST_kiln_checkpoint_options resume
 #define KI_LAST_kiln_checkpoint_info seconds
 #define KI_LAST_kiln_solver why
-#define KI_LAST_kiln_work passes
+#define KI_LAST_kiln_work trial
 #define KI_LAST_kiln_choose_options user
 
 struct ki_layout {

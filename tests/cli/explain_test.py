@@ -163,7 +163,12 @@ class Ranks(unittest.TestCase):
             with open(points, "w", encoding="utf-8") as file:
                 file.write("x,y,z\n" + "".join(f"{i},{i * i % 17},{i * 7 % 5}\n" for i in range(40)))
             result = as_json("explain", "mds", points)
-            self.assertEqual((result["rows"], result["columns"]), (20, 40))
+            self.assertEqual((result["rows"], result["columns"]), (40, 3))
+            estimate = result["estimates"][0]
+            self.assertTrue(estimate["measured"] and estimate["prepare_seconds"] > 0)
+            whole = estimate["start_seconds"] + estimate["prepare_seconds"]
+            whole += result["passes"] * (estimate["pass_seconds"] + estimate["overhead_seconds"])
+            self.assertAlmostEqual(whole, estimate["seconds"])
             stress = as_json("mds", points, "--shepard", pairs, *CPU)["stress"]
             with open(pairs, encoding="utf-8") as file:
                 rows = [[float(cell) for cell in line.split(",")] for line in file.readlines()[1:]]

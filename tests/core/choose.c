@@ -15,7 +15,7 @@
 #include "choose/figures.h"
 
 static const struct ki_figures gpu = {.start = 0.2,
-                                      .end = 0.1,
+                                      .process = 0.3,
                                       .up = 20e9,
                                       .down = 10e9,
                                       .read = 4e12,

@@ -1,0 +1,8 @@
+/* What a process takes that uses a device: the driver's start and its cleaning up afterwards. */
+#ifndef CLI_PROCESS_H
+#define CLI_PROCESS_H
+
+/* kiln_choose_options' function of this name. */
+double process_of(void *user, const char *device);
+
+#endif

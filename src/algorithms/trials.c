@@ -1,0 +1,157 @@
+/* The runs by which the cost model learns what PageRank, K-Means and multi-dimensional scaling take (choose/trial.h): their
+ * data, and what an iteration's time grows with. None of these runs is to converge before its iterations are over. */
+#include "algorithms/algorithm.h"
+#include "algorithms/registry.h"
+#include "choose/trial.h"
+
+enum { LINKS = 8, COLUMNS = 16, CLUSTERS = 16, DIMENSIONS = 2 };
+static const double NEVER = 1e-300; /* a tolerance */
+
+static double random_number(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+/* Rows spread evenly in a cube. */
+static kiln_status make_points(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
+    kiln_status status;
+    uint64_t state = 1;
+    const int64_t count = rows * COLUMNS;
+    void *values = ki_alloc((size_t)(count * ki_type_bytes(type)));
+    if (!values)
+        return ki_fail_nomem((size_t)(count * ki_type_bytes(type)), "points to measure a device with");
+    for (int64_t i = 0; i < count; i++) {
+        const double value = random_number(&state);
+        if (type == KILN_F32)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+    status = kiln_matrix_dense(X, device, type, rows, COLUMNS, values);
+    ki_free(values);
+    return status;
+}
+
+static kiln_work work_on_points(int64_t rows) {
+    return (kiln_work){.format = KILN_DENSE,
+                       .type = KILN_F64,
+                       .rows = rows,
+                       .cols = COLUMNS,
+                       .nnz = rows * COLUMNS,
+                       .k = CLUSTERS};
+}
+
+/* ------------------------------------------------------------------------------------------------ PageRank */
+
+static kiln_work work_on_links(int64_t rows) {
+    return (kiln_work){
+        .format = KILN_CSR, .type = KILN_F64, .rows = rows, .cols = rows, .nnz = rows * LINKS, .k = 1};
+}
+
+/* Rankings share each link; eight of them take about as long as three. */
+static double links_of(const kiln_work *work) {
+    return (double)work->nnz * (1 + 0.3 * (double)(work->k - 1)) + (double)work->rows;
+}
+
+/* A link of each vertex to somewhere in each eighth of the vertices, so that links ascend and differ. */
+static kiln_status make_graph(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
+    kiln_status status = KILN_OK;
+    uint64_t state = 1;
+    const int64_t count = rows * LINKS, stretch = rows / LINKS;
+    int64_t *start = ki_alloc((size_t)(rows + 1) * 8);
+    int32_t *to = ki_alloc((size_t)count * 4);
+    void *values = ki_calloc((size_t)(count * ki_type_bytes(type)));
+    if (!start || !to || !values)
+        TRY(ki_fail_nomem((size_t)(count * (4 + ki_type_bytes(type))), "a graph to measure a device with"));
+    for (int64_t i = 0; i <= rows; i++) start[i] = i * LINKS;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (int32_t)(i % LINKS * stretch + (int64_t)(random_number(&state) * (double)stretch));
+    TRY(kiln_matrix_csr(X, device, type, rows, rows, start, to, values));
+done:
+    ki_free(start);
+    ki_free(to);
+    ki_free(values);
+    return status;
+}
+
+static kiln_status run_pagerank(int64_t *done, const kiln_matrix *X, int64_t iterations) {
+    kiln_matrix *ranks = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&ranks, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
+    TRY(kiln_pagerank(ranks, X, &(kiln_pagerank_options){.iterations = iterations}, NULL));
+    *done = iterations;
+done:
+    kiln_matrix_free(ranks);
+    return status;
+}
+
+const struct kiln_trial ki_trial_pagerank = {.name = "pagerank",
+                                             .rows = {1 << 10, 1 << 16, 1 << 19},
+                                             .times_gpu = 4,
+                                             .slow = 20e-9,
+                                             .bytes = 64,
+                                             .work = work_on_links,
+                                             .units = links_of,
+                                             .make = make_graph,
+                                             .run = run_pagerank};
+
+/* ------------------------------------------------------------------------------------------------- K-Means */
+
+/* Each centre is a product with each row, and reading and adding up the rows is as much as four. */
+static double products_of(const kiln_work *work) {
+    return (double)work->nnz * (double)(work->k + 4);
+}
+
+static kiln_status run_kmeans(int64_t *done, const kiln_matrix *X, int64_t iterations) {
+    kiln_matrix *centres = NULL;
+    kiln_report report = {.size = sizeof report};
+    kiln_status status;
+    TRY(kiln_matrix_dense(&centres, kiln_matrix_device(X), kiln_matrix_type(X), CLUSTERS, COLUMNS, NULL));
+    TRY(kiln_kmeans(centres, X, &(kiln_kmeans_options){.tolerance = NEVER, .max_iterations = iterations},
+                    &report));
+    *done = report.iterations;
+done:
+    kiln_report_free(&report);
+    kiln_matrix_free(centres);
+    return status;
+}
+
+const struct kiln_trial ki_trial_kmeans = {.name = "kmeans",
+                                           .rows = {1 << 10, 1 << 15, 1 << 18},
+                                           .times_gpu = 8,
+                                           .slow = 2e-9,
+                                           .bytes = 2,
+                                           .work = work_on_points,
+                                           .units = products_of,
+                                           .make = make_points,
+                                           .run = run_kmeans};
+
+/* ------------------------------------------------------------------------------- multi-dimensional scaling */
+
+static double pairs_of(const kiln_work *work) {
+    return (double)work->rows * (double)work->rows / 2;
+}
+
+static kiln_status run_mds(int64_t *done, const kiln_matrix *X, int64_t iterations) {
+    kiln_matrix *Y = NULL;
+    kiln_report report = {.size = sizeof report};
+    kiln_status status;
+    TRY(kiln_matrix_dense(&Y, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), DIMENSIONS,
+                          NULL));
+    TRY(kiln_mds(Y, X, &(kiln_mds_options){.tolerance = NEVER, .max_iterations = iterations}, &report));
+    *done = report.iterations;
+done:
+    kiln_report_free(&report);
+    kiln_matrix_free(Y);
+    return status;
+}
+
+const struct kiln_trial ki_trial_mds = {.name = "mds",
+                                        .rows = {1 << 7, 1 << 10, 1 << 12},
+                                        .times_gpu = 3,
+                                        .slow = 20e-9,
+                                        .bytes = 64,
+                                        .work = work_on_points,
+                                        .units = pairs_of,
+                                        .make = make_points,
+                                        .run = run_mds};
