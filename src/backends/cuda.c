@@ -7,19 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/device_list.h"
+#include "backends/cuda_device.h"
 #include "backends/cuda_driver.h"
-#include "backends/nccl.h"
+#include "backends/device_list.h"
 #include "backends/nvrtc.h"
 #include "core/seams.h"
 #include "core/size.h"
-
-struct cuda {
-    int device, architecture;
-    cuda_context context;
-    cuda_stream stream, uploads;
-    cuda_event event; /* the kernels so far, for uploads to wait for */
-};
 
 enum { ARGUMENTS_MAX = 64 };
 
@@ -128,7 +121,7 @@ static kiln_status choose(int *ordinal, const char *selector) {
 }
 
 /* The core never calls a lost device, so that no check is needed here. */
-static kiln_status enter(kiln_device *device) {
+kiln_status ki_cuda_enter(kiln_device *device) {
     return KI_CUDA(device, context_set, ((struct cuda *)device->impl)->context);
 }
 
@@ -196,7 +189,7 @@ static kiln_status cuda_list(kiln_device_info **infos, int64_t *count) {
 static kiln_status cuda_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
     uint64_t memory = 0;
     size_t left = 0, total = 0;
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     if (status != KILN_OK) return status;
     int code = ki_cuda.alloc(&memory, (size_t)bytes);
     if (code && ki_cuda_classify(code) == KI_CUDA_NO_MEMORY && ki_cuda.memory_info(&left, &total) == 0) {
@@ -211,24 +204,24 @@ static kiln_status cuda_alloc(kiln_device *device, struct ki_buffer *buffer, int
 
 /* Nothing to report to: a fatal code marks the device lost, and the next call says so. */
 static void cuda_release(kiln_device *device, struct ki_buffer *buffer) {
-    if (enter(device) == KILN_OK) KI_CUDA(device, release, buffer->handle);
+    if (ki_cuda_enter(device) == KILN_OK) KI_CUDA(device, release, buffer->handle);
 }
 
 static kiln_status cuda_upload_wait(kiln_device *device) {
     struct cuda *cuda = device->impl;
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     return status == KILN_OK ? KI_CUDA(device, stream_wait, cuda->uploads) : status;
 }
 
 static kiln_status cuda_sync(kiln_device *device) {
     struct cuda *cuda = device->impl;
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     return status == KILN_OK ? KI_CUDA(device, stream_wait, cuda->stream) : status;
 }
 
 /* Other users of the primary context have streams of their own. */
 static kiln_status cuda_settle(kiln_device *device) {
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     return status == KILN_OK ? ki_cuda_check(device, ki_cuda.context_wait(), "context_wait") : status;
 }
 
@@ -236,7 +229,7 @@ static kiln_status cuda_upload_queue(kiln_device *device, struct ki_buffer *to, 
                                      const void *from, int64_t bytes) {
     struct cuda *cuda = device->impl;
     kiln_status status;
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     TRY(KI_CUDA(device, event_record, cuda->event, cuda->stream));
     TRY(KI_CUDA(device, stream_after, cuda->uploads, cuda->event, 0));
     TRY(KI_CUDA(device, upload, to->handle + (uint64_t)offset, from, (size_t)bytes, cuda->uploads));
@@ -245,19 +238,19 @@ done:
 }
 
 static kiln_status cuda_pin(kiln_device *device, void *memory, int64_t bytes) {
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     return status == KILN_OK && bytes > 0 ? KI_CUDA(device, host_register, memory, (size_t)bytes, 0) : status;
 }
 
 static void cuda_unpin(kiln_device *device, void *memory) {
-    if (enter(device) == KILN_OK) KI_CUDA(device, host_unregister, memory);
+    if (ki_cuda_enter(device) == KILN_OK) KI_CUDA(device, host_unregister, memory);
 }
 
 static kiln_status cuda_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                                int64_t bytes) {
     struct cuda *cuda = device->impl;
     kiln_status status;
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     TRY(KI_CUDA(device, upload, to->handle + (uint64_t)offset, from, (size_t)bytes, cuda->stream));
     TRY(KI_CUDA(device, stream_wait, cuda->stream)); /* the caller may reuse its memory at once */
 done:
@@ -268,7 +261,7 @@ static kiln_status cuda_download(kiln_device *device, void *to, const struct ki_
                                  int64_t bytes) {
     struct cuda *cuda = device->impl;
     kiln_status status;
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     TRY(KI_CUDA(device, download, to, from->handle + (uint64_t)offset, (size_t)bytes, cuda->stream));
     TRY(KI_CUDA(device, stream_wait, cuda->stream));
 done:
@@ -295,7 +288,7 @@ static kiln_status cuda_load(kiln_device *device, void **module, void **function
     (void)options;
     cuda_module loaded = NULL;
     cuda_function found = NULL;
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     if (status != KILN_OK) return status;
     int code = ki_cuda.module_load(&loaded, binary);
     if (code) return load_failed(device, code, "module_load");
@@ -311,13 +304,13 @@ static kiln_status cuda_load(kiln_device *device, void **module, void **function
 
 static void cuda_unload(kiln_device *device, void *module, void *function) {
     (void)function; /* lives in its module */
-    if (enter(device) == KILN_OK) KI_CUDA(device, module_unload, module);
+    if (ki_cuda_enter(device) == KILN_OK) KI_CUDA(device, module_unload, module);
 }
 
 static kiln_status cuda_resident(kiln_device *device, int64_t *groups, void *function, int64_t group_size) {
     int blocks = 0;
     kiln_status status;
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     TRY(KI_CUDA(device, resident, &blocks, function, (int)group_size, 0));
     *groups = blocks;
 done:
@@ -328,7 +321,7 @@ static kiln_status cuda_resident_with(kiln_device *device, int64_t *groups, void
                                       int64_t group_size, int64_t local_bytes) {
     int found = 0;
     kiln_status status;
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     TRY(KI_CUDA(device, function_set, function, FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)local_bytes));
     TRY(KI_CUDA(device, resident, &found, function, (int)group_size, (size_t)local_bytes));
     *groups = found;
@@ -368,7 +361,7 @@ static kiln_status cuda_launch(kiln_device *device, void *function, int64_t grou
         if (args[i].size == 0)
             launch.local_bytes = (unsigned)args[i].as.i64; /* the last: the kernel knows nothing of it */
     }
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     const int code = ki_cuda.launch(&launch, function, parameters, NULL);
     if (code) return launch_failed(device, code, groups, group_size);
 done:
@@ -386,7 +379,7 @@ static kiln_status cuda_meet(kiln_device *device, kiln_device *other, bool *dire
     if (*direct) return KILN_OK;
     TRY(KI_CUDA(device, peer_possible, &possible, cuda->device, peer->device));
     if (!possible) return KILN_OK;
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     const int code = ki_cuda.peer_enable(peer->context, 0);
     *direct = code == 0 || code == PEER_ACCESS_ALREADY_ENABLED;
     if (!*direct && ki_cuda_classify(code) == KI_CUDA_FATAL)
@@ -398,9 +391,9 @@ done:
 static kiln_status cuda_after(kiln_device *device, kiln_device *other) {
     const struct cuda *cuda = device->impl, *before = other->impl;
     kiln_status status;
-    TRY(enter(other));
+    TRY(ki_cuda_enter(other));
     TRY(KI_CUDA(other, event_record, before->event, before->stream));
-    TRY(enter(device));
+    TRY(ki_cuda_enter(device));
     TRY(KI_CUDA(device, stream_after, cuda->stream, before->event, 0));
 done:
     return status;
@@ -411,50 +404,10 @@ done:
 static kiln_status cuda_copy(kiln_device *device, struct ki_buffer *to, int64_t to_offset,
                              const struct ki_buffer *from, int64_t from_offset, int64_t bytes) {
     struct cuda *cuda = device->impl;
-    kiln_status status = enter(device);
+    kiln_status status = ki_cuda_enter(device);
     if (status != KILN_OK) return status;
     return KI_CUDA(device, copy, to->handle + (uint64_t)(to->offset + to_offset),
                    from->handle + (uint64_t)(from->offset + from_offset), (size_t)bytes, cuda->stream);
-}
-
-enum { UNITED_MOST = 64 };
-
-/* Two members on one GPU, as tests have them, are more than NCCL allows. */
-static void *cuda_unite(kiln_device *const *members, int count) {
-    int gpus[UNITED_MOST];
-    cuda_stream streams[UNITED_MOST];
-    for (int i = 0; i < count; i++) {
-        const struct cuda *cuda = members[i]->impl;
-        gpus[i] = cuda->device;
-        streams[i] = cuda->stream;
-        for (int j = 0; j < i; j++)
-            if (gpus[j] == gpus[i]) return NULL;
-    }
-    return ki_nccl_unite(members[0], gpus, streams, count);
-}
-
-static void cuda_part(void *united, bool alive) {
-    ki_nccl_part(united, alive);
-}
-
-static kiln_status
-together(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers, int64_t count,
-         kiln_type type, kiln_status (*collective)(struct ki_nccl *, const uint64_t *, int64_t, kiln_type)) {
-    uint64_t part[UNITED_MOST];
-    for (int i = 0; buffers[i]; i++) part[i] = buffers[i]->handle + (uint64_t)buffers[i]->offset;
-    const kiln_status status = collective(united, part, count, type);
-    members[0]->lost = members[0]->lost || status == KILN_ERR_DEVICE_LOST;
-    return status;
-}
-
-static kiln_status cuda_sum(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
-                            int64_t count, kiln_type type) {
-    return together(members, united, buffers, count, type, ki_nccl_sum);
-}
-
-static kiln_status cuda_spread(kiln_device *const *members, void *united,
-                               const struct ki_buffer *const *buffers, int64_t count, kiln_type type) {
-    return together(members, united, buffers, count, type, ki_nccl_spread);
 }
 
 const struct ki_backend ki_backend_cuda = {.name = "cuda",
@@ -480,7 +433,10 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .meet = cuda_meet,
                                            .after = cuda_after,
                                            .copy = cuda_copy,
-                                           .unite = cuda_unite,
-                                           .part = cuda_part,
-                                           .sum = cuda_sum,
-                                           .spread = cuda_spread};
+                                           .unite = ki_cuda_unite,
+                                           .part = ki_cuda_part,
+                                           .sum = ki_cuda_sum,
+                                           .spread = ki_cuda_spread,
+                                           .identity = ki_cuda_identity,
+                                           .invite = ki_cuda_invite,
+                                           .accept = ki_cuda_accept};

@@ -1,5 +1,5 @@
-/* Finding NCCL, and its collectives over the members of a group. All members are of one process, so that one thread queues the
- * parts of all of them between ncclGroupStart and ncclGroupEnd. */
+/* Finding NCCL, and its collectives over the members of a group, or over processes. A group's members are of one process, so that one
+ * thread queues the parts of all of them between ncclGroupStart and ncclGroupEnd; a process that accepts an invitation queues its own. */
 #include "backends/nccl.h"
 
 #include <pthread.h>
@@ -32,33 +32,56 @@ struct ki_nccl {
 static const char *const sonames[] = {"libnccl.so.2", NULL};
 static struct ki_library library;
 static const char *missing; /* a function that this NCCL lacks */
+static int version;
 
 static void load(void) {
     if (ki_library_toolkit(&library, sonames, "nccl"))
         missing = ki_library_resolve(&library, symbols, sizeof symbols / sizeof *symbols);
+    if (library.handle && !missing && nccl.version(&version)) missing = "a version";
 }
 
-struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const cuda_stream *streams,
-                              int count) {
+bool ki_nccl_there(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int version = 0;
     pthread_once(&once, load);
-    if (!library.handle || missing || count > MEMBERS) return NULL;
-    struct ki_nccl *united = ki_calloc(sizeof *united);
-    if (!united) return NULL; /* copies need none */
-    united->count = count;
-    for (int i = 0; i < count; i++) united->stream[i] = streams[i];
-    int code = nccl.version(&version);
-    if (!code) code = nccl.unite(united->comm, count, gpus);
+    return library.handle && !missing;
+}
+
+/* Tells which NCCL it is, or that it does not work; NULL then. */
+static struct ki_nccl *connected(struct ki_nccl *united, const kiln_device *teller, int code,
+                                 const char *otherwise) {
     if (code) {
-        ki_device_message(teller, "NCCL (%s) does not work: error %d; sums go from GPU to GPU by copies",
-                          library.path, code);
+        ki_device_message(teller, "NCCL (%s) does not work: error %d; sums go %s", library.path, code,
+                          otherwise);
         ki_free(united);
         return NULL;
     }
     ki_device_message(teller, "large sums go through NCCL %d.%d.%d", version / 10000, version % 10000 / 100,
                       version % 100);
     return united;
+}
+
+struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const cuda_stream *streams,
+                              int count) {
+    if (!ki_nccl_there() || count > MEMBERS) return NULL;
+    struct ki_nccl *united = ki_calloc(sizeof *united);
+    if (!united) return NULL; /* copies need none */
+    united->count = count;
+    for (int i = 0; i < count; i++) united->stream[i] = streams[i];
+    return connected(united, teller, nccl.unite(united->comm, count, gpus), "from GPU to GPU by copies");
+}
+
+bool ki_nccl_invite(struct ki_invitation *invitation) {
+    return ki_nccl_there() && nccl.invite(invitation) == 0;
+}
+
+struct ki_nccl *ki_nccl_accept(const kiln_device *teller, const struct ki_invitation *invitation,
+                               cuda_stream stream, int rank, int count) {
+    struct ki_nccl *united = ki_calloc(sizeof *united);
+    if (!united) return NULL; /* MPI needs none */
+    united->count = 1;
+    united->stream[0] = stream;
+    return connected(united, teller, nccl.accept(united->comm, count, *invitation, rank),
+                     "through MPI and host memory");
 }
 
 void ki_nccl_part(struct ki_nccl *united, bool alive) {

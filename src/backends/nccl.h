@@ -3,6 +3,7 @@
 #define KI_NCCL_H
 
 #include "backends/cuda_types.h"
+#include "core/backend.h"
 #include "core/device.h"
 
 struct ki_nccl;
@@ -11,8 +12,14 @@ struct ki_nccl;
  * there is no NCCL, or none that works, which `teller` tells its user. */
 struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const cuda_stream *streams,
                               int count);
+/* The same between processes, of which each takes part with one GPU. The first makes an invitation, false where it cannot, and all accept it at
+ * once: that waits for all of them, with the GPU's context current. What is asked for later has one part, this process's own. */
+bool ki_nccl_there(void);
+bool ki_nccl_invite(struct ki_invitation *invitation);
+struct ki_nccl *ki_nccl_accept(const kiln_device *teller, const struct ki_invitation *invitation,
+                               cuda_stream stream, int rank, int count);
 void ki_nccl_part(struct ki_nccl *united, bool alive);
-/* part[0] += part[1] + ..., or part[1] = part[2] = ... = part[0]. ERR_DEVICE_LOST: NCCL failed, and part[0] is undefined. */
+/* The first's part += those of all others, or theirs = the first's. ERR_DEVICE_LOST: NCCL failed, and the result is undefined. */
 kiln_status ki_nccl_sum(struct ki_nccl *united, const uint64_t *part, int64_t count, kiln_type type);
 kiln_status ki_nccl_spread(struct ki_nccl *united, const uint64_t *part, int64_t count, kiln_type type);
 

@@ -63,6 +63,11 @@ struct ki_arg {
     bool written;
 };
 
+/* What processes need to connect their devices: NCCL's unique identifier. */
+struct ki_invitation {
+    char bytes[128];
+};
+
 struct ki_backend {
     const char *name; /* "cpu", "cuda", "opencl": the word before the colon in a device's name */
     /* Connects to the device that `selector` names ("" = the first, "1", "0.1"). Fills device->impl,
@@ -122,6 +127,12 @@ struct ki_backend {
                        int64_t count, kiln_type type);
     kiln_status (*spread)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
                           int64_t count, kiln_type type);
+    /* Collectives of devices of several processes, each of which has one; all NULL where there are none. identity: the device's own number
+     * among those of all machines; 0: it has no collectives. The first process invites, all accept at the same time, which waits for
+     * all of them; NULL: it has not worked. Then sum and spread with that one member and buffer, and part, serve them, too. */
+    int64_t (*identity)(kiln_device *device);
+    bool (*invite)(kiln_device *device, struct ki_invitation *invitation);
+    void *(*accept)(kiln_device *device, const struct ki_invitation *invitation, int rank, int count);
 };
 
 extern const struct ki_backend ki_backend_cpu, ki_backend_cuda, ki_backend_opencl;

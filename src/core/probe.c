@@ -174,7 +174,8 @@ static const struct candidate candidates[] = {
      .version = nccl_version,
      .hint = "apt install libnccl2, or pip install nvidia-nccl-cu12",
      .wheel = "nccl",
-     .missing = "optional: what several GPUs add up goes from one to another by copies"},
+     .missing = "optional: what several GPUs add up goes from one to another by copies, and between "
+                "processes by MPI"},
     {.what = "MPI",
      .names = {"libmpi.so.40", "libmpich.so.12"},
      .version = mpi_version,

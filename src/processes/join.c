@@ -128,6 +128,7 @@ static void close_all(kiln_device *device) {
     struct kiln_processes *p = (struct kiln_processes *)device->processes;
     struct ki_order order = {.kind = KI_ORDER_CLOSE};
     if (!p->broken && !p->left) (void)ki_order_send(p, &order);
+    ki_united_end(p, true);
     p->device = NULL;
     if (p->left) free_processes(p);
 }
@@ -199,6 +200,7 @@ void kiln_processes_leave(kiln_processes *processes) {
     struct ki_order order = {.kind = KI_ORDER_LEAVE};
     if (!processes) return;
     if (!processes->broken) (void)ki_order_send(processes, &order);
+    ki_united_end(processes, true);
     processes->left = processes->device != NULL;
     if (processes->left) processes->device->lost = true;
     part(processes);

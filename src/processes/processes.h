@@ -92,6 +92,8 @@ struct kiln_processes {
     struct ki_processes calls; /* first: a device points to it */
     struct ki_transport transport;
     kiln_device *device;
+    void *united;                        /* the collectives of their GPUs, or NULL: they have none, or */
+    bool asked;                          /* were not asked yet */
     bool broken;                         /* MPI has failed */
     bool left;                           /* while its device was open, at whose end this goes, too */
     void *piece;                         /* KI_TRANSPORT_MOST bytes on their way */
@@ -129,6 +131,13 @@ enum ki_way { KI_BROADCAST, KI_SEND, KI_RECEIVE, KI_ADD_UP, KI_ADD_UP_ORDERED };
  * what goes is anything. *outcome: what went wrong with A's device; the bytes go their way all the same. */
 kiln_status ki_wire_values(struct kiln_processes *p, enum ki_way way, int peer, kiln_matrix *A, int64_t first,
                            int64_t count, kiln_type type, kiln_status *outcome);
+
+/* united.c: what ki_wire_values would do, where GPUs do it without the host. *carried, the same in all processes: they have; if not, nothing
+ * has been sent. `count` bytes are all of A, in all processes. An error is of NCCL or MPI, and the end of all. */
+kiln_status ki_united_values(bool *carried, struct kiln_processes *p, enum ki_way way, kiln_matrix *A,
+                             int64_t count, kiln_status *outcome);
+/* The GPUs part, in all processes at once; alive: nothing has failed. */
+void ki_united_end(struct kiln_processes *p, bool alive);
 
 /* The leader's order to all others. */
 kiln_status ki_order_send(struct kiln_processes *p, struct ki_order *order);

@@ -40,7 +40,8 @@ static kiln_status open_device(struct kiln_processes *p, const struct ki_order *
     return ki_outcome_send(p, ki_open_here(p, order->open.device, &options));
 }
 
-static void close_device(struct kiln_processes *p) {
+static void close_device(struct kiln_processes *p, bool alive) {
+    ki_united_end(p, alive);
     for (int number = 0; number < p->kept_most; number++) drop(p, number);
     kiln_device_close(p->device);
     p->device = NULL;
@@ -66,7 +67,7 @@ static kiln_status explain(struct kiln_processes *p, const struct ki_order *orde
 static kiln_status serve_one(struct kiln_processes *p, struct ki_order *order) {
     switch (order->kind) {
     case KI_ORDER_OPEN: return open_device(p, order);
-    case KI_ORDER_CLOSE: close_device(p); return KILN_OK;
+    case KI_ORDER_CLOSE: close_device(p, true); return KILN_OK;
     case KI_ORDER_GIVE: return ki_serve_give(p, order);
     case KI_ORDER_SHARE: return ki_serve_share(p, order);
     case KI_ORDER_READ: return ki_serve_read(p, order);
@@ -92,7 +93,7 @@ kiln_status ki_processes_serve(struct kiln_processes *p) {
         TRY(serve_one(p, order));
     } while (order->kind != KI_ORDER_LEAVE);
 done:
-    close_device(p);
+    close_device(p, status == KILN_OK);
     ki_free(order);
     return status;
 }

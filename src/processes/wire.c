@@ -126,6 +126,9 @@ static bool comes(const struct kiln_processes *p, enum ki_way way) {
 kiln_status ki_wire_values(struct kiln_processes *p, enum ki_way way, int peer, kiln_matrix *A, int64_t first,
                            int64_t count, kiln_type type, kiln_status *outcome) {
     kiln_status status = KILN_OK;
+    bool carried;
+    TRY(ki_united_values(&carried, p, way, A, count, outcome));
+    if (carried) return KILN_OK;
     if (A && *outcome == KILN_OK && ki_on_cpu(A->device))
         return pass_all(p, way, peer, (char *)ki_host(&A->values) + first, count, type);
     for (int64_t at = 0; at < count; at += KI_TRANSPORT_MOST) {

@@ -75,6 +75,14 @@ int cuDeviceGetName(char *name, int bytes, int device) {
     return 0;
 }
 
+int cuDeviceGetUuid_v2(char *uuid, int device) {
+    CALL("cuDeviceGetUuid_v2");
+    memset(uuid, 0, 16);
+    uuid[0] = (char)(1 + device);
+    uuid[1] = (char)STUB.machine;
+    return device < DEVICES ? 0 : 101;
+}
+
 int cuDeviceTotalMem_v2(size_t *bytes, int device) {
     CALL("cuDeviceTotalMem_v2");
     *bytes = memory;

@@ -1,8 +1,17 @@
-/* A libnccl.so.2 over the memory of the stub of CUDA: what is asked for between ncclGroupStart and ncclGroupEnd happens at its end. */
+/* A libnccl.so.2 over the memory of the stub of CUDA: what is asked for between ncclGroupStart and ncclGroupEnd happens at its end. Ranks
+ * in processes of their own meet in a file that all of them map, whose name is the invitation. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "backends/cuda_types.h"
+#include "core/backend.h"
 #include "stub.h"
 
 typedef struct nccl_comm_opaque *nccl_comm;
@@ -14,7 +23,28 @@ typedef struct nccl_comm_opaque *nccl_comm;
 extern struct stub stub_nccl;
 struct stub stub_nccl;
 
-enum { RANKS = 8, FLOAT32 = 7, FLOAT64 = 8, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
+enum {
+    RANKS = 8,
+    FLOAT32 = 7,
+    FLOAT64 = 8,
+    SYSTEM_ERROR = 2,
+    INVALID_ARGUMENT = 4,
+    INVALID_USAGE = 5,
+    REMOTE_ERROR = 6,
+    ROOM = 1 << 18 /* bytes of one collective between processes */
+};
+
+/* What processes share. */
+struct meeting {
+    _Atomic int arrived;
+    struct {
+        size_t count;
+        int type, reduces;
+        char bytes[ROOM];
+    } part[RANKS];
+};
+static struct meeting *meeting; /* NULL: all ranks are of this process */
+static int own, met;            /* this process's rank; how often all have met */
 
 static char comms[RANKS];
 static int ranks, type, reduces;
@@ -39,6 +69,44 @@ int ncclCommInitAll(nccl_comm *made, int number, const int *devices) {
     for (int i = 0; i < number; i++) made[i] = (nccl_comm)(void *)&comms[i];
     ranks = number;
     STUB.live += number;
+    return 0;
+}
+
+/* All processes; the real one would wait for ever for one that does not come. */
+static bool meet(void) {
+    enum { TRIES = 20000 };
+    const struct timespec nap = {.tv_nsec = 500000};
+    met++;
+    meeting->arrived++;
+    for (int i = 0; i < TRIES && meeting->arrived < met * ranks; i++) nanosleep(&nap, NULL);
+    return meeting->arrived >= met * ranks;
+}
+
+int ncclGetUniqueId(struct ki_invitation *made) {
+    CALL("ncclGetUniqueId");
+    snprintf(made->bytes, sizeof made->bytes, "/tmp/kiln-stub-nccl-%ld", (long)getpid());
+    const int file = open(made->bytes, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file < 0) return SYSTEM_ERROR;
+    const bool made_room = ftruncate(file, sizeof *meeting) == 0;
+    close(file);
+    return made_room ? 0 : SYSTEM_ERROR;
+}
+
+int ncclCommInitRank(nccl_comm *made, int number, struct ki_invitation invitation, int rank) {
+    CALL("ncclCommInitRank");
+    const int file = open(invitation.bytes, O_RDWR);
+    if (file < 0 || number > RANKS) return SYSTEM_ERROR;
+    meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (meeting == MAP_FAILED) return SYSTEM_ERROR;
+    ranks = number;
+    own = rank;
+    met = 0;
+    if (!meet()) return REMOTE_ERROR;
+    if (rank == 0) unlink(invitation.bytes);
+    CALL("ncclCommInitRank in one of the ranks");
+    *made = (nccl_comm)(void *)&comms[rank];
+    STUB.live++;
     return 0;
 }
 
@@ -75,16 +143,43 @@ int ncclBroadcast(const void *from, void *to, size_t elements, int kind, int roo
     return root || !stream ? INVALID_ARGUMENT : take(from, to, elements, kind, comm, 0);
 }
 
+static size_t bytes_given(void) {
+    return count * (type == FLOAT64 ? 8 : 4);
+}
+
+static void add(void *to, const void *from) {
+    for (size_t i = 0; i < count; i++)
+        if (type == FLOAT64)
+            ((double *)to)[i] += ((const double *)from)[i];
+        else
+            ((float *)to)[i] += ((const float *)from)[i];
+}
+
+static int end_between_processes(void) {
+    if (!given[own] || bytes_given() > ROOM) return INVALID_USAGE;
+    meeting->part[own].count = count;
+    meeting->part[own].type = type;
+    meeting->part[own].reduces = reduces;
+    memcpy(meeting->part[own].bytes, given[own], bytes_given());
+    if (!meet()) return REMOTE_ERROR;
+    for (int r = 0; r < ranks; r++)
+        if (meeting->part[r].count != count || meeting->part[r].type != type ||
+            meeting->part[r].reduces != reduces)
+            return INVALID_USAGE;
+    for (int r = 1; r < ranks && reduces && own == 0; r++) add(given[0], meeting->part[r].bytes);
+    if (!reduces) memcpy(given[own], meeting->part[0].bytes, bytes_given());
+    return meet() ? 0 : REMOTE_ERROR; /* what is shared has been read */
+}
+
 int ncclGroupEnd(void) {
     CALL("ncclGroupEnd");
+    if (meeting) return end_between_processes();
     for (int r = 1; r < ranks; r++) {
         if (!given[0] || !given[r]) return INVALID_USAGE; /* the real one would wait for ever */
-        if (!reduces) memcpy(given[r], given[0], count * (type == FLOAT64 ? 8 : 4));
-        for (size_t i = 0; reduces && i < count; i++)
-            if (type == FLOAT64)
-                ((double *)given[0])[i] += ((double *)given[r])[i];
-            else
-                ((float *)given[0])[i] += ((float *)given[r])[i];
+        if (!reduces)
+            memcpy(given[r], given[0], bytes_given());
+        else
+            add(given[0], given[r]);
     }
     return 0;
 }

@@ -2,7 +2,7 @@
 function(backends_stub folder name soname)
   set(target stub_${folder}_${name})
   add_library(${target} SHARED ${CMAKE_CURRENT_LIST_DIR}/stub_${name}.c)
-  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE kiln_flags)
   target_compile_definitions(${target} PRIVATE ${ARGN})
   string(REGEX MATCH "^lib([a-zA-Z]+)(.*)$" parts ${soname})

@@ -1,6 +1,6 @@
 """Several processes: kiln ... --mpi under mpirun. Any number of them finds what one finds, whatever they read and however.
 
-usage: processes_test.py KILN FLIGHTS
+usage: processes_test.py KILN FLIGHTS UNITED STUBS
 """
 
 import glob
@@ -19,7 +19,7 @@ import time
 import zipfile
 
 SKIPPED = 77
-KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+KILN, FLIGHTS, UNITED, STUBS = map(os.path.abspath, sys.argv[1:])
 SANITIZED = "UBSAN_OPTIONS" in os.environ
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                    OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_orte_abort_print_stack="0",
@@ -383,6 +383,14 @@ def check_program(path, name, mpirun, environment):
     assert done.stdout.split() == ["210", "103", "32", "321", "210", "103", "32", "of", "3"], (done.stdout, done.stderr)
 
 
+def check_united(mpirun, environment):
+    """NCCL between processes, on the stubs of it and of CUDA."""
+    environment = dict(environment, LD_LIBRARY_PATH=STUBS, KILN_NVRTC_PATH="")
+    for count, case in ((1, "apart"), (2, "apart"), (3, "apart"), (3, "shared"), (2, "unconnected"), (3, "broken")):
+        done = run([mpirun, "-n", str(count), UNITED, case], environment)
+        assert (done.returncode == 0) == (case != "broken") and "united.c" not in done.stderr, (count, case, done.returncode, done.stderr)
+
+
 def check_missing(path):
     """Without the plug-in the tool says how to get it; under mpirun without --mpi, that it is alone."""
     missing = run([KILN, "logreg", path("all.svm"), "--mpi"], dict(ENVIRONMENT, KILN_MPI_PATH="/nowhere/libkiln-openmpi.so"))
@@ -410,6 +418,7 @@ def main():
             check_errors(path, mpirun, environment)
             check_losses(path, mpirun, environment)
             check_program(path, name, mpirun, environment)
+            check_united(mpirun, environment)
             print(f"{name}: passed")
             tried += 1
     return 0 if tried else SKIPPED

@@ -1,6 +1,10 @@
 # Several processes by MPI, of each MPI that a plug-in was built for; skipped where there is none.
 if(mpi_plugins)
+  add_executable(processes_united ${CMAKE_CURRENT_LIST_DIR}/united.c)
+  target_include_directories(processes_united PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(processes_united PRIVATE kiln_flags kiln_static)
+  add_dependencies(processes_united kiln_mpi stub_whole_cuda stub_whole_nvrtc stub_whole_nccl)
   add_test(NAME processes COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/processes_test.py $<TARGET_FILE:kiln_cli>
-    ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+    ${CMAKE_SOURCE_DIR}/data/flights.csv.gz $<TARGET_FILE:processes_united> ${stubs}/whole)
   set_tests_properties(processes PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
