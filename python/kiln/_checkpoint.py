@@ -4,7 +4,9 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from ._library import check, ffi, fields, lib, struct
+import numpy as np
+
+from ._library import ModelError, check, ffi, fields, lib, struct
 from ._solve import running
 
 
@@ -22,7 +24,8 @@ class Kept(NamedTuple):
 class checkpoint:  # a context manager, in lower case as contextlib's are
     """Within the block one run, of whatever estimator or function, keeps its state in the file `path` every so many seconds, and when it is
     stopped, by Ctrl-C or a callback. `resume`: the file to go on from; True: `path`, where that exists. Data and options must be
-    those of before, but for tol and max_iter. With deterministic devices the run ends at the same bits as one that was never stopped.
+    those of before, but for tol and max_iter. Of estimators with CV the folds that are done are kept. With deterministic devices the run
+    ends at the same bits as one that was never stopped.
 
     >>> with kiln.checkpoint("run.ckpt", resume=True) as kept:
     ...     model = kiln.ALS(64).fit(ratings)
@@ -38,6 +41,8 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
             resume = path if path is not None and os.path.exists(path) else None
         self.path, self.every, self.resume = path, every, resume or None
         self.info: Kept | None = None
+        self.runs = 1  # that may still be given the checkpoint, one after the other
+        self._along: Any = None
         self._pointer: Any = None
         self._outer: Any = None
 
@@ -58,9 +63,19 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         lib.kiln_checkpoint_close(self._pointer)
         self._pointer = None
 
+    def along(self, numbers: Any, head: int, what: str) -> None:
+        """These numbers go along with each state of this run and of one more, and take what the file to go on from has: an error unless
+        that is as many, of which the first `head` are these."""
+        own, found = numbers[:head].copy(), ffi.new("int *")
+        status = lib.kiln_checkpoint_along(self._pointer, ffi.from_buffer("double[]", numbers), len(numbers), found)
+        if found[0] and not (status == lib.KILN_OK and np.array_equal(own, numbers[:head])):
+            raise ModelError(f"{self.resume} is of {what} with other folds, penalties or scoring, or of another estimator's")
+        check(status)
+        self._along, self.runs = numbers, 2
+
     def take(self, control: Any) -> Any:
-        """The control for the one run that this is for, which is the first."""
-        if self.info is not None:
+        """The control for the run that this is for, which is the first, and with `along` the second."""
+        if self.runs == 0:
             raise RuntimeError("a checkpoint is of one run: begin another block for the next one")
-        self.info = Kept(0, 0, -1, -1, 0.0)
+        self.runs -= 1
         return lib.kiln_checkpoint_control(self._pointer, control)

@@ -1,188 +1,22 @@
-"""Linear models whose penalty cross-validation chooses: all folds and all penalties are one call of the library, kiln_path."""
+"""Linear models whose penalty cross-validation chooses."""
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, device, matrix
 from ._base import as_columns, beside
+from ._cv_judged import Means, Predictors, Responses, scorer
+from ._cv_search import Search, Splits
 from ._dlpack import to_host
-from ._library import UnsupportedError, ffi, lib, struct
-from ._linear import ElasticNet, GeneralizedLinearRegressor, _class_of, _Linear, _Logistic, _Regressor
-from ._solve import _failed, running, solve
-
-# --------------------------------------------------------------------------------------------------- what scorers ask
-
-
-class _Means(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regression whose predictions of the rows that are asked for are known."""
-
-    def __init__(self, means: Any) -> None:
-        self.means = means
-
-    def predict(self, X: Any) -> Any:
-        return self.means
-
-
-class _Responses(_Means):
-    """The same of a generalised linear model, whose own score is D2."""
-
-    def __init__(self, means: Any, model: Any) -> None:
-        self.means = means
-        self.model = model
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        return float(self.model._explained(y, self.means, sample_weight))
-
-
-class _Predictors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classification whose linear predictors of the rows that are asked for are known."""
-
-    def __init__(self, eta: Any, classes: Any) -> None:
-        self.eta = eta
-        self.classes_ = classes
-
-    def decision_function(self, X: Any) -> Any:
-        return self.eta[:, 0] if self.eta.shape[1] == 1 else self.eta
-
-    def predict(self, X: Any) -> Any:
-        return _class_of(self.eta, self.classes_)
-
-    def predict_proba(self, X: Any) -> Any:
-        return np.hstack([expit(-self.eta), expit(self.eta)]) if self.eta.shape[1] == 1 else softmax(self.eta, axis=1)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        return np.hstack([log_expit(-self.eta), log_expit(self.eta)]) if self.eta.shape[1] == 1 else log_softmax(self.eta, axis=1)
-
-
-# ------------------------------------------------------------------------------------------------------- the call
-
-
-_Splits = list[tuple[Any, Any]]
-
-
-class _Search:
-    """Takes the models that kiln_path hands over, and keeps what the rows held out say of them: scores[split, value]."""
-
-    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: _Splits, penalties: Any, offset: Any) -> None:
-        self.model, self.X, self.y, self.sample_weight, self.splits = model, X, y, sample_weight, splits
-        self.offset = None if offset is None else np.asarray(to_host(offset), np.float64).reshape(-1, 1)
-        self.order = np.lexsort((-penalties[:, :2].sum(axis=1), penalties[:, 2]))  # each block from the strongest to the weakest
-        self.l2, self.l1 = (np.ascontiguousarray(penalties[self.order, i]) for i in (0, 1))
-        self.scores = np.full((len(splits), len(penalties)), np.nan)
-        self.unconverged = 0
-        self.first = 0  # the split that the library calls fold 0
-        self.best: list[Any] = [None] * len(splits)  # score, value, W, b of each split's best model, where none is trained on all rows
-        self.scorer = _scorer(model)
-        self.held: Matrix | None = None
-
-    def take(self, models: Any) -> None:
-        """The values models.first, ... of one fold."""
-        split = self.first + models.fold
-        test = self.splits[split][1]
-        with self.X.device.turn.handed_over():
-            if models.first == 0:
-                self.held = _rows_of(self.X, test)
-            eta = self._predictors(models, test)
-            columns = eta.shape[1] // models.count
-            for i in range(models.count):
-                self._take_one(models, i, split, eta[:, i * columns:(i + 1) * columns])
-
-    def _take_one(self, models: Any, i: int, split: int, eta: Any) -> None:
-        test, value = self.splits[split][1], self.order[models.first + i]
-        self.unconverged += not models.reports[i].converged
-        score = self._score(eta, test) if np.isfinite(eta).all() else np.nan
-        self.scores[split, value] = score
-        if getattr(self.model, "refit", True):
-            return
-        kept, rank = self.best[split], -np.inf if np.isnan(score) else score
-        if kept is None or rank > kept[0] or (rank == kept[0] and value < kept[1]):  # the caller's first of several that are equal
-            columns = slice(i * eta.shape[1], (i + 1) * eta.shape[1])
-            self.best[split] = rank, value, *(None if at == ffi.NULL else self._host(at, (rows, models.count * eta.shape[1]))[:, columns]
-                                              for at, rows in ((models.W, self.X.shape[1]), (models.b, 1)))
-
-    def _host(self, pointer: Any, shape: tuple[int, int]) -> Any:
-        values = np.empty(shape, self.X.dtype)
-        self.X.device.call(lib.kiln_matrix_get, ffi.from_buffer(values), pointer)
-        return values
-
-    def _predictors(self, models: Any, test: Any) -> Any:
-        """X W + b of the rows held out, by all models handed over."""
-        operand, columns = self.held or self.X, lib.kiln_matrix_cols(models.W)
-        bias = np.zeros((1, columns)) if models.b == ffi.NULL else self._host(models.b, (1, columns))
-        eta = matrix(np.full((operand.shape[0], columns), bias, operand.dtype), operand.device)
-        operand.device.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, models.W, 1, eta.pointer)
-        values = (eta.numpy() if self.held else eta.numpy()[test]).astype(np.float64)
-        return values if self.offset is None else values + self.offset[test]
-
-    def _score(self, eta: Any, test: Any) -> float:
-        weights = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[test]}
-        return float(self.scorer(self.model._judged(eta), None, self.y[test], **weights))
-
-    # ----------------------------------------------------------------------------------------------- running
-
-    def run(self, target: Matrix, columns: int, **options: Any) -> None:
-        """All splits in one call where each row is held out once, else one by one."""
-        folds = _as_folds(self.splits, self.X.shape[0])
-        if folds is not None:
-            weights = self.model._settings(self.X, self.sample_weight, options)
-            self._call(target, columns, weights, fold=ffi.from_buffer("int32_t[]", folds), folds=len(self.splits))
-            return
-        for self.first, (train, _) in enumerate(self.splits):
-            counts = np.bincount(train, minlength=self.X.shape[0]).astype(self.X.dtype)
-            weights = counts if self.sample_weight is None else counts * self.sample_weight
-            self._call(target, columns, self.model._settings(self.X, weights, options))
-
-    def _call(self, target: Matrix, columns: int, options: dict[str, Any], **folds: Any) -> None:
-        model, user = self.model, ffi.new_handle(self)
-        penalties = {name: ffi.from_buffer("double[]", values) for name, values in (("l2", self.l2), ("l1", self.l1))
-                     if name == "l2" or values.any()}
-        asked = struct("kiln_path_options", count=len(self.order), take=_take, user=user, **penalties, **folds)
-
-        def path(made: Any, report: Any) -> Any:
-            return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer, columns, asked)
-
-        solve(self.X.device, path, [], model._filled(options), verbose=model.verbose, callback=getattr(model, "callback", None))
-
-
-@ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]
-def _take(user: Any, models: Any) -> int:
-    ffi.from_handle(user).take(models)
-    return 0
-
-
-def _rows_of(X: Matrix, rows: Any) -> Matrix | None:
-    """These rows of X beside it; None where a device or a format does not offer that, or has no room."""
-    if X.sparse:
-        return None
-    try:
-        part = Matrix.empty(X.device, (len(rows), X.shape[1]), X.dtype)
-        rows = np.ascontiguousarray(rows, np.int64)
-        X.device.call(lib.kiln_rows, part.pointer, X.pointer, ffi.from_buffer("int64_t[]", rows))
-    except (UnsupportedError, MemoryError):
-        return None
-    return part
-
-
-def _as_folds(splits: _Splits, rows: int) -> Any:
-    """The split that holds each row out, if it is one and the others train on it; else None."""
-    folds = np.full(rows, -1, np.int32)
-    for number, (train, test) in enumerate(splits):
-        trained = np.bincount(train, minlength=rows)
-        if (folds[test] >= 0).any() or len(train) + len(test) != rows or trained.max() > 1 or trained[test].any():
-            return None
-        folds[test] = number
-    return folds if (folds >= 0).all() else None
-
-
-# ------------------------------------------------------------------------------------------------------ estimators
+from ._library import ffi, lib, struct
+from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor
+from ._solve import running
 
 
 class _Validated(_Linear):
@@ -195,7 +29,7 @@ class _Validated(_Linear):
         """What a scorer asks of a model, from the linear predictors of the rows held out."""
         raise NotImplementedError
 
-    def _splits(self, X: Matrix, y: Any, groups: Any) -> _Splits:
+    def _splits(self, X: Matrix, y: Any, groups: Any) -> Splits:
         y = to_host(y)
         made = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
         splits = [(np.asarray(train), np.asarray(test)) for train, test in made.split(np.zeros((X.shape[0], 1)), y, groups)]
@@ -203,28 +37,19 @@ class _Validated(_Linear):
             raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that holds no row out.")
         return splits
 
-    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, splits: _Splits,
-                **options: Any) -> _Search:
+    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, splits: Splits,
+                **options: Any) -> Search:
         """penalties: a row for each value, its l2, its l1, and the block that it belongs to."""
-        if getattr(running, "checkpoint", None) is not None and getattr(running, "watch", None) is None:
-            raise NotImplementedError(f"a checkpoint does not keep the folds of {type(self).__name__}; `kiln ... --cv --checkpoint` does")
+        kept = getattr(running, "checkpoint", None) if getattr(running, "watch", None) is None else None
         y = np.asarray(to_host(y))
-        search = _Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64), options.get("offset"))
-        search.run(target, columns, **options)
+        search = Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64), options.get("offset"), columns)
+        search.run(target, kept, **options)
         if search.unconverged:
             warnings.warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
                           "converge; raise max_iter, or tol", ConvergenceWarning, stacklevel=3)
         if not np.isfinite(search.scores).any():
             raise ValueError(f"{type(self).__name__}: no score is a number")
         return search
-
-
-def _scorer(model: Any) -> Any:
-    """What `scoring` names; None is the model's own score."""
-    if not (model.scoring is None or isinstance(model.scoring, str) or callable(model.scoring)):
-        raise ValueError(f"The 'scoring' parameter of {type(model).__name__} must be one name or one callable, no list or dict of them. "
-                         f"Got {model.scoring!r} instead.")
-    return check_scoring(model, scoring=model.scoring)
 
 
 def _best(scores: Any) -> int:
@@ -277,7 +102,7 @@ class RidgeCV(_Validated, _Regressor):
         self.verbose = verbose
 
     def _judged(self, eta: Any) -> Any:
-        return _Means(eta[:, 0] if self._single else eta)
+        return Means(eta[:, 0] if self._single else eta)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Chooses alpha and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets). groups:
@@ -329,7 +154,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         self.verbose = verbose
 
     def _judged(self, eta: Any) -> Any:
-        return _Predictors(eta, self.classes_)
+        return Predictors(eta, self.classes_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Chooses C and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,). groups: of the
@@ -356,13 +181,11 @@ class LogisticRegressionCV(_Validated, _Logistic):
         self._show()
         return self
 
-    def _take_means(self, X: Matrix, search: _Search, grid: Any) -> None:
+    def _take_means(self, X: Matrix, search: Search, grid: Any) -> None:
         """W, b, C_ and l1_ratio_ as means over the best of each fold."""
-        _, values, weights, biases = zip(*search.best)
-        self.C_, self.l1_ratio_ = (float(value) for value in grid[list(values)].mean(axis=0))
-        self._weight = np.mean(weights, axis=0, dtype=np.float64).astype(X.dtype)
-        self._bias = np.mean(biases, axis=0, dtype=np.float64).astype(X.dtype) if self.fit_intercept else np.zeros(
-            (1, self._weight.shape[1]), X.dtype)
+        values, weights, biases = search.best_models()
+        self.C_, self.l1_ratio_ = (float(value) for value in grid[values].mean(axis=0))
+        self._weight, self._bias = weights.mean(axis=0).astype(X.dtype), biases.mean(axis=0).astype(X.dtype)
         self.device_ = X.device.name
         for name in ("n_iter_", "converged_", "objective_", "report_"):  # of a fit before this one
             self.__dict__.pop(name, None)
@@ -372,7 +195,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(_scorer(self)(self, X, y, **weights))
+        return float(scorer(self)(self, X, y, **weights))
 
 
 class _Generalized(_Validated, GeneralizedLinearRegressor):
@@ -385,7 +208,7 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         means = matrix(as_columns(eta.copy(), np.float64), where)
         loss = struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **{name: settings[name] for name in ("family", "link", "parameter", "link_power")})
         where.call(lib.kiln_loss_mean, means.pointer, loss, means.pointer)
-        return _Responses(means.numpy()[:, 0], self)
+        return Responses(means.numpy()[:, 0], self)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Any:
         """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):

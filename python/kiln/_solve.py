@@ -116,12 +116,12 @@ def _progress(user: Any, now: Any) -> int:
 def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None) -> Report:
     """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early."""
     outer = getattr(running, "watch", None)  # a callback may train a model itself
-    watch = running.watch = _Watch(verbose, callback)
+    report = struct("kiln_report")
     options.control.progress = _progress
     kept = getattr(running, "checkpoint", None)
     if kept is not None and outer is None:
         options.control = kept.take(options.control)
-    report = struct("kiln_report")
+    watch = running.watch = _Watch(verbose, callback)
     try:
         with where.turn:
             status = function(*operands, options, report)

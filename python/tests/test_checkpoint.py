@@ -4,6 +4,9 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.preprocessing import StandardScaler
 
 import kiln
 
@@ -63,6 +66,80 @@ def test_functions(tmp_path):
         again = kiln.pagerank(graph, device="cpu")
     assert kept.info.resumed >= 4
     assert np.array_equal(np.asarray(again[0]), np.asarray(whole[0]))
+
+
+def validated(kind, **options):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = {"ridge": lambda: kiln.RidgeCV([0.1, 1.0, 10.0], cv=KFold(4), device=CPU, **options),
+             "logistic": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, device=CPU, **options),
+             "means": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, refit=False, device=CPU, **options),
+             "lasso": lambda: kiln.LassoCV(alphas=8, cv=KFold(4), device=CPU)}[kind]()
+    return model, X, y.astype(float) if kind in ("ridge", "lasso") else y
+
+
+class Interrupting:
+    """A scorer that counts, and stands for Ctrl-C at one of its calls."""
+
+    def __init__(self, at=0):
+        self.at, self.calls, self.__name__ = at, 0, "counted"
+
+    def __call__(self, model, X, y):
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+        return model.score(X, y)
+
+
+@pytest.mark.parametrize("kind", ["ridge", "logistic", "means"])
+@pytest.mark.parametrize("folds", [1, 3])
+def test_cross_validation_goes_on_after_the_folds_that_are_done(tmp_path, kind, folds):
+    path, values = tmp_path / "run.ckpt", 3 if kind == "ridge" else 2
+    whole, X, y = validated(kind, scoring=Interrupting())
+    whole.fit(X, y)
+    with pytest.raises(KeyboardInterrupt), kiln.checkpoint(path):
+        validated(kind, scoring=Interrupting(values * folds + 2))[0].fit(X, y)
+    count = Interrupting()
+    with kiln.checkpoint(path, resume=True) as kept:
+        again = validated(kind, scoring=count)[0].fit(X, y)
+    assert kept.info.resumed >= 0 and count.calls == values * (4 - folds)
+    np.testing.assert_array_equal(again.scores_, whole.scores_)
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    assert getattr(again, "C_", 0) == getattr(whole, "C_", 0)
+
+
+def test_cross_validation_that_is_stopped_in_the_last_training(tmp_path):
+    """No fold is trained again, and the training goes on where it was."""
+    path = tmp_path / "run.ckpt"
+    whole, X, y = validated("logistic", scoring=Interrupting())
+    whole.fit(X, y)
+    stopped, count = validated("logistic", scoring=Interrupting())[0], Interrupting()
+    stopped.callback = lambda now: stopped.scoring.calls == 8 and now["phase"] == "solve" and now["done"] >= 2
+    with kiln.checkpoint(path) as kept:
+        stopped.fit(X, y)
+    assert kept.info.written == 1 and not stopped.converged_
+    with kiln.checkpoint(path, resume=True) as kept:
+        again = validated("logistic", scoring=count)[0].fit(X, y)
+    assert kept.info.resumed >= 2 and count.calls == 0
+    np.testing.assert_array_equal(again.scores_, whole.scores_)
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+
+
+def test_refusals_of_cross_validations(tmp_path):
+    path = tmp_path / "run.ckpt"
+    model, X, y = validated("ridge", scoring=Interrupting(5))
+    with pytest.raises(KeyboardInterrupt), kiln.checkpoint(path):
+        model.fit(X, y)
+    for other in ({"alphas": [0.1, 1.0, 20.0]}, {"cv": KFold(3)}, {"cv": KFold(4, shuffle=True, random_state=0)}, {"scoring": None}):
+        with pytest.raises(kiln.ModelError, match="a cross-validation of RidgeCV with other folds"), kiln.checkpoint(resume=path):
+            validated("ridge", scoring=Interrupting())[0].set_params(**other).fit(X, y)
+    with pytest.raises(kiln.ModelError, match="one of several runs"), kiln.checkpoint(resume=path):
+        kiln.Ridge(device=CPU).fit(X, y)
+    with pytest.raises(NotImplementedError, match="KFold"), kiln.checkpoint(path):
+        kiln.RidgeCV(cv=ShuffleSplit(3, random_state=0), device=CPU).fit(X, y)
+    with pytest.raises(RuntimeError, match="one run"), kiln.checkpoint(path):
+        kiln.RidgeCV(device=CPU).fit(X, y)
+        kiln.Ridge(device=CPU).fit(X, y)
 
 
 def test_refusals(tmp_path):

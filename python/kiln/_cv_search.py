@@ -1,0 +1,178 @@
+"""All folds and all penalties of a cross-validation as one call of the library, kiln_path, and what came of them."""
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Matrix, matrix
+from ._checkpoint import checkpoint
+from ._cv_judged import scorer
+from ._dlpack import to_host
+from ._library import UnsupportedError, ffi, lib, struct
+from ._solve import _failed, solve
+
+Splits = list[tuple[Any, Any]]
+
+
+class _Kept:
+    """What came of the folds, as numbers in one piece, which go along with a checkpoint: for whom they are; how many folds are done, and
+    how many of their models did not converge; the scores; and, `wide` numbers, each split's best model where that is kept: its score,
+    its value (-1: there is none yet), W and b."""
+
+    def __init__(self, whose: list[float], shape: tuple[int, int], wide: int) -> None:
+        self.head, scores = len(whose), len(whose) + 2
+        self.numbers = np.zeros(scores + shape[0] * (shape[1] + wide))
+        self.numbers[:self.head] = whose
+        self.counts = self.numbers[self.head:scores]
+        self.scores = self.numbers[scores:scores + shape[0] * shape[1]].reshape(shape)
+        self.scores[:] = np.nan
+        self.best = self.numbers[scores + self.scores.size:].reshape(shape[0], wide)
+
+
+class Search:
+    """Takes the models that kiln_path hands over, and keeps what the rows held out say of them: scores[split, value].
+
+    penalties: l2, l1 and the block of each value. columns: of a model's W. Where no model is trained on all rows (refit=False), each
+    split's best one is kept."""
+
+    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: Splits, penalties: Any, offset: Any, columns: int) -> None:
+        self.model, self.X, self.y, self.sample_weight, self.splits = model, X, y, sample_weight, splits
+        self.columns = columns
+        self.offset = None if offset is None else np.asarray(to_host(offset), np.float64).reshape(-1, 1)
+        self.order = np.lexsort((-penalties[:, :2].sum(axis=1), penalties[:, 2]))  # each block from the strongest to the weakest
+        self.l2, self.l1 = (np.ascontiguousarray(penalties[self.order, i]) for i in (0, 1))
+        self.folds = _as_folds(splits, X.shape[0])
+        self.refit = getattr(model, "refit", True)
+        self.kept = _Kept(self._whose(penalties), (len(splits), len(penalties)), 0 if self.refit else 2 + (X.shape[1] + 1) * columns)
+        self.scores = self.kept.scores
+        self.first = 0  # the split that the library calls fold 0
+        self.astray = 0  # models of the fold at hand that did not converge
+        self.scorer = scorer(model)
+        self.held: Matrix | None = None
+
+    def _whose(self, penalties: Any) -> list[float]:
+        named = self.model.scoring if isinstance(self.model.scoring, str) else getattr(self.model.scoring, "__name__", "")
+        made = [np.ascontiguousarray(penalties).tobytes(), b"" if self.folds is None else self.folds.tobytes(), named.encode()]
+        return [len(self.splits), len(penalties), *map(zlib.crc32, made)]
+
+    @property
+    def unconverged(self) -> int:
+        return int(self.kept.counts[1])
+
+    def best_models(self) -> tuple[Any, Any, Any]:
+        """Of each split the value that is best, W and b."""
+        weights = self.kept.best[:, 2:].reshape(len(self.splits), -1, self.columns)
+        return self.kept.best[:, 1].astype(int), weights[:, :-1], weights[:, -1:]
+
+    def take(self, models: Any) -> None:
+        """The values models.first, ... of one fold."""
+        split = self.first + models.fold
+        test = self.splits[split][1]
+        with self.X.device.turn.handed_over():
+            if models.first == 0:
+                self.held, self.astray = _rows_of(self.X, test), 0
+                self.kept.best[split, 1:2] = -1
+            eta = self._predictors(models, test)
+            columns = eta.shape[1] // models.count
+            for i in range(models.count):
+                self._take_one(models, i, split, eta[:, i * columns:(i + 1) * columns])
+        if models.first + models.count == len(self.order):
+            self.kept.counts += 1, self.astray
+
+    def _take_one(self, models: Any, i: int, split: int, eta: Any) -> None:
+        test, value = self.splits[split][1], self.order[models.first + i]
+        self.astray += not models.reports[i].converged
+        score = self._score(eta, test) if np.isfinite(eta).all() else np.nan
+        self.scores[split, value] = score
+        if self.refit:
+            return
+        best, rank = self.kept.best[split], -np.inf if np.isnan(score) else score
+        if best[1] < 0 or rank > best[0] or (rank == best[0] and value < best[1]):  # the caller's first of several that are equal
+            wide, rows = self.columns * models.count, self.X.shape[1]
+            columns = slice(i * self.columns, (i + 1) * self.columns)
+            best[:2] = rank, value
+            weights = best[2:].reshape(rows + 1, self.columns)
+            weights[:-1] = self._host(models.W, (rows, wide))[:, columns]
+            weights[-1] = 0 if models.b == ffi.NULL else self._host(models.b, (1, wide))[0, columns]
+
+    def _host(self, pointer: Any, shape: tuple[int, int]) -> Any:
+        values = np.empty(shape, self.X.dtype)
+        self.X.device.call(lib.kiln_matrix_get, ffi.from_buffer(values), pointer)
+        return values
+
+    def _predictors(self, models: Any, test: Any) -> Any:
+        """X W + b of the rows held out, by all models handed over."""
+        operand, columns = self.held or self.X, lib.kiln_matrix_cols(models.W)
+        bias = np.zeros((1, columns)) if models.b == ffi.NULL else self._host(models.b, (1, columns))
+        eta = matrix(np.full((operand.shape[0], columns), bias, operand.dtype), operand.device)
+        operand.device.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, models.W, 1, eta.pointer)
+        values = (eta.numpy() if self.held else eta.numpy()[test]).astype(np.float64)
+        return values if self.offset is None else values + self.offset[test]
+
+    def _score(self, eta: Any, test: Any) -> float:
+        weights = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[test]}
+        return float(self.scorer(self.model._judged(eta), None, self.y[test], **weights))
+
+    # ----------------------------------------------------------------------------------------------- running
+
+    def run(self, target: Matrix, kept: checkpoint | None, **options: Any) -> None:
+        """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps."""
+        if self.folds is not None:
+            if kept is not None:
+                kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}")
+            if kept is not None and self.kept.counts[0] == len(self.splits):
+                kept.runs -= 1
+                return
+            weights = self.model._settings(self.X, self.sample_weight, options)
+            self._call(target, weights, fold=ffi.from_buffer("int32_t[]", self.folds), folds=len(self.splits))
+            return
+        if kept is not None:
+            raise NotImplementedError("a checkpoint keeps folds of which each row is held out by one, such as KFold's and StratifiedKFold's: "
+                                      f"the 'cv' parameter of {type(self.model).__name__} makes others")
+        for self.first, (train, _) in enumerate(self.splits):
+            counts = np.bincount(train, minlength=self.X.shape[0]).astype(self.X.dtype)
+            weights = counts if self.sample_weight is None else counts * self.sample_weight
+            self._call(target, self.model._settings(self.X, weights, options))
+
+    def _call(self, target: Matrix, options: dict[str, Any], **folds: Any) -> None:
+        model, user = self.model, ffi.new_handle(self)
+        penalties = {name: ffi.from_buffer("double[]", values) for name, values in (("l2", self.l2), ("l1", self.l1))
+                     if name == "l2" or values.any()}
+        asked = struct("kiln_path_options", count=len(self.order), take=_take, user=user, **penalties, **folds)
+
+        def path(made: Any, report: Any) -> Any:
+            return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer, self.columns, asked)
+
+        solve(self.X.device, path, [], model._filled(options), verbose=model.verbose, callback=getattr(model, "callback", None))
+
+
+@ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]
+def _take(user: Any, models: Any) -> int:
+    ffi.from_handle(user).take(models)
+    return 0
+
+
+def _rows_of(X: Matrix, rows: Any) -> Matrix | None:
+    """These rows of X beside it; None where a device or a format does not offer that, or has no room."""
+    if X.sparse:
+        return None
+    try:
+        part = Matrix.empty(X.device, (len(rows), X.shape[1]), X.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
+        X.device.call(lib.kiln_rows, part.pointer, X.pointer, ffi.from_buffer("int64_t[]", rows))
+    except (UnsupportedError, MemoryError):
+        return None
+    return part
+
+
+def _as_folds(splits: Splits, rows: int) -> Any:
+    """The split that holds each row out, if it is one and the others train on it; else None."""
+    folds = np.full(rows, -1, np.int32)
+    for number, (train, test) in enumerate(splits):
+        trained = np.bincount(train, minlength=rows)
+        if (folds[test] >= 0).any() or len(train) + len(test) != rows or trained.max() > 1 or trained[test].any():
+            return None
+        folds[test] = number
+    return folds if (folds >= 0).all() else None
