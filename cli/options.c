@@ -113,15 +113,18 @@ const struct option tool_options[] = {
      AT(decision)},
 
     {"target", 0, OPTION_TEXT, GROUP_DATA, LABELLED, "COLUMN", NULL, NULL, ANY,
-     "CSV: the name of the column to predict; several are separated by commas.", AT(target)},
+     "CSV: the name of the column to predict; several are separated by commas. npy: its number, from 1 on, "
+     "or "
+     "-1 for the last.",
+     AT(target)},
     {"target-file", 0, OPTION_PATH, GROUP_DATA, LABELLED, "FILE", NULL, NULL, ANY,
      "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},
     {"weights", 0, OPTION_TEXT, GROUP_DATA, WEIGHTED, "COLUMN", NULL, NULL, ANY,
-     "CSV: the column with the weight of each row, not negative.", AT(weights)},
+     "CSV, npy: the column with the weight of each row, not negative.", AT(weights)},
     {"weights-file", 0, OPTION_PATH, GROUP_DATA, WEIGHTED, "FILE", NULL, NULL, ANY,
      "A file with the weights, one number for each row of the data.", AT(weights_file)},
     {"offset", 0, OPTION_TEXT, GROUP_DATA, OFFSETS, "COLUMN", NULL, NULL, ANY,
-     "CSV: the column with a known part of each row's linear predictor (glm).", AT(offset)},
+     "CSV, npy: the column with a known part of each row's linear predictor (glm).", AT(offset)},
     {"offset-file", 0, OPTION_PATH, GROUP_DATA, OFFSETS, "FILE", NULL, NULL, ANY,
      "A file with the offsets, one number for each row of the data.", AT(offset_file)},
     {"features", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,

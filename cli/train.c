@@ -81,6 +81,8 @@ static int read_data(struct run *run, struct training *job) {
         return fail_with(KILN_ERR_DATA, READING,
                          kiln_data_format(job->data) == KILN_FILE_CSV
                              ? "--target COLUMN names the column to predict; kiln info lists the columns"
+                         : kiln_matrix_format(X) == KILN_DENSE
+                             ? "--target -1 takes the last column, --target-file FILE a file of their own"
                              : "--target-file FILE reads the targets from a file of their own",
                          "%s has no targets to learn from", run->arguments[0]);
     if (kiln_matrix_rows(X) == 0)

@@ -55,11 +55,14 @@ typedef enum kiln_extra { KILN_EXTRA_DEFAULT = 0, KILN_EXTRA_IGNORE = 1, KILN_EX
 typedef struct kiln_read_options {
     size_t size;
     kiln_file_format format;
-    kiln_type type;     /* element type of X and y; default f64 */
-    int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
-    const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
-    /* CSV: columns that are no features but the rows' weights (none negative) and offset (kiln_data_weights,
-     * _offset) */
+    kiln_type type; /* element type of X and y; default f64 */
+    int zero_based; /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
+    /* CSV: name of the target column, several separated by commas; NULL = none. Of a dense matrix without
+     * names, .npy, .npz or a Matrix Market array, that one process reads into memory: its number, from 1 on,
+     * or from the end, -1 for the last. */
+    const char *target;
+    /* Likewise: columns that are no features but the rows' weights (none negative) and offset
+     * (kiln_data_weights, _offset) */
     const char *weights, *offset;
     const kiln_range
         *target_range; /* targets in text must be numbers in it, else ERR_DATA with the place; NULL = any */

@@ -9,6 +9,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "io/detect.h"
+#include "io/numbered.h"
 #include "io/numpy/map.h"
 #include "io/table.h"
 #include "io/vocabulary.h"
@@ -293,9 +294,8 @@ static kiln_status check_options(const kiln_read_options *options) {
     return KILN_OK;
 }
 
-/* A name of a column that would be ignored is told. */
-static kiln_status check_names(kiln_file_format format, const char *path, const kiln_read_options *options) {
-    if (format == KILN_FILE_CSV) return KILN_OK;
+/* Only of a dense matrix in memory can a column become something else. */
+static kiln_status fail_names(kiln_file_format format, const char *path, const kiln_read_options *options) {
     if (options->target) {
         ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
                 options->target);
@@ -303,12 +303,21 @@ static kiln_status check_names(kiln_file_format format, const char *path, const 
                                                   : "--target-file FILE reads the targets from a file of "
                                                     "their own");
     }
-    if (!options->weights && !options->offset && !options->groups) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that none can be '%s'", path,
             options->weights  ? options->weights
             : options->offset ? options->offset
                               : options->groups);
     return ki_hint("--weights-file, --offset-file and --groups-file read them from files of their own");
+}
+
+/* Of what has no names: columns that are named by their number, and names that would be ignored. */
+static kiln_status take_named(struct ki_table *table, kiln_file_format format, const char *path,
+                              const kiln_read_options *options) {
+    if (format == KILN_FILE_CSV) return KILN_OK;
+    if (!options->target && !options->weights && !options->offset && !options->groups) return KILN_OK;
+    if (table->format != KILN_DENSE || !table->values) return fail_names(format, path, options);
+    return options->groups ? fail_names(format, path, &(kiln_read_options){.groups = options->groups})
+                           : ki_take_numbered(table, path, options);
 }
 
 /* Each process its part, where there are several and the data allow it; *X is NULL otherwise. */
@@ -340,7 +349,7 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     made->format = full.format;
     TRY(read_shared(&made->X, &table, &made->format, &made->bytes, device, path, &full));
     if (!made->X) TRY(ki_table_read(&table, &made->format, &made->bytes, path, &full));
-    TRY(check_names(made->format, path, &full));
+    TRY(take_named(&table, made->format, path, &full));
     TRY(name_columns(&table, made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
     TRY(fit_columns(&table, path, &full));

@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import os
 import random
 import shutil
@@ -204,10 +205,25 @@ def npy_file(r):
     if r.random() < 0.2:
         data = bytearray(data)
         data[r.randrange(len(data))] ^= 1 << r.randrange(8)
-    return bytes(data), ".npy", r.choice([[], [], ["--type", "f32"], ["--map"]])
+    return bytes(data), ".npy", r.choice([[], [], ["--type", "f32"], ["--map"], ["--target", r.choice(["-1", "1", "2,1", "9"])]])
+
+
+def dense_npz_file(r):
+    """X, and mostly y, with members that may lie about themselves."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", r.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as archive:
+        rows, cols = r.randint(0, 5), r.randint(1, 5)
+        names = r.choice([("X", "y"), ("x", "target"), ("arr_0", "arr_1"), ("X",), ("q", "y")])
+        for name, shape in zip(names, ((rows, cols), (r.choice([rows, rows, rows, rows + 1]),))):
+            values = [r.randint(0, 3) for _ in range(math.prod(shape))]
+            member = npy_bytes(r, values, r.choice(["<f8", "<f4", ">i4", "|u1"]), shape, damage=0.2)
+            archive.writestr(name + ".npy", member[:r.randrange(len(member) + 1)] if r.random() < 0.1 else member)
+    return out.getvalue(), ".npz", r.choice([[], [], ["--type", "f32"], ["--map"]])
 
 
 def npz_file(r):
+    if r.random() < 0.3:
+        return dense_npz_file(r)
     rows, cols = r.randint(0, 6), r.randint(1, 6)
     counts = [r.randint(0, min(3, cols)) for _ in range(rows)]
     indptr, indices = [0], []

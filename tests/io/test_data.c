@@ -162,7 +162,71 @@ static void targets_that_cannot_be(void **state) {
     path = in_scratch("named.mtx");
     static const char array[] = "%%MatrixMarket matrix array real general\n1 1\n2\n";
     put_file(path, array, strlen(array));
-    assert_fails(path, &options, KILN_ERR_ARGUMENT, "no column names", "--target-file");
+    assert_fails(path, &options, KILN_ERR_ARGUMENT, "no column names", "from 1 to 1, or -1");
+}
+
+/* Columns of a dense matrix without names, by their number; the others are X, in their order. */
+static void columns_by_number(void **state) {
+    (void)state;
+    static const char array[] =
+        "%%MatrixMarket matrix array real general\n2 4\n1\n5\n2\n6\n3\n7\n4\n8\n"; /* 1 2 3 4; 5 6 7 8 */
+    static const struct {
+        kiln_read_options options;
+        int cols, targets;
+        double X[6], y[4];
+    } cases[] = {
+        {{.target = "-1"}, 3, 1, {1, 2, 3, 5, 6, 7}, {4, 8}},
+        {{.target = "1"}, 3, 1, {2, 3, 4, 6, 7, 8}, {1, 5}},
+        {{.target = "3,-4"}, 2, 2, {2, 4, 6, 8}, {3, 1, 7, 5}},
+        {{.target = "4", .weights = "2", .offset = "-2"}, 1, 1, {1, 5}, {4, 8}},
+    };
+    char path[512];
+    snprintf(path, sizeof path, "%s", put_text("numbered.mtx", array));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int narrow = 0; narrow < 2; narrow++) {
+            kiln_data *data = NULL;
+            kiln_read_options options = cases[i].options;
+            kiln_matrix *wide = NULL;
+            double values[6];
+            options.type = narrow ? KILN_F32 : KILN_F64;
+            assert_int_equal(kiln_data_read(&data, device, path, &options), KILN_OK);
+            const kiln_matrix *X = kiln_data_X(data), *y = kiln_data_y(data);
+            assert_true(kiln_matrix_rows(X) == 2 && kiln_matrix_cols(X) == cases[i].cols);
+            assert_true(kiln_matrix_rows(y) == 2 && kiln_matrix_cols(y) == cases[i].targets);
+            assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, X), KILN_OK);
+            assert_int_equal(kiln_matrix_get(values, wide), KILN_OK);
+            assert_memory_equal(values, cases[i].X, (size_t)(2 * cases[i].cols) * sizeof *values);
+            kiln_matrix_free(wide);
+            assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, y), KILN_OK);
+            assert_int_equal(kiln_matrix_get(values, wide), KILN_OK);
+            assert_memory_equal(values, cases[i].y, (size_t)(2 * cases[i].targets) * sizeof *values);
+            kiln_matrix_free(wide);
+            assert_true(!kiln_data_weights(data) == !options.weights &&
+                        !kiln_data_offset(data) == !options.offset);
+            kiln_data_free(data);
+        }
+    static const struct {
+        kiln_read_options options;
+        const char *message;
+        kiln_status status;
+    } bad[] = {
+        {{.target = "0"}, "4 columns, so that no target can be 0", KILN_ERR_ARGUMENT},
+        {{.target = "5"}, "no target can be 5", KILN_ERR_ARGUMENT},
+        {{.target = "-5"}, "no target can be -5", KILN_ERR_ARGUMENT},
+        {{.target = "2,-3"}, "column 2 of", KILN_ERR_ARGUMENT},
+        {{.target = "2,"}, "no target can be '2,'", KILN_ERR_ARGUMENT},
+        {{.target = "2 3"}, "no target can be '2 3'", KILN_ERR_ARGUMENT},
+        {{.weights = "1,2"}, "no weights can be '1,2'", KILN_ERR_ARGUMENT},
+        {{.offset = "x"}, "no offset can be 'x'", KILN_ERR_ARGUMENT},
+        {{.target = "1,2,3,4"}, "no column left", KILN_ERR_DATA},
+        {{.target = "1", .groups = "2"}, "none can be '2'", KILN_ERR_ARGUMENT},
+        {{.target = "1", .target_file = "y.txt"}, "targets of their own", KILN_ERR_ARGUMENT},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(path, &bad[i].options, bad[i].status, bad[i].message, "");
+    const kiln_read_options weights = {.weights = "1"};
+    assert_fails(put_text("negative.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n-1\n2\n2\n"),
+                 &weights, KILN_ERR_DATA, "row 2 has the weight -1", "");
 }
 
 /* Questions about nothing have answers. */
@@ -320,12 +384,17 @@ static void what_a_table_gives(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),           cmocka_unit_test(wrong_kinds),
-        cmocka_unit_test(standard_input),    cmocka_unit_test(targets),
-        cmocka_unit_test(columns),           cmocka_unit_test(limits_and_types),
-        cmocka_unit_test(created),           cmocka_unit_test(targets_that_cannot_be),
-        cmocka_unit_test(of_nothing),        cmocka_unit_test(wishes_that_do_not_go_together),
-        cmocka_unit_test(what_a_table_gives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(formats),
+                                       cmocka_unit_test(wrong_kinds),
+                                       cmocka_unit_test(standard_input),
+                                       cmocka_unit_test(targets),
+                                       cmocka_unit_test(columns),
+                                       cmocka_unit_test(limits_and_types),
+                                       cmocka_unit_test(created),
+                                       cmocka_unit_test(targets_that_cannot_be),
+                                       cmocka_unit_test(columns_by_number),
+                                       cmocka_unit_test(of_nothing),
+                                       cmocka_unit_test(wishes_that_do_not_go_together),
+                                       cmocka_unit_test(what_a_table_gives)};
     return cmocka_run_group_tests(tests, begin, end);
 }

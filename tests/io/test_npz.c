@@ -312,9 +312,9 @@ static void lying_archives(void **state) {
     finish(&archive);
     expect(&archive, KILN_ERR_PARSE, "two members have one name");
     memset(&archive, 0, sizeof archive);
-    add_member(&archive, "arr_0.npy", "", 0);
+    add_member(&archive, "data.npy", "", 0);
     finish(&archive);
-    expect(&archive, KILN_ERR_UNSUPPORTED, "no member 'format.npy'");
+    expect(&archive, KILN_ERR_UNSUPPORTED, "no sparse matrix");
     memset(&archive, 0, sizeof archive);
     add_array(&archive, "format.npy", "|O", "()", "", 0);
     finish(&archive);
@@ -328,6 +328,61 @@ static void lying_archives(void **state) {
     add_array(&archive, "shape.npy", "<f8", "(2,)", good.data, 16);
     finish(&archive);
     expect(&archive, KILN_ERR_PARSE, "the member 'shape.npy' is not a list of integers");
+}
+
+/* ---- dense ---- */
+
+/* X 2 x 3 of 1 to 6, y or none, under these names. */
+static struct archive dense(const char *X, const char *y, const char *shape) {
+    static const double numbers[] = {1, 2, 3, 4, 5, 6};
+    static struct archive archive;
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, X, "<f8", "(2, 3)", numbers, sizeof numbers);
+    if (y) add_array(&archive, y, "<i8", shape, (int64_t[]){7, 8, 9}, shape[1] == '2' ? 16 : 24);
+    finish(&archive);
+    return archive;
+}
+
+static void dense_arrays(void **state) {
+    (void)state;
+    static const char *const names[][2] = {
+        {"X.npy", "y.npy"}, {"x.npy", "labels.npy"}, {"arr_0.npy", "arr_1.npy"}, {"X.npy", NULL}};
+    for (int n = 0; n < 4; n++)
+        for (int options = 0; options < 2; options++) {
+            kiln_read_options reading = reading_options();
+            if (options) reading.target_file = "elsewhere";
+            const struct archive archive = dense(names[n][0], names[n][1], "(2,)");
+            struct reading read = read_bytes(ki_read_npz, archive.file.data, archive.file.size, &reading);
+            assert_int_equal(read.status, KILN_OK);
+            const struct ki_table *table = &read.table;
+            assert_true(table->format == KILN_DENSE && table->rows == 2 && table->cols == 3 &&
+                        table->nnz == 6);
+            assert_reals(table->values, (double[]){1, 2, 3, 4, 5, 6}, 6);
+            assert_int_equal(table->targets, names[n][1] && !options ? 1 : 0);
+            if (table->y) assert_reals(table->y, (double[]){7, 8}, 2);
+            ki_table_clear(&read.table);
+        }
+}
+
+static void dense_arrays_that_lie(void **state) {
+    (void)state;
+    struct archive archive = dense("X.npy", "y.npy", "(3,)");
+    expect(&archive, KILN_ERR_DATA, "y.npy has 3 rows, X.npy 2");
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, "X.npy", "<f8", "(1, 2)", (double[]){1, NAN}, 16);
+    finish(&archive);
+    expect(&archive, KILN_ERR_PARSE, "row 1, column 2");
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, "X.npy", "<f8", "(1000000, 2)", (double[]){1, 2}, 16);
+    finish(&archive);
+    expect(&archive, KILN_ERR_PARSE, "has not the length of its shape");
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, "X.npy", "<f8", "(1, 1, 1)", good.data, 8);
+    finish(&archive);
+    expect(&archive, KILN_ERR_UNSUPPORTED, "3 dimensions");
+    archive = dense("X.npy", NULL, "");
+    archive.file.data[60] ^= 1;
+    expect(&archive, KILN_ERR_PARSE, "");
 }
 
 /* The records of archives beyond 4 GiB, which any archive may have. */
@@ -528,16 +583,25 @@ static void memory_runs_out(void **state) {
         struct bytes file = fixture(names[n]);
         assert_survives_shortage(ki_read_npz, file.data, file.size, &options);
     }
+    const struct archive archive = dense("X.npy", "y.npy", "(2,)");
+    assert_survives_shortage(ki_read_npz, archive.file.data, archive.file.size, &options);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scipy_files),    cmocka_unit_test(canonical_rows),
-        cmocka_unit_test(empty_matrices), cmocka_unit_test(lying_members),
-        cmocka_unit_test(lying_archives), cmocka_unit_test(bomb),
-        cmocka_unit_test(wide_archives),  cmocka_unit_test(what_cannot_stay_in_the_file),
-        cmocka_unit_test(torn_files),     cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(scipy_files),
+        cmocka_unit_test(canonical_rows),
+        cmocka_unit_test(empty_matrices),
+        cmocka_unit_test(lying_members),
+        cmocka_unit_test(lying_archives),
+        cmocka_unit_test(bomb),
+        cmocka_unit_test(wide_archives),
+        cmocka_unit_test(what_cannot_stay_in_the_file),
+        cmocka_unit_test(torn_files),
+        cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(large_matrix),
+        cmocka_unit_test(dense_arrays),
+        cmocka_unit_test(dense_arrays_that_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

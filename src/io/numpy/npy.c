@@ -329,15 +329,15 @@ static void transpose_bands(void *of, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < t->cols; j += TILE) transpose_tile(t, band * TILE, j);
 }
 
-static kiln_status turn(const struct source *s, void **values) {
-    const int64_t rows = s->npy.shape[0], cols = s->npy.shape[1];
-    const int64_t bytes = rows * cols * (s->options->type == KILN_F32 ? 4 : 8);
-    if (!s->npy.fortran || s->npy.dimensions < 2 || rows < 2 || cols < 2) return KILN_OK;
+kiln_status ki_npy_turn(void **values, const struct ki_npy *npy, kiln_type type, int threads) {
+    const int64_t rows = npy->shape[0], cols = npy->shape[1];
+    const int64_t bytes = rows * cols * (type == KILN_F32 ? 4 : 8);
+    if (!npy->fortran || npy->dimensions < 2 || rows < 2 || cols < 2) return KILN_OK;
     void *turned = ki_alloc((size_t)bytes);
     if (!turned) return ki_fail_nomem((size_t)bytes, "the array in row order");
-    struct transposition t = {turned, *values, s->options->type, rows, cols};
-    ki_parallel_ranges(s->options->threads, (rows + TILE - 1) / TILE, 1 + WORTH_A_PART / TILE / cols,
-                       transpose_bands, &t);
+    struct transposition t = {turned, *values, type, rows, cols};
+    ki_parallel_ranges(threads, (rows + TILE - 1) / TILE, 1 + WORTH_A_PART / TILE / cols, transpose_bands,
+                       &t);
     ki_free(*values);
     *values = turned;
     return KILN_OK;
@@ -351,7 +351,7 @@ kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const ki
     TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
     const struct ki_file *file = ki_input_file(input, &bytes);
     TRY(file ? read_file(&table->values, &s, file, bytes) : read_stream(&table->values, &s));
-    TRY(turn(&s, &table->values));
+    TRY(ki_npy_turn(&table->values, &s.npy, options->type, options->threads));
     table->format = KILN_DENSE;
     table->rows = s.npy.shape[0];
     table->cols = s.npy.shape[1];

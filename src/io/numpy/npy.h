@@ -28,6 +28,8 @@ kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, co
 /* Whether elements lie as values of the type would. */
 bool ki_npy_native(const struct ki_npy *npy, kiln_type type);
 double ki_npy_number(const struct ki_npy *npy, const void *element);
+/* *values = those of an array in row order, of the type, where they lie by columns. */
+kiln_status ki_npy_turn(void **values, const struct ki_npy *npy, kiln_type type, int threads);
 /* Elements of kind i or u to int64; false if an unsigned number is 2^63 or more. */
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
 

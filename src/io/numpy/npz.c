@@ -71,7 +71,8 @@ kiln_status ki_npz_open(struct ki_npz_array *a, struct ki_npz *s, const char *na
     if (!(a->member = ki_zip_find(&s->zip, name))) {
         ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "the .npz archive has no member '%s'", name);
         return ki_hint(
-            "a sparse matrix is read from .npz, as scipy.sparse.save_npz writes it; a dense one from .npy");
+            "scipy.sparse.save_npz writes a sparse matrix; of a dense one, which goes with neither --map nor "
+            "--mpi, X is an .npy file");
     }
     place.offset = a->member->begin;
     const int64_t most = ki_min(a->member->size, SHORT_MEMBER);
@@ -359,6 +360,10 @@ kiln_status ki_read_npz(struct ki_table *table, struct ki_input *input, const ki
     bool finite = true;
     s.left = options->limit > 0 ? options->limit : INT64_MAX;
     TRY(open_archive(&s, input));
+    if (!ki_zip_find(&s.zip, "format.npy")) {
+        status = ki_npz_dense(table, &s);
+        goto done;
+    }
     TRY(read_matrix(table, &finite, &s));
     TRY(ki_npz_canonical(table, finite, &s));
 done:

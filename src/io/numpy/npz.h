@@ -1,4 +1,4 @@
-/* What reading a sparse matrix from an .npz archive and leaving it there have in common. */
+/* What reading a matrix from an .npz archive and leaving it there have in common. */
 #ifndef KI_NPZ_H
 #define KI_NPZ_H
 
@@ -36,6 +36,8 @@ kiln_status ki_npz_open(struct ki_npz_array *array, struct ki_npz *s, const char
 kiln_status ki_npz_elements(struct ki_npz_array *array, struct ki_npz *s, void *straight,
                             void (*use)(void *of, const unsigned char *raw, int64_t first, int64_t count),
                             void *of);
+/* An archive without a sparse matrix, into a zeroed table: X, and y where there is one; the arrays are s->data and s->indices. */
+kiln_status ki_npz_dense(struct ki_table *table, struct ki_npz *s);
 /* Everything but indices and data, checked: they are (*start)[lines] at least. */
 kiln_status ki_npz_outline(int64_t **start, struct ki_npz *s);
 /* Sorts rows and sums what stands in one place. finite: all values are, or need not be; their sums may be otherwise. */

@@ -1,0 +1,121 @@
+/* A dense table in memory: columns named by number are copied out, then each row closes up over them, from the first on. */
+#include "io/numbered.h"
+
+#include <string.h>
+
+#include "core/matrix.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "io/number.h"
+
+struct taking {
+    struct ki_table *table;
+    const char *name;
+    const kiln_read_options *options;
+    bool *gone;    /* cols of them */
+    int64_t *list; /* the columns that one option names; room for cols */
+    int64_t bytes; /* of a number */
+};
+
+static kiln_status fail_number(const struct taking *t, const char *what, const char *text) {
+    ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no %s can be '%s'", t->name, what, text);
+    return ki_hint("give its number, from 1 to %lld, or -1 for the last; or --%s-file FILE",
+                   (long long)t->table->cols, what);
+}
+
+/* "3,-1": into the list. */
+static kiln_status find(const struct taking *t, int64_t *count, const char *what, const char *text) {
+    const char *at = text, *end = text + strlen(text);
+    for (*count = 0; at <= end; at++) {
+        int64_t number;
+        if (!ki_parse_int64(&at, end, &number) || (at < end && *at != ',')) return fail_number(t, what, text);
+        const int64_t j = number < 0 ? t->table->cols + number : number - 1;
+        if (j < 0 || j >= t->table->cols)
+            return ki_fail(KILN_ERR_ARGUMENT, "%s has %lld columns, so that no %s can be %lld", t->name,
+                           (long long)t->table->cols, what, (long long)number);
+        if (t->gone[j])
+            return ki_fail(KILN_ERR_ARGUMENT, "column %lld of %s is asked for twice", (long long)j + 1,
+                           t->name);
+        t->gone[j] = true;
+        t->list[(*count)++] = j;
+    }
+    return KILN_OK;
+}
+
+/* *values = the columns of the list, row by row. */
+static kiln_status copy(void **values, const struct taking *t, int64_t count) {
+    const struct ki_table *table = t->table;
+    const int64_t bytes = t->bytes, cols = table->cols;
+    int64_t size;
+    char *made = ki_mul3(table->rows, count, bytes, &size) ? ki_alloc((size_t)size) : NULL;
+    if (!made) return ki_fail_nomem((size_t)(table->rows * count * bytes), "the columns taken from the data");
+    for (int64_t i = 0; i < table->rows; i++)
+        for (int64_t c = 0; c < count; c++)
+            memcpy(made + (i * count + c) * bytes, (char *)table->values + (i * cols + t->list[c]) * bytes,
+                   (size_t)bytes);
+    *values = made;
+    return KILN_OK;
+}
+
+static kiln_status take(const struct taking *t, void **values, int64_t *count, const char *what,
+                        const char *text) {
+    kiln_status status = KILN_OK;
+    if (!text) return KILN_OK;
+    TRY(find(t, count, what, text));
+    TRY(copy(values, t, *count));
+done:
+    return status;
+}
+
+static kiln_status check_weights(const struct taking *t) {
+    const void *values = t->table->weights;
+    for (int64_t i = 0; values && i < t->table->rows; i++) {
+        const double weight =
+            t->bytes == 4 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+        if (weight < 0)
+            return ki_fail(KILN_ERR_DATA, "%s: row %lld has the weight %g; weights are not negative", t->name,
+                           (long long)i + 1, weight);
+    }
+    return KILN_OK;
+}
+
+/* What stays of a row lies in runs of columns between those that are gone. */
+static void close_up(const struct taking *t) {
+    struct ki_table *table = t->table;
+    const int64_t cols = table->cols, bytes = t->bytes;
+    char *to = table->values;
+    int64_t kept = 0;
+    for (int64_t j = 0; j < cols; j++) kept += !t->gone[j];
+    for (int64_t i = 0; i < table->rows; i++)
+        for (int64_t j = 0, end; j < cols; j = end + 1) {
+            for (end = j; end < cols && !t->gone[end];) end++;
+            memmove(to, (char *)table->values + (i * cols + j) * bytes, (size_t)((end - j) * bytes));
+            to += (end - j) * bytes;
+        }
+    table->cols = kept;
+    table->nnz = table->rows * kept;
+}
+
+kiln_status ki_take_numbered(struct ki_table *table, const char *name, const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct taking t = {table, name, options, NULL, NULL, ki_type_bytes(options->type)};
+    int64_t single = 0;
+    t.gone = ki_calloc((size_t)(table->cols + 1) * sizeof *t.gone);
+    t.list = ki_alloc((size_t)(table->cols + 1) * sizeof *t.list);
+    if (!t.gone || !t.list) TRY(ki_fail_nomem((size_t)table->cols * 9, "the columns' numbers"));
+    if (options->target && table->y)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "%s has targets of its own, which --target would replace", name));
+    TRY(take(&t, &table->y, &table->targets, "target", options->target));
+    TRY(take(&t, &table->weights, &single, "weights", options->weights));
+    if (options->weights && single != 1) TRY(fail_number(&t, "weights", options->weights));
+    TRY(check_weights(&t));
+    TRY(take(&t, &table->offset, &single, "offset", options->offset));
+    if (options->offset && single != 1) TRY(fail_number(&t, "offset", options->offset));
+    close_up(&t);
+    if (table->cols == 0 && table->rows > 0)
+        TRY(ki_fail(KILN_ERR_DATA, "%s has no column left that is a feature", name));
+done:
+    ki_free(t.gone);
+    ki_free(t.list);
+    return status;
+}
