@@ -18,7 +18,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
 #define LABELLED (TRAINS | JUDGES | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define TABLES (TRAINS | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
-#define WEIGHTED (TRAINS | BIT(ROWS) | JUDGES)
+#define WEIGHTED (TRAINS | BIT(WEIGHS) | JUDGES)
 #define OFFSETS (BIT(GLM) | JUDGES)
 #define READS (LABELLED | OTHERS | BIT(RECOMMEND))
 #define COMPUTES (EVERY & ~SPEAKS)

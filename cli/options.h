@@ -87,7 +87,8 @@ enum verb_id {
     VERB_VERSION,
     VERB_RECOMMEND,
     VERB_ALGORITHM, /* an algorithm that is no linear model */
-    VERB_ROWS,      /* and takes rows of a table, with weights */
+    VERB_ROWS,      /* and takes rows of a table */
+    VERB_WEIGHS,    /* with weights */
     VERB_RANDOM,    /* and draws random numbers */
     VERB_KINDS
 };

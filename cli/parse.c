@@ -108,11 +108,14 @@ static bool parse_range(const struct option *option, const char *text, struct ra
 }
 
 static bool bad_value(struct parser *parser, const struct option *option, const char *text) {
+    char above[60] = "a number above 0";
+    if (isfinite(option->most))
+        snprintf(above, sizeof above, "a number above 0 and at most %g", option->most);
     complain(parser->problem, "--%s: '%s' is not %s", option->name, text,
              option->kind == OPTION_INTEGER    ? "a whole number in range"
              : option->kind == OPTION_BYTES    ? "a number of bytes"
              : option->kind == OPTION_REAL     ? "a number in range"
-             : option->kind == OPTION_POSITIVE ? "a number above 0"
+             : option->kind == OPTION_POSITIVE ? above
              : option->kind == OPTION_RANGE    ? "a number or a path in range"
                                                : "one of its values");
     if (option->kind == OPTION_CHOICE) return hint(parser->problem, "one of %s", option->choices);

@@ -185,6 +185,7 @@ static int verify_mds(struct run *run, struct verifying *v) {
     kiln_mds_verification found = {0};
     const kiln_mds_options options = {
         .metric = (kiln_mds_metric)json_integer_value(json_object_get(v->options, "metric")),
+        .ties = (kiln_mds_ties)json_integer_value(json_object_get(v->options, "ties")),
         .dissimilarities = json_is_true(json_object_get(v->options, "dissimilarities"))};
     int code = verify_read(run, v, "layout", "stress");
     const int64_t rows = code ? 0 : kiln_matrix_rows(kiln_data_X(v->data));
@@ -283,7 +284,7 @@ const struct verb verb_of_mds = {
     "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"
     "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
     .run = run_mds,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_mds,

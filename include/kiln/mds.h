@@ -49,7 +49,7 @@ typedef struct kiln_mds_options {
  *   minimise  stress(Y) = sum_{i<j} w_ij (dhat_ij - d_ij)^2,   dhat = delta, or a fit of delta to d (metric)
  *   Y n x p, 1 <= p <= 64; X dense: n points (n x q) or their dissimilarities (n x n, symmetric; NaN:
  *   missing, weight 0; the diagonal is not read). Interval and ordinal disparities are scaled so that sum w
- *   dhat^2 = sum w.
+ *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal.
  * Stops when an iteration lowers the stress by at most tolerance times itself. The stress never rises, and
  * belongs to the layout returned. report->objective is the stress, report->residual its last relative fall;
  * figures: "stress", "stress_1", Kruskal's sqrt(stress / sum w d^2). Any rotation, reflection and shift of a
@@ -69,12 +69,15 @@ typedef struct kiln_mds_options {
 KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *options,
                               kiln_report *report);
 
-/* A layout's stress again by slow reference code, in long double on the host; of the options metric,
- * dissimilarities and weights count. Ordinal disparities are not fitted anew: both numbers are then NaN. */
+/* A layout's stress again by slow reference code, in long double on the host; of the options metric, ties,
+ * dissimilarities and weights count. Cost: two passes over the pairs, which are sorted, 120 bytes each, for
+ * ordinal scaling. */
 typedef struct kiln_mds_verification {
     size_t size;
     double stress;
-    double fall; /* how much lower, relative, the stress of the layout after one more iteration is */
+    /* how much lower, relative, the stress of the layout after one more iteration is; NaN with weights or where
+     * pairs are missing */
+    double fall;
 } kiln_mds_verification;
 /* Shapes as kiln_mds. Errors: ERR_ARGUMENT, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,

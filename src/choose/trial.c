@@ -6,11 +6,11 @@
 #include "core/seams.h"
 #include "core/size.h"
 
-enum { FEW = 2, MANY = 14, REPEATS = 3 };
+enum { FEW = 2, MANY = 14, REPEATS = 2 };
 /* Twice as long as anything measured: what comes first on a processor where nothing has been measured yet. */
 static const double BEFORE = 2e-3, WAITING = 100e-6;
 /* Iterations that what comes before them takes as long as, at most. */
-static const double PREPARING = 20;
+static const double PREPARING = 10;
 
 /* Seconds of the fastest of a few runs, the first of which builds kernels. X is a new one for each, as what an
  * algorithm derives from X is part of what it takes. */

@@ -849,6 +849,17 @@ class Verifying(Models):
             self.fit(verb, data, "--no-intercept")
             self.fit(verb, data, "--standardize")
 
+    def test_layouts_of_every_kind(self):
+        """Points on a grid, of whose distances many are equal but for rounding, with a column of text that takes no part."""
+        rows = [f"{i % 7 / 10},{i // 7 / 10},{i * i % 5 / 10},{'abc'[i % 3]}" for i in range(42)]
+        data, model = self.write("grid.csv", "x,y,z,kind\n" + "\n".join(rows) + "\n"), self.path("layout.kiln")
+        for kind in (["--color", "kind"], ["--ignore", "kind", "--metric", "interval"], ["--ignore", "kind", "--metric", "ordinal"],
+                     ["--color", "kind", "--metric", "ordinal", "--ties", "secondary"], ["--ignore", "kind", "--metric", "ordinal", "--type", "f32"]):
+            kiln("mds", data, "-o", model, *kind, *CPU)
+            claims = as_json("verify", model, data, "--quiet")["claims"]
+            self.assertEqual([claim["holds"] for claim in claims], [True, True], kind)
+        self.assertIn("leave out columns of text", kiln("mds", data, code=3)[1])
+
     def test_other_data(self):
         """What was laid out or ranked is told from other data, of fewer rows and vertices, too."""
         rows, model = ["x,y", "1,2", "3,4", "5,1", "2,2", "7,3"], self.path("other.kiln")

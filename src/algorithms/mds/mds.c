@@ -261,7 +261,8 @@ static kiln_status check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_
     const int64_t n = kiln_matrix_rows(X), p = kiln_matrix_cols(Y);
     if (kiln_matrix_format(X) != KILN_DENSE)
         return (ki_fail(KILN_ERR_UNSUPPORTED, "%s: X must be dense", call),
-                ki_hint("reduce sparse data to fewer dimensions first, or give dissimilarities"));
+                ki_hint("leave out columns of text, reduce sparse data to fewer dimensions first, or give "
+                        "dissimilarities"));
     if (n < 1 || (!o->dissimilarities && kiln_matrix_cols(X) < 1))
         return ki_fail(KILN_ERR_DATA, "%s: X is empty", call);
     if (p < 1 || p > 64)

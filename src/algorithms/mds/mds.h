@@ -36,6 +36,10 @@ kiln_status ki_mds_torgerson(struct ki_mds *s);
 kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream);
 
 /* mds_ordinal.c: disparities that are monotone in the dissimilarities. */
+/* Dissimilarities that differ by so much, relative, count as equal: rounding of distances. */
+static inline double ki_mds_rounding(kiln_type type) {
+    return type == KILN_F32 ? 1e-5 : 1e-12;
+}
 kiln_status ki_ordinal_new(struct ki_mds *s);
 void ki_ordinal_free(struct ki_ordinal *ordinal);
 /* The matrix of disparities that fit Y's distances best. */

@@ -2,7 +2,8 @@
  *
  * The pairs are sorted by dissimilarity once. Their distances, in that order, are replaced by the nearest sequence that does not
  * fall: neighbours whose means would fall are pooled (pool adjacent violators). Ties: primary, pairs of equal dissimilarity may
- * get different disparities, so that they are sorted by distance first; secondary, they get one, and begin as one block. The
+ * get different disparities, so that they are sorted by distance first; secondary, they get one, and begin as one block. What
+ * differs by rounding only is equal: points on a grid have many distances that do. The
  * disparities are then scaled so that their weighted squares add up to the pairs' weight, which keeps the points apart. */
 #include "algorithms/mds/mds.h"
 
@@ -21,6 +22,7 @@ struct block {
 
 struct ki_ordinal {
     int64_t count;
+    double rounding;      /* relative, of dissimilarities */
     struct pair *pairs;   /* by dissimilarity */
     struct block *blocks; /* as many as there are pairs, at most */
     double *Y, *full;     /* n x p; n x n */
@@ -70,6 +72,7 @@ kiln_status ki_ordinal_new(struct ki_mds *s) {
     double *weights = NULL;
     struct ki_ordinal *o = s->ordinal = ki_calloc(sizeof *o);
     if (!o) return ki_fail_nomem(sizeof *o, "ordinal scaling");
+    o->rounding = ki_mds_rounding(s->type);
     o->pairs = ki_alloc((size_t)most * sizeof *o->pairs);
     o->blocks = ki_alloc((size_t)most * sizeof *o->blocks);
     o->Y = ki_alloc((size_t)(n * s->p) * sizeof *o->Y);
@@ -111,7 +114,8 @@ static int64_t pool(struct block *blocks, int64_t count, struct block next) {
 static int64_t regress(struct ki_ordinal *o, bool secondary) {
     int64_t count = 0;
     for (int64_t begin = 0, end; begin < o->count; begin = end) {
-        for (end = begin + 1; end < o->count && o->pairs[end].delta == o->pairs[begin].delta;) end++;
+        const double most = o->pairs[begin].delta * (1 + o->rounding);
+        for (end = begin + 1; end < o->count && o->pairs[end].delta <= most;) end++;
         if (!secondary) qsort(o->pairs + begin, (size_t)(end - begin), sizeof *o->pairs, by_distance);
         struct block tied = {.end = end};
         for (int64_t e = begin; e < end; e++) {

@@ -1,5 +1,14 @@
 /* A layout's stress again, and that of the layout after one more iteration, in plain loops in long double over all pairs. */
+#include <stdlib.h>
+
+#include "algorithms/mds/mds.h"
 #include "algorithms/verify/verify.h"
+
+/* A pair that counts; hat: its ordinal disparity. */
+struct pair {
+    long double delta, weight, distance, hat;
+    int64_t i, j;
+};
 
 struct layout {
     struct ki_copy X;
@@ -9,6 +18,13 @@ struct layout {
     const kiln_mds_options *options;
     bool partial;     /* some pairs do not count, or not alike: the next layout takes a system of equations */
     long double a, b; /* disparities a + b delta */
+    /* Ordinal: the pairs, and the corners of a hull among them with what lies before each: weight, weighted distances. */
+    double rounding; /* relative, of dissimilarities that are equal */
+    struct pair *pairs;
+    struct corner {
+        long double weight, sum;
+        int64_t pairs;
+    } * hull;
 };
 
 /* Weight and dissimilarity of a pair; weight 0 where it is missing. */
@@ -63,23 +79,89 @@ static void fit_line(struct layout *l, const long double *next) {
     l->a = scale * alpha - l->b * least;
 }
 
-/* Of Y, or of `next`; made: where the next layout is added up, or NULL. */
+static int by_delta(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    return x->delta < y->delta ? -1 : x->delta > y->delta;
+}
+
+static int by_distance(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    return x->distance < y->distance ? -1 : x->distance > y->distance;
+}
+
+/* The pairs in the order that disparities keep, those of equal dissimilarity by distance and as one dissimilarity. */
+static void put_in_order(const struct layout *l, int64_t count) {
+    qsort(l->pairs, (size_t)count, sizeof *l->pairs, by_delta);
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+        const long double least = l->pairs[begin].delta;
+        for (end = begin; end < count && l->pairs[end].delta <= least * (1 + (long double)l->rounding); end++)
+            l->pairs[end].delta = least;
+        qsort(l->pairs + begin, (size_t)(end - begin), sizeof *l->pairs, by_distance);
+    }
+}
+
+static long double slope(const struct corner *from, const struct corner *to) {
+    return (to->sum - from->sum) / (to->weight - from->weight);
+}
+
+/* The values nearest to the distances that rise with the dissimilarities are the slopes of the lower hull of the distances'
+ * sums, drawn over the weights' sums; equal dissimilarities are one step of it (secondary ties) or steps by distance. */
+static void fit_order(struct layout *l, const long double *next) {
+    int64_t count = 0, last = 0;
+    struct corner at = {0, 0, 0};
+    long double delta, squares = 0;
+    for (int64_t i = 0; i < l->n; i++)
+        for (int64_t j = i + 1; j < l->n; j++) {
+            const long double w = pair_of(&delta, l, i, j);
+            if (w > 0) l->pairs[count++] = (struct pair){delta, w, distance(l, next, i, j), 0, i, j};
+        }
+    put_in_order(l, count);
+    l->hull[0] = at;
+    for (int64_t e = 0; e < count; e++) {
+        at.weight += l->pairs[e].weight, at.sum += l->pairs[e].weight * l->pairs[e].distance, at.pairs++;
+        if (l->options->ties == KILN_MDS_SECONDARY && e + 1 < count &&
+            l->pairs[e + 1].delta == l->pairs[e].delta)
+            continue;
+        while (last > 0 && slope(&l->hull[last - 1], &l->hull[last]) >= slope(&l->hull[last], &at)) last--;
+        l->hull[++last] = at;
+    }
+    for (int64_t step = 1; step <= last; step++) {
+        const long double value = slope(&l->hull[step - 1], &l->hull[step]);
+        squares += (l->hull[step].weight - l->hull[step - 1].weight) * value * value;
+        for (int64_t e = l->hull[step - 1].pairs; e < l->hull[step].pairs; e++) l->pairs[e].hat = value;
+    }
+    const long double scale = squares > 0 ? sqrtl(at.weight / squares) : 1;
+    for (int64_t e = 0; e < count; e++) l->pairs[e].hat *= scale;
+}
+
+/* A pair's stress; made: where the next layout is added up, or NULL. */
+static long double add_pair(const struct layout *l, int64_t i, int64_t j, long double w, long double wanted,
+                            long double d, long double *made) {
+    for (int64_t c = 0; c < l->p && made && d > 0; c++) {
+        const long double apart = (long double)l->Y[i * l->p + c] - (long double)l->Y[j * l->p + c];
+        made[i * l->p + c] += wanted / d * apart / (long double)l->n;
+        made[j * l->p + c] -= wanted / d * apart / (long double)l->n;
+    }
+    return w * (wanted - d) * (wanted - d);
+}
+
+/* Of Y, or of `next`. */
 static long double stress_of(struct layout *l, const long double *next, long double *made) {
     long double stress = 0, delta;
+    int64_t count = 0;
+    const bool ordinal = l->options->metric == KILN_MDS_ORDINAL;
+    if (ordinal) fit_order(l, next);
     if (l->options->metric == KILN_MDS_INTERVAL) fit_line(l, next);
     for (int64_t i = 0; i < l->n; i++)
         for (int64_t j = i + 1; j < l->n; j++) {
-            const long double w = pair_of(&delta, l, i, j), d = distance(l, next, i, j),
-                              wanted = l->a + l->b * delta;
+            const long double w = pair_of(&delta, l, i, j);
             if (w != 1) l->partial = true;
             if (!(w > 0)) continue;
-            stress += w * (wanted - d) * (wanted - d);
-            for (int64_t c = 0; c < l->p && made && d > 0; c++) {
-                const long double apart = (long double)l->Y[i * l->p + c] - (long double)l->Y[j * l->p + c];
-                made[i * l->p + c] += wanted / d * apart / (long double)l->n;
-                made[j * l->p + c] -= wanted / d * apart / (long double)l->n;
-            }
+            count++;
+            if (!ordinal) stress += add_pair(l, i, j, w, l->a + l->b * delta, distance(l, next, i, j), made);
         }
+    for (const struct pair *pair = l->pairs; ordinal && pair < l->pairs + count; pair++)
+        stress += add_pair(l, pair->i, pair->j, pair->weight, pair->hat, pair->distance, made);
     return stress;
 }
 
@@ -106,17 +188,23 @@ kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
     }
     if (!(l.next = ki_calloc((size_t)(l.n * l.p) * sizeof *l.next)))
         TRY(ki_fail_nomem((size_t)(l.n * l.p) * sizeof *l.next, "a layout to verify"));
-    if (own.metric != KILN_MDS_ORDINAL) {
-        const long double stress = stress_of(&l, NULL, l.next);
-        made.stress = (double)stress;
-        if (!l.partial)
-            made.fall = stress > 0 ? (double)((stress - stress_of(&l, l.next, NULL)) / stress) : 0;
+    if (own.metric == KILN_MDS_ORDINAL) {
+        l.rounding = ki_mds_rounding(kiln_matrix_type(X));
+        const size_t most = (size_t)(l.n * (l.n - 1) / 2 + 1);
+        l.pairs = ki_alloc(most * sizeof *l.pairs), l.hull = ki_alloc(most * sizeof *l.hull);
+        if (!l.pairs || !l.hull)
+            TRY(ki_fail_nomem(most * (sizeof *l.pairs + sizeof *l.hull), "pairs to verify"));
     }
+    const long double stress = stress_of(&l, NULL, l.next);
+    made.stress = (double)stress;
+    if (!l.partial) made.fall = stress > 0 ? (double)((stress - stress_of(&l, l.next, NULL)) / stress) : 0;
     KI_GIVE(kiln_mds_verification, result, &made);
 done:
     ki_copy_free(&l.X);
     ki_free(l.Y);
     ki_free(l.weights);
     ki_free(l.next);
+    ki_free(l.pairs);
+    ki_free(l.hull);
     return status;
 }
