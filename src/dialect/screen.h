@@ -28,6 +28,16 @@ DEVICE_FN float sum_of_sharing(float x, const int sharing) {
     return x;
 }
 
+/* The largest of what the threads of a group have. */
+DEVICE_FN float most_of_group(LOCAL_PTR float *scratch, float mine, const int group) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[get_local_id(0)] = mine;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = 0; i < group; i++) mine = fmax(mine, scratch[i]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return mine;
+}
+
 /* The power of two that brings numbers up to `most` below 2^14, by its exponent. */
 DEVICE_FN int exponent_of(float most) {
     const int exponent = (int)(BITS_OF(most) >> 23) - 127;

@@ -1,4 +1,5 @@
-/* Products of small matrices on tensor cores, for the sums of dialect/tile.h (PTX ISA, "mma"). A word is 8 bytes of a row of X.
+/* Products of small matrices on tensor cores, for Gram matrices and the sums of dialect/tile.h (PTX ISA, "mma"). A word is 8 bytes of
+ * a row of X.
  *
  *   f64: m8n8k4, a word is one element
  *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
@@ -6,6 +7,24 @@
  *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
 #ifndef TENSOR_H
 #define TENSOR_H
+
+#if defined(BULK) && (defined(TILE) || defined(TENSOR)) && !defined(REAL_F64)
+/* The 11 leading bits, rounded, and the rest. */
+DEVICE_FN void split(uint *high, uint *low, real x) {
+    *high = (BITS_OF(x) + 0x1000u) & 0xffffe000u;
+    *low = BITS_OF(x - REAL_OF(*high));
+}
+
+/* sum of 16 x 8 += a b over 8: of each number the 11 leading bits. */
+DEVICE_FN void multiply_tf32(real *sum, const uint *a, const uint *b) {
+    PTX_PURE(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+
 #if defined(BULK) && defined(TILE)
 
 #ifdef REAL_F64
@@ -66,12 +85,6 @@ struct left {
     uint high[2], low[2];
 };
 
-/* The 11 leading bits, rounded, and the rest. */
-DEVICE_FN void split(uint *high, uint *low, real x) {
-    *high = (BITS_OF(x) + 0x1000u) & 0xffffe000u;
-    *low = BITS_OF(x - REAL_OF(*high));
-}
-
 DEVICE_FN struct left left_of(real first, real second) {
     struct left a;
     split(&a.high[0], &a.low[0], first);
@@ -82,19 +95,12 @@ DEVICE_FN struct left left_of(real first, real second) {
 /* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor core takes the 11
  * leading bits. */
 DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real second) {
+    const uint both[4] = {a->high[0], a->low[0], a->high[1], a->low[1]};
     const uint x[2] = {BITS_OF(first), BITS_OF(second)};
     const uint low[2] = {BITS_OF(first - REAL_OF(x[0] & 0xffffe000u)),
                          BITS_OF(second - REAL_OF(x[1] & 0xffffe000u))};
-    PTX_PURE(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(low[0]), "r"(low[1]));
-    PTX_PURE(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(x[0]), "r"(x[1]));
+    multiply_tf32(sum, both, low);
+    multiply_tf32(sum, both, x);
 }
 
 DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {

@@ -145,20 +145,6 @@ DEVICE_FN struct place place_of_warp(const struct gram_task *task, __global cons
     return at;
 }
 
-/* sum of 16 x 8 += a^T b over 8 rows. */
-DEVICE_FN void gram_multiply(real *sum, const uint *a, const uint *b) {
-    PTX_PURE(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-DEVICE_FN void gram_halves(uint *high, uint *low, real x) {
-    *high = (BITS_OF(x) + 0x1000u) & 0xffffe000u;
-    *low = BITS_OF(x - REAL_OF(*high));
-}
-
 /* Whether a 16 x 8 part of the only tile of a G lies below its diagonal: nobody reads those. */
 #define BELOW(i, j) (SIDE == 32 && SIDES == 1 && (i) == 1 && (j) < 2)
 
@@ -173,7 +159,7 @@ DEVICE_FN void gram_add_chunk(real *sums, LOCAL_PTR const struct chunk *from, co
         uint a_high[2][4], a_low[2][4];
 #pragma unroll
         for (int s = 0; s < 8; s++) /* elements: 8 columns further on, then 4 rows */
-            gram_halves(&a_high[s / 4][s % 4], &a_low[s / 4][s % 4],
+            split(&a_high[s / 4][s % 4], &a_low[s / 4][s % 4],
                         left[(r + s % 4 / 2 * 4) * PITCH + s / 4 * 16 + s % 2 * 8] -
                             at->ci[s / 4 * 2 + s % 2]);
 #pragma unroll
@@ -181,14 +167,14 @@ DEVICE_FN void gram_add_chunk(real *sums, LOCAL_PTR const struct chunk *from, co
             uint b_high[2], b_low[2];
 #pragma unroll
             for (int s = 0; s < 2; s++)
-                gram_halves(&b_high[s], &b_low[s],
+                split(&b_high[s], &b_low[s],
                             (right[(r + 4 * s) * PITCH + 8 * j] - at->cj[j]) * v[r + 4 * s]);
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 if (BELOW(i, j)) continue;
-                gram_multiply(sums + 16 * i + 4 * j, a_low[i], b_high);
-                gram_multiply(sums + 16 * i + 4 * j, a_high[i], b_low);
-                gram_multiply(sums + 16 * i + 4 * j, a_high[i], b_high);
+                multiply_tf32(sums + 16 * i + 4 * j, a_low[i], b_high);
+                multiply_tf32(sums + 16 * i + 4 * j, a_high[i], b_low);
+                multiply_tf32(sums + 16 * i + 4 * j, a_high[i], b_high);
             }
         }
     }

@@ -1,12 +1,17 @@
-/* The GPU's launches of kiln_gram and ki_gram_all for a dense X (gram.cl): which tiles, and how many splits of the rows. */
+/* The GPU's launches of kiln_gram and ki_gram_all for a dense X: which tiles, and how many splits of the rows (gram.cl); up to 32 columns
+ * on tensor cores by warps on their own (gram_narrow.cl). */
+#include <stdio.h>
+
 #include "core/arguments.h"
 #include "core/size.h"
 #include "ops/linear/gram.cl"
 #include "ops/linear/gram_gpu.h"
+#include "ops/linear/gram_narrow.cl"
 #include "pass/combine.h"
 #include "pass/dense/variants.h"
 
 KI_ARGUMENTS(gram);
+KI_ARGUMENTS(gram_narrow);
 KI_ARGUMENTS(gram_finish);
 KI_ARGUMENTS(gram_centre);
 
@@ -16,6 +21,9 @@ enum {
     SPLITS_MOST = 4096,
     PARTIALS_MOST = 1 << 28 /* bytes, unless one split takes more */
 };
+
+/* What the kernels are built with that are not the walk over large tiles. */
+#define SMALL "-DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1"
 
 /* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by eight. */
 struct shape {
@@ -51,46 +59,116 @@ static int64_t splits_of(const struct shape *shape, int64_t rows, int64_t pairs,
     return ki_max(ki_min(ki_min(wanted, SPLITS_MOST), room), 1);
 }
 
+/* What one walk is launched with: the kernel, and what the next one needs to know of its partial sums. */
+struct walk {
+    const struct ki_gram *gram;
+    kiln_device *device;
+    int64_t k, size, strips, pairs, splits;
+    struct shape shape;
+    struct ki_kernel *kernel;
+    int64_t local; /* bytes of on-chip memory that a group of warps on their own is given */
+    char finish[128];
+};
+
+/* How gram_narrow.cl lays out its memory: the constants of the same names. */
+enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 3 };
+
+static bool is_narrow(const struct walk *walk) {
+    return walk->size <= NARROW && walk->shape.tensor && walk->device->backend->resident_with;
+}
+
+/* A split is a group, each of which has some slices a warp. */
+static kiln_status plan_narrow(struct walk *walk) {
+    const kiln_matrix *X = walk->gram->X;
+    const int64_t slice = ROWS * (walk->size + (walk->gram->v != NULL)) * ki_type_bytes(X->type);
+    const int64_t sums = NARROW * NARROW * ki_type_bytes(X->type);
+    int64_t resident;
+    kiln_status status;
+    const char *defines = KI_DEFINES("-DTENSOR%s -DCOLS=%d -DK=%d -DSTAGES=%d",
+                                     walk->gram->v ? " -DWEIGHTED" : "", (int)X->cols, (int)walk->k, STAGES);
+    TRY(ki_kernel_get(&walk->kernel, walk->device, "gram_narrow", "gram_narrow", X->type, defines));
+    walk->shape = (struct shape){.side = NARROW, .group = FINISH};
+    walk->local = WARPS * ki_max(STAGES * slice, sums);
+    TRY(ki_kernel_resident_with(walk->device, &resident, walk->kernel, WARPS * 32, walk->local));
+    walk->splits = ki_max(ki_min(resident, ki_ceil_div(X->rows, ROWS * WARPS * STAGES)), 1);
+    snprintf(walk->finish, sizeof walk->finish, SMALL, FINISH);
+done:
+    return status;
+}
+
+static kiln_status plan_tiles(struct walk *walk) {
+    const kiln_matrix *X = walk->gram->X;
+    const struct shape *shape = &walk->shape;
+    int64_t resident;
+    kiln_status status;
+    snprintf(walk->finish, sizeof walk->finish, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s",
+             shape->side, shape->group, shape->chunk, ki_load_width(X), shape->stages,
+             walk->strips == 1 ? " -DONE_STRIP" : "", shape->tensor ? " -DTENSOR" : "");
+    TRY(ki_kernel_get(&walk->kernel, walk->device, "gram", "gram", X->type, walk->finish));
+    TRY(ki_kernel_resident(walk->device, &resident, walk->kernel, shape->group));
+    walk->splits = splits_of(shape, X->rows, walk->pairs, resident);
+done:
+    return status;
+}
+
+static kiln_status launch(const struct walk *walk, const struct ki_buffer *partials) {
+    const struct ki_gram *gram = walk->gram;
+    const kiln_matrix *X = gram->X;
+    if (walk->local)
+        return ki_kernel_launch(walk->device, walk->kernel, walk->splits, WARPS * 32,
+                                KI_PACK_LOCAL(gram_narrow, X, walk->local, .partials = partials, .X = X,
+                                              .v = gram->v, .c = gram->c, .Y = gram->Y, .d = gram->d,
+                                              .rows = X->rows));
+    return ki_kernel_launch(walk->device, walk->kernel, walk->pairs * walk->splits, walk->shape.group,
+                            KI_PACK(gram, X, .partials = partials, .X = X, .v = gram->v, .c = gram->c,
+                                    .Y = gram->Y, .d = gram->d, .rows = X->rows, .n = (int32_t)X->cols,
+                                    .k = (int32_t)walk->k, .strips = (int32_t)walk->strips,
+                                    .splits = (int32_t)walk->splits));
+}
+
+static kiln_status finish(const struct walk *walk, const struct ki_buffer *partials) {
+    const struct ki_gram *gram = walk->gram;
+    const int64_t square = walk->size * walk->size;
+    const int64_t parts = walk->splits >= 4 * PARTS ? PARTS : 1;
+    struct ki_buffer all = {0};
+    kiln_status status;
+    if (gram->all)
+        TRY(ki_device_space(walk->device, 0, &all, square * ki_type_bytes(ki_wide_type(walk->device))));
+    TRY(ki_kernel_run(walk->device, "gram", "gram_finish", gram->X->type, walk->finish,
+                      ki_min(ki_ceil_div(square * parts, walk->shape.group), 4096), walk->shape.group,
+                      KI_PACK(gram_finish, gram->X, .all = gram->all ? &all : NULL, .G = gram->G,
+                              .g = gram->g, .partials = partials, .n = (int32_t)gram->X->cols,
+                              .k = (int32_t)walk->k, .strips = (int32_t)walk->strips,
+                              .splits = (int32_t)walk->splits, .parts = (int32_t)parts)));
+    if (gram->all) TRY(ki_download_wide(gram->all, walk->device, &all, 0, square));
+done:
+    return status;
+}
+
 kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     kiln_status status;
     const kiln_matrix *X = gram->X;
-    kiln_device *device = X->device;
-    const int64_t k = gram->Y ? gram->Y->cols : 0, size = X->cols + k + 1;
-    const struct shape shape = shape_of(X, size);
-    const int64_t strips = ki_ceil_div(size, shape.side), pairs = strips * (strips + 1) / 2;
-    struct ki_kernel *kernel;
-    struct ki_buffer partials, all = {0};
-    int64_t resident, tile, bytes, square;
-    if (!ki_mul3(pairs, shape.side * shape.side, ki_type_bytes(X->type), &tile) ||
-        !ki_mul3(size, size, ki_type_bytes(ki_wide_type(device)), &square))
-        return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)size);
-    const char *defines = KI_DEFINES("-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape.side,
-                                     shape.group, shape.chunk, ki_load_width(X), shape.stages,
-                                     strips == 1 ? " -DONE_STRIP" : "", shape.tensor ? " -DTENSOR" : "");
-    TRY(ki_kernel_get(&kernel, device, "gram", "gram", X->type, defines));
-    TRY(ki_kernel_resident(device, &resident, kernel, shape.group));
-    const int64_t splits = splits_of(&shape, X->rows, pairs, resident);
-    if (!ki_mul(tile, splits, &bytes)) return ki_fail_nomem(SIZE_MAX, "a Gram matrix");
-    TRY(ki_device_scratch(device, &partials, bytes));
-    if (gram->all) TRY(ki_device_space(device, 0, &all, square));
-    TRY(ki_kernel_launch(device, kernel, pairs * splits, shape.group,
-                         KI_PACK(gram, X, .partials = &partials, .X = X, .v = gram->v, .c = gram->c,
-                                 .Y = gram->Y, .d = gram->d, .rows = X->rows, .n = (int32_t)X->cols,
-                                 .k = (int32_t)k, .strips = (int32_t)strips, .splits = (int32_t)splits)));
-    const int64_t parts = splits >= 4 * PARTS ? PARTS : 1;
-    TRY(ki_kernel_run(device, "gram", "gram_finish", X->type, defines,
-                      ki_min(ki_ceil_div(size * size * parts, shape.group), 4096), shape.group,
-                      KI_PACK(gram_finish, X, .all = gram->all ? &all : NULL, .G = gram->G, .g = gram->g,
-                              .partials = &partials, .n = (int32_t)X->cols, .k = (int32_t)k,
-                              .strips = (int32_t)strips, .splits = (int32_t)splits,
-                              .parts = (int32_t)parts)));
-    if (gram->all) TRY(ki_download_wide(gram->all, device, &all, 0, size * size));
+    struct walk walk = {.gram = gram, .device = X->device, .k = gram->Y ? gram->Y->cols : 0};
+    struct ki_buffer partials;
+    int64_t tile, bytes, square;
+    walk.size = X->cols + walk.k + 1;
+    walk.shape = shape_of(X, walk.size);
+    walk.strips = ki_ceil_div(walk.size, walk.shape.side);
+    walk.pairs = walk.strips * (walk.strips + 1) / 2;
+    if (!ki_mul3(walk.pairs, walk.shape.side * walk.shape.side, ki_type_bytes(X->type), &tile) ||
+        !ki_mul3(walk.size, walk.size, ki_type_bytes(ki_wide_type(X->device)), &square))
+        return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)walk.size);
+    TRY(is_narrow(&walk) ? plan_narrow(&walk) : plan_tiles(&walk));
+    if (!ki_mul(tile, walk.splits, &bytes)) return ki_fail_nomem(SIZE_MAX, "a Gram matrix");
+    TRY(ki_device_scratch(X->device, &partials, bytes));
+    TRY(launch(&walk, &partials));
+    TRY(finish(&walk, &partials));
 done:
     return status;
 }
 
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample) {
-    const char *defines = KI_DEFINES("-DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH);
+    const char *defines = KI_DEFINES(SMALL, FINISH);
     return ki_kernel_run(
         X->device, "gram", "gram_centre", X->type, defines, ki_ceil_div(X->cols, FINISH), FINISH,
         KI_PACK(gram_centre, X, .c = c, .X = X, .rows = X->rows, .n = (int32_t)X->cols, .sample = sample));

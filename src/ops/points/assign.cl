@@ -341,17 +341,20 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
  * more at the end. */
 #define WIDTH ((COLS + 3) / 4 * 4)
 #define PITCH (COLS | 1) /* rows side by side begin in different banks */
+#define GAP 4            /* elements behind each chunk, so that chunks do, too, when each row reads its best one */
+#define STRIDE (CHUNK * WIDTH + GAP)
+#define NORMS (CHUNK + GAP)
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
-/* Centres from `first` on; behind the last come some whose scores are infinite. */
+/* Chunks of centres from `first` on; behind the last come some whose scores are infinite. */
 DEVICE_FN void few_slab(LOCAL_PTR real *centres, LOCAL_PTR real *norms, __global const real *C,
                         __global const real *halves, int first, int k) {
     for (int e = (int)get_local_id(0); e < SLAB * WIDTH; e += GROUP) {
-        const int c = first + e / WIDTH, j = e % WIDTH;
-        centres[e] = c < k && j < COLS ? C[(long)c * COLS + j] : REAL(0.0);
+        const int own = e / WIDTH, c = first + own, j = e % WIDTH;
+        centres[e + own / CHUNK * GAP] = c < k && j < COLS ? C[(long)c * COLS + j] : REAL(0.0);
     }
     for (int c = (int)get_local_id(0); c < SLAB; c += GROUP)
-        norms[c] = first + c < k ? halves[first + c] : REAL_INFINITY;
+        norms[c + c / CHUNK * GAP] = first + c < k ? halves[first + c] : REAL_INFINITY;
 }
 
 /* The least score of each row among four centres. x is -X. */
@@ -395,14 +398,17 @@ DEVICE_FN void few_chunk(struct few *of, const real (*x)[WIDTH], LOCAL_PTR const
 DEVICE_FN struct nearest few_local(const struct few *of, const real *x, LOCAL_PTR const real *centres,
                                    LOCAL_PTR const real *norms) {
     struct nearest all = {REAL_INFINITY, of->second, of->chunk};
-    _Pragma("unroll 2") for (int c = 0; c < CHUNK; c++) {
-        real score = norms[c];
-        EACH(j, WIDTH / 4) {
-            real y[4];
-            load_four(y, centres + c * WIDTH + 4 * j);
-            EACH(i, 4) if (4 * j + i < COLS) score += x[4 * j + i] * y[i];
+    _Pragma("unroll") for (int first = 0; first < CHUNK; first += 4) {
+        real score[4];
+        load_four(score, norms + first);
+        EACH(c, 4) {
+            EACH(j, WIDTH / 4) {
+                real y[4];
+                load_four(y, centres + (first + c) * WIDTH + 4 * j);
+                EACH(i, 4) if (4 * j + i < COLS) score[c] += x[4 * j + i] * y[i];
+            }
+            nearest_step(&all, score[c], of->chunk + first + c);
         }
-        nearest_step(&all, score, of->chunk + c);
     }
     return all;
 }
@@ -432,7 +438,8 @@ DEVICE_FN void few_rows(real (*x)[WIDTH], LOCAL_PTR real *tile, __global const r
 }
 
 __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
-    LOCAL real centres[SLAB * WIDTH] ALIGNED_16, norms[SLAB] ALIGNED_16, tile[GROUP * ROWS * PITCH];
+    LOCAL real centres[SLAB / CHUNK * STRIDE] ALIGNED_16, norms[SLAB / CHUNK * NORMS] ALIGNED_16;
+    LOCAL real tile[GROUP * ROWS * PITCH];
     for (long top = (long)get_group_id(0) * (GROUP * ROWS); top < rows;
          top += (long)get_num_groups(0) * (GROUP * ROWS)) {
         const long row = top + (int)get_local_id(0); /* and those a group's threads further */
@@ -450,16 +457,16 @@ __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
                 few_slab(centres, norms, C, halves, first, k);
                 barrier(CLK_LOCAL_MEM_FENCE);
             }
-            for (int c = 0; c < left; c += CHUNK)
-                few_chunk(of, (const real(*)[WIDTH])x, centres + c * WIDTH, norms + c, first + c);
+            for (int c = 0; c * CHUNK < left; c++)
+                few_chunk(of, (const real(*)[WIDTH])x, centres + c * STRIDE, norms + c * NORMS, first + c * CHUNK);
         }
         EACH(r, ROWS) {
             real square = 0;
             if (row + r * GROUP >= rows) continue;
             EACH(j, COLS) square += x[r][j] * x[r][j];
+            const int best = of[r].chunk / CHUNK;
             const struct nearest all = k > SLAB ? few_global(&of[r], x[r], C, halves, k)
-                                                : few_local(&of[r], x[r], centres + of[r].chunk * WIDTH,
-                                                            norms + of[r].chunk);
+                                                : few_local(&of[r], x[r], centres + best * STRIDE, norms + best * NORMS);
             settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS, k);
         }
     }

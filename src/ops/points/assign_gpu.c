@@ -10,6 +10,7 @@
 #include "ops/points/assign.cl"
 #include "ops/points/assign_screen.cl"
 #include "ops/points/assign_slim.cl"
+#include "ops/points/assign_split.cl"
 #include "ops/points/assign_wide.cl"
 #include "ops/points/bounds.h"
 
@@ -21,6 +22,7 @@ KI_ARGUMENTS(assign_few);
 KI_ARGUMENTS(screen_centres);
 KI_ARGUMENTS(assign_screen);
 KI_ARGUMENTS(assign_slim);
+KI_ARGUMENTS(assign_split);
 KI_ARGUMENTS(wide_centres);
 KI_ARGUMENTS(assign_wide);
 KI_ARGUMENTS(assign_two);
@@ -92,8 +94,16 @@ static kiln_status launch_tiles(struct ki_assign_space *s, bool again) {
 }
 
 /* Columns that a thread has room for, and bytes of its rows, in registers; bytes of the centres in local memory; columns from
- * which on fewer centres make a chunk. */
-enum { FEW_COLUMNS = 32, FEW_BYTES = 256, FEW_ROWS = 8, FEW_GROUP = 128, FEW_CENTRES = 13312, FEW_WIDE = 16 };
+ * which on fewer centres make a chunk; elements behind each chunk of centres and of norms. */
+enum {
+    FEW_COLUMNS = 32,
+    FEW_BYTES = 256,
+    FEW_ROWS = 8,
+    FEW_GROUP = 128,
+    FEW_CENTRES = 13312,
+    FEW_WIDE = 16,
+    FEW_GAP = 4
+};
 
 struct few {
     int rows, chunk, slab; /* of a thread; centres compared, and in local memory, at once */
@@ -105,7 +115,8 @@ static bool few_fits(struct few *to, const struct ki_assign_space *s) {
     if (s->n < 1 || s->n > FEW_COLUMNS) return false;
     to->chunk = s->n < FEW_WIDE ? 8 : 4;
     to->slab = (int)(FEW_CENTRES / size / width / to->chunk * to->chunk);
-    const int64_t room = s->device->properties.local_bytes - to->slab * (width + 1) * size;
+    const int64_t gaps = to->slab / to->chunk * 2 * FEW_GAP;
+    const int64_t room = s->device->properties.local_bytes - (to->slab * (width + 1) + gaps) * size;
     const int64_t rows = ki_min(FEW_BYTES / (s->n * size), room / (FEW_GROUP * (s->n | 1) * size));
     to->rows = (int)ki_min(rows, FEW_ROWS);
     return to->rows >= 1;
@@ -191,6 +202,25 @@ static kiln_status launch_slim(struct ki_assign_space *s, const struct slim *sli
                                         .X = of->X, .C = of->C, .rows = s->rows, .k = (int32_t)s->k));
 }
 
+/* How assign_split.cl lays out its memory: bytes of 32 centres, and what it declares. */
+enum { SPLIT_COLUMNS = 4, SPLIT_CENTRES = 32, SPLIT_RECORD = 420 * 4, SPLIT_DECLARED = 30 << 10 };
+
+/* Bytes of local memory for all centres; 0: it does not suit. */
+static int64_t split_bytes(const struct ki_assign_space *s) {
+    const int64_t bytes = ki_ceil_div(s->k, SPLIT_CENTRES) * SPLIT_RECORD;
+    if (s->col || !has_halves(s) || s->n < 1 || s->n > SPLIT_COLUMNS || s->k < SPLIT_CENTRES) return 0;
+    return bytes <= s->device->properties.local_max / 2 - SPLIT_DECLARED ? bytes : 0;
+}
+
+static kiln_status launch_split(struct ki_assign_space *s, int64_t bytes) {
+    const struct ki_assign *of = s->of;
+    const char *defines = KI_DEFINES("-DSCREEN -DCOLS=%d -DRING_BYTES=%d", (int)s->n, (int)bytes);
+    return launch_at_once(s, "assign_split", "assign_split", defines, ki_ceil_div(s->rows, SCREEN_GROUP),
+                          SCREEN_GROUP,
+                          KI_PACK_LOCAL(assign_split, of->X, bytes, .found = &s->data.key, .state = &s->state,
+                                        .X = of->X, .C = of->C, .rows = s->rows, .k = (int32_t)s->k));
+}
+
 static kiln_status launch_screened(struct ki_assign_space *s, const struct screen *screen,
                                    const char *defines) {
     const struct ki_assign *of = s->of;
@@ -272,6 +302,11 @@ static kiln_status find(struct ki_assign_space *s) {
     struct slim slim;
     if (slim_fits(&slim, s)) {
         TRY(launch_slim(s, &slim));
+        goto done;
+    }
+    const int64_t split = split_bytes(s);
+    if (split > 0) {
+        TRY(launch_split(s, split));
         goto done;
     }
     if (doubts) {

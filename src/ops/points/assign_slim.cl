@@ -43,16 +43,6 @@ struct centres {
     float up, share, floor;
 };
 
-/* The largest of what the threads have. */
-DEVICE_FN float most_of_group(LOCAL_PTR float *scratch, float mine) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    scratch[get_local_id(0)] = mine;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = 0; i < GROUP; i++) mine = fmax(mine, scratch[i]);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return mine;
-}
-
 DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scratch, __global const float *C,
                                       int padded, int k) {
     const int id = (int)get_local_id(0);
@@ -60,7 +50,7 @@ DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scrat
     float most = 0, share = 0;
     struct centres of;
     for (int e = id; e < k * COLS; e += GROUP) most = fmax(most, fabs(C[e]));
-    most = most_of_group(scratch, most);
+    most = most_of_group(scratch, most, GROUP);
     of.up = power_of_two(exponent_of(most) - 8);
     of.floor = most * of.up * 0.00390625f;
     for (int e = id; e < padded * (DEPTH / 2); e += GROUP) {
@@ -71,7 +61,7 @@ DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scrat
     }
     for (int c = id; c < padded; c += GROUP)
         share = fmax(share, lost_of_centre(begin + c / 2 * 4 + c % 2, c < k ? C + c * COLS : 0, of.up, of.floor, COLS));
-    of.share = most_of_group(scratch, share);
+    of.share = most_of_group(scratch, share, GROUP);
     return of;
 }
 
