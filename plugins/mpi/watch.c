@@ -15,7 +15,9 @@ struct watch {
     MPI_Comm beats;
     double limit;
     int next, before;
-    _Atomic int stop;
+    pthread_mutex_t lock; /* of stop */
+    pthread_cond_t stops;
+    int stop;
     long long sent, received; /* read by others only when the thread has ended */
 };
 
@@ -68,11 +70,25 @@ static void end_all(const struct link *link) {
     abort_all(link, EXIT_LOST);
 }
 
+/* Until the next look, or the end: a run does not wait for the nap of its watch. */
+static int nap(struct watch *watch) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += NAP_NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->stop && !pthread_cond_timedwait(&watch->stops, &watch->lock, &until)) continue;
+    const int stop = watch->stop;
+    pthread_mutex_unlock(&watch->lock);
+    return stop;
+}
+
 static void *run(void *of) {
     struct link *link = of;
     struct watch *watch = link->watch;
     double silent = 0, sent = 0, before = now();
-    while (!watch->stop) {
+    do {
         const double time = now(), most = watch->limit / 4;
         /* What this process itself stood still counts little. */
         silent += time - before < most ? time - before : most;
@@ -85,14 +101,19 @@ static void *run(void *of) {
         if (take_beats(watch)) silent = 0;
         pthread_mutex_unlock(&link->lock);
         if (silent > watch->limit) end_all(link);
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
-    }
+    } while (!nap(watch));
     return NULL;
 }
 
 int watch_begin(struct link *link, double limit) {
     struct watch *watch = calloc(1, sizeof *watch);
+    pthread_condattr_t monotonic;
     if (!watch) return MPI_ERR_NO_MEM;
+    pthread_mutex_init(&watch->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&watch->stops, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     watch->limit = limit;
     watch->next = (link->rank + 1) % link->count;
     watch->before = (link->rank + link->count - 1) % link->count;
@@ -111,7 +132,10 @@ void watch_end(struct link *link) {
     struct watch *watch = link->watch;
     long long expected = 0;
     if (!watch) return;
+    pthread_mutex_lock(&watch->lock);
     watch->stop = 1;
+    pthread_cond_signal(&watch->stops);
+    pthread_mutex_unlock(&watch->lock);
     pthread_join(watch->thread, NULL);
     MPI_Sendrecv(&watch->sent, 1, MPI_LONG_LONG, watch->next, TAG_BEAT + 1, &expected, 1, MPI_LONG_LONG,
                  watch->before, TAG_BEAT + 1, watch->beats, MPI_STATUS_IGNORE);
