@@ -49,19 +49,34 @@ struct FN(columns) {
         DO(one, C & 14)                                                                                      \
     }
 
-/* q = x_row y and w += q^T x_row for C columns, a constant wherever this is inlined. */
+/* sum += value times C neighbouring elements of y. */
+ALWAYS_INLINE void FN(add_entry)(int C, struct FN(columns) * sum, real value, const real *y) {
+    struct FN(columns) at;
+#define ADD(name, from)                                                                                      \
+    memcpy(&at.name, y + (from), sizeof at.name);                                                            \
+    sum->name += value * at.name;
+    EACH_PIECE(ADD)
+#undef ADD
+}
+
+/* q = x_row y and w += q^T x_row for C columns, a constant wherever this is inlined. Entries take turns with two sums, as each addition
+ * would wait for the one before. */
 ALWAYS_INLINE void FN(products_of)(int C, struct FN(way) way, real *q, const real *value, const int32_t *col,
                                    int64_t count, const real *y) {
-    struct FN(columns) sum = {0}, at;
-    for (int64_t e = 0; e < count; e++) {
-        const real *ye = y + col[e] * way.stride;
-        if (way.ahead) __builtin_prefetch(y + col[e + SPARSE_AHEAD / 4] * way.stride, 1);
-#define ADD(name, from)                                                                                      \
-    memcpy(&at.name, ye + (from), sizeof at.name);                                                           \
-    sum.name += value[e] * at.name;
-        EACH_PIECE(ADD)
-#undef ADD
+    struct FN(columns) sum = {0}, other = {0};
+    int64_t e = 0;
+    for (; e + 2 <= count; e += 2) {
+        if (way.ahead) {
+            __builtin_prefetch(y + col[e + SPARSE_AHEAD / 4] * way.stride, 1);
+            __builtin_prefetch(y + col[e + 1 + SPARSE_AHEAD / 4] * way.stride, 1);
+        }
+        FN(add_entry)(C, &sum, value[e], y + col[e] * way.stride);
+        FN(add_entry)(C, &other, value[e + 1], y + col[e + 1] * way.stride);
     }
+    if (e < count) FN(add_entry)(C, &sum, value[e], y + col[e] * way.stride);
+#define JOIN(name, from) sum.name += other.name;
+    EACH_PIECE(JOIN)
+#undef JOIN
 #define STORE(name, from) memcpy(q + (from), &sum.name, sizeof sum.name);
     EACH_PIECE(STORE)
 #undef STORE
