@@ -143,9 +143,11 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
         if (newton->cancelled) continue;
         TRY(advance(work, model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved && !model->exact) return KILN_OK;
+        if (!moved && !model->exact && !work->even) return KILN_OK;
         if (!moved) {
-            ki_newton_doubt(work);
+            if (model->exact) ki_newton_doubt(work);
+            work->worn = work->worn || (work->even && !model->exact);
+            work->even = work->even && model->exact;
             continue;
         }
         work->iterations++;
@@ -315,6 +317,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->iterations = 0;
     work->level = 0;
     work->worn = true;
+    work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));

@@ -72,4 +72,9 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
                                 kiln_report *report);
 void ki_newton_close(struct ki_newton *newton);
 
+/* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns outnumber rows, the Hessian is
+ * the penalty itself in all directions but as many as there are rows, one eigenvalue, which D^2 would pull apart. D d keeps most of them
+ * together and still takes off half of what scales of columns are apart. With a standardized penalty they lie together in D^2. */
+bool ki_newton_evens_out(const kiln_matrix *X, double l1, bool standardize);
+
 #endif

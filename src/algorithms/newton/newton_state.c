@@ -3,7 +3,7 @@
 #include "algorithms/newton/newton_work.h"
 
 enum {
-    OWN = 19,
+    OWN = 20,
     FACTOR = 10,
     SECANT = 4,
     DESCENT = 5,
@@ -32,6 +32,7 @@ static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
         {"newton.reference", .reals = &work->reference},
         {"newton.first", .reals = &work->first},
         {"newton.worn", .flag = &work->worn},
+        {"newton.even", .flag = &work->even},
         {"newton.apart", .flag = &work->apart}};
     memcpy(state, own, sizeof own);
     int count = OWN;

@@ -62,8 +62,7 @@ done:
     return status;
 }
 
-/* For softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. */
-/* The curvature that a class sees on average, in `here`'s C or in v. Uses there.C. */
+/* The curvature that a class sees on average, in `here`'s C or in v: for softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. Uses there.C. */
 static kiln_status mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
     kiln_status status = KILN_OK;
     const kiln_matrix *C = work->here.C, *weights = work->problem.weights;
@@ -103,6 +102,22 @@ done:
     return status;
 }
 
+bool ki_newton_evens_out(const kiln_matrix *X, double l1, bool standardize) {
+    return kiln_matrix_cols(X) > kiln_matrix_rows(X) && l1 == 0 && !standardize;
+}
+
+/* square = D d, of square = D^2. */
+static kiln_status even_out(struct ki_newton_work *work) {
+    kiln_status status;
+    double largest;
+    TRY(kiln_norm(&largest, work->square, KILN_NORM_MAX));
+    const double root = sqrt(largest);
+    TRY(kiln_map(work->square, KILN_MAP_SQRT, work->square));
+    TRY(kiln_combine(work->square, &root, work->square, NULL, NULL));
+done:
+    return status;
+}
+
 /* D^2_j = floor_j + spread_j * (X .* X)^T v / (X .* X)^T s: the spread about the mean that the curvature's weights would show,
  * without a pass for their own means. The floor, penalty and a hundredth of the criterion's scale, keeps a column whose rows
  * have no curvature just now from running away. spread and floor carry the common scale, and are 0 for columns left out. */
@@ -113,6 +128,7 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     TRY(squares(work, &total));
     TRY(kiln_times(work->square, work->square, work->spread));
     TRY(kiln_combine(work->square, &one, work->square, &one, work->floor));
+    if (work->even) TRY(even_out(work));
     TRY(kiln_map(work->square, KILN_MAP_RECIPROCAL, work->square));
     TRY(ki_copy(work->inverse.w, work->square));
     if (!work->mean) return KILN_OK;

@@ -31,7 +31,9 @@ struct ki_newton_work {
     struct ki_secant *secant;   /* see newton_secant.c; NULL where it cannot pay */
     struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
     bool worn;                  /* the preconditioner, or there is none yet */
-    bool furnished;             /* with the vectors of steps by products */
+    bool
+        even; /* it is ki_newton_evens_out's; no more for the rest of a solve once a step by it was of no use */
+    bool furnished;   /* with the vectors of steps by products */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
     double scale;     /* D^-2 carries this factor, which makes its smallest entry 1 */
     double total;     /* the curvature's sum at the origin */
