@@ -253,6 +253,10 @@ typedef struct kiln_path_options {
  *   the models of one penalty in all folds. Of figures their reports have glm's deviance and null_deviance
  *   alone. A fold whose models do not all meet the criterion is trained in the way of the others. (3 folds +
  *   1) (n + 1)^2 doubles, n folds count more.
+ *   The same in 2 to 64 folds of a sparse X of 1,024 columns or more, and of as many entries, without l1, with
+ *   solver DUAL not asked for: each iteration of conjugate gradient is a pass for all folds, and the first
+ *   step of a value goes to where the three values before let its model expect. 32 n folds doubles, m folds,
+ *   n folds count more.
  *   others: one after the other, each started from the one before.
  * `take` gets the models in order, several at once where they come together and predictions for all rows
  * are at most 2^24 numbers.

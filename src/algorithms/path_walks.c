@@ -19,16 +19,25 @@ kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now) {
     return control.progress && control.progress(control.user, &told) ? ki_path_stopped() : KILN_OK;
 }
 
+kiln_status ki_path_rows_open(struct ki_path_walks *walks, const struct ki_path *path) {
+    kiln_status status;
+    const int64_t m = kiln_matrix_rows(path->X);
+    *walks = (struct ki_path_walks){.path = path, .folds = ki_max(path->asked.folds, 1)};
+    TRY(ki_path_doubles(&walks->room, m));
+    TRY(kiln_matrix_dense(&walks->rows, kiln_matrix_device(path->X), kiln_matrix_type(path->X), m, 1, NULL));
+done:
+    return status;
+}
+
 kiln_status ki_path_walks_open(struct ki_path_walks *walks, const struct ki_path *path,
                                struct ki_walk *walk) {
     kiln_status status;
-    const int64_t square = walk->size * walk->size, m = kiln_matrix_rows(path->X);
-    *walks = (struct ki_path_walks){.path = path, .walk = walk, .folds = ki_max(path->asked.folds, 1)};
+    const int64_t square = walk->size * walk->size;
+    TRY(ki_path_rows_open(walks, path));
+    walks->walk = walk;
     TRY(ki_path_doubles(&walks->parts, walks->folds * square));
     TRY(ki_path_doubles(&walk->A, square));
     TRY(ki_path_doubles(&walk->origin, walk->size));
-    TRY(ki_path_doubles(&walks->room, m));
-    TRY(kiln_matrix_dense(&walks->rows, kiln_matrix_device(path->X), kiln_matrix_type(path->X), m, 1, NULL));
 done:
     return status;
 }

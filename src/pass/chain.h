@@ -21,7 +21,7 @@ enum ki_row_map {               /* numbers as in dialect/pass.h */
                   KI_ROW_SOFTMAX, /* s (c .* (q - sum_j c_j q_j)), c the row of v, m x k; s of the loss's weights */
                   KI_ROW_LOSS, /* s * d loss / d eta at eta = q + offset; curvature receives s times the second derivative */
                   KI_ROW_SOFTMAX_LOSS, /* s (softmax(q) - e_y); curvature, m x k, receives softmax(q) */
-                  /* LOSS for each of k columns, but 0 where v is the column's number in `folds`; the CPU's alone, without curvature */
+                  /* LOSS for each of k columns, but 0 where v is the column's number in `folds`; the CPU's alone; curvature m x k */
                   KI_ROW_FOLD_LOSSES
 };
 
@@ -35,7 +35,7 @@ struct ki_chain {
     enum ki_row_map map;
     kiln_loss loss;           /* all maps but SCALE */
     const kiln_matrix *shift; /* 1 x k, added to X y; NULL = zeros */
-    kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS m x k; may be NULL */
+    kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS and FOLD_LOSSES m x k; may be NULL */
     kiln_matrix
         *sums; /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
     kiln_matrix *

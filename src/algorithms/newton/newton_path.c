@@ -24,6 +24,20 @@ enum {
 
 /* ---- whether, and room ---- */
 
+/* Where a Hessian is too large, a sparse X of which rows have words in common: of far fewer entries than columns, most columns have none. */
+static bool is_wide(const struct ki_lanes *t) {
+    for (int64_t v = 0; v < t->count; v++)
+        if (ki_path_l1(t->path, v) > 0) return false;
+    return kiln_matrix_format(t->X) == KILN_CSR && t->n >= COLUMNS_MOST && t->folds > 1 &&
+           kiln_matrix_nnz(t->X) >= t->n && (double)t->folds * (double)t->m <= ROOM;
+}
+
+static bool has_hessians(const struct ki_lanes *t) {
+    const double square = (double)(t->n + 1) * (double)(t->n + 1);
+    return ki_gram_in_one_walk(t->X) && t->n < COLUMNS_MOST && ki_gram_price(t->X) <= PRICE_MOST &&
+           4 * (double)t->folds * square <= ROOM;
+}
+
 void ki_lanes_take(struct ki_lanes *t, struct ki_path *path) {
     *t = (struct ki_lanes){.path = path,
                            .X = path->X,
@@ -39,24 +53,23 @@ static bool is_strength(double value) {
     return value >= 0 && !isinf(value);
 }
 
-bool ki_lanes_apply(const struct ki_lanes *t) {
+bool ki_lanes_apply(struct ki_lanes *t) {
     const kiln_matrix *X = t->X, *y = t->path->y;
-    const double square = (double)(t->n + 1) * (double)(t->n + 1);
     for (int64_t v = 0; v < t->count; v++)
         if (!is_strength(ki_path_l2(t->path, v)) || !is_strength(ki_path_l1(t->path, v))) return false;
     if (t->path->k != 1 || t->m == 0 || t->n == 0 || kiln_matrix_format(y) != KILN_DENSE ||
         kiln_matrix_type(y) != kiln_matrix_type(X) || kiln_matrix_device(y) != kiln_matrix_device(X) ||
         kiln_matrix_rows(y) != t->m || kiln_matrix_cols(y) != 1)
         return false;
-    return ki_fold_losses_apply(X) && ki_gram_in_one_walk(X) && t->folds <= KI_LANES_MOST &&
-           t->n < COLUMNS_MOST && ki_gram_price(X) <= PRICE_MOST && 4 * (double)t->folds * square <= ROOM &&
+    t->wide = is_wide(t);
+    return ki_fold_losses_apply(X) && t->folds <= KI_LANES_MOST && (t->wide || has_hessians(t)) &&
            (double)t->folds * (double)t->n * (double)t->count <= ROOM;
 }
 
 static kiln_status make_lanes(struct ki_lanes *t) {
     kiln_status status;
-    const int64_t size = t->size, square = size * size,
-                  of_one = (VECTORS + 2 * KI_LANE_PAIRS) * size + 2 * square;
+    const int64_t size = t->size, square = t->wide ? 0 : size * size, pairs = t->wide ? 1 : KI_LANE_PAIRS,
+                  of_one = (VECTORS + 2 * pairs + (t->wide ? 2 + KI_FORMER : 0)) * size + 2 * square;
     TRY(ki_path_doubles(&t->memory, t->folds * of_one));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
@@ -68,7 +81,10 @@ static kiln_status make_lanes(struct ki_lanes *t) {
         lane->H = at;
         lane->U = lane->H + square;
         lane->step = lane->U + square;
-        lane->change = lane->step + KI_LANE_PAIRS * size;
+        lane->change = lane->step + pairs * size;
+        if (t->wide) lane->search.rest = lane->change + size;
+        if (t->wide) lane->search.toward = lane->search.rest + size;
+        if (t->wide) lane->search.former = lane->search.toward + size;
         t->columns[f] = t->path->asked.fold ? (int)f : -1;
     }
 done:
@@ -82,14 +98,18 @@ static kiln_status make_matrices(struct ki_lanes *t) {
     const struct {
         kiln_matrix **at;
         int64_t rows, cols;
-    } all[] = {{&t->fold, t->m, 1},     {&t->C, t->m, 1},      {&t->W, t->n, t->folds}, {&t->b, 1, t->folds},
-               {&t->G, t->n, t->folds}, {&t->gb, 1, t->folds}, {&t->w, t->n, 1},        {&t->shift, 1, 1},
-               {&t->g, t->n, 1},        {&t->gs, 1, 1}};
+    } all[] = {{&t->fold, t->m, 1},     {&t->C, t->m, t->wide ? t->folds : 1},
+               {&t->W, t->n, t->folds}, {&t->b, 1, t->folds},
+               {&t->G, t->n, t->folds}, {&t->gb, 1, t->folds},
+               {&t->w, t->n, 1},        {&t->shift, 1, 1},
+               {&t->g, t->n, 1},        {&t->gs, 1, 1},
+               {&t->mean_C, t->m, 1},   {&t->ones, t->folds, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(kiln_matrix_dense(all[i].at, device, type, all[i].rows, all[i].cols, NULL));
     TRY(kiln_matrix_dense(&t->values, device, KILN_F64, 1, t->folds, NULL));
     for (int64_t i = 0; i < t->m; i++) t->walks.room[i] = t->path->asked.fold ? t->path->asked.fold[i] : 0;
     TRY(ki_vector_set(t->fold, t->walks.room));
+    TRY(kiln_fill(t->ones, 1));
 done:
     return status;
 }
@@ -97,7 +117,10 @@ done:
 static kiln_status make_room(struct ki_lanes *t) {
     kiln_status status;
     const int64_t models = t->folds * t->count;
-    TRY(ki_path_walks_open(&t->walks, t->path, &t->system.walk));
+    TRY(t->wide ? ki_path_rows_open(&t->walks, t->path)
+                : ki_path_walks_open(&t->walks, t->path, &t->system.walk));
+    TRY(ki_path_doubles(&t->square, t->size));
+    TRY(ki_path_doubles(&t->inverse, t->size));
     TRY(ki_path_doubles(&t->host, t->n * t->folds));
     TRY(ki_path_doubles(&t->made_W, models * t->n));
     TRY(ki_path_doubles(&t->made_b, models));
@@ -110,9 +133,9 @@ done:
 }
 
 void ki_lanes_close(struct ki_lanes *t) {
-    double *const arrays[] = {t->host, t->made_W, t->made_b, t->memory};
-    kiln_matrix *const all[] = {t->target, t->fold, t->C,      t->W, t->b,     t->G,
-                                t->gb,     t->w,    t->values, t->g, t->shift, t->gs};
+    double *const arrays[] = {t->host, t->made_W, t->made_b, t->memory, t->square, t->inverse};
+    kiln_matrix *const all[] = {t->target, t->fold,   t->C, t->W,     t->b,  t->G,      t->gb,
+                                t->w,      t->values, t->g, t->shift, t->gs, t->mean_C, t->ones};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     for (int64_t i = 0; t->reports && i < t->folds * t->count; i++) kiln_report_free(&t->reports[i]);
@@ -143,6 +166,36 @@ static void take_hessian(struct ki_lanes *t, int64_t f, double scale) {
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j < i; j++) lane->H[i * size + j] = lane->H[j * size + i];
     lane->pairs = 0;
+}
+
+/* What the columns are in each fold, where no walk tells. */
+static kiln_status measure_wide(struct ki_lanes *t) {
+    kiln_status status = KILN_OK;
+    struct ki_columns columns = {0};
+    const int32_t *fold = t->path->asked.fold;
+    double *room = t->walks.room;
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
+        struct ki_moments moments = {.rough = !t->intercept && !t->standardize};
+        for (int64_t i = 0; i < t->m; i++) room[i] = 1;
+        if (t->loss.weights) TRY(ki_vector_get(room, t->loss.weights));
+        for (int64_t i = 0; i < t->m; i++) {
+            room[i] = fold[i] == f ? 0 : room[i];
+            lane->weight += room[i];
+        }
+        lane->bad = !(lane->weight > 0);
+        if (lane->bad) continue;
+        TRY(ki_vector_set(t->walks.rows, room));
+        TRY(ki_columns_measure(&columns, &moments, t->X, t->walks.rows, lane->weight));
+        for (int64_t j = 0; j < t->n; j++) {
+            lane->mean[j] = t->intercept ? columns.mean[j] : 0;
+            lane->spread[j] = t->intercept ? lane->weight * columns.variance[j] : columns.square[j];
+        }
+        ki_columns_free(&columns);
+    }
+done:
+    ki_columns_free(&columns);
+    return status;
 }
 
 /* What the columns are in each fold. */
@@ -192,15 +245,15 @@ done:
 
 /* ---- values ---- */
 
-static kiln_status told(const struct ki_lanes *t, int64_t v, int64_t round) {
+kiln_status ki_lanes_told(const struct ki_lanes *t) {
     const struct ki_lane *lane = &t->lane[0];
     return ki_path_told(t->path,
                         &(kiln_progress){.phase = "training",
-                                         .done = v,
+                                         .done = t->value,
                                          .total = t->count,
                                          .objective = lane->objective,
                                          .residual = lane->reference > 0 ? lane->norm / lane->reference : 0,
-                                         .bytes = round * ki_bytes_of(t->X)});
+                                         .bytes = (t->round + t->products) * ki_bytes_of(t->X)});
 }
 
 static kiln_status write_report(kiln_report *report, const struct ki_lanes *t, const struct ki_lane *lane,
@@ -244,25 +297,28 @@ done:
 /* All folds' models of value v. */
 static kiln_status train_value(struct ki_lanes *t, int64_t v) {
     kiln_status status = KILN_OK;
-    int64_t round = 0;
     bool over = false;
     t->penalty = ki_path_l2(t->path, v);
     t->l1 = ki_path_l1(t->path, v);
-    if (t->rent > ki_gram_price(t->X) / (double)t->folds) TRY(form(t));
+    t->value = v;
+    t->products = 0;
+    t->worn = true;
+    if (!t->wide && t->rent > ki_gram_price(t->X) / (double)t->folds) TRY(form(t));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         lane->iterations = lane->shortened = 0;
         lane->t = 0;
         lane->bad = lane->bad || !ki_lane_penalise(t, lane);
     }
-    for (; !over; round++) {
-        TRY(told(t, v, round));
-        for (int64_t f = 0; f < t->folds && round == ROUNDS_MOST; f++)
+    if (t->wide) ki_lanes_foresee(t);
+    for (t->round = 0; !over; t->round++) {
+        TRY(ki_lanes_told(t));
+        for (int64_t f = 0; f < t->folds && t->round == ROUNDS_MOST; f++)
             if (!t->lane[f].met) t->lane[f].bad = true;
         TRY(ki_lanes_advance(t, &over));
     }
-    t->rent += ki_max(round - 1 - EXPECTED, 0);
-    TRY(keep(t, v, round - 1));
+    t->rent += ki_max(t->round - 1 - EXPECTED, 0);
+    TRY(keep(t, v, t->round - 1 + t->products));
 done:
     return status;
 }
@@ -275,7 +331,7 @@ kiln_status ki_lanes_open(struct ki_lanes *t) {
     t->system = (struct ki_system){
         .X = t->X, .options.no_intercept = !t->intercept, .walk = {.n = t->n, .size = t->n + 1}};
     TRY(make_room(t));
-    TRY(measure(t));
+    TRY((t->wide ? measure_wide : measure)(t));
 done:
     return status;
 }
@@ -286,7 +342,7 @@ static kiln_status begin(struct ki_lanes *t) {
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         if (t->intercept) lane->point[t->n] = lane->next[t->n] = lane->origin.b;
-        if (!lane->bad) take_hessian(t, f, lane->origin.curvature);
+        if (!lane->bad && !t->wide) take_hessian(t, f, lane->origin.curvature);
     }
     TRY(ki_lanes_evaluate(t));
     for (int64_t f = 0; f < t->folds; f++) {

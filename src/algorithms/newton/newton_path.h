@@ -1,15 +1,25 @@
 /* Models of one column of coefficients in all folds of a path at once, on the CPU. Between newton_path_kinds.c (what each algorithm
- * asks for), newton_path.c (the folds, their Hessians and the values of a path), newton_path_step.c (points and steps) and
- * newton_path_l1.c (steps with l1). */
+ * asks for), newton_path.c (the folds, their Hessians and the values of a path), newton_path_step.c (points and steps),
+ * newton_path_l1.c (steps with l1) and newton_path_wide.c (steps where X is sparse and of many columns). */
 #ifndef KI_NEWTON_PATH_H
 #define KI_NEWTON_PATH_H
 
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/newton/glm.h"
 #include "algorithms/newton/labels.h"
+#include "algorithms/newton/newton.h"
 #include "algorithms/path.h"
 
-enum { KI_LANES_MOST = 64, KI_LANE_PAIRS = 9 }; /* folds; steps that are remembered, and one */
+/* Folds; steps that are remembered, and one; solutions by which the next is foreseen. */
+enum { KI_LANES_MOST = 64, KI_LANE_PAIRS = 9, KI_FORMER = 3 };
+
+/* Conjugate gradient for a lane's step. */
+struct ki_search {
+    double *rest, *toward; /* the residual; the direction, 0 unless `on` */
+    double *former;        /* KI_FORMER x size: the solutions of the values before */
+    double rho, goal;      /* the residual's square; the norm that it is to come down to */
+    bool on;
+};
 
 /* A fold's model, in the coordinates (w, b'), b' = b + mean w. Vectors have `size` elements. */
 struct ki_lane {
@@ -22,8 +32,9 @@ struct ki_lane {
     double *criterion, *penalty, *l1; /* D^-2; L; the l1_j */
     double *kept;                     /* room for a step */
     double *H, *U, *step, *change;    /* size x size, H of both halves; KI_LANE_PAIRS x size */
-    struct ki_glm_origin origin;      /* where the criterion is relative to, and the mean curvature there */
-    double zero_loss;                 /* there */
+    struct ki_search search;     /* of wide lanes, which have none of the line above but a pair for a step */
+    struct ki_glm_origin origin; /* where the criterion is relative to, and the mean curvature there */
+    double zero_loss;            /* there */
     double loss, objective, norm, reference, t, first; /* t: of the step that is tried; first: its slope */
     double next_loss, next_objective, next_norm;
     int64_t pairs, iterations, shortened;
@@ -43,15 +54,22 @@ struct ki_lanes {
     kiln_matrix *target; /* m x 1 */
     /* the rest */
     const kiln_matrix *X;
+    bool wide; /* no Hessians, no walks: newton_path_wide.c */
     struct ki_path_walks walks;
-    kiln_matrix *fold, *C;                /* m x 1 */
+    kiln_matrix *fold, *C;                /* m x 1; of wide lanes C is m x folds, their curvature at `next` */
     kiln_matrix *W, *b, *G, *gb, *values; /* of all folds */
     kiln_matrix *w, *shift, *g, *gs;      /* of their mean */
     int64_t m, n, size, folds, count, rent;
     bool narrow;
     double start, penalty, l1; /* the strengths at hand */
+    int64_t value, round;      /* the value at hand; its evaluations */
     double *host;              /* n x folds */
-    struct ki_system system;   /* the sum of the walks that a fold trains on */
+    /* of wide lanes */
+    kiln_matrix *mean_C, *ones; /* m x 1; folds x 1 */
+    double *square, *inverse;   /* size: of the columns; the preconditioner */
+    int64_t products;           /* passes for the value at hand, but for evaluations */
+    bool worn;                  /* the preconditioner, or there is none yet */
+    struct ki_system system;    /* the sum of the walks that a fold trains on */
     double *memory;
     struct ki_lane lane[KI_LANES_MOST];
     int columns[KI_LANES_MOST]; /* the fold of each column */
@@ -61,8 +79,8 @@ struct ki_lanes {
 
 /* What hangs on the path alone. */
 void ki_lanes_take(struct ki_lanes *t, struct ki_path *path);
-/* Whether X, y, the folds and penalties are such as the lanes are for. */
-bool ki_lanes_apply(const struct ki_lanes *t);
+/* Whether X, y, the folds and penalties are such as the lanes are for; sets t->wide. */
+bool ki_lanes_apply(struct ki_lanes *t);
 /* Trains and hands over all models. The lanes' origins are set. */
 kiln_status ki_lanes_open(struct ki_lanes *t); /* means, spreads and weights of the lanes */
 kiln_status ki_lanes_train(struct ki_lanes *t);
@@ -73,8 +91,18 @@ void ki_lanes_close(struct ki_lanes *t);
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane);
 /* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
 kiln_status ki_lanes_evaluate(struct ki_lanes *t);
+/* Lane f's `point` becomes column f of t->host; returns the intercept of columns as they are. */
+double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point);
+/* slope = column f of t->host, the products with X's columns as they are, about the lane's means; sum: of what multiplied X's rows. */
+void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum);
 /* One step of all lanes, by one evaluation; *over: all have met the criterion, or given up. */
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over);
+/* Progress, and the caller's say. */
+kiln_status ki_lanes_told(const struct ki_lanes *t);
+/* Of wide lanes, before a value's first step: its direction is to what the solutions of the values before let expect. */
+void ki_lanes_foresee(struct ki_lanes *t);
+/* Of wide lanes: the directions of those that want a new one. A pass an iteration, and one for the preconditioner. */
+kiln_status ki_lanes_search(struct ki_lanes *t);
 /* The least subgradient's element, g the gradient without the l1 term. */
 double ki_lane_least(double g, double w, double l1);
 /* With l1: the step to about the least point of the model by H, and H itself corrected by what the gradients changed by. */

@@ -7,6 +7,7 @@
 /* Whether the algorithm would descend in the dual for one of the values, or refuses to. */
 static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_classifier_solver solver) {
     bool taken = false;
+    if (t->wide) return solver == KILN_CLASSIFIER_DUAL; /* models that start from others are not the dual's */
     for (int64_t v = 0; v < t->count && !taken; v++) {
         const struct ki_newton newton = {.call = call,
                                          .X = t->X,

@@ -24,26 +24,38 @@ static double charge(const struct ki_lanes *t, const struct ki_lane *lane, const
     return sum;
 }
 
+double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point) {
+    const struct ki_lane *lane = &t->lane[f];
+    double shift = 0;
+    for (int64_t j = 0; j < t->n; j++) {
+        shift += lane->mean[j] * point[j];
+        t->host[j * t->folds + f] = point[j];
+    }
+    return t->intercept ? point[t->n] - shift : 0;
+}
+
+void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum) {
+    const struct ki_lane *lane = &t->lane[f];
+    for (int64_t j = 0; j < t->n; j++) lane->slope[j] = t->host[j * t->folds + f] - lane->mean[j] * sum;
+    if (t->intercept) lane->slope[t->n] = sum;
+}
+
 kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
     kiln_status status;
     double b[KI_LANES_MOST], sums[KI_LANES_MOST] = {0};
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
-        double shift = 0;
-        for (int64_t j = 0; j < t->n; j++) {
-            if (t->narrow) lane->next[j] = (float)lane->next[j];
-            shift += lane->mean[j] * lane->next[j];
-            t->host[j * t->folds + f] = lane->next[j];
-        }
-        b[f] = t->intercept ? lane->next[t->n] - shift : 0;
-        if (t->narrow) b[f] = (float)b[f];
-        if (t->intercept) lane->next[t->n] = b[f] + shift;
+        for (int64_t j = 0; t->narrow && j < t->n; j++) lane->next[j] = (float)lane->next[j];
+        const double asked = ki_lane_pack(t, f, lane->next);
+        b[f] = t->narrow ? (float)asked : asked;
+        if (t->intercept) lane->next[t->n] += b[f] - asked;
     }
     TRY(ki_vector_set(t->W, t->host));
     TRY(ki_vector_set(t->b, b));
     TRY(ki_fold_losses(&(struct ki_fold_losses){.values = t->values,
                                                 .G = t->G,
                                                 .gb = t->gb,
+                                                .C = t->wide ? t->C : NULL,
                                                 .loss = &t->loss,
                                                 .X = t->X,
                                                 .W = t->W,
@@ -55,9 +67,7 @@ kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
     TRY(ki_vector_get(b, t->values));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
-        for (int64_t j = 0; j < t->n; j++)
-            lane->slope[j] = t->host[j * t->folds + f] - lane->mean[j] * sums[f];
-        if (t->intercept) lane->slope[t->n] = sums[f];
+        ki_lane_unpack(t, f, sums[f]);
         lane->next_loss = b[f];
         lane->next_objective = b[f] + charge(t, lane, lane->next);
         lane->next_norm = norm_of(t, lane, lane->next, lane->slope);
@@ -80,7 +90,7 @@ static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
     }
     if (t->l1 > 0)
         ki_lane_learn(t, lane, step, change);
-    else if (product > 0)
+    else if (product > 0 && !t->wide)
         lane->pairs++;
     lane->loss = lane->next_loss;
     lane->objective = lane->next_objective;
@@ -144,7 +154,7 @@ bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane) {
     if (lane->reference == 0) stay(t, lane);
     lane->norm = norm_of(t, lane, lane->point, lane->data);
     lane->objective = lane->loss + charge(t, lane, lane->point);
-    return t->l1 > 0 || factorise(t, lane);
+    return t->l1 > 0 || t->wide || factorise(t, lane);
 }
 
 /* x . (change + L s) of pair p. */
@@ -201,6 +211,10 @@ kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over) {
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         lane->met = lane->bad || lane->reference == 0 || lane->norm <= t->tolerance * lane->reference;
+    }
+    if (t->wide) TRY(ki_lanes_search(t));
+    for (int64_t f = 0; f < t->folds; f++) {
+        struct ki_lane *lane = &t->lane[f];
         if (!lane->met && lane->t == 0) (t->l1 > 0 ? ki_lane_descend : turn)(t, lane);
         if (!lane->met && !(lane->first > 0)) lane->bad = lane->met = true;
         for (int64_t j = 0; j < t->size; j++)

@@ -1,4 +1,4 @@
-/* One fused pass, whose map is that of one loss for each of several columns. */
+/* One fused pass, whose map is that of one loss, or of one curvature, for each of several columns. */
 #include "ops/linear/fold_losses.h"
 
 #include "ops/linear/loss.h"
@@ -20,6 +20,7 @@ kiln_status ki_fold_losses(const struct ki_fold_losses *of) {
                              .v = of->fold,
                              .k = (int)of->W->cols,
                              .folds = of->folds,
+                             .curvature = of->C,
                              .shift = of->b,
                              .sums = of->gb,
                              .products = of->values};
@@ -27,4 +28,17 @@ kiln_status ki_fold_losses(const struct ki_fold_losses *of) {
     TRY(ki_chain_run(&chain));
 done:
     return status;
+}
+
+kiln_status ki_fold_products(const struct ki_fold_products *of) {
+    return ki_chain_run(&(struct ki_chain){.kind = KI_CHAIN_FUSED,
+                                           .map = KI_ROW_SCALE,
+                                           .out = of->G,
+                                           .alpha = 1,
+                                           .X = of->X,
+                                           .y = of->P,
+                                           .v = of->C,
+                                           .k = (int)of->P->cols,
+                                           .shift = of->b,
+                                           .sums = of->gb});
 }

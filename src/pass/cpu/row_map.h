@@ -113,7 +113,10 @@ static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally)
                 (FN(vmask))(FN(load_some)(fold + i, count - i) != own) & (FN(vmask))(weight != none);
             FN(store)(value + i, FN(masked)(weight * FN(load)(value + i), counts));
             FN(store)(eta + i, FN(masked)(weight * FN(load)(eta + i), counts));
+            FN(store)(curve + i, FN(masked)(weight * FN(load)(curve + i), counts));
         }
+        for (int64_t i = 0; chain->curvature && i < count; i++)
+            VALUES(chain->curvature)[(row + i) * k + c] = curve[i];
         for (int64_t i = 0; i < count; i++) q[i * k + c] = eta[i];
         if (chain->sums) tally->sums[c] += FN(sum_of)(eta, count);
         tally->sums[k + c] += FN(sum_of)(value, count);
