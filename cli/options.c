@@ -113,9 +113,9 @@ const struct option tool_options[] = {
      AT(decision)},
 
     {"target", 0, OPTION_TEXT, GROUP_DATA, LABELLED, "COLUMN", NULL, NULL, ANY,
-     "CSV: the name of the column to predict; several are separated by commas. npy: its number, from 1 on, "
-     "or "
-     "-1 for the last.",
+     "CSV: the name of the column to predict; several are separated by commas. Of columns without names, as "
+     "in npy: "
+     "the number, from 1 on, or -1 for the last.",
      AT(target)},
     {"target-file", 0, OPTION_PATH, GROUP_DATA, LABELLED, "FILE", NULL, NULL, ANY,
      "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},

@@ -91,7 +91,13 @@ def weights(model):
 
 def squares(model, X, y, ours):
     w = weights(model)
-    return 0.5 * float(((y - X @ w.coef[0] - w.intercept[0]) ** 2).sum()) + 0.5 * getattr(ours, "alpha", 0) * float((w.coef**2).sum())
+    alpha = getattr(ours, "alpha_", getattr(ours, "alpha", 0))
+    return 0.5 * float(((y - X @ w.coef[0] - w.intercept[0]) ** 2).sum()) + 0.5 * alpha * float((w.coef**2).sum())
+
+
+def lasso(model, X, y, ours):
+    w = weights(model)
+    return 0.5 * float(((y - X @ w.coef[0] - w.intercept[0]) ** 2).mean()) + ours.alpha_ * float(np.abs(w.coef).sum())
 
 
 def logistic(model, X, y, ours):
@@ -102,7 +108,7 @@ def logistic(model, X, y, ours):
         eta = np.hstack([np.zeros_like(eta), eta])
     top = eta.max(axis=1)
     losses = np.log(np.exp(eta - top[:, None]).sum(axis=1)) + top - eta[np.arange(len(label)), label]
-    return float(losses.sum()) + 0.5 / ours.C * float((w.coef**2).sum())
+    return float(losses.sum()) + 0.5 / float(getattr(ours, "C_", getattr(ours, "C", 1))) * float((w.coef**2).sum())
 
 
 def hinge(model, X, y, ours):
@@ -168,6 +174,7 @@ def mean(**options):
 
 
 LINEAR, MANY = "linear_model", {"max_iter": 1000}
+LEGACY = {"use_legacy_attributes": False, "l1_ratios": (0.0,), "n_jobs": 2, **MANY}
 CASES = {
     "linear regression, flights": Case(LINEAR, "LinearRegression", lambda _: flights("arr_delay"), squares),
     "ridge, 500,000 x 50": Case(LINEAR, "Ridge", lambda _: normal(500_000, 50), squares, glum=mean(family="normal")),
@@ -180,6 +187,11 @@ CASES = {
     "support vectors, a9a": Case("svm", "LinearSVC", lambda folder: svmlight(folder, "a9a.gz"), hinge, {"fit_intercept": False}),
     "Poisson regression, 200,000 x 30": Case(LINEAR, "PoissonRegressor", lambda _: counts(200_000, 30), poisson,
                                              glum=lambda X: {"family": "poisson", "alpha": 1.0}),
+    "RidgeCV, 10 values, 5 folds, 50,000 x 50": Case(LINEAR, "RidgeCV", lambda _: normal(50_000, 50), squares,
+                                                     {"alphas": np.logspace(-3, 3, 10), "cv": 5}),
+    "LassoCV, 50 values, 5 folds, 100,000 x 50": Case(LINEAR, "LassoCV", lambda _: normal(100_000, 50), lasso, {"alphas": 50, "cv": 5}, {"n_jobs": 2}),
+    "LogisticRegressionCV, 10 values, 5 folds, 100,000 x 28": Case(LINEAR, "LogisticRegressionCV", lambda _: two(100_000, 28), logistic,
+                                                                   {"Cs": 10, "cv": 5, "scoring": "neg_log_loss"}, LEGACY),
     "K-Means, MNIST, k = 10": Case("cluster", "KMeans", digits, inertia, {"n_clusters": 10, "n_init": 1}),
     "NMF, KOS, 10 components": Case("decomposition", "NMF", words, divergence, {"n_components": 10, "max_iter": 100, "random_state": 0, "tol": 1e-12},
                                     {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random"}),

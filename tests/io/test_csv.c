@@ -184,6 +184,20 @@ static void headers(void **state) {
     assert_reals(r.table.y, (double[]){2, 4}, 2);
     assert_string_equal(r.table.feature_names[0], "column1");
     ki_table_clear(&r.table);
+    static const char *const numbers[] = {"2", "-1"};
+    for (int i = 0; i < 2; i++) { /* the number alone, or from the end */
+        options.target = numbers[i];
+        r = read_text("1,2\n3,4\n", &options);
+        assert_int_equal(r.status, KILN_OK);
+        assert_reals(r.table.y, (double[]){2, 4}, 2);
+        assert_string_equal(r.table.target_names[0], "column2");
+        ki_table_clear(&r.table);
+        r = read_text("a,b\n1,2\n", &options); /* not of columns that have names */
+        assert_int_equal(r.status, KILN_ERR_ARGUMENT);
+    }
+    options.target = "-3";
+    assert_int_equal(read_text("1,2\n3,4\n", &options).status, KILN_ERR_ARGUMENT);
+    options.target = "column2";
     r = read_text(",a\n5,6\n", &options); /* a column without name */
     assert_int_equal(r.status, KILN_ERR_ARGUMENT);
     options.target = NULL;

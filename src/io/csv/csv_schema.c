@@ -2,6 +2,8 @@
  * file grows from its header, here, and its first rows; that of a model is in csv_schema_model.c. */
 #include "io/csv/csv_schema.h"
 
+#include "io/number.h"
+
 void ki_csv_schema_free(struct ki_csv_schema *schema) {
     for (int64_t i = 0; schema->columns && i < schema->count; i++) ki_free(schema->columns[i].name);
     for (int64_t i = 0; schema->targets && i < schema->target_count; i++) ki_free(schema->targets[i].name);
@@ -79,11 +81,23 @@ kiln_status ki_csv_unknown_column(const char *what, const char *target, char *co
     return status;
 }
 
+/* Where a column without a name stands that is called by its number alone, 3 for column3, -1 for the last; or -1. */
+static int64_t find_number(char *const *names, int64_t count, const char *text) {
+    static const char prefix[] = "column";
+    const char *at = text, *own;
+    int64_t number, named;
+    if (!ki_parse_int64(&at, text + strlen(text), &number) || *at) return -1;
+    const int64_t i = number < 0 ? count + number : number - 1;
+    if (i < 0 || i >= count || strncmp(names[i], prefix, sizeof prefix - 1) != 0) return -1;
+    own = names[i] + sizeof prefix - 1;
+    return ki_parse_int64(&own, own + strlen(own), &named) && !*own && named == i + 1 ? i : -1;
+}
+
 /* The place of a name among count names, or -1. */
 static int64_t find_name(char *const *names, int64_t count, const char *name) {
     for (int64_t i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0) return i;
-    return -1;
+    return find_number(names, count, name);
 }
 
 /* Fills schema->targets with the columns that `target` names: the whole text if that is a column, else its
@@ -106,7 +120,7 @@ kiln_status ki_csv_find_targets(struct ki_csv_schema *schema, char *const *names
             if (schema->targets[i].field == field)
                 TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "target '%s' is named twice", name));
         struct ki_csv_column *column = &schema->targets[schema->target_count++];
-        TRY(ki_csv_set_name(column, name));
+        TRY(ki_csv_set_name(column, names[field]));
         column->field = field;
         column->target = true;
     }
@@ -130,7 +144,7 @@ kiln_status ki_csv_find_roles(struct ki_csv_schema *schema, char *const *names, 
                 TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "column '%s' cannot be both target and %s",
                                wanted[i], titles[i]));
         schema->roles[i].field = field;
-        TRY(ki_csv_set_name(&schema->roles[i], wanted[i]));
+        TRY(ki_csv_set_name(&schema->roles[i], names[field]));
     }
 done:
     return status;
