@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, device, matrix
 from ._base import as_columns, beside
-from ._cv_judged import Means, Predictors, Responses, scorer
+from ._cv_judged import Means, Predictors, Responses, accuracy, log_loss, mean_squared_error, r2, scorer
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib, struct
@@ -24,6 +24,7 @@ class _Validated(_Linear):
 
     cv: Any
     scoring: Any
+    _formulas: dict[str | None, Callable[[Any, Any, Any], float | None]] = {}  # of the usual scorings
 
     def _judged(self, eta: Any) -> Any:
         """What a scorer asks of a model, from the linear predictors of the rows held out."""
@@ -86,6 +87,7 @@ class RidgeCV(_Validated, _Regressor):
     """
 
     _algorithm = "linreg"
+    _formulas = {None: r2, "r2": r2, "neg_mean_squared_error": mean_squared_error}
 
     def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, standardize: bool = False, scoring: Any = None,
                  cv: Any = None, solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
@@ -135,6 +137,8 @@ class LogisticRegressionCV(_Validated, _Logistic):
     C_, l1_ratio_: the best; best_score_: their mean score; Cs_, l1_ratios_: the values tried; scores_ (n_folds, n_l1_ratios, n_cs): of the
     rows held out. As scikit-learn's with use_legacy_attributes=False.
     """
+
+    _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": log_loss}
 
     def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None, scoring: Any = None,
                  standardize: bool = False, class_weight: Any = None, solver: str = "auto", tol: float | None = None,
@@ -288,6 +292,7 @@ class ElasticNetCV(_Generalized, ElasticNet):
     """
 
     scoring = "neg_mean_squared_error"
+    _formulas = {"neg_mean_squared_error": mean_squared_error}
 
     def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, cv: Any = None,
                  tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:

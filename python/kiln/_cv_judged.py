@@ -1,4 +1,7 @@
-"""Models as scorers see them: what they predict of the rows held out is known, and nothing else is asked."""
+"""Models as scorers see them: what they predict of the rows held out is known, and nothing else is asked.
+
+Scorers check their operands anew for each model, which takes longer than most models do. The usual scores are formulas here, as
+scikit-learn has them, of linear predictors, true values and weights; None is left to its scorer."""
 from __future__ import annotations
 
 from typing import Any
@@ -58,3 +61,27 @@ def scorer(model: Any) -> Any:
         raise ValueError(f"The 'scoring' parameter of {type(model).__name__} must be one name or one callable, no list or dict of them. "
                          f"Got {model.scoring!r} instead.")
     return check_scoring(model, scoring=model.scoring)
+
+
+# ------------------------------------------------------------------------------------------------------- the usual scores
+
+
+def mean_squared_error(eta: Any, y: Any, weights: Any) -> float | None:
+    return -float(np.average((y - eta[:, 0]) ** 2, weights=weights)) if eta.shape[1] == 1 else None
+
+
+def r2(eta: Any, y: Any, weights: Any) -> float | None:
+    error = mean_squared_error(eta, y, weights)
+    spread = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)) if error is not None else 0.0
+    return None if error is None or spread == 0 else 1 + error / spread
+
+
+def accuracy(eta: Any, codes: Any, weights: Any) -> float:
+    """codes: the places of the true classes."""
+    return float(np.average((eta[:, 0] > 0 if eta.shape[1] == 1 else eta.argmax(axis=1)) == codes, weights=weights))
+
+
+def log_loss(eta: Any, codes: Any, weights: Any) -> float:
+    """Probabilities are at least epsilon, as scikit-learn's are."""
+    own = log_expit(np.where(codes == 1, eta[:, 0], -eta[:, 0])) if eta.shape[1] == 1 else log_softmax(eta, axis=1)[np.arange(len(codes)), codes]
+    return float(np.average(np.maximum(own, np.log(np.finfo(np.float64).eps)), weights=weights))

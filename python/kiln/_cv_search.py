@@ -5,6 +5,7 @@ import zlib
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from ._arrays import Matrix, matrix
 from ._checkpoint import checkpoint
@@ -50,6 +51,10 @@ class Search:
         self.first = 0  # the split that the library calls fold 0
         self.astray = 0  # models of the fold at hand that did not converge
         self.scorer = scorer(model)
+        self.formula = model._formulas.get(model.scoring) if model.scoring is None or isinstance(model.scoring, str) else None
+        self.truth = np.searchsorted(model.classes_, y) if is_classifier(model) else np.asarray(y, np.float64)
+        if self.truth.ndim == 2 and self.truth.shape[1] == 1:
+            self.truth = self.truth[:, 0]
         self.held: Matrix | None = None
 
     def _whose(self, penalties: Any) -> list[float]:
@@ -112,8 +117,14 @@ class Search:
         return values if self.offset is None else values + self.offset[test]
 
     def _score(self, eta: Any, test: Any) -> float:
-        weights = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[test]}
-        return float(self.scorer(self.model._judged(eta), None, self.y[test], **weights))
+        weights = None if self.sample_weight is None else self.sample_weight[test]
+        found = None
+        if self.formula is not None and (weights is None or weights.sum() > 0):
+            found = self.formula(eta, self.truth[test], weights)
+        if found is not None:
+            return float(found)
+        given = {} if weights is None else {"sample_weight": weights}
+        return float(self.scorer(self.model._judged(eta), None, self.y[test], **given))
 
     # ----------------------------------------------------------------------------------------------- running
 

@@ -5,9 +5,11 @@ import pytest
 import scipy.sparse
 import sklearn.linear_model as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.metrics import mean_poisson_deviance
+from sklearn.metrics import get_scorer, log_loss, mean_poisson_deviance
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
+
+from kiln._cv_judged import Predictors, log_loss as formula
 
 DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]
 ALPHAS = np.logspace(-4, 2, 12)
@@ -236,3 +238,24 @@ def test_models_that_do_not_converge_are_told():
     X, y = standardized(load_breast_cancer)
     with pytest.warns(match="of 10 models of the cross-validation did not converge"), pytest.warns(match="ended by"):
         kiln.LogisticRegressionCV(Cs=2, max_iter=1, device="cpu").fit(X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_usual_scores_are_those_of_the_scorers(weighted):
+    """Scorings by name are formulas; the same as a callable goes through scikit-learn."""
+    cases = [(kiln.RidgeCV, load_diabetes, name) for name in ("r2", "neg_mean_squared_error")]
+    cases += [(kiln.LogisticRegressionCV, load, name) for load in (load_breast_cancer, load_iris) for name in ("accuracy", "neg_log_loss")]
+    for kind, load, name in cases:
+        X, y = standardized(load)
+        options = {"alphas": [1e-8, 0.1, 10.0]} if kind is kiln.RidgeCV else {"Cs": [0.01, 1.0, 100.0]}
+        weights = np.random.default_rng(1).integers(0, 3, len(y)) if weighted else None
+        plain, scored = (kind(**options, cv=3, scoring=scoring, device="cpu").fit(X, y, weights) for scoring in (name, get_scorer(name)))
+        np.testing.assert_allclose(plain.scores_, scored.scores_, rtol=1e-7)
+
+
+def test_the_loss_of_what_is_certain_and_wrong():
+    eta = np.array([[-50.0], [50.0], [3.0], [-800.0]])
+    for given in (eta, np.hstack([eta, -eta, 0 * eta])):
+        codes = np.array([1, 0, 1, 1])
+        probabilities = Predictors(given, None).predict_proba(None)
+        np.testing.assert_allclose(formula(given, codes, None), -log_loss(codes, probabilities, labels=range(probabilities.shape[1])), rtol=1e-12)
