@@ -69,7 +69,7 @@ def tool(kiln, verb, data, threads, *options):
 
 
 def seconds_of(result):
-    return result["seconds"]["solve"], result["seconds"]["other"]
+    return result["seconds"]["solve"], result["seconds"]["measure"]
 
 
 def run_kiln(kiln, model, data, threads, strengths):

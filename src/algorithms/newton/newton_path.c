@@ -69,7 +69,7 @@ bool ki_lanes_apply(struct ki_lanes *t) {
 static kiln_status make_lanes(struct ki_lanes *t) {
     kiln_status status;
     const int64_t size = t->size, square = t->wide ? 0 : size * size, pairs = t->wide ? 1 : KI_LANE_PAIRS,
-                  of_one = (VECTORS + 2 * pairs + (t->wide ? 2 + KI_FORMER : 0)) * size + 2 * square;
+                  of_one = (VECTORS + 2 * pairs + (t->wide ? 3 + KI_FORMER : 0)) * size + 2 * square;
     TRY(ki_path_doubles(&t->memory, t->folds * of_one));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
@@ -84,7 +84,8 @@ static kiln_status make_lanes(struct ki_lanes *t) {
         lane->change = lane->step + pairs * size;
         if (t->wide) lane->search.rest = lane->change + size;
         if (t->wide) lane->search.toward = lane->search.rest + size;
-        if (t->wide) lane->search.former = lane->search.toward + size;
+        if (t->wide) lane->search.inverse = lane->search.toward + size;
+        if (t->wide) lane->search.former = lane->search.inverse + size;
         t->columns[f] = t->path->asked.fold ? (int)f : -1;
     }
 done:

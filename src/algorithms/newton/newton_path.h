@@ -16,6 +16,8 @@ enum { KI_LANES_MOST = 64, KI_LANE_PAIRS = 9, KI_FORMER = 3 };
 /* Conjugate gradient for a lane's step. */
 struct ki_search {
     double *rest, *toward; /* the residual; the direction, 0 unless `on` */
+    double *inverse;       /* the preconditioner, 0 for columns that the fold leaves out */
+    double sum;            /* of what multiplied X's rows in the last product */
     double *former;        /* KI_FORMER x size: the solutions of the values before */
     double rho, goal;      /* the residual's square; the norm that it is to come down to */
     bool on;
@@ -91,6 +93,8 @@ void ki_lanes_close(struct ki_lanes *t);
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane);
 /* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
 kiln_status ki_lanes_evaluate(struct ki_lanes *t);
+/* sum_j x_j y_j z_j, in four sums, as each addition would wait for the one before. z NULL: ones. */
+double ki_lane_sum(const double *x, const double *y, const double *z, int64_t size);
 /* Lane f's `point` becomes column f of t->host; returns the intercept of columns as they are. */
 double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point);
 /* slope = column f of t->host, the products with X's columns as they are, about the lane's means; sum: of what multiplied X's rows. */

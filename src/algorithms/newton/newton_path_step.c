@@ -24,14 +24,19 @@ static double charge(const struct ki_lanes *t, const struct ki_lane *lane, const
     return sum;
 }
 
+double ki_lane_sum(const double *x, const double *y, const double *z, int64_t size) {
+    double sum[4] = {0};
+    int64_t j = 0;
+    for (; j + 4 <= size; j += 4)
+        for (int l = 0; l < 4; l++) sum[l] += x[j + l] * y[j + l] * (z ? z[j + l] : 1);
+    for (; j < size; j++) sum[0] += x[j] * y[j] * (z ? z[j] : 1);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point) {
     const struct ki_lane *lane = &t->lane[f];
-    double shift = 0;
-    for (int64_t j = 0; j < t->n; j++) {
-        shift += lane->mean[j] * point[j];
-        t->host[j * t->folds + f] = point[j];
-    }
-    return t->intercept ? point[t->n] - shift : 0;
+    for (int64_t j = 0; j < t->n; j++) t->host[j * t->folds + f] = point[j];
+    return t->intercept ? point[t->n] - ki_lane_sum(lane->mean, point, NULL, t->n) : 0;
 }
 
 void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum) {

@@ -93,11 +93,6 @@ void ki_lanes_foresee(struct ki_lanes *t) {
 
 /* ---- conjugate gradient ---- */
 
-/* M^-1 of an element; 0 for a column that the fold leaves out. */
-static double inverse_of(const struct ki_lanes *t, const struct ki_lane *lane, int64_t j) {
-    return lane->criterion[j] > 0 ? t->inverse[j] : 0;
-}
-
 static void begin_lane(void *arg, int f) {
     struct ki_lanes *t = arg;
     struct ki_lane *lane = &t->lane[f];
@@ -106,45 +101,43 @@ static void begin_lane(void *arg, int f) {
     search->on = !lane->met && lane->t == 0;
     memset(search->toward, 0, (size_t)t->size * sizeof *search->toward);
     if (!search->on) return;
-    search->rho = lane->first = 0;
+    lane->first = 0;
     for (int64_t j = 0; j < t->size; j++) {
-        const double r = -lane->data[j] - lane->penalty[j] * lane->point[j], inverse = inverse_of(t, lane, j);
         lane->direction[j] = 0;
-        search->rest[j] = r;
-        search->toward[j] = inverse * r;
-        search->rho += inverse * r * r;
+        search->rest[j] = -lane->data[j] - lane->penalty[j] * lane->point[j];
+        search->inverse[j] =
+            lane->criterion[j] > 0 ? t->inverse[j] : 0; /* else the fold leaves the column out */
+        search->toward[j] = search->inverse[j] * search->rest[j];
     }
+    search->rho = ki_lane_sum(search->rest, search->rest, search->inverse, t->size);
     search->goal = fmax(fmin(0.5, sqrt(relative)), 0.3 * t->tolerance / relative) *
                    sqrt(search->rho); /* as newton_step.c */
     lane->t = 1;
 }
 
-/* One iteration of a lane whose product H toward lies in `slope`. */
+/* One iteration of a lane. Its column of t->host is X^T C (X toward + b), as X's columns are. */
 static void advance_lane(void *arg, int f) {
     struct ki_lanes *t = arg;
     struct ki_lane *lane = &t->lane[f];
     struct ki_search *search = &lane->search;
-    double *p = search->toward, *r = search->rest, *q = lane->slope, curvature = 0, next = 0;
+    double *p = search->toward, *r = search->rest, *q = lane->slope;
     if (!search->on) return;
-    for (int64_t j = 0; j < t->size; j++) {
-        q[j] += lane->penalty[j] * p[j];
-        curvature += p[j] * q[j];
-    }
-    const double alpha = search->rho / curvature;
+    ki_lane_unpack(t, f, search->sum);
+    for (int64_t j = 0; j < t->size; j++) q[j] += lane->penalty[j] * p[j];
+    const double curvature = ki_lane_sum(p, q, NULL, t->size), alpha = search->rho / curvature;
     search->on = curvature > 0 && isfinite(alpha);
     for (int64_t j = 0; search->on && j < t->size; j++) {
         lane->direction[j] += alpha * p[j];
         r[j] -= alpha * q[j];
-        next += inverse_of(t, lane, j) * r[j] * r[j];
     }
+    const double next = ki_lane_sum(r, r, search->inverse, t->size), beta = next / search->rho;
     if (search->on) lane->first += alpha * search->rho;
     search->on = search->on && sqrt(next) > search->goal;
-    const double beta = next / search->rho;
-    for (int64_t j = 0; j < t->size; j++) p[j] = search->on ? inverse_of(t, lane, j) * r[j] + beta * p[j] : 0;
+    for (int64_t j = 0; j < t->size; j++) p[j] = search->on ? search->inverse[j] * r[j] + beta * p[j] : 0;
     search->rho = next;
 }
 
-/* slope = X^T C X toward, of all lanes, about their means. */
+/* t->host = what advance_lane takes, of all lanes. */
 static kiln_status multiply(struct ki_lanes *t) {
     kiln_status status;
     double b[KI_LANES_MOST], sums[KI_LANES_MOST] = {0};
@@ -155,7 +148,7 @@ static kiln_status multiply(struct ki_lanes *t) {
         &(struct ki_fold_products){.G = t->G, .gb = t->gb, .X = t->X, .P = t->W, .b = t->b, .C = t->C}));
     TRY(ki_vector_get(t->host, t->G));
     TRY(ki_vector_get(sums, t->gb));
-    for (int64_t f = 0; f < t->folds; f++) ki_lane_unpack(t, f, sums[f]);
+    for (int64_t f = 0; f < t->folds; f++) t->lane[f].search.sum = sums[f];
     t->products++;
 done:
     return status;
