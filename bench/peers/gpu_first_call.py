@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a GPU's first calls take beside their work. `calls`: fits in processes of their own, with an empty cache of kernels and again with what
-the first has kept: seconds of the call, and of building or loading its kernels. `layouts`: for a sparse X the passes as they come, with
-kernels already built; the layout is made before the pass that first finds it worth having, and `saving` is what a pass takes less from then on.
+"""What a GPU's first calls take beside their work. `calls`: fits in processes of their own, with empty caches (Kiln's, and the one that
+NVRTC 13 keeps through the driver) and again with what the first has kept: seconds of the call, and of building or loading its kernels.
+`layouts`: for a sparse X the passes as they come, with kernels already built; the layout is made before the pass that first finds it
+worth having, and `saving` is what a pass takes less from then on.
 
 usage: gpu_first_call.py [--device cuda] [--what calls,layouts] [--cases NAME,...] [--json FILE] [--commit TEXT]
 """
@@ -63,7 +64,7 @@ def calls(device_name):
             row = {"call": name, "rows": CALLS[name][1], "columns": CALLS[name][2]}
             for process in ("empty cache", "filled cache"):
                 made = subprocess.run([sys.executable, __file__, "--device", device_name, "--one", name], capture_output=True, text=True,
-                                      env={**os.environ, "KILN_CACHE_DIR": folder}, check=False)
+                                      env={**os.environ, "KILN_CACHE_DIR": folder, "CUDA_CACHE_PATH": folder + "/driver"}, check=False)
                 if made.returncode:
                     raise SystemExit(f"{name}: {made.stderr}")
                 row[process] = json.loads(made.stdout.splitlines()[-1])

@@ -14,6 +14,7 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "kiln.h"
+#include "ops/linear/ahead.h"
 #include "ops/linear/dual.h"
 #include "ops/linear/fold_losses.h"
 #include "ops/linear/gram.h"

@@ -89,8 +89,12 @@ static bool panels_due(const kiln_matrix *X, const struct ki_popular *popular) {
            X->rows <= INT32_MAX && !ki_slot_get(X, &ki_slot_panels);
 }
 
+static bool worth_ranking(const kiln_matrix *X, int64_t chip_columns) {
+    return X->nnz >= ki_limits.columns_entries && X->cols > chip_columns;
+}
+
 static kiln_status make(bool *made, struct history *history, const kiln_matrix *X, bool again, int64_t chip) {
-    const bool columns = again && X->nnz >= ki_limits.columns_entries && X->cols > chip;
+    const bool columns = again && worth_ranking(X, chip);
     kiln_status status = KILN_OK;
     if (!history->looked && X->nnz >= ki_limits.rows_entries && !X->view) {
         *made = true;
@@ -154,6 +158,19 @@ static void tell(const struct ki_derived *derived, const kiln_matrix *X, double 
         derived->transpose ? "transposed" : "in panels",
         (long long)derived->rows->ends[KI_ROW_LISTS - 1] + (long long)derived->rows->segments,
         derived->alike ? ", all values alike" : "", seconds, (double)bytes / memory);
+}
+
+bool ki_derived_programs(struct ki_programs *programs, const kiln_matrix *X, int64_t chip_columns) {
+    if (X->nnz < ki_limits.rows_entries || X->rows > INT32_MAX) return false;
+    ki_programs_add(programs, "derived", "rows_count", KILN_F32,
+                    KI_DEFINES("-DROWS -DCLASSES=%d", KI_ROW_CLASSES));
+    ki_programs_add(programs, "derived", "scan_sum", KILN_F32, "-DSCAN");
+    ki_programs_add(programs, "derived", "values_differ", X->type, "-DALIKE");
+    if (!worth_ranking(X, chip_columns)) return false;
+    ki_programs_add(programs, "derived", "popular_fill", KILN_F32, "-DPOPULAR");
+    ki_programs_add(programs, "derived", "sort_count", KILN_F32, "-DSORT");
+    ki_programs_add(programs, "derived", "pack_hot", X->type, "-DPACK");
+    return true;
 }
 
 kiln_status ki_derived_get(struct ki_derived *derived, const kiln_matrix *X, bool scatters,

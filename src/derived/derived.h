@@ -72,6 +72,10 @@ enum { KI_TURNS = 6 };
  * held. */
 kiln_status ki_derived_get(struct ki_derived *derived, const kiln_matrix *X, bool scatters,
                            int64_t chip_columns);
+struct ki_programs;
+/* Lists the kernels by which the first two passes that scatter into w, of which chip_columns fit on chip, look at X. Returns whether
+ * columns will be ranked. */
+bool ki_derived_programs(struct ki_programs *programs, const kiln_matrix *X, int64_t chip_columns);
 /* Threads that should share a row of a matrix, for one column of y. */
 int ki_rows_vector(const kiln_device *device, int64_t nnz, int64_t rows);
 /* y of the popular columns into y_hot (unless y is NULL) and zeros into w_hot (unless that is NULL); the sums to `out`. */

@@ -70,7 +70,7 @@ static kiln_status combine_tiles(kiln_matrix *W, const double *a, const kiln_mat
             args.b[c] = Y ? b[first + c] : 0;
         }
         struct ki_arg packed[combine_tile_count];
-        status = ki_launch_elements(W, W->nnz, "combine", "combine_tile", "",
+        status = ki_launch_elements(W, W->nnz, "combine", "combine_tile", "-DBY_COLUMNS",
                                     combine_tile_pack(packed, W, &args), combine_tile_count);
     }
     return status;

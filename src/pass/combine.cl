@@ -26,15 +26,7 @@
     NEXT(VALUE, real, value)
 
 #ifndef KI_HOST
-/* W = a X + b Y for one column, or for all elements alike. A zero coefficient does not read its operand. */
-__kernel void combine_one(PARAMETERS(combine_one)) {
-    FOR_EACH(i, rows) {
-        real sum = a != REAL(0.0) ? a * X[i] : REAL(0.0);
-        if (b != REAL(0.0)) sum += b * Y[i];
-        W[i] = sum;
-    }
-}
-
+#ifdef BY_COLUMNS /* its divisions take the compiler longer than both the others */
 /* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all. Neighbouring threads have neighbouring
  * elements of a row, whose coefficients they find on chip. */
 __kernel void combine_tile(PARAMETERS(combine_tile)) {
@@ -55,11 +47,23 @@ __kernel void combine_tile(PARAMETERS(combine_tile)) {
         W[row * k + column] = sum;
     }
 }
+#else
+/* W = a X + b Y for one column, or for all elements alike. A zero coefficient does not read its operand. */
+__kernel void combine_one(PARAMETERS(combine_one)) {
+    FOR_EACH(i, rows) {
+        real sum = a != REAL(0.0) ? a * X[i] : REAL(0.0);
+        if (b != REAL(0.0)) sum += b * Y[i];
+        W[i] = sum;
+    }
+}
 
 __kernel void fill(PARAMETERS(fill)) {
     FOR_EACH(i, count) W[i] = value;
 }
+#endif
 
 // build
 // build INDEX64
+// build BY_COLUMNS
+// build BY_COLUMNS INDEX64
 #endif

@@ -35,7 +35,9 @@ static bool exchanges(const struct ki_plan *plan) {
     return plan->C > 1 && plan->variant->words;
 }
 
-kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
+/* What the plan's kernel is built with. */
+static const char *plan_defines(char text[KI_DEFINES_MOST], const struct ki_plan *plan,
+                                const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     char ring[96] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
     if (plan->stages)
@@ -48,12 +50,22 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     if (option && exchanges(plan))
         snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
-    const char *defines =
-        KI_DEFINES("-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
-                   plan->variant->define, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R,
-                   plan->K, ring, room, most, ki_index_define(chain, 0), map);
-    kiln_status status =
-        ki_kernel_get(kernel, X->device, plan->variant->file, plan->variant->function, X->type, defines);
+    return ki_defines(text, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
+                      plan->variant->define, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R,
+                      plan->K, ring, room, most, ki_index_define(chain, 0), map);
+}
+
+void ki_plan_program(struct ki_programs *programs, const struct ki_plan *plan, const struct ki_chain *chain) {
+    char defines[KI_DEFINES_MOST];
+    ki_programs_add(programs, plan->variant->file, plan->variant->function, chain->X->type,
+                    plan_defines(defines, plan, chain));
+}
+
+kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    char defines[KI_DEFINES_MOST];
+    kiln_status status = ki_kernel_get(kernel, X->device, plan->variant->file, plan->variant->function,
+                                       X->type, plan_defines(defines, plan, chain));
     if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_with)
         status = ki_kernel_resident_with(X->device, &plan->groups, *kernel, plan->BS, plan->local_bytes);
     else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
@@ -122,6 +134,14 @@ kiln_status ki_chain_candidates(struct ki_candidate **list, int *count, int *cho
                                 const struct ki_chain *chain) {
     return chain->X->format == KILN_DENSE ? ki_dense_candidates(list, count, chosen, chain)
                                           : ki_csr_candidates(list, count, chosen, chain);
+}
+
+void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again) {
+    if (chain->X->format == KILN_DENSE)
+        ki_dense_programs(programs, chain);
+    else
+        ki_csr_programs(programs, chain, again);
+    if (ki_chain_maps(chain)) ki_map_programs(programs, chain);
 }
 
 kiln_status ki_chain_gpu(const struct ki_chain *chain) {

@@ -86,6 +86,8 @@ static inline int64_t ki_unit_registers(const struct ki_chain *chain) {
 int ki_power_of_two(int64_t at_least);
 /* Columns of y that one launch takes. */
 int ki_plan_columns(const struct ki_chain *chain);
+/* Lists the plan's kernel. */
+void ki_plan_program(struct ki_programs *programs, const struct ki_plan *plan, const struct ki_chain *chain);
 /* Builds the pass's kernel and fits the grid to what the device holds at once. */
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain);
 /* Scratch for `partials` bytes and, with a map, the records. */
@@ -105,11 +107,17 @@ int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct 
 kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *work, int64_t groups,
                            int columns, int first);
 kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *work);
+void ki_map_programs(struct ki_programs *programs, const struct ki_chain *chain);
 /* Softmax over more columns than a launch holds: X y, the map, X^T. */
 kiln_status ki_chain_gpu_composed(const struct ki_chain *chain);
 
 kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *plan);
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *plan);
+/* Lists the kernels of a chain's pass, as far as its shape tells; again: X was scattered before. Of its operands only X is looked at, and which of the others
+ * there are. */
+void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);
+void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chain);
+void ki_csr_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);
 /* The plans that each layout offers. */
 kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
                                 const struct ki_chain *chain);

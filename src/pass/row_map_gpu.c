@@ -43,11 +43,17 @@ int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct 
     return row_map_count;
 }
 
+static const char RECORDS[] = "-DRECORDS";
+
+void ki_map_programs(struct ki_programs *programs, const struct ki_chain *chain) {
+    ki_programs_add(programs, "row_map", "mmchain_records", chain->X->type, RECORDS);
+}
+
 kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *work, int64_t groups,
                            int columns, int first) {
     const kiln_matrix *X = chain->X;
     const int record = ki_chain_record(chain, columns);
-    return ki_kernel_run(X->device, "row_map", "mmchain_records", X->type, "-DRECORDS", record, GROUP,
+    return ki_kernel_run(X->device, "row_map", "mmchain_records", X->type, RECORDS, record, GROUP,
                          KI_PACK(mmchain_records, X, .sums = chain->sums, .products = chain->products,
                                  .records = &work->buffer, .records_at = work->records_at,
                                  .groups = (int32_t)groups, .size = record, .head = record - columns,

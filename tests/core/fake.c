@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +86,18 @@ static void right_binary(char text[256], const char *source, const char *options
 
 static kiln_status fake_build(kiln_device *device, void **binary, size_t *bytes, const char *source,
                               const char *options) {
+    static pthread_mutex_t several = PTHREAD_MUTEX_INITIALIZER;
+    char made[256];
     if (fake.fail_builds) return ki_fail(KILN_ERR_BUILD, "device %s: no luck", device->info.name);
-    right_binary(fake.built, source, options);
+    right_binary(made, source, options);
+    pthread_mutex_lock(&several);
+    memcpy(fake.built, made, sizeof made);
     fake.builds++;
-    *bytes = strlen(fake.built);
+    pthread_mutex_unlock(&several);
+    *bytes = strlen(made);
     *binary = ki_resize(NULL, *bytes);
     if (!*binary) return ki_fail_nomem(*bytes, "a binary");
-    memcpy(*binary, fake.built, *bytes);
+    memcpy(*binary, made, *bytes);
     return KILN_OK;
 }
 

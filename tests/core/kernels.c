@@ -46,6 +46,70 @@ static void the_device_keeps_it(void **state) {
     fake_close(&device);
 }
 
+static void list_kernels(struct ki_programs *programs, int count) {
+    *programs = (struct ki_programs){0};
+    for (int i = 0; i < count; i++) {
+        char defines[16];
+        snprintf(defines, sizeof defines, "-DA=%d", i);
+        ki_programs_add(programs, "k", "f", KILN_F64, defines);
+        ki_programs_add(programs, "k", "g", KILN_F64, defines); /* lies in the same program */
+    }
+}
+
+static void several_are_built_side_by_side(void **state) {
+    (void)state;
+    enum { COUNT = 9 };
+    kiln_device device;
+    struct ki_kernel *kernel;
+    struct ki_programs programs;
+    list_kernels(&programs, COUNT);
+    assert_int_equal(programs.count, COUNT);
+    for (int run = 0; run < 2; run++) { /* the second finds all of them on disk */
+        fake_open(&device);
+        device.threads = 4;
+        assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, "-DA=3"), KILN_OK);
+        assert_int_equal(ki_programs_build(&device, &programs), KILN_OK);
+        assert_int_equal(ki_programs_build(&device, &programs), KILN_OK); /* nothing is left to do */
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, programs.rows[i].defines),
+                             KILN_OK);
+        assert_int_equal(fake.builds, COUNT);
+        assert_int_equal(fake.messages, COUNT);
+        assert_int_equal(device.statistics.kernels_built, run == 0 ? COUNT : 0);
+        assert_int_equal(device.statistics.kernels_cached, run == 0 ? 0 : COUNT);
+        fake_close(&device);
+        assert_int_equal(fake.loads, (run + 1) * COUNT);
+        assert_int_equal(fake.loads, fake.unloads);
+    }
+    list_kernels(&programs, KI_PROGRAMS_MOST + 1);
+    assert_int_equal(programs.count, KI_PROGRAMS_MOST);
+}
+
+/* It is told by the call that wants the kernel, and not by the one that looks ahead. */
+static void what_is_refused_ahead_is_told_later(void **state) {
+    (void)state;
+    kiln_device device;
+    struct ki_kernel *kernel = NULL;
+    struct ki_programs programs;
+    list_kernels(&programs, 3);
+    fake_open(&device);
+    device.threads = 4;
+    fake.fail_builds = true;
+    assert_int_equal(ki_programs_build(&device, &programs), KILN_OK);
+    assert_null(device.kernels);
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, "-DA=1"), KILN_ERR_BUILD);
+    assert_string_equal(kiln_last_error()->message, "device fake:0: no luck");
+    fake.fail_builds = false;
+    fake.refuse_loads_once = true; /* a binary that the driver refuses */
+    assert_int_equal(ki_programs_build(&device, &programs), KILN_ERR_BUILD);
+    assert_int_equal(ki_programs_build(&device, &programs), KILN_OK);
+    device.lost = true;
+    assert_int_equal(ki_programs_build(&device, &programs), KILN_ERR_DEVICE_LOST);
+    device.lost = false;
+    fake_close(&device);
+    assert_int_equal(fake.loads, fake.unloads);
+}
+
 static void source_names_its_parts(void **state) {
     (void)state;
     char *source = NULL;
@@ -193,6 +257,8 @@ static void launching(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(built_once_then_cached),
                                        TEST(the_device_keeps_it),
+                                       TEST(several_are_built_side_by_side),
+                                       TEST(what_is_refused_ahead_is_told_later),
                                        TEST(source_names_its_parts),
                                        TEST(embedded_sources_are_complete),
                                        TEST(the_source_tree_is_a_development_folder),

@@ -270,6 +270,11 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     if (system.options.max_iterations == 0) system.options.max_iterations = ki_linreg_iterations(X);
     system.direct.wanted = ki_linreg_choose(&system.direct, X, &system.options) == KILN_LINREG_CHOLESKY;
     const int64_t k = kiln_matrix_cols(y);
+    TRY(ki_linear_ahead(&(struct ki_ahead){.X = X,
+                                           .gram = system.direct.wanted,
+                                           .weighted = system.options.weights != NULL,
+                                           .targets = ki_min(k, KI_BLOCK),
+                                           .loss.kind = KILN_LOSS_SQUARED}));
     system.blocks = ki_ceil_div(k, KI_BLOCK);
     intercepts = ki_calloc((size_t)k * sizeof *intercepts);
     if (!intercepts) TRY(ki_fail_nomem((size_t)k * sizeof *intercepts, "the intercepts"));

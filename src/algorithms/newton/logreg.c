@@ -105,6 +105,8 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(ki_check_strength(call, "l1", &own.l1, 0));
     TRY(ki_check_strength(call, "l2", &own.l2, own.l1 > 0 ? 0 : 1));
     TRY(check_data(X, y, options));
+    TRY(ki_linear_ahead(
+        &(struct ki_ahead){.X = X, .newton = true, .labels = true, .loss.kind = KILN_LOSS_LOGISTIC}));
     TRY(ki_labels_new(
         &labels, call, y,
         &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));

@@ -12,6 +12,7 @@
 #include "core/seams.h"
 #include "core/sha256.h"
 #include "core/size.h"
+#include "core/threads.h"
 
 struct ki_kernel {
     struct ki_kernel *next;
@@ -76,31 +77,53 @@ static kiln_status load_cached(struct ki_kernel *kernel, kiln_device *device, co
     return ki_cache_drop(device, key, "the driver refuses it");
 }
 
-static kiln_status build(struct ki_kernel *kernel, kiln_device *device, const char *key, const char *source) {
-    const struct ki_backend *backend = device->backend;
-    void *binary = NULL;
-    size_t bytes = 0;
-    ki_device_message(device, "building kernel %s for %s (first use%s)", kernel->name, device->info.name,
+/* A kernel on its way: what it is built from, and what the compiler makes of that. */
+struct making {
+    struct ki_kernel *kernel;
+    char *source, *key;
+    void *binary;
+    size_t bytes;
+};
+
+static void announce(const struct making *making, const kiln_device *device) {
+    ki_device_message(device, "building kernel %s for %s (first use%s)", making->kernel->name,
+                      device->info.name,
                       device->cache->folder >= 0 && !device->cache->read_only ? "; cached afterwards" : "");
+}
+
+static kiln_status compile(struct making *making, kiln_device *device) {
+    return device->backend->build(device, &making->binary, &making->bytes, making->source,
+                                  making->kernel->defines);
+}
+
+/* What is compiled becomes callable, and is kept on disk. */
+static kiln_status settle(struct making *making, kiln_device *device) {
+    struct ki_kernel *kernel = making->kernel;
     kiln_status status;
-    TRY(backend->build(device, &binary, &bytes, source, kernel->defines));
-    TRY(backend->load(device, &kernel->module, &kernel->function, binary, bytes, kernel->name,
-                      kernel->defines));
+    TRY(device->backend->load(device, &kernel->module, &kernel->function, making->binary, making->bytes,
+                              kernel->name, kernel->defines));
     device->statistics.kernels_built++;
-    TRY(ki_cache_put(device, key, binary, bytes));
+    TRY(ki_cache_put(device, making->key, making->binary, making->bytes));
 done:
-    ki_free(binary);
+    return status;
+}
+
+static kiln_status build(struct making *making, kiln_device *device) {
+    kiln_status status;
+    announce(making, device);
+    TRY(compile(making, device));
+    TRY(settle(making, device));
+done:
     return status;
 }
 
 /* One thread at a time: the members of a group want the same kernels at the same moment, and what the first has built the others
  * find in the cache. */
-static kiln_status load_or_build(struct ki_kernel *kernel, kiln_device *device, const char *key,
-                                 const char *source) {
+static kiln_status load_or_build(struct making *making, kiln_device *device) {
     static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&building);
-    kiln_status status = load_cached(kernel, device, key);
-    if (status == KILN_OK && !kernel->function) status = build(kernel, device, key, source);
+    kiln_status status = load_cached(making->kernel, device, making->key);
+    if (status == KILN_OK && !making->kernel->function) status = build(making, device);
     pthread_mutex_unlock(&building);
     return status;
 }
@@ -112,23 +135,45 @@ static void free_kernel(kiln_device *device, struct ki_kernel *kernel) {
     ki_free(kernel);
 }
 
+static kiln_status begin(struct making *making, kiln_device *device, const char *file, const char *function,
+                         kiln_type type, const char *defines) {
+    kiln_status status;
+    TRY(new_kernel(&making->kernel, file, function, type, defines));
+    TRY(ki_kernel_source(&making->source, device->backend->name, file, type));
+    TRY(cache_key(&making->key, device, making->source, defines));
+done:
+    return status;
+}
+
+/* A kernel that is callable becomes the device's; another goes. */
+static void end(struct making *making, kiln_device *device) {
+    struct ki_kernel *made = making->kernel;
+    if (made && made->function) {
+        made->next = device->kernels;
+        device->kernels = made;
+    } else {
+        free_kernel(device, made);
+    }
+    ki_free(making->binary);
+    ki_free(making->key);
+    ki_free(making->source);
+}
+
 static kiln_status make_kernel(struct ki_kernel **kernel, kiln_device *device, const char *file,
                                const char *function, kiln_type type, const char *defines) {
-    struct ki_kernel *made = NULL;
-    char *source = NULL, *key = NULL;
+    struct making making = {0};
     double start = ki_clock();
     kiln_status status;
-    TRY(new_kernel(&made, file, function, type, defines));
-    TRY(ki_kernel_source(&source, device->backend->name, file, type));
-    TRY(cache_key(&key, device, source, defines));
-    TRY(load_or_build(made, device, key, source));
-    made->next = device->kernels;
-    *kernel = device->kernels = made;
+    TRY(begin(&making, device, file, function, type, defines));
+    TRY(load_or_build(&making, device));
+    *kernel = making.kernel;
     device->statistics.build_seconds += ki_clock() - start;
 done:
-    if (status != KILN_OK) free_kernel(device, made);
-    ki_free(key);
-    ki_free(source);
+    if (status != KILN_OK && making.kernel) {
+        free_kernel(device, making.kernel);
+        making.kernel = NULL;
+    }
+    end(&making, device);
     return status;
 }
 
@@ -141,6 +186,71 @@ kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const 
     }
     *kernel = found;
     return KILN_OK;
+}
+
+void ki_programs_add(struct ki_programs *programs, const char *file, const char *function, kiln_type type,
+                     const char *defines) {
+    for (int i = 0; i < programs->count; i++) {
+        const struct ki_program *row = &programs->rows[i];
+        if (row->type == type && !strcmp(row->file, file) && !strcmp(row->defines, defines)) return;
+    }
+    if (programs->count == KI_PROGRAMS_MOST) return;
+    struct ki_program *row = &programs->rows[programs->count++];
+    *row = (struct ki_program){.file = file, .function = function, .type = type};
+    snprintf(row->defines, sizeof row->defines, "%s", defines);
+}
+
+/* Programs that are compiled side by side, and what the compiler said of each. */
+struct ahead {
+    kiln_device *device;
+    struct making makings[KI_PROGRAMS_MOST];
+    kiln_status status[KI_PROGRAMS_MOST];
+    int count;
+};
+
+static void compile_part(void *arg, int part) {
+    struct ahead *ahead = arg;
+    ahead->status[part] = compile(&ahead->makings[part], ahead->device);
+}
+
+/* The first `count` of them are those that neither the device nor the cache has. */
+static kiln_status begin_ahead(struct ahead *ahead, const struct ki_programs *programs) {
+    kiln_device *device = ahead->device;
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < programs->count; i++) {
+        const struct ki_program *of = &programs->rows[i];
+        struct making *making = &ahead->makings[ahead->count];
+        if (find(device, of->file, of->function, of->type, of->defines)) continue;
+        TRY(begin(making, device, of->file, of->function, of->type, of->defines));
+        TRY(load_cached(making->kernel, device, making->key));
+        if (making->kernel->function) {
+            end(making, device);
+            *making = (struct making){0};
+        } else {
+            announce(making, device);
+            ahead->count++;
+        }
+    }
+done:
+    return status;
+}
+
+kiln_status ki_programs_build(kiln_device *device, const struct ki_programs *programs) {
+    kiln_status status = ki_device_alive(device);
+    if (status != KILN_OK || !device->backend->build) return status;
+    const double start = ki_clock();
+    struct ahead *ahead = ki_calloc(sizeof *ahead);
+    if (!ahead) return ki_fail_nomem(sizeof *ahead, "kernels");
+    ahead->device = device;
+    TRY(begin_ahead(ahead, programs));
+    ki_parallel(ki_max(device->threads, 1), ahead->count, compile_part, ahead);
+    for (int i = 0; i < ahead->count; i++)
+        if (ahead->status[i] == KILN_OK) TRY(settle(&ahead->makings[i], device));
+    device->statistics.build_seconds += ki_clock() - start;
+done:
+    for (int i = 0; i < KI_PROGRAMS_MOST; i++) end(&ahead->makings[i], device);
+    ki_free(ahead);
+    return status;
 }
 
 kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,

@@ -25,6 +25,24 @@ const char *ki_defines(char text[KI_DEFINES_MOST], const char *format, ...) KI_P
  * message callback. Owned by the device. */
 kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file,
                           const char *function, kiln_type type, const char *defines);
+/* A kernel as ki_kernel_get is asked for it. */
+struct ki_program {
+    const char *file, *function;
+    kiln_type type;
+    char defines[KI_DEFINES_MOST];
+};
+/* Kernels that a call will ask for, so that those not built yet are compiled side by side and not one after the other. A program that several
+ * kernels lie in is listed once. Room for more than any call asks for: what is beyond it is built when it is needed. */
+enum { KI_PROGRAMS_MOST = 32 };
+struct ki_programs {
+    int count;
+    struct ki_program rows[KI_PROGRAMS_MOST];
+};
+void ki_programs_add(struct ki_programs *programs, const char *file, const char *function, kiln_type type,
+                     const char *defines);
+/* Gets what neither the device nor the disk cache has, each on a thread of its own. What the compiler refuses is left to
+ * ki_kernel_get, which then tells why. */
+kiln_status ki_programs_build(kiln_device *device, const struct ki_programs *programs);
 /* Groups of that size that the whole device runs at once: a grid of this size has no second, emptier wave. Estimated
  * as 1024 threads a compute unit where the API does not tell. */
 kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,

@@ -19,21 +19,30 @@ KI_ARGUMENTS(cg_update);
 KI_ARGUMENTS(cg_direction);
 KI_ARGUMENTS(cg_settle);
 
+static int64_t group_of(const kiln_device *device) {
+    return ki_min(device->properties.is_gpu ? 512 : 128, device->properties.group_max);
+}
+
+/* A thread's batch reaches beyond the last of `count` numbers. */
+#define CG_DEFINES(device, count)                                                                            \
+    KI_DEFINES("-DGROUP=%d%s", (int)group_of(device), (count) > ki_limits.index32 / 2 ? " -DINDEX64" : "")
+
+void ki_cg_program(struct ki_programs *programs, const kiln_matrix *X, int64_t targets) {
+    ki_programs_add(programs, "cg", "cg_update", X->type, CG_DEFINES(X->device, X->cols * targets));
+}
+
 static kiln_status step_gpu(const struct ki_cg *step) {
     enum { STEPS = 3 };
     static const char *const names[STEPS] = {"cg_update", "cg_direction", "cg_settle"};
     const kiln_cg *on = &step->on;
     kiln_device *device = on->P->device;
-    const struct ki_properties *properties = &device->properties;
-    const int64_t group = ki_min(properties->is_gpu ? 512 : 128, properties->group_max);
+    const int64_t group = group_of(device);
     const int64_t n = on->P->rows, k = on->P->cols;
     int64_t shares = ki_ceil_div(n, group);
     struct ki_kernel *kernels[STEPS];
     struct ki_buffer space;
     kiln_status status;
-    /* A thread's batch reaches beyond the last row. */
-    const char *defines =
-        KI_DEFINES("-DGROUP=%d%s", (int)group, on->P->nnz > ki_limits.index32 / 2 ? " -DINDEX64" : "");
+    const char *defines = CG_DEFINES(device, on->P->nnz);
     /* As many groups as run at once in each of the launches: one that had to wait would find the memory half idle. */
     for (int i = 0; i < STEPS; i++) {
         int64_t resident;

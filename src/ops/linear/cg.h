@@ -13,4 +13,8 @@ struct ki_cg {
     int slot;
 };
 
+struct ki_programs;
+/* Lists the kernels of a step for so many targets. */
+void ki_cg_program(struct ki_programs *programs, const kiln_matrix *X, int64_t targets);
+
 #endif

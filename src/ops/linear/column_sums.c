@@ -11,19 +11,31 @@ KI_ARGUMENTS(column_sums_finish);
 
 enum { GROUP = 256, KINDS = 3, FINISH_GROUP = 128, FINISH_WIDTH = 16, ROWS_LEAST = 16 };
 
+static const char FINISH[] = "-DFINISH";
+
+static int64_t group_of(const kiln_matrix *X) {
+    return ki_min(GROUP, X->device->properties.group_max);
+}
+
+#define SUMS_DEFINES(X) KI_DEFINES("-DSUMS -DBS=%d -DW=%d", (int)group_of(X), ki_load_width(X))
+
+void ki_column_sums_programs(struct ki_programs *programs, const kiln_matrix *X) {
+    ki_programs_add(programs, "column_sums", "column_sums", X->type, SUMS_DEFINES(X));
+    ki_programs_add(programs, "column_sums", "column_sums_finish", X->type, FINISH);
+}
+
 static kiln_status run_gpu(const void *of) {
     kiln_status status;
     const struct ki_column_sums *sums = of;
     const kiln_matrix *X = sums->X;
     kiln_device *device = X->device;
-    const int64_t group = ki_min(GROUP, device->properties.group_max), width = ki_load_width(X);
+    const int64_t group = group_of(X), width = ki_load_width(X);
     const int64_t all = ki_ceil_div(X->cols, width), blocks = ki_ceil_div(all, group),
                   pieces = ki_ceil_div(all, blocks), slots = group / pieces;
     struct ki_kernel *kernel;
     struct ki_buffer partial;
     int64_t resident, bytes;
-    const char *defines = KI_DEFINES("-DSUMS -DBS=%d -DW=%d", (int)group, (int)width);
-    TRY(ki_kernel_get(&kernel, device, "column_sums", "column_sums", X->type, defines));
+    TRY(ki_kernel_get(&kernel, device, "column_sums", "column_sums", X->type, SUMS_DEFINES(X)));
     TRY(ki_kernel_resident(device, &resident, kernel, group));
     const int64_t shares = ki_max(ki_min(resident / blocks, ki_ceil_div(X->rows, slots * ROWS_LEAST)), 1);
     if (!ki_mul3(shares * KINDS, X->cols, ki_type_bytes(ki_wide_type(device)), &bytes))
@@ -33,7 +45,7 @@ static kiln_status run_gpu(const void *of) {
                          KI_PACK(column_sums, X, .partial = &partial, .X = X, .v = sums->v, .y = sums->y,
                                  .d = sums->d, .rows = X->rows, .n = (int32_t)X->cols,
                                  .pieces = (int32_t)pieces, .blocks = (int32_t)blocks)));
-    TRY(ki_kernel_run(device, "column_sums", "column_sums_finish", X->type, "-DFINISH",
+    TRY(ki_kernel_run(device, "column_sums", "column_sums_finish", X->type, FINISH,
                       ki_ceil_div(KINDS * X->cols, FINISH_WIDTH), FINISH_GROUP,
                       KI_PACK(column_sums_finish, X, .square = sums->square, .sum = sums->sum,
                               .right = sums->right, .partial = &partial, .n = (int32_t)X->cols,

@@ -59,6 +59,8 @@ static int64_t splits_of(const struct shape *shape, int64_t rows, int64_t pairs,
     return ki_max(ki_min(ki_min(wanted, SPLITS_MOST), room), 1);
 }
 
+enum { WALK_DEFINES = 128 };
+
 /* What one walk is launched with: the kernel, and what the next one needs to know of its partial sums. */
 struct walk {
     const struct ki_gram *gram;
@@ -67,7 +69,7 @@ struct walk {
     struct shape shape;
     struct ki_kernel *kernel;
     int64_t local; /* bytes of on-chip memory that a group of warps on their own is given */
-    char finish[128];
+    char finish[WALK_DEFINES];
 };
 
 /* How gram_narrow.cl lays out its memory: the constants of the same names. */
@@ -77,6 +79,39 @@ static bool is_narrow(const struct walk *walk) {
     return walk->size <= NARROW && walk->shape.tensor && walk->device->backend->resident_with;
 }
 
+/* What the two walks are built with. */
+#define NARROW_DEFINES(walk)                                                                                 \
+    KI_DEFINES("-DTENSOR%s -DCOLS=%d -DK=%d -DSTAGES=%d", (walk)->gram->v ? " -DWEIGHTED" : "",              \
+               (int)(walk)->gram->X->cols, (int)(walk)->k, STAGES)
+
+static const char *tiles_defines(char text[WALK_DEFINES], const struct walk *walk) {
+    const struct shape *shape = &walk->shape;
+    snprintf(text, WALK_DEFINES, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape->side,
+             shape->group, shape->chunk, ki_load_width(walk->gram->X), shape->stages,
+             walk->strips == 1 ? " -DONE_STRIP" : "", shape->tensor ? " -DTENSOR" : "");
+    return text;
+}
+
+static struct walk walk_of(const struct ki_gram *gram) {
+    struct walk walk = {.gram = gram, .device = gram->X->device, .k = gram->Y ? gram->Y->cols : 0};
+    walk.size = gram->X->cols + walk.k + 1;
+    walk.shape = shape_of(gram->X, walk.size);
+    walk.strips = ki_ceil_div(walk.size, walk.shape.side);
+    walk.pairs = walk.strips * (walk.strips + 1) / 2;
+    return walk;
+}
+
+void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool weighted, int64_t targets) {
+    const kiln_matrix Y = {.cols = targets};
+    const struct walk walk = walk_of(&(struct ki_gram){.X = X, .v = weighted ? X : NULL, .Y = &Y});
+    char defines[WALK_DEFINES];
+    if (is_narrow(&walk))
+        ki_programs_add(programs, "gram_narrow", "gram_narrow", X->type, NARROW_DEFINES(&walk));
+    else
+        ki_programs_add(programs, "gram", "gram", X->type, tiles_defines(defines, &walk));
+    ki_programs_add(programs, "gram", "gram_centre", X->type, KI_DEFINES(SMALL, FINISH));
+}
+
 /* A split is a group, each of which has some slices a warp. */
 static kiln_status plan_narrow(struct walk *walk) {
     const kiln_matrix *X = walk->gram->X;
@@ -84,9 +119,8 @@ static kiln_status plan_narrow(struct walk *walk) {
     const int64_t sums = NARROW * NARROW * ki_type_bytes(X->type);
     int64_t resident;
     kiln_status status;
-    const char *defines = KI_DEFINES("-DTENSOR%s -DCOLS=%d -DK=%d -DSTAGES=%d",
-                                     walk->gram->v ? " -DWEIGHTED" : "", (int)X->cols, (int)walk->k, STAGES);
-    TRY(ki_kernel_get(&walk->kernel, walk->device, "gram_narrow", "gram_narrow", X->type, defines));
+    TRY(ki_kernel_get(&walk->kernel, walk->device, "gram_narrow", "gram_narrow", X->type,
+                      NARROW_DEFINES(walk)));
     walk->shape = (struct shape){.side = NARROW, .group = FINISH};
     walk->local = WARPS * ki_max(STAGES * slice, sums);
     TRY(ki_kernel_resident_with(walk->device, &resident, walk->kernel, WARPS * 32, walk->local));
@@ -101,10 +135,8 @@ static kiln_status plan_tiles(struct walk *walk) {
     const struct shape *shape = &walk->shape;
     int64_t resident;
     kiln_status status;
-    snprintf(walk->finish, sizeof walk->finish, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s",
-             shape->side, shape->group, shape->chunk, ki_load_width(X), shape->stages,
-             walk->strips == 1 ? " -DONE_STRIP" : "", shape->tensor ? " -DTENSOR" : "");
-    TRY(ki_kernel_get(&walk->kernel, walk->device, "gram", "gram", X->type, walk->finish));
+    TRY(ki_kernel_get(&walk->kernel, walk->device, "gram", "gram", X->type,
+                      tiles_defines(walk->finish, walk)));
     TRY(ki_kernel_resident(walk->device, &resident, walk->kernel, shape->group));
     walk->splits = splits_of(shape, X->rows, walk->pairs, resident);
 done:
@@ -148,13 +180,9 @@ done:
 kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     kiln_status status;
     const kiln_matrix *X = gram->X;
-    struct walk walk = {.gram = gram, .device = X->device, .k = gram->Y ? gram->Y->cols : 0};
+    struct walk walk = walk_of(gram);
     struct ki_buffer partials;
     int64_t tile, bytes, square;
-    walk.size = X->cols + walk.k + 1;
-    walk.shape = shape_of(X, walk.size);
-    walk.strips = ki_ceil_div(walk.size, walk.shape.side);
-    walk.pairs = walk.strips * (walk.strips + 1) / 2;
     if (!ki_mul3(walk.pairs, walk.shape.side * walk.shape.side, ki_type_bytes(X->type), &tile) ||
         !ki_mul3(walk.size, walk.size, ki_type_bytes(ki_wide_type(X->device)), &square))
         return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)walk.size);

@@ -5,6 +5,9 @@
 #include "core/matrix.h"
 #include "ops/linear/gram.h"
 
+struct ki_programs;
+/* Lists the kernels of a Gram matrix of X, so many targets and ones, and of ki_gram_centre. */
+void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool weighted, int64_t targets);
 kiln_status ki_gram_gpu(const struct ki_gram *gram);
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample);
 

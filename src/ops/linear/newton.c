@@ -13,6 +13,13 @@ enum { GROUP = 128, SUMS = 3 };
 
 KI_ARGUMENTS(pairs);
 
+#define PAIRS_DEFINES(op, count)                                                                             \
+    KI_DEFINES("-DOP=%d -DGROUP=%d%s", (int)(op), GROUP, (count) > ki_limits.index32 ? " -DINDEX64" : "")
+
+void ki_pairs_program(struct ki_programs *programs, kiln_type type, int64_t count, enum ki_pair_op op) {
+    ki_programs_add(programs, "newton", "pairs", type, PAIRS_DEFINES(op, count));
+}
+
 static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
     kiln_status status;
     const kiln_matrix *W = p->out.w;
@@ -20,10 +27,8 @@ static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
     const int64_t count = W->nnz + W->cols;
     const int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)device->properties.compute_units * 8);
     struct ki_buffer partial;
-    const char *defines =
-        KI_DEFINES("-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP, count > ki_limits.index32 ? " -DINDEX64" : "");
     TRY(ki_device_scratch(device, &partial, groups * SUMS * ki_type_bytes(ki_wide_type(device))));
-    TRY(ki_kernel_run(device, "newton", "pairs", W->type, defines, groups, GROUP,
+    TRY(ki_kernel_run(device, "newton", "pairs", W->type, PAIRS_DEFINES(p->op, count), groups, GROUP,
                       KI_PACK(pairs, W, .partial = &partial, .out = p->out.w, .out_b = p->out.b,
                               .second = p->second.w, .second_b = p->second.b, .x = p->x.w, .x_b = p->x.b,
                               .y = p->y.w, .y_b = p->y.b, .inverse = p->inverse.w, .inverse_b = p->inverse.b,

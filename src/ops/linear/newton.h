@@ -42,6 +42,10 @@ struct ki_pairs {
     double scalar;
 };
 
+struct ki_programs;
+/* Lists the kernel of an operation on so many numbers in all. */
+void ki_pairs_program(struct ki_programs *programs, kiln_type type, int64_t count, enum ki_pair_op op);
+
 /* Operands must be what the operation names, of matching shapes, on one device. sums, three of them, in double and in a
  * fixed order; NULL where none is wanted. */
 kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs);

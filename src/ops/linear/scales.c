@@ -12,6 +12,14 @@ enum { GROUP = 128, SUMS = 2 };
 
 KI_ARGUMENTS(scales);
 
+static const char *defines_of(int64_t n) {
+    return n > ki_limits.index32 ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128";
+}
+
+void ki_scales_program(struct ki_programs *programs, kiln_type type, int64_t n) {
+    ki_programs_add(programs, "scales", "scales", type, defines_of(n));
+}
+
 static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     kiln_status status;
     const kiln_matrix *square = s->square;
@@ -20,8 +28,7 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     const int64_t groups = ki_min(ki_ceil_div(n, GROUP), (int64_t)device->properties.compute_units * 16);
     struct ki_buffer partial;
     TRY(ki_device_scratch(device, &partial, groups * SUMS * ki_type_bytes(ki_wide_type(device))));
-    TRY(ki_kernel_run(device, "scales", "scales", square->type,
-                      n > ki_limits.index32 ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128", groups, GROUP,
+    TRY(ki_kernel_run(device, "scales", "scales", square->type, defines_of(n), groups, GROUP,
                       KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = square,
                               .mean = s->mean, .centred = s->centred, .inverse = s->inverse,
                               .penalty = s->penalty, .kept = s->kept, .probes = s->probes,

@@ -48,6 +48,11 @@ enum { KI_COLUMN_SUMS_CHAIN = 256 }; /* numbers that are added in X's type at mo
 bool ki_column_sums_apply(const kiln_matrix *X);
 kiln_status ki_column_sums(const struct ki_column_sums *sums);
 
+struct ki_programs;
+/* Lists the kernels of ki_column_sums, and that of ki_scales_run for n columns. */
+void ki_column_sums_programs(struct ki_programs *programs, const kiln_matrix *X);
+void ki_scales_program(struct ki_programs *programs, kiln_type type, int64_t n);
+
 /* Operands must be what the operation names. sums, two of them, in double and in a fixed order; NULL where none is wanted. */
 kiln_status ki_scales_run(double *sums, const struct ki_scales *scales);
 

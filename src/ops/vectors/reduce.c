@@ -20,6 +20,7 @@ KI_ARGUMENTS(reduce);
 KI_ARGUMENTS(reduce_finish);
 
 enum { GROUP = 128, SPAN_MOST = 32 /* columns of a group: of f32 they fill a line of a cache */ };
+enum { REDUCE_DEFINES = 64 };
 
 /* What the groups of a launch leave, added up in order. */
 static double join_column(const double *partials, int64_t groups, int64_t columns, int64_t c, int kind) {
@@ -37,8 +38,20 @@ struct reduction {
     double scale;
     const kiln_matrix *largest; /* the row from which the columns' scales come; NULL: `scale` */
     int64_t row;
-    char defines[64];
+    char defines[REDUCE_DEFINES];
 };
+
+static void defines_of(char text[REDUCE_DEFINES], int64_t entries, int kind) {
+    snprintf(text, REDUCE_DEFINES, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
+             entries > ki_limits.index32 ? " -DINDEX64" : "");
+}
+
+void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t entries,
+                       enum ki_reduce_kind kind) {
+    char defines[REDUCE_DEFINES];
+    defines_of(defines, entries, (int)kind);
+    ki_programs_add(programs, "reduce", "reduce", type, defines);
+}
 
 static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y, int kind, int64_t first,
                                      int64_t columns) {
@@ -47,8 +60,7 @@ static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y,
         .X = X, .Y = Y, .kind = kind, .first = first, .columns = columns, .span = 1, .scale = 1};
     while (r.span < SPAN_MOST && 2 * r.span <= columns) r.span *= 2;
     r.groups = ki_min(ki_ceil_div(X->rows, GROUP / r.span), most);
-    snprintf(r.defines, sizeof r.defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
-             X->nnz > ki_limits.index32 ? " -DINDEX64" : "");
+    defines_of(r.defines, X->nnz, kind);
     return r;
 }
 

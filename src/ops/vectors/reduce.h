@@ -16,6 +16,11 @@ enum ki_reduce_kind {
     KI_REDUCE_SIGNS = 6    /* 1 for 1, 0 for -1, NaN if there is one that is neither */
 };
 
+struct ki_programs;
+/* Lists the kernel that reduces matrices of no more entries than that. */
+void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t entries,
+                       enum ki_reduce_kind kind);
+
 /* *ones = how many entries of y (m x 1) are 1, if all are 0 or 1 or, *signs, all -1 or 1; else NaN. */
 kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y);
 

@@ -186,6 +186,20 @@ done:
     return status;
 }
 
+/* A first pass has nothing of X but X; later ones have ranks, where they are looked for, which are mostly found. */
+void ki_csr_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again) {
+    static const struct ki_rows none = {.longest = INT32_MAX};
+    static const struct ki_popular ranked = {.count = INT64_MAX};
+    struct ki_derived derived = {.passes = again ? 2 : 1, .rows = &none};
+    struct ki_plan plan = ki_csr_plan(chain);
+    const bool ranks = ki_derived_programs(programs, chain->X, plan.shared_w);
+    if (again && ranks) derived.popular = &ranked;
+    const int64_t chip_y = share_chip(&plan, chain, &derived);
+    struct ki_stage stage = stage_over_X(chain, &plan, &derived, 0);
+    stage.chip_y = (int)chip_y;
+    ki_stage_program(programs, &stage);
+}
+
 /* The built kernel tells how many groups run at once. */
 static kiln_status count_groups(struct ki_candidate *candidate, const struct ki_chain *chain) {
     static const struct ki_rows none = {.longest = INT32_MAX};

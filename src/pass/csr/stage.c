@@ -114,6 +114,12 @@ done:
     return status;
 }
 
+void ki_stage_program(struct ki_programs *programs, const struct ki_stage *stage) {
+    char defines[KI_DEFINES_MOST];
+    defines_of(defines, sizeof defines, stage, stage->plan.VS, stage->plan.BS, maps(stage), "");
+    ki_programs_add(programs, "csr", "mmchain_csr", stage->chain->X->type, defines);
+}
+
 kiln_status ki_stage_groups(int64_t *groups, const struct ki_stage *stage) {
     struct rows_launch rows = {.rows = stage->A.rows};
     const kiln_status status = build_rows(&rows, stage, stage->plan.VS);

@@ -41,6 +41,8 @@ struct ki_stage {
 
 /* Groups that would run the rows that are in no list. */
 kiln_status ki_stage_groups(int64_t *groups, const struct ki_stage *stage);
+/* Lists the kernel of those rows. */
+void ki_stage_program(struct ki_programs *programs, const struct ki_stage *stage);
 /* All rows; with a map, their records too. */
 kiln_status ki_stage_run(struct ki_stage *stage, struct ki_work *work);
 

@@ -6,10 +6,19 @@
 
 KI_ARGUMENTS(mmchain_finish);
 
+#define FINISH_DEFINES(chain)                                                                                \
+    KI_DEFINES("-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s", ki_index_define(chain, 0))
+
 static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
-    const char *defines =
-        KI_DEFINES("-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s", ki_index_define(chain, 0));
-    return ki_kernel_get(kernel, chain->X->device, "dense", "mmchain_finish", chain->X->type, defines);
+    return ki_kernel_get(kernel, chain->X->device, "dense", "mmchain_finish", chain->X->type,
+                         FINISH_DEFINES(chain));
+}
+
+void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chain) {
+    struct ki_plan plan;
+    if (ki_dense_choose(&plan, chain) == KILN_OK) ki_plan_program(programs, &plan, chain);
+    if (chain->kind != KI_CHAIN_PLAIN)
+        ki_programs_add(programs, "dense", "mmchain_finish", chain->X->type, FINISH_DEFINES(chain));
 }
 
 /* Elements that a group of 256 threads adds up: few share a thread's work where the partials are many, and the more the fewer
