@@ -228,6 +228,7 @@ DEVICE_FN int gram_element(const struct place *at, int s) {
 }
 #endif
 
+#ifndef ENDS /* what goes before and after a walk of gram_narrow.cl */
 __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
     LOCAL struct chunk ring[STAGES];
     const struct gram_task task = gram_task_of(strips);
@@ -281,6 +282,7 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
         }
     }
 }
+#endif
 
 /* Element e of the whole, or of X's part G and, where wanted, Z^T v's part g. */
 DEVICE_FN void gram_write(__global wide *all, __global real *G, __global real *g, long e, wide sum, int n, int k) {
@@ -330,6 +332,7 @@ __kernel GROUP_OF(BS) void gram_centre(PARAMETERS(gram_centre)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build SIDE=32 BS=64 CHUNK=32 W=1 STAGES=1 ONE_STRIP
+// build ENDS SIDE=32 BS=128 CHUNK=32 W=1 STAGES=1
 // build SIDE=64 BS=256 CHUNK=16 W=2 STAGES=2
 // build SIDE=32 BS=128 CHUNK=32 W=2 STAGES=4 ONE_STRIP TENSOR
 // build SIDE=96 BS=288 CHUNK=8 W=1 STAGES=3 TENSOR

@@ -23,7 +23,7 @@ enum {
 };
 
 /* What the kernels are built with that are not the walk over large tiles. */
-#define SMALL "-DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1"
+#define SMALL "-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1"
 
 /* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by eight. */
 struct shape {
