@@ -2,6 +2,7 @@
  *
  * Every MPI call is one that does not wait, and is made under a lock; who waits, tests and sleeps in turn. So an MPI that serves one
  * thread at a time is enough for two: the program's, and the one that watches (watch.c). */
+#define _GNU_SOURCE
 #include "transport.h"
 
 #include <sched.h>
@@ -120,15 +121,41 @@ static void free_link(struct link *link) {
     free(link);
 }
 
+#ifdef OPEN_MPI
+static void end_mpi(double limit) {
+    (void)limit;
+    MPI_Finalize();
+}
+#else
+static void *finalize(void *nothing) {
+    MPI_Finalize();
+    return nothing;
+}
+
+/* MPICH 4.0 over UCX's TCP may stay in MPI_Finalize for ever, without Kiln, too: who has disconnected waits for the end of all, and serves
+ * nobody who is still disconnecting from it. All has been sent and taken by then, so after `limit` seconds the process goes on without. */
+static void end_mpi(double limit) {
+    pthread_t thread;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)limit;
+    if (pthread_create(&thread, NULL, finalize, NULL))
+        finalize(NULL);
+    else if (pthread_timedjoin_np(thread, NULL, &until))
+        pthread_detach(thread);
+}
+#endif
+
 static void leave(void *of) {
     struct link *link = of;
     const int ends = link->began;
+    const double limit = link->limit;
     barrier(link);
     watch_end(link);
     MPI_Comm_free(&link->work);
     pthread_mutex_destroy(&link->lock);
     free_link(link);
-    if (ends) MPI_Finalize();
+    if (ends) end_mpi(limit);
 }
 
 static void name_it(char *name, size_t bytes) {
@@ -189,6 +216,7 @@ __attribute__((visibility("default"))) int kiln_transport_join(struct ki_transpo
         free(link);
         return MPI_ERR_NO_MEM;
     }
+    link->limit = transport->limit;
     pthread_mutex_init(&link->lock, NULL);
     int code = begin(link, &threads);
     if (code == MPI_SUCCESS) code = connect_all(transport, link, communicator, threads);

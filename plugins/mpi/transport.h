@@ -14,6 +14,7 @@ struct link {
     pthread_mutex_t lock; /* of all MPI calls but the last */
     int rank, count;
     int began;             /* MPI, so that it is to be ended */
+    double limit;          /* seconds of silence */
     void *part;            /* KI_TRANSPORT_MOST bytes: what another process sends to be added */
     MPI_Request *requests; /* two for each process: of an exchange */
     struct watch *watch;
