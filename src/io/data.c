@@ -61,9 +61,8 @@ ki_reader *ki_reader_of(kiln_file_format format) {
     return readers[format];
 }
 
-/* A model with a schema was trained on a table with named columns, and what has none is not what it knows. */
-static kiln_status check_model_format(kiln_file_format format, const char *path,
-                                      const kiln_read_options *options, struct ki_warnings *warnings) {
+kiln_status ki_check_model_format(kiln_file_format format, const char *path, const kiln_read_options *options,
+                                  struct ki_warnings *warnings) {
     const char *schema = options->model ? kiln_model_text(options->model, "schema") : NULL;
     const struct ki_place place = {.file = path, .offset = -1};
     if (schema && *schema && format != KILN_FILE_CSV) {
@@ -85,7 +84,7 @@ static kiln_status read_one(struct ki_table *table, kiln_file_format *format, in
     struct ki_input *input = NULL;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
-    TRY(check_model_format(*format, ki_input_name(input), options, &table->warnings));
+    TRY(ki_check_model_format(*format, ki_input_name(input), options, &table->warnings));
     TRY(ki_reader_of(*format)(table, input, options));
     *bytes += ki_input_offset(input) + table->more_bytes;
 done:

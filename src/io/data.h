@@ -30,10 +30,12 @@ struct kiln_data {
 };
 
 /* Who reads parts of the same data at the same time. A reader whose rows depend on what others find meets them, when it has all of its own: CSV
- * once, and once more where missing numbers get their mean. One that fails before is missed there, and all fail. */
+ * once, and once more where missing numbers get their mean, or a model may say so. One that fails before is missed there, and all fail. */
 struct ki_together {
-    int rank;          /* of this reader; not all need tell something */
-    const char *first; /* the first file of all */
+    int rank;           /* of this reader; not all need tell something */
+    const char *first;  /* the first file of all */
+    const char *schema; /* of the model that the first reader has; "" or NULL: it has none */
+    uint64_t key[2];    /* all hash groups by it, which ki_csv_number_groups is to number over all rows */
     void *of;
     /* What each tells: the own bytes become those of all, in order of their ranks. ERR_UNSUPPORTED: not all have come. */
     kiln_status (*meet)(void *of, struct ki_bytes *bytes);
@@ -80,6 +82,10 @@ ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_re
     ki_read_bag_of_words, ki_read_ratings;
 
 ki_reader *ki_reader_of(kiln_file_format format);
+/* A model with a schema was trained on a table with named columns, and what has none is not what it knows: ERR_MODEL. One without a schema
+ * takes columns by their place, which is a warning. */
+kiln_status ki_check_model_format(kiln_file_format format, const char *path, const kiln_read_options *options,
+                                  struct ki_warnings *warnings);
 /* All files that path and options name, into a zeroed table; *format may be AUTO, *bytes is added to. */
 kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                           const kiln_read_options *options);

@@ -254,12 +254,6 @@ done:
     return status;
 }
 
-/* Groups are numbered over all, a model's columns are found by name. */
-static bool options_allow(const kiln_read_options *options, kiln_file_format format) {
-    return !options->map && !options->whole && !options->groups &&
-           !(format == KILN_FILE_CSV && options->model);
-}
-
 /* Its names get numbers as they come. */
 static bool numbers_names(kiln_file_format format) {
     return format == KILN_FILE_EDGES || format == KILN_FILE_RATINGS;
@@ -274,7 +268,7 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
     if (strcmp(path, "-") == 0) return KILN_OK;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
-    if (!options_allow(options, *format)) goto done;
+    if (options->map || options->whole) goto done;
     if (options->more_count > 0)
         *possible = !numbers_names(*format);
     else

@@ -104,15 +104,23 @@ static void summarize(struct ki_summary *s, const struct ki_table *table) {
     s->format = table->format;
     s->weights = table->weights != NULL;
     s->offset = table->offset != NULL;
+    s->groups = table->groups != NULL;
     s->names =
         digest_names(digest_names(1, table->feature_names, table->cols), table->target_names, table->targets);
 }
 
 /* A part of CSV, whose readers meet. */
 static kiln_status read_csv(struct ki_summary *s, struct kiln_processes *p, struct ki_table *table,
-                            const char *path, const kiln_read_options *options, struct ki_part part) {
-    struct meeting meeting = {.p = p, .left = options->missing >= KILN_MISSING_MEAN ? 2 : 1, .wire = KILN_OK};
-    const struct ki_together together = {.rank = part.number, .first = path, .of = &meeting, .meet = meet};
+                            const char *path, const struct ki_order *order, struct ki_part part) {
+    const kiln_read_options *options = &order->read.options;
+    const bool twice = order->read.schema || options->missing >= KILN_MISSING_MEAN;
+    struct meeting meeting = {.p = p, .left = twice ? 2 : 1, .wire = KILN_OK};
+    const struct ki_together together = {.rank = part.number,
+                                         .first = path,
+                                         .schema = order->read.schema,
+                                         .key = {order->read.key[0], order->read.key[1]},
+                                         .of = &meeting,
+                                         .meet = meet};
     kiln_status status;
     TRY(share_quotes(p, &part, path, options));
     table->together = &together;
@@ -132,7 +140,7 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
     kiln_status status = KILN_OK;
     *s = (struct ki_summary){.rows = 0};
     if (format == KILN_FILE_CSV)
-        TRY(read_csv(s, p, table, path, options, part));
+        TRY(read_csv(s, p, table, path, order, part));
     else if (format == KILN_FILE_MATRIX_MARKET && options->more_count == 0)
         TRY(ki_deal_entries(p, table, &s->bytes, path, options, &s->status));
     else

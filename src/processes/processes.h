@@ -85,6 +85,8 @@ struct ki_order {
         kiln_read_options options; /* whose texts follow, so many bytes */
         kiln_range target_range;
         int64_t texts;
+        const char *schema; /* ki_together.schema, whose text stands behind those of the options */
+        uint64_t key[2];    /* ki_together.key */
     } read;
 };
 

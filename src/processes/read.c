@@ -7,6 +7,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "io/csv/csv.h"
 #include "processes/reading.h"
 
 /* ---------------------------------------------------------------------------------------- both sides */
@@ -47,12 +48,13 @@ done:
 }
 
 /* The options' texts in turn, the path first; further files come last. */
-enum { TEXTS = 10 };
+enum { TEXTS = 11 };
 static const char **text_of(kiln_read_options *options, const char **path, int i) {
     const char **const texts[TEXTS] = {path,
                                        &options->target,
                                        &options->weights,
                                        &options->offset,
+                                       &options->groups,
                                        &options->features,
                                        &options->ignore,
                                        &options->categorical,
@@ -90,6 +92,10 @@ static kiln_status send_order(struct reading *r) {
     kiln_status status = KILN_OK;
     for (int i = 0; i < TEXTS; i++) TRY(append_text(&all, *text_of(&options, &path, i)));
     for (int64_t i = 0; i < options.more_count; i++) TRY(append_text(&all, options.more[i]));
+    const char *schema = options.model ? kiln_model_text(options.model, "schema") : NULL;
+    r->order.read.schema = schema && *schema ? schema : NULL;
+    TRY(append_text(&all, schema ? schema : ""));
+    ki_csv_new_key(r->order.read.key);
     r->order.kind = KI_ORDER_READ;
     r->order.read.options = options;
     if (options.target_range) r->order.read.target_range = *options.target_range;
@@ -112,7 +118,8 @@ static kiln_status new_reading(struct reading *r) {
 
 static bool alike(const struct ki_summary *a, const struct ki_summary *b) {
     return a->format == b->format && a->targets == b->targets && a->weights == b->weights &&
-           a->offset == b->offset && a->names == b->names && (a->format == KILN_CSR || a->cols == b->cols);
+           a->offset == b->offset && a->groups == b->groups && a->names == b->names &&
+           (a->format == KILN_CSR || a->cols == b->cols);
 }
 
 /* *failed: the first process with an error of its own, or -1. */
@@ -146,12 +153,15 @@ static kiln_status widen(void **array, int64_t own, int64_t all) {
     return KILN_OK;
 }
 
+enum { GROUP = sizeof(int64_t) };
+
 static kiln_status make_room(struct reading *r) {
     const int64_t real = ki_type_bytes(r->options->type), own = r->table->rows * real, all = r->total * real;
     kiln_status status;
     TRY(widen(&r->table->y, own * r->table->targets, all * r->table->targets));
     TRY(widen(&r->table->weights, own, all));
     TRY(widen(&r->table->offset, own, all));
+    TRY(widen((void **)&r->table->groups, r->table->rows * GROUP, r->total * GROUP));
 done:
     return status;
 }
@@ -166,6 +176,7 @@ static kiln_status take_columns(struct reading *r) {
         if (t->y) TRY(ki_wire_receive(r->p, i, (char *)t->y + at * t->targets, bytes * t->targets));
         if (t->weights) TRY(ki_wire_receive(r->p, i, (char *)t->weights + at, bytes));
         if (t->offset) TRY(ki_wire_receive(r->p, i, (char *)t->offset + at, bytes));
+        if (t->groups) TRY(ki_wire_receive(r->p, i, t->groups + first, r->rows[i] * GROUP));
     }
 done:
     return status;
@@ -209,6 +220,7 @@ static kiln_status keep_parts(kiln_matrix **X, struct reading *r, int64_t *bytes
     kiln_status status, outcome;
     outcome = make_rows(&here, r->p->device, r->table, r->options->type, &r->verdict);
     TRY(take_columns(r));
+    if (outcome == KILN_OK && r->table->groups) outcome = ki_csv_number_groups(r->table->groups, r->total);
     TRY(ki_outcomes_take(r->p, outcome));
     TRY(make_X(X, r, here));
     here = NULL;
@@ -250,7 +262,8 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
     if (ki_parts_possible(&possible, &found, path, options) != KILN_OK || !possible)
         return tell_whole(device, path);
     r.order.read.format = found;
-    const kiln_status status = read_all(X, &r, bytes);
+    kiln_status status = ki_check_model_format(found, path, options, &table->warnings);
+    if (status == KILN_OK) status = read_all(X, &r, bytes);
     if (status != KILN_OK || !*X) {
         ki_table_clear(table);
         return status == KILN_OK ? tell_whole(device, path) : status;
@@ -262,13 +275,15 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
 
 /* ---------------------------------------------------------------------------------------- the others */
 
-/* The texts back into the options, which point into `all` then. */
-static const char *read_texts(kiln_read_options *options, const char ***more, const char *all) {
+/* The texts back into the options, which point into `all` then; *schema: what stands behind them. */
+static const char *read_texts(kiln_read_options *options, const char ***more, const char **schema,
+                              const char *all) {
     const char *path = NULL, *at = all;
     for (int i = 0; i < TEXTS; i++, at += strlen(at) + 1)
         *text_of(options, &path, i) = *at == '\1' ? NULL : at;
     for (int64_t i = 0; i < options->more_count; i++, at += strlen(at) + 1) (*more)[i] = at;
     options->more = *more;
+    *schema = at;
     return path;
 }
 
@@ -278,7 +293,7 @@ static void set_options(struct kiln_processes *p, struct ki_order *order) {
         order->read.target_range.hint = "";
         options->target_range = &order->read.target_range;
     }
-    options->target_file = options->vocabulary = options->groups = NULL;
+    options->target_file = options->vocabulary = NULL;
     options->model = NULL;
     options->control = (kiln_control){NULL, NULL};
     options->threads = p->device->threads;
@@ -290,6 +305,7 @@ static kiln_status send_columns(struct kiln_processes *p, const struct ki_table 
     if (table->y) TRY(ki_wire_send(p, 0, table->y, bytes * table->targets));
     if (table->weights) TRY(ki_wire_send(p, 0, table->weights, bytes));
     if (table->offset) TRY(ki_wire_send(p, 0, table->offset, bytes));
+    if (table->groups) TRY(ki_wire_send(p, 0, table->groups, table->rows * GROUP));
 done:
     return status;
 }
@@ -316,11 +332,12 @@ done:
 kiln_status ki_serve_read(struct kiln_processes *p, struct ki_order *order) {
     const size_t files = (size_t)order->read.options.more_count;
     char *all = ki_alloc((size_t)order->read.texts);
-    const char **more = ki_alloc((files + 1) * sizeof *more);
+    const char **more = ki_alloc((files + 1) * sizeof *more), *schema;
     kiln_status status;
     if (!all || !more) TRY(ki_fail_nomem((size_t)order->read.texts, "the names of files"));
     TRY(ki_wire_broadcast(p, all, order->read.texts));
-    const char *path = read_texts(&order->read.options, &more, all);
+    const char *path = read_texts(&order->read.options, &more, &schema, all);
+    order->read.schema = *schema ? schema : NULL;
     set_options(p, order);
     TRY(serve(p, order, path));
 done:

@@ -8,7 +8,7 @@
 struct ki_summary {
     int64_t rows, cols, entries, targets, bytes;
     kiln_format format;
-    int weights, offset;
+    int weights, offset, groups;
     uint64_t names;     /* a digest of those of features and targets */
     int whole;          /* the leader is to read all of it */
     kiln_status status; /* an error that is no reason for that, which is kept in p->error */

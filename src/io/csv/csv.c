@@ -4,6 +4,8 @@
  * The first line names the columns, unless all its fields are numbers. The first rows decide which columns
  * are text; those become one column a level, and X is then sparse. Rules, limits and the schema:
  * docs/formats.md. */
+#include <string.h>
+
 #include "io/csv/csv_reader.h"
 
 enum {
@@ -11,9 +13,11 @@ enum {
     PARTS_MOST = 512
 };
 
-static kiln_status make_schema(struct ki_csv_reader *r) {
+static kiln_status make_schema(struct ki_csv_reader *r, const struct ki_together *together) {
     const kiln_read_options *options = r->options;
-    const char *text = options->model ? kiln_model_text(options->model, "schema") : NULL;
+    const char *text = options->model ? kiln_model_text(options->model, "schema")
+                       : together     ? together->schema
+                                      : NULL;
     struct ki_place place = {ki_input_name(r->input), 1, 0, -1};
     if (!text || !*text)
         return ki_csv_schema_from_header(&r->schema, r->names, r->layout.fields, options, &place);
@@ -27,7 +31,7 @@ static kiln_status begin(struct ki_csv_reader *r, struct ki_block *text, const c
     kiln_status status = KILN_OK;
     TRY(ki_csv_next_text(r, text));
     TRY(ki_csv_read_header(&r->names, &r->layout, r->options, ki_input_name(r->input), text, rest));
-    TRY(make_schema(r));
+    TRY(make_schema(r, together));
     TRY(ki_csv_first_row(r, text, rest));
     if (!r->schema.frozen && together)
         TRY(ki_csv_first_kinds(r, together->first));
@@ -96,6 +100,7 @@ kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const ki
     struct ki_block text;
     const char *rest = NULL;
     begin_layout(&r);
+    if (table->together) memcpy(r.levels.key, table->together->key, sizeof r.levels.key);
     TRY(make_room(&r));
     TRY(begin(&r, &text, &rest, table->together));
     for (;;) {

@@ -97,6 +97,8 @@ struct ki_csv_levels {
     uint64_t key[2];
 };
 
+/* Of the hash of texts: another one each time, so that no file can be made whose texts collide. */
+void ki_csv_new_key(uint64_t key[2]);
 void ki_csv_levels_init(struct ki_csv_levels *levels);
 void ki_csv_levels_free(struct ki_csv_levels *levels);
 /* The level's number, or -1. Threads may look up together while nobody adds. */

@@ -101,6 +101,7 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     const bool handles = r->schema.missing >= KILN_MISSING_MEAN;
     if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place, r->all_rows, table->together));
     TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
+    if (!handles && r->schema.frozen && table->together) TRY(ki_csv_meet_idly(table->together));
     ki_csv_levels_free(&r->levels); /* they are in the table's names now */
     if (!entries.sparse && table->cols > r->schema.count) {
         TRY(ki_csv_with_indicators(&table->values, &r->schema, &entries, feature, table->cols));
@@ -135,7 +136,8 @@ kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
     for (int i = 0; i < KI_CSV_ROLES; i++)
         taken = taken && (!r->schema.roles[i].name || (*roles[i] = ki_bytes_take(&r->roles[i])));
     if (!taken) status = ki_fail_nomem(1, "the matrix");
-    if (taken && table->groups) TRY(ki_csv_number_groups(table->groups, r->rows));
+    /* those of other processes come before the numbers */
+    if (taken && table->groups && !table->together) TRY(ki_csv_number_groups(table->groups, r->rows));
 done:
     return status;
 }

@@ -49,11 +49,15 @@ uint64_t ki_csv_hash(const struct ki_csv_levels *levels, const char *text, int64
     return found ? found : 1;
 }
 
+void ki_csv_new_key(uint64_t key[2]) {
+    double now = ki_clock();
+    memcpy(&key[0], &now, sizeof now);
+    key[1] = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u; /* the stack's place is random */
+}
+
 void ki_csv_levels_init(struct ki_csv_levels *levels) {
     *levels = (struct ki_csv_levels){0};
-    double now = ki_clock();
-    memcpy(&levels->key[0], &now, sizeof now);
-    levels->key[1] = (uint64_t)(uintptr_t)levels * 0x9E3779B97F4A7C15u; /* the stack's place is random */
+    ki_csv_new_key(levels->key);
 }
 
 void ki_csv_levels_free(struct ki_csv_levels *levels) {

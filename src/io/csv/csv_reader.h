@@ -50,6 +50,8 @@ kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, con
 kiln_status ki_csv_first_kinds(struct ki_csv_reader *r, const char *first);
 /* The levels and classes of all who read parts, and how many rows they have. csv_together.c */
 kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *together);
+/* The second meeting of readers with a model that keeps no means: who has no rows does not know that. csv_together.c */
+kiln_status ki_csv_meet_idly(const struct ki_together *together);
 /* The table of all rows: warnings, classes, means, features and their names. csv_finish.c */
 kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table);
 

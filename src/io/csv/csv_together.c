@@ -31,8 +31,8 @@ done:
 
 /* What one process tells all: this, and behind it its levels and classes, so many bytes. */
 struct told {
-    int64_t rank, rows, dropped, bytes;
-    char value[64], column[64]; /* of the first row that was left out */
+    int64_t rank, rows, bytes;
+    struct noticed unseen[2], dropped; /* their places count only where they were found */
 };
 struct told_level {
     int32_t target, column, size; /* and behind it the text */
@@ -50,12 +50,12 @@ static bool tell_levels(struct ki_bytes *all, const struct ki_csv_levels *levels
 }
 
 static kiln_status tell(struct ki_bytes *all, const struct ki_csv_reader *r, int rank) {
-    struct told told = {.rank = rank, .rows = r->rows, .dropped = r->dropped.count};
-    memcpy(told.value, r->dropped.value, sizeof told.value);
-    memcpy(told.column, r->dropped.column, sizeof told.column);
-    if (!ki_bytes_append(all, &told, sizeof told) || !tell_levels(all, &r->levels, false) ||
-        !tell_levels(all, &r->classes, true))
-        return ki_fail_nomem((size_t)all->size, "the levels of a part");
+    struct told told = {
+        .rank = rank, .rows = r->rows, .unseen = {r->unseen[0], r->unseen[1]}, .dropped = r->dropped};
+    bool room = ki_bytes_append(all, &told, sizeof told);
+    if (!r->schema.frozen) /* else all know a model's */
+        room = room && tell_levels(all, &r->levels, false) && tell_levels(all, &r->classes, true);
+    if (!room) return ki_fail_nomem((size_t)all->size, "the levels of a part");
     told.bytes = all->size - (int64_t)sizeof told;
     memcpy(all->data, &told, sizeof told);
     return KILN_OK;
@@ -75,25 +75,27 @@ static kiln_status take_level(struct ki_csv_reader *r, const struct told_level *
     return KILN_OK;
 }
 
-/* Rows that are left out are those of all; the first of them has a place only where this process has found it. */
-static void take_counts(struct ki_csv_reader *r, const struct told *told, bool own, struct noticed *dropped) {
-    r->all_rows += told->rows;
-    if (told->dropped > 0 && dropped->count == 0) {
-        dropped->first = own ? r->dropped.first : (struct ki_place){ki_input_name(r->input), 0, 0, -1};
-        memcpy(dropped->value, told->value, sizeof dropped->value);
-        memcpy(dropped->column, told->column, sizeof dropped->column);
+/* The first of all has a place only where this process has found it. */
+static void add_noticed(struct noticed *all, const struct noticed *theirs, bool own, const char *name) {
+    const int64_t count = all->count + theirs->count;
+    if (all->count == 0 && theirs->count > 0) {
+        *all = *theirs;
+        if (!own) all->first = (struct ki_place){name, 0, 0, -1};
     }
-    dropped->count += told->dropped;
+    all->count = count;
 }
 
 static kiln_status take_all(struct ki_csv_reader *r, const struct ki_bytes *all, int rank) {
-    struct noticed dropped = {.count = 0};
+    struct noticed unseen[2] = {{.count = 0}, {.count = 0}}, dropped = {.count = 0};
+    const char *name = ki_input_name(r->input);
     struct told told;
     kiln_status status = KILN_OK;
     r->all_rows = 0;
     for (const char *at = all->data, *end = at + all->size; at < end;) {
         memcpy(&told, at, sizeof told);
-        take_counts(r, &told, told.rank == rank, &dropped);
+        r->all_rows += told.rows;
+        for (int i = 0; i < 2; i++) add_noticed(&unseen[i], &told.unseen[i], told.rank == rank, name);
+        add_noticed(&dropped, &told.dropped, told.rank == rank, name);
         at += sizeof told;
         for (const char *const last = at + told.bytes; at < last;) {
             struct told_level level;
@@ -102,6 +104,7 @@ static kiln_status take_all(struct ki_csv_reader *r, const struct ki_bytes *all,
             at += sizeof level + (size_t)level.size;
         }
     }
+    memcpy(r->unseen, unseen, sizeof unseen);
     r->dropped = dropped;
 done:
     return status;
@@ -115,5 +118,12 @@ kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *toget
     TRY(take_all(r, &all, together->rank));
 done:
     ki_bytes_free(&all);
+    return status;
+}
+
+kiln_status ki_csv_meet_idly(const struct ki_together *together) {
+    struct ki_bytes nothing = {NULL, 0, 0};
+    const kiln_status status = together->meet(together->of, &nothing);
+    ki_bytes_free(&nothing);
     return status;
 }
