@@ -175,6 +175,7 @@ def speed(results):
 
 TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps, "h200-applications": applications,
           "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
+          "cpu2-python-cv": lambda results: python(results, "cpu2-python-cv.json"),
           "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"), "python-calls": python_calls,
           "h200-python": gpu_python}
 

@@ -39,6 +39,23 @@ def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str 
     return ax
 
 
+def validation(model: Any, ax: Any = None) -> Any:
+    """The scores of an estimator with CV by its penalty: the mean over the folds with its standard error, a line for each l1_ratio, and
+    the penalty that was chosen."""
+    ax = _axes(ax)
+    name = "C" if hasattr(model, "Cs_") else "alpha"
+    values = model.Cs_ if name == "C" else np.asarray(getattr(model, "alphas_", getattr(model, "alphas", None)), float)
+    scores = -np.moveaxis(model.mse_path_, -1, 0) if hasattr(model, "mse_path_") else model.scores_  # folds first, values last
+    scores = scores.reshape(len(scores), -1, scores.shape[-1])
+    for block in range(scores.shape[1]):
+        error = scores[:, block].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
+        ax.errorbar(values if values.ndim == 1 else values[block], scores[:, block].mean(axis=0), error, marker=".", capsize=2)
+    ax.axvline(getattr(model, f"{name}_"), color="grey", linestyle="--", label=f"{name} = {getattr(model, f'{name}_'):.3g}")
+    ax.set(xlabel=name, ylabel="score of rows held out", xscale="log")
+    ax.legend()
+    return ax
+
+
 def calibration(model: Any, X: Any, y: Any, bins: int = 10, ax: Any = None) -> Any:
     """How often the second class is what it is predicted to be, by predicted probability; on the diagonal: calibrated."""
     from sklearn.calibration import calibration_curve

@@ -39,6 +39,22 @@ def test_two_classes():
     assert observed[0] < 0.2 and observed[-1] > 0.8
 
 
+@pytest.mark.parametrize("model, lines, chosen", [
+    (kiln.RidgeCV(np.logspace(-2, 2, 7), cv=3, device="cpu"), 1, "alpha_"), (kiln.LassoCV(alphas=9, cv=3, device="cpu"), 1, "alpha_"),
+    (kiln.ElasticNetCV(alphas=9, l1_ratio=[0.3, 0.9], cv=3, device="cpu"), 2, "alpha_"),
+    (kiln.LogisticRegressionCV(Cs=5, l1_ratios=[0.0, 0.5], cv=3, device="cpu"), 2, "C_"),
+    (kiln.GeneralizedLinearRegressorCV(alphas=6, cv=3, device="cpu"), 1, "alpha_")], ids=lambda value: type(value).__name__)
+def test_scores_by_penalty(model, lines, chosen):
+    X, y = load_breast_cancer(return_X_y=True)
+    model.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    ax = plot.validation(model)
+    assert len(ax.containers) == lines and ax.get_xscale() == "log"
+    assert ax.lines[-1].get_xdata()[0] == getattr(model, chosen)
+    if lines == 1:
+        means = ax.containers[0].lines[0].get_ydata()
+        np.testing.assert_allclose(means.max(), model.best_score_)
+
+
 def test_ranks_fall():
     A = networkx.to_scipy_sparse_array(networkx.gnp_random_graph(50, 0.1, seed=0, directed=True), format="csr", dtype=float)
     assert (np.diff(plot.rank_distribution(kiln.pagerank(A, device="cpu")).lines[0].get_ydata()) <= 0).all()
