@@ -17,6 +17,9 @@ static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE
                     COPY_BYTE = 2.55e-12, ADD_BYTE = 0.75e-12, COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12,
                     NET = 50e9, HOP = 10e-6;
 
+/* Pairs of points a second in f32, one way and the other, whose dissimilarities are made from the points; f64 takes three times as long. */
+static const double PAIRS = 6.7e11;
+
 /* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
 enum { CACHED = 2 << 20, SWEEPS = 6 };
 
@@ -36,6 +39,11 @@ static bool has_factors(const struct verb *verb) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(verb->name, names[i]) == 0) return true;
     return false;
+}
+
+/* What goes over pairs of rows, and adds up vectors of the rows. */
+static bool pairs_rows(const struct verb *verb) {
+    return strcmp(verb->name, "mds") == 0;
 }
 
 /* Operations a second, of two for each number of X and centre, that K-Means was measured at; passes over X are bound by memory. */
@@ -63,6 +71,8 @@ static double shared_seconds(const struct verb *verb, const kiln_work *work, dou
     const double numbers =
         work->format == KILN_CSR ? (double)work->nnz : (double)work->rows * (double)work->cols;
     if (gathers(verb)) return numbers / LINKS;
+    if (pairs_rows(verb))
+        return (double)work->rows * (double)work->rows / PAIRS * (work->type == KILN_F32 ? 1 : 3);
     const double gathered = has_factors(verb) ? numbers * k * (work->type == KILN_F32 ? 4 : 8) : 0;
     return fmax(fmax(bytes_of(work) / read, gathered / GATHER), 2 * numbers * k / rate_of(verb));
 }
@@ -87,7 +97,9 @@ static double factor_seconds(double side, double each, double nodes) {
 static struct time predict(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes) {
     const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
     const bool factors = has_factors(verb);
-    const double length = factors ? (double)(work->rows + work->cols) / 2 : (double)work->cols;
+    const double length = factors            ? (double)(work->rows + work->cols) / 2
+                          : pairs_rows(verb) ? (double)work->rows
+                                             : (double)work->cols;
     const double vector = length * k * element, m = (double)nodes, each = (double)gpus / m;
     const double shared = shared_seconds(verb, work, k);
     struct time t = {.gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};

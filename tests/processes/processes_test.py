@@ -228,7 +228,7 @@ def check_answers(path, mpirun, environment, turn):
 
 
 def check_predictions(path, mpirun, environment, turn):
-    """Tables for a model: columns in another order, levels and classes that it has not seen, means that it remembers; predictions and warnings."""
+    """Tables for a model: levels that it has not seen, means that it remembers; predictions, and how many levels."""
     train = ["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "-q", "-o", path("text.kiln"), "--missing"]
     missing = ("mean", "indicator")[turn[0] % 2]
     assert run([KILN, *train, missing]).returncode == 0
