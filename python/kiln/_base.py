@@ -139,3 +139,11 @@ def beside(X: Matrix, values: Any) -> Matrix:
     if isinstance(values, Matrix):
         return values
     return matrix(as_floats(values, X.dtype) if on_cuda(values) else as_columns(values, X.dtype), X.device)
+
+
+def not_negative(model: Any, *names: str) -> None:
+    """Parameters that are None or finite numbers from 0 on: the library has a meaning of its own for -1."""
+    for name in names:
+        value = getattr(model, name)
+        if value is not None and not 0 <= value < float("inf"):
+            raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a float in the range [0, inf). Got {value!r} instead.")

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from ._arrays import Device, Matrix, device as open_device, matrix
-from ._base import Estimator
+from ._base import Estimator, not_negative
 from ._library import ffi, lib, struct
 from ._solve import Report, choice
 
@@ -184,6 +184,7 @@ class ALS(_Recommender):
         return self.biases
 
     def _options(self) -> dict[str, Any]:
+        not_negative(self, "l2")
         l2 = self.l2 if self.l2 is None or self.l2 > 0 else lib.KILN_NONE
         return {"implicit": self.implicit, "alpha": self.alpha, "l2": l2, "biases": self.biases, "counted": self.counted,
                 "solver": choice("als", "solver", self.solver), "steps": self.steps}
@@ -208,6 +209,7 @@ class SFA(_Recommender):
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
+        not_negative(self, "l2", "damping")
         return {"l2": self.l2, "damping": self.damping}
 
     def _width(self) -> int:

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, device, matrix
-from ._base import Estimator, as_columns, beside
+from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
 from ._solve import choice
@@ -135,6 +135,7 @@ class Ridge(LinearRegression):
         self.standardize = standardize
 
     def _penalty(self) -> float:
+        not_negative(self, "alpha")
         return self.alpha
 
 
@@ -181,6 +182,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
         sample_weight = self._weights(sample_weight, X)
         total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
         ratio = getattr(self, "l1_ratio", 0.0)
+        not_negative(self, "alpha")
         if not 0 <= ratio <= 1:
             raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, 1]. Got {ratio!r} instead.")
         self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total, offset=offset,
@@ -520,6 +522,7 @@ class LinearSVR(_SingleTarget):
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
+        not_negative(self, "epsilon")
         self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
                     tolerance=self.tol, max_iterations=self.max_iter)
         self._shape(y)

@@ -1,5 +1,6 @@
 """scikit-learn's own checks of every estimator; the exceptions are listed with their reasons."""
 import kiln
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -34,3 +35,13 @@ def test_every_estimator_is_checked():
     public = {getattr(kiln, name) for name in kiln.__all__}
     estimators = {value for value in public if isinstance(value, type) and issubclass(value, BaseEstimator)}
     assert estimators == {type(estimator) for estimator in ESTIMATORS}
+
+
+@pytest.mark.parametrize("value", [-1, -0.5, np.nan, np.inf])
+def test_penalties_that_are_none(value):
+    """-1 is the library's own word for no penalty."""
+    X = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
+    for model, name in ((kiln.Ridge(device="cpu"), "alpha"), (kiln.Lasso(device="cpu"), "alpha"), (kiln.PoissonRegressor(device="cpu"), "alpha"),
+                        (kiln.LinearSVR(device="cpu"), "epsilon"), (kiln.ALS(2, device="cpu"), "l2"), (kiln.SFA(2, device="cpu"), "damping")):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {type(model).__name__}"):
+            model.set_params(**{name: value}).fit(X, X[:, 0])

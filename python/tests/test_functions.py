@@ -138,3 +138,19 @@ def test_importing_and_calling_cost_little():
             kiln.multiply(X, y)
         least = min(least, (time.process_time() - begin) / 10)
     assert least < 50e-6
+
+
+def test_a_target_by_its_index(tmp_path):
+    """As NumPy counts; in text, as the tool does."""
+    X = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "all.npy", X)
+    for target, column in ((0, 0), (2, 2), (-1, 2), ("1", 0), ("-1", 2)):
+        data = kiln.read(tmp_path / "all.npy", target=target)
+        np.testing.assert_array_equal(data.y, X[:, column])
+        np.testing.assert_array_equal(data.X, np.delete(X, column, axis=1))
+    with pytest.raises(kiln.ArgumentError, match="3 columns"):
+        kiln.read(tmp_path / "all.npy", target=3)
+    np.savez(tmp_path / "both.npz", X=X, y=[1, 2, 3, 4])
+    data = kiln.read(tmp_path / "both.npz")
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.y, [1, 2, 3, 4])
