@@ -4,7 +4,7 @@
  *
  * nvcc -O3 -arch=sm_90 -cudart static -o gathers gathers.cu && ./gathers
  *
- * popular: the share of links whose source is among the 256 ranks a KB that are kept; hubs.py has those of graphs. */
+ * popular: the share of links whose source is among the 256 ranks a KB that are kept, whose share of a graph's links h200-gathers.json has. */
 #include <cstdint>
 #include <cstdio>
 #include <cuda_runtime.h>
