@@ -205,7 +205,10 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     printf("%s: %s x %s, %s of X, %s expected", run->arguments[0], text_plural(work->rows, "row"),
            text_plural(work->cols, "column"), text_bytes(estimates[0].bytes),
            text_plural(work->passes, "pass"));
-    if (work->k > 1) printf(", with %s of y each", text_plural(work->k, "column"));
+    if (work->k > 1 && work->trial)
+        printf(", k = %lld", (long long)work->k);
+    else if (work->k > 1)
+        printf(", with %s of y each", text_plural(work->k, "column"));
     printf("\n\n");
     for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
     printf("\n* --device auto would take this one\n");

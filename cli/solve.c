@@ -1,6 +1,7 @@
 /* What the verbs of algorithms share that are no linear models. */
 #include "solve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,8 +189,12 @@ static void tell_people(const struct solving *s) {
     const kiln_report *report = &s->report;
     FILE *file = run_tables(s->run);
     if (s->solver->head) s->solver->head(file, s);
-    fprintf(file, "  converged   %s, %s; change %.1e, tolerance %.1e\n", report->converged ? "yes" : "no",
-            text_plural(report->iterations, "iteration"), report->residual, report->tolerance);
+    if (report->converged && isinf(report->tolerance))
+        fprintf(file, "  done        %s, as asked; change %.1e\n",
+                text_plural(report->iterations, "iteration"), report->residual);
+    else
+        fprintf(file, "  converged   %s, %s; change %.1e, tolerance %.1e\n", report->converged ? "yes" : "no",
+                text_plural(report->iterations, "iteration"), report->residual, report->tolerance);
     fprintf(file, "  %-11s %s\n", s->solver->objective, text_number(report->objective));
     run_print_seconds(file, s->run);
     if (s->solver->print) s->solver->print(file, s);

@@ -52,9 +52,10 @@ typedef struct kiln_choose_options {
     size_t size;
     int thorough; /* measure what there is; default: as little as decides */
     /* Seconds that a process takes, from before it begins until it is gone, that opens the device of that name
-     * and does nothing else; KILN_NONE: cannot be told. It is asked once for the processor and for each GPU and driver, while no GPU is
-     * open: no process sees the whole of its own start and end, so another one must be run for it. Default: opening
-     * is all that counts, as this process sees it. */
+     * and does nothing else; KILN_NONE: cannot be told. It is asked once for the processor and for each GPU that a
+     * choice has seen before, while this one has opened none: no process sees the whole of its own start and end,
+     * and a driver that another one uses starts and ends sooner. Default: opening is all that counts, as this
+     * process sees it. */
     double (*process)(void *user, const char *device);
     void *user;
 } kiln_choose_options;

@@ -147,28 +147,22 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
     return KILN_OK;
 }
 
-/* How long a process takes that opens the GPU and does nothing else, asked once. It must find the GPU as it would without
- * this one: unused. */
-static kiln_status ask_for_process(struct choice *choice, double *began) {
-    struct candidate *gpu = &choice->gpu;
+/* How long a process takes that opens the GPU seen last and does nothing else, asked once and before this one opens a GPU: a
+ * driver that somebody uses starts and ends sooner. Negative: nobody was asked, or nobody knows. */
+static double ask_for_process(struct choice *choice) {
     const kiln_choose_options *options = &choice->options;
-    kiln_status status;
-    bool told;
-    char name[sizeof gpu->info.name];
-    gpu->figures.process = 0;
-    TRY(ki_figures_recall_process(&told, &gpu->figures, choice->host.device, &gpu->device->info));
-    if (told || !options->process) return KILN_OK;
-    memcpy(name, gpu->device->info.name, sizeof name);
-    kiln_device_close(gpu->device);
-    gpu->device = NULL;
+    if (!options->process || !*choice->gpu.info.name || choice->gpu.figures.process > 0) return -1;
     ki_figures_tell(choice->host.device, &choice->told);
-    const double seconds = options->process(options->user, name);
-    *began = ki_clock();
-    TRY(open_gpu(&gpu->device, gpu->why, &choice->host.device->options));
-    if (!gpu->device) return KILN_OK;
-    if (seconds >= 0 && seconds <= DBL_MAX) TRY(ki_figures_keep_process(&gpu->figures, gpu->device, seconds));
-done:
-    return status;
+    return options->process(options->user, choice->gpu.info.name);
+}
+
+/* Keeps what was said, if it was of the GPU that is open now; else recalls what was said before. */
+static kiln_status take_process(struct candidate *gpu, const char *asked, double seconds) {
+    bool told;
+    if (seconds > 0 && seconds <= DBL_MAX && strcmp(asked, gpu->device->info.name) == 0)
+        return ki_figures_keep_process(&gpu->figures, gpu->device, seconds);
+    gpu->figures.process = 0;
+    return ki_figures_recall_process(&told, &gpu->figures, gpu->device, &gpu->device->info);
 }
 
 static kiln_status measure_gpu(struct choice *choice, double began) {
@@ -185,10 +179,11 @@ done:
  * why. */
 static kiln_status look_at_gpu(struct choice *choice) {
     struct candidate *gpu = &choice->gpu;
-    double began = ki_clock();
+    const kiln_device_info seen = gpu->info;
+    const double process = ask_for_process(choice), began = ki_clock();
     gpu->known = gpu->measured = false;
     kiln_status status = open_gpu(&gpu->device, gpu->why, &choice->host.device->options);
-    if (status == KILN_OK && gpu->device) status = ask_for_process(choice, &began);
+    if (status == KILN_OK && gpu->device) status = take_process(gpu, seen.name, process);
     if (status != KILN_OK || !gpu->device) return status;
     gpu->info = gpu->device->info;
     gpu->budget = (double)gpu->device->budget;

@@ -105,7 +105,7 @@ static void cost_by_trial(struct ki_cost *cost, const struct ki_trial_figures *f
     const double units = work->trial->units(work);
     cost->prepare = on_lines(figures->prepare, figures->units, units);
     cost->overhead = figures->iteration[0];
-    cost->pass = fmax(on_lines(figures->iteration, figures->units, units) - cost->overhead, 1e-9);
+    cost->pass = fmax(on_lines(figures->iteration, figures->units, units) - cost->overhead, 0);
 }
 
 static void cost_by_rates(struct ki_cost *cost, const struct ki_figures *figures, const kiln_work *work,

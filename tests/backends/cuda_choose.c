@@ -1,5 +1,5 @@
-/* Choosing a device on a machine with a CUDA GPU: what a process takes that only uses it is asked once for each GPU, while none is held, is
- * its start, and is asked for again where a profile does not know it. The driver is a stub that computes nothing. */
+/* Choosing a device on a machine with a CUDA GPU: what a process takes that only uses it is asked once for each GPU that was seen before, while none is
+ * held, is its start, and is asked for again where a profile does not know it. The driver is a stub that computes nothing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
@@ -83,8 +83,10 @@ static int finish(void **state) {
 static void asked_once_while_no_gpu_is_held(void **state) {
     (void)state;
     process.answer = 1000;
-    kiln_estimate gpu = choose(true, 1);
+    kiln_estimate gpu = choose(true, 1); /* opens the GPU to see that it is there */
     if (!gpu.considered) fail_msg("%s", gpu.why);
+    assert_int_equal(process.asked, 0);
+    gpu = choose(true, 1);
     assert_int_equal(process.asked, 1);
     assert_int_equal(process.held, 0);
     assert_string_equal(process.device, "cuda:0");
@@ -115,6 +117,7 @@ static void a_profile_without_a_process_is_completed(void **state) {
 static void a_process_that_cannot_be_told_is_asked_for_again(void **state) {
     (void)state;
     static const double answers[] = {-1, NAN, INFINITY};
+    assert_true(choose(true, 1).considered);
     for (int i = 0; i < 3; i++) {
         process.answer = answers[i];
         const kiln_estimate gpu = choose(true, 1);
