@@ -237,17 +237,16 @@ def curves(drawing, at, left, lines):
 
 
 def overheads(verb, rows, gpu, note):
-    """Whole runs on the left, the parts of those on the GPU on the right. Where a pass takes next to nothing, as on the smallest data, solving
-    is launches and waiting, as often as on all others."""
+    """Whole runs on the left, the parts of those on the GPU on the right. On the smallest data solving is launches and waiting."""
     drawing, sizes = Drawing(980, 420), [row["size"] for row in rows]
     whole = [(device, [(row["size"], row["measured"][device], row["predicted"].get(device)) for row in rows]) for device in ("cpu", gpu)]
-    parts = [(name, []) for name in ("start", "moving", "solving", "of it: launches, waiting")]
-    waiting = min(row["parts"][gpu]["solve"] for row in rows)
+    parts = [(name, []) for name in ("start and end", "moving", "solving")]
     for row in rows:
         told, seen, passes = row["estimates"].get(gpu), row["parts"][gpu], row["passes"]
-        guess = (told["start_seconds"], told["move_seconds"], passes * (told["pass_seconds"] + told["overhead_seconds"]),
-                 passes * told["overhead_seconds"]) if told else (None,) * 4
-        for (_, points), measured, predicted in zip(parts, (seen["other"], seen["transfer"], seen["solve"], waiting), guess):
+        prepare = told["prepare_seconds"] + passes * (told["pass_seconds"] + told["overhead_seconds"]) if told else None
+        guess = (told["start_seconds"], told["move_seconds"], prepare) if told else (None,) * 3
+        around = row["measured"][gpu] - sum(value for part, value in seen.items() if part in ("transfer", "build", "solve"))
+        for (_, points), measured, predicted in zip(parts, (around, seen["transfer"], seen["solve"]), guess):
             points.append((row["size"], measured, predicted))
     drawing.text(16, 24, f"kiln {verb}: seconds against the number of {'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=15)
     for left, right, lines, title in ((70, 470, whole, "from start to end, without reading"), (570, 960, parts, f"what {gpu} takes of it")):
