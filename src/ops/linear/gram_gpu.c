@@ -73,7 +73,7 @@ struct walk {
 };
 
 /* How gram_narrow.cl lays out its memory: the constants of the same names. */
-enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 3 };
+enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 2 };
 
 static bool is_narrow(const struct walk *walk) {
     return walk->size <= NARROW && walk->shape.tensor && walk->device->backend->resident_with;
