@@ -70,8 +70,8 @@ KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_m
                               kiln_report *report);
 
 /* A layout's stress again by slow reference code, in long double on the host; of the options metric, ties,
- * dissimilarities and weights count. Cost: two passes over the pairs, which are sorted, 120 bytes each, for
- * ordinal scaling. */
+ * dissimilarities and weights count. Cost: for each of two layouts one walk over the pairs, three for interval
+ * scaling; ordinal scaling sorts them, 128 bytes each. */
 typedef struct kiln_mds_verification {
     size_t size;
     double stress;
@@ -79,7 +79,8 @@ typedef struct kiln_mds_verification {
      * pairs are missing */
     double fall;
 } kiln_mds_verification;
-/* Shapes as kiln_mds. Errors: ERR_ARGUMENT, ERR_NOMEM. */
+/* Shapes as kiln_mds. Errors: ERR_ARGUMENT; ERR_DATA (dissimilarities or weights negative or infinite, points
+ * that are not finite); memory and device errors. */
 KILN_API kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
                                      const kiln_matrix *X, const kiln_mds_options *options);
 

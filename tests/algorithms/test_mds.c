@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/check.h"
 #include "kiln.h"
@@ -254,6 +255,34 @@ static void refuses(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
+/* Values that no order can be found of are an error, as kiln_mds's, and not a walk without an end. */
+static void verification_refuses(void **state) {
+    (void)state;
+    enum { SECONDS = 20 };
+    double D[9] = {0, -2, -1, -2, 0, 3, -1, 3, 0}, points[6] = {0, 1, (double)NAN, 2, 3, 4};
+    kiln_matrix *Y = matrix(KILN_F64, 3, 2, NULL), *weights = matrix(KILN_F64, 3, 3, D),
+                *negative = matrix(KILN_F64, 3, 3, D), *lost = matrix(KILN_F64, 3, 2, points);
+    const struct {
+        const kiln_matrix *X, *weights;
+        const char *words;
+    } cases[] = {{negative, NULL, "kiln_verify_mds: dissimilarity 1, 2 is -2"},
+                 {lost, NULL, "kiln_verify_mds"},
+                 {Y, weights, "kiln_verify_mds: weight 1, 2 is -2"}};
+    alarm(SECONDS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const kiln_mds_options options = {.metric = KILN_MDS_ORDINAL,
+                                          .dissimilarities = cases[i].X == negative,
+                                          .weights = cases[i].weights};
+        kiln_mds_verification found = {0};
+        const kiln_status status = kiln_verify_mds(&found, Y, cases[i].X, &options);
+        if (status != KILN_ERR_DATA || !strstr(kiln_last_error()->message, cases[i].words))
+            fail_msg("%s: %s, '%s'", cases[i].words, kiln_status_name(status), kiln_last_error()->message);
+    }
+    alarm(0);
+    kiln_matrix *const all[] = {Y, weights, negative, lost};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(recovers_points),
                                        cmocka_unit_test(never_rises),
@@ -262,6 +291,7 @@ int main(void) {
                                        cmocka_unit_test(one_place),
                                        cmocka_unit_test(places_new_points),
                                        cmocka_unit_test(cancels),
-                                       cmocka_unit_test(refuses)};
+                                       cmocka_unit_test(refuses),
+                                       cmocka_unit_test(verification_refuses)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -30,6 +30,9 @@ struct ki_mds {
 
 /* mds_data.c: s's D and weights, or X, and the sums over the pairs, from the data that the caller gave. */
 kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X);
+/* ERR_DATA unless element e of a square matrix of n rows is finite and not negative, or NaN where it may miss. */
+kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
+                               bool may_miss);
 
 /* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities have. */
 kiln_status ki_mds_torgerson(struct ki_mds *s);

@@ -26,30 +26,33 @@ done:
     return status;
 }
 
+kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
+                               bool may_miss) {
+    if ((value >= 0 && !isinf(value)) || (may_miss && isnan(value))) return KILN_OK;
+    return ki_fail(KILN_ERR_DATA, "%s: %s %lld, %lld is %g, but must be finite and not negative", call, what,
+                   (long long)(e / n + 1), (long long)(e % n + 1), value);
+}
+
 /* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an error. */
 static kiln_status drop_missing(double *delta, double *weights, int64_t n, bool *missing) {
+    kiln_status status = KILN_OK;
     for (int64_t e = 0; e < n * n; e++) {
         const int64_t row = e / n + 1, col = e % n + 1;
-        if (isinf(delta[e]) || delta[e] < 0)
-            return ki_fail(KILN_ERR_DATA,
-                           "kiln_mds: dissimilarity %lld, %lld is %g, but must be finite and not negative",
-                           (long long)row, (long long)col, delta[e]);
+        TRY(ki_mds_check_entry("kiln_mds", "dissimilarity", delta[e], e, n, true));
         if (row != col && isnan(delta[e])) {
             if (!isnan(delta[e % n * n + e / n]))
-                return ki_fail(KILN_ERR_DATA,
-                               "kiln_mds: dissimilarity %lld, %lld is missing, but not %lld, %lld",
-                               (long long)row, (long long)col, (long long)col, (long long)row);
+                TRY(ki_fail(KILN_ERR_DATA,
+                            "kiln_mds: dissimilarity %lld, %lld is missing, but not %lld, %lld",
+                            (long long)row, (long long)col, (long long)col, (long long)row));
             *missing = true;
             weights[e] = 0;
         }
-        if (!(weights[e] >= 0) || isinf(weights[e]))
-            return ki_fail(KILN_ERR_DATA,
-                           "kiln_mds: weight %lld, %lld is %g, but must be finite and not negative",
-                           (long long)row, (long long)col, weights[e]);
+        TRY(ki_mds_check_entry("kiln_mds", "weight", weights[e], e, n, false));
     }
     for (int64_t e = 0; e < n * n; e++)
         if (isnan(delta[e])) delta[e] = 0;
-    return KILN_OK;
+done:
+    return status;
 }
 
 /* Sums over the pairs that count. */

@@ -94,8 +94,8 @@ static void put_in_order(const struct layout *l, int64_t count) {
     qsort(l->pairs, (size_t)count, sizeof *l->pairs, by_delta);
     for (int64_t begin = 0, end; begin < count; begin = end) {
         const long double least = l->pairs[begin].delta;
-        for (end = begin; end < count && l->pairs[end].delta <= least * (1 + (long double)l->rounding); end++)
-            l->pairs[end].delta = least;
+        for (end = begin + 1; end < count && l->pairs[end].delta <= least * (1 + (long double)l->rounding);)
+            l->pairs[end++].delta = least;
         qsort(l->pairs + begin, (size_t)(end - begin), sizeof *l->pairs, by_distance);
     }
 }
@@ -105,14 +105,16 @@ static long double slope(const struct corner *from, const struct corner *to) {
 }
 
 /* The values nearest to the distances that rise with the dissimilarities are the slopes of the lower hull of the distances'
- * sums, drawn over the weights' sums; equal dissimilarities are one step of it (secondary ties) or steps by distance. */
-static void fit_order(struct layout *l, const long double *next) {
+ * sums, drawn over the weights' sums; equal dissimilarities are one step of it (secondary ties) or steps by distance.
+ * Returns how many pairs count. */
+static int64_t fit_order(struct layout *l, const long double *next) {
     int64_t count = 0, last = 0;
     struct corner at = {0, 0, 0};
     long double delta, squares = 0;
     for (int64_t i = 0; i < l->n; i++)
         for (int64_t j = i + 1; j < l->n; j++) {
             const long double w = pair_of(&delta, l, i, j);
+            if (w != 1) l->partial = true;
             if (w > 0) l->pairs[count++] = (struct pair){delta, w, distance(l, next, i, j), 0, i, j};
         }
     put_in_order(l, count);
@@ -132,6 +134,7 @@ static void fit_order(struct layout *l, const long double *next) {
     }
     const long double scale = squares > 0 ? sqrtl(at.weight / squares) : 1;
     for (int64_t e = 0; e < count; e++) l->pairs[e].hat *= scale;
+    return count;
 }
 
 /* A pair's stress; made: where the next layout is added up, or NULL. */
@@ -148,21 +151,33 @@ static long double add_pair(const struct layout *l, int64_t i, int64_t j, long d
 /* Of Y, or of `next`. */
 static long double stress_of(struct layout *l, const long double *next, long double *made) {
     long double stress = 0, delta;
-    int64_t count = 0;
-    const bool ordinal = l->options->metric == KILN_MDS_ORDINAL;
-    if (ordinal) fit_order(l, next);
+    if (l->options->metric == KILN_MDS_ORDINAL) {
+        const int64_t count = fit_order(l, next);
+        for (const struct pair *pair = l->pairs; pair < l->pairs + count; pair++)
+            stress += add_pair(l, pair->i, pair->j, pair->weight, pair->hat, pair->distance, made);
+        return stress;
+    }
     if (l->options->metric == KILN_MDS_INTERVAL) fit_line(l, next);
     for (int64_t i = 0; i < l->n; i++)
         for (int64_t j = i + 1; j < l->n; j++) {
             const long double w = pair_of(&delta, l, i, j);
             if (w != 1) l->partial = true;
-            if (!(w > 0)) continue;
-            count++;
-            if (!ordinal) stress += add_pair(l, i, j, w, l->a + l->b * delta, distance(l, next, i, j), made);
+            if (w > 0) stress += add_pair(l, i, j, w, l->a + l->b * delta, distance(l, next, i, j), made);
         }
-    for (const struct pair *pair = l->pairs; ordinal && pair < l->pairs + count; pair++)
-        stress += add_pair(l, pair->i, pair->j, pair->weight, pair->hat, pair->distance, made);
     return stress;
+}
+
+/* What kiln_mds refuses of the numbers. */
+static kiln_status check_values(const char *call, const struct layout *l, const kiln_matrix *X) {
+    kiln_status status = KILN_OK;
+    if (!l->options->dissimilarities) TRY(ki_check_finite(call, "X", X, false));
+    for (int64_t e = 0; e < l->n * l->n && status == KILN_OK; e++) {
+        if (l->options->dissimilarities)
+            TRY(ki_mds_check_entry(call, "dissimilarity", l->X.x[e], e, l->n, true));
+        if (l->weights) TRY(ki_mds_check_entry(call, "weight", l->weights[e], e, l->n, false));
+    }
+done:
+    return status;
 }
 
 kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y, const kiln_matrix *X,
@@ -186,6 +201,7 @@ kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
         TRY(ki_check_matrix(call, "weights", own.weights, X, l.n, l.n));
         TRY(ki_copy_vector(&l.weights, own.weights));
     }
+    TRY(check_values(call, &l, X));
     if (!(l.next = ki_calloc((size_t)(l.n * l.p) * sizeof *l.next)))
         TRY(ki_fail_nomem((size_t)(l.n * l.p) * sizeof *l.next, "a layout to verify"));
     if (own.metric == KILN_MDS_ORDINAL) {
