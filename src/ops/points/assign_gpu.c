@@ -192,9 +192,9 @@ static kiln_status launch_slim(struct ki_assign_space *s, const struct slim *sli
     const struct ki_assign *of = s->of;
     const struct ki_buffer *X = &of->X->values;
     const bool aligned = s->n % 32 == 0 && X->handle % 16 == 0 && X->offset % 16 == 0;
-    const char *defines = KI_DEFINES(
-        "-DSCREEN -DCOLS=%d -DTILES=%d -DRING_BYTES=%d%s%s", (int)s->n, slim->tiles, (int)slim->bytes,
-        slim->padded == slim->tiles * 8 ? " -DONE_BLOCK" : "", aligned ? " -DALIGNED" : "");
+    const char *defines =
+        KI_DEFINES("-DSCREEN -DCOLS=%d -DTILES=%d%s%s", (int)s->n, slim->tiles,
+                   slim->padded == slim->tiles * 8 ? " -DONE_BLOCK" : "", aligned ? " -DALIGNED" : "");
     return launch_at_once(s, "assign_slim", "assign_slim", defines, ki_ceil_div(s->rows, SCREEN_GROUP / 2),
                           SCREEN_GROUP,
                           KI_PACK_LOCAL(assign_slim, of->X, slim->bytes, .found = &s->data.key,
@@ -214,7 +214,7 @@ static int64_t split_bytes(const struct ki_assign_space *s) {
 
 static kiln_status launch_split(struct ki_assign_space *s, int64_t bytes) {
     const struct ki_assign *of = s->of;
-    const char *defines = KI_DEFINES("-DSCREEN -DCOLS=%d -DRING_BYTES=%d", (int)s->n, (int)bytes);
+    const char *defines = KI_DEFINES("-DSCREEN -DCOLS=%d", (int)s->n);
     return launch_at_once(s, "assign_split", "assign_split", defines, ki_ceil_div(s->rows, SCREEN_GROUP),
                           SCREEN_GROUP,
                           KI_PACK_LOCAL(assign_split, of->X, bytes, .found = &s->data.key, .state = &s->state,
@@ -242,8 +242,8 @@ static kiln_status launch_wide(struct ki_assign_space *s) {
     const int64_t slab = WIDE_SLAB * (ki_ceil_div(s->n, 32) * 32 * 2 + 8),
                   slabs = ki_ceil_div(s->k, WIDE_SLAB);
     kiln_status status;
-    const char *defines = KI_DEFINES("-DSCREEN -DCOLS=%d -DSTAGES=%d -DRING_BYTES=%d%s", (int)s->n,
-                                     WIDE_STAGES, (int)slab * WIDE_STAGES, aligned ? " -DALIGNED" : "");
+    const char *defines =
+        KI_DEFINES("-DSCREEN -DCOLS=%d -DSTAGES=%d%s", (int)s->n, WIDE_STAGES, aligned ? " -DALIGNED" : "");
     const char *centres = KI_DEFINES("-DCENTRES %s", defines);
     TRY(ki_device_alloc(s->device, &s->slabs, slabs * slab));
     TRY(ki_device_alloc(s->device, &s->share, (s->k + 1) * 4));
@@ -265,8 +265,8 @@ static kiln_status launch_screen(struct ki_assign_space *s, const struct screen 
     const int64_t padded = ki_ceil_div(s->k, screen->bn) * screen->bn;
     kiln_status status;
     const char *centres = KI_DEFINES("-DSCREEN -DCENTRES -DDEPTH=%d -DBN=%d", screen->depth, screen->bn);
-    const char *defines = KI_DEFINES("-DSCREEN -DWIDE -DDEPTH=%d -DBN=%d -DSTAGES=%d -DRING_BYTES=%d",
-                                     screen->depth, screen->bn, screen->stages, (int)screen->bytes);
+    const char *defines = KI_DEFINES("-DSCREEN -DWIDE -DDEPTH=%d -DBN=%d -DSTAGES=%d", screen->depth,
+                                     screen->bn, screen->stages);
     const char *again = KI_DEFINES("%s -DAGAIN", defines);
     TRY(ki_device_alloc(s->device, &s->narrow, padded * screen->depth * 2));
     TRY(ki_device_alloc(s->device, &s->scales, padded * 2 * 4));

@@ -240,6 +240,6 @@ __kernel GROUP_BESIDE(GROUP, COLS <= 32 ? 2 : 1) void assign_slim(PARAMETERS(ass
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build SCREEN COLS=13 TILES=4 RING_BYTES=32768
-// build SCREEN ALIGNED ONE_BLOCK COLS=64 TILES=16 RING_BYTES=32768
+// build SCREEN COLS=13 TILES=4
+// build SCREEN ALIGNED ONE_BLOCK COLS=64 TILES=16
 #endif

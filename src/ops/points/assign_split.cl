@@ -204,6 +204,6 @@ __kernel GROUP_BESIDE(GROUP, 2) void assign_split(PARAMETERS(assign_split)) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build SCREEN COLS=4 RING_BYTES=32768
-// build SCREEN COLS=3 RING_BYTES=32768
+// build SCREEN COLS=4
+// build SCREEN COLS=3
 #endif

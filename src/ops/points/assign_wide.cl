@@ -230,7 +230,7 @@ __kernel GROUP_BESIDE(GROUP, 3) void assign_wide(PARAMETERS(assign_wide)) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build SCREEN CENTRES COLS=100 STAGES=3 RING_BYTES=32768
-// build SCREEN COLS=100 STAGES=3 RING_BYTES=32768
-// build SCREEN ALIGNED COLS=128 STAGES=4 RING_BYTES=32768
+// build SCREEN CENTRES COLS=100 STAGES=3
+// build SCREEN COLS=100 STAGES=3
+// build SCREEN ALIGNED COLS=128 STAGES=4
 #endif
