@@ -38,8 +38,10 @@ static kiln_status list_them(struct ki_assign_space *s, const struct ki_buffer *
     struct ki_sort list = {0};
     kiln_status status;
     s->entries = 2 * b->changed;
-    TRY(ki_device_alloc(s->device, &list.key, (s->entries + 1) * 4));
-    TRY(ki_device_alloc(s->device, &list.payload, (s->entries + 1) * 4));
+    /* As long as it may be, so that the next pass finds the blocks of this one again. Sums of all rows take as much. */
+    const int64_t most = 2 * (b->m / FEWEST) + 1;
+    TRY(ki_device_alloc(s->device, &list.key, most * 4));
+    TRY(ki_device_alloc(s->device, &list.payload, most * 4));
     TRY(changed_rows(s, counts, &list));
     ki_device_release(s->device, &b->kept);
     b->kept = s->data.key;
