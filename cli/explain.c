@@ -112,8 +112,9 @@ static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimat
         int64_t found = 0;
         scaled.rows = (int64_t)ceil((double)work->rows * scales[i]);
         scaled.nnz = (int64_t)((double)work->nnz * scales[i]);
+        /* No process is timed: this one has had the GPU open by now, so that its driver would neither start nor clean up. */
         if (kiln_device_choose(&device, &rows, &found, run->device, &scaled,
-                               &(kiln_choose_options){.thorough = 1, .process = process_of}) != KILN_OK)
+                               &(kiln_choose_options){.thorough = 1}) != KILN_OK)
             return fail_library(WORKING);
         if (object) {
             json_t *row = json_object();

@@ -54,8 +54,9 @@ typedef struct kiln_choose_options {
     /* Seconds that a process takes, from before it begins until it is gone, that opens the device of that name
      * and does nothing else; KILN_NONE: cannot be told. It is asked once for the processor and for each GPU that a
      * choice has seen before, while this one has opened none: no process sees the whole of its own start and end,
-     * and a driver that another one uses starts and ends sooner. Default: opening is all that counts, as this
-     * process sees it. */
+     * and a driver that another one uses starts and ends sooner. Leave it out in a process that has had a GPU open: its
+     * driver stays in use until it ends. Default: what was told before; else opening, as this process sees it, is all
+     * that counts. */
     double (*process)(void *user, const char *device);
     void *user;
 } kiln_choose_options;
