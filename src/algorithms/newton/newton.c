@@ -145,9 +145,10 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
         if (!moved && !model->exact && !work->even) return KILN_OK;
         if (!moved) {
-            if (model->exact) ki_newton_doubt(work);
-            work->worn = work->worn || (work->even && !model->exact);
-            work->even = work->even && model->exact;
+            if (model->exact)
+                ki_newton_doubt(work);
+            else
+                work->even = false, work->worn = true;
             continue;
         }
         work->iterations++;

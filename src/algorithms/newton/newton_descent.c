@@ -249,7 +249,7 @@ static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work
         sum += violation(of, a, of->g[a]);
     }
     if (of->G) {
-        const double goal = ki_newton_forcing(work, sum);
+        const double goal = ki_newton_forcing(work->norm / work->reference, work->newton->tolerance, sum);
         return goal * goal;
     }
     const double enough = 0.3 * work->newton->tolerance * work->reference / work->norm;

@@ -184,7 +184,8 @@ kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton
     TRY(mix(NULL, work->Z, here->at, 0, none, none, NULL));
     TRY(mix(NULL, work->R, here->gradient, 0, none, none, NULL));
     TRY(look(work, &search));
-    search.goal = ki_newton_forcing(work, search.free + search.fixed);
+    search.goal =
+        ki_newton_forcing(work->norm / work->reference, work->newton->tolerance, search.free + search.fixed);
     search.goal *= search.goal;
     while (!finished(work, &search)) {
         TRY(begin(work, &search, &rho));

@@ -97,7 +97,6 @@ static void begin_lane(void *arg, int f) {
     struct ki_lanes *t = arg;
     struct ki_lane *lane = &t->lane[f];
     struct ki_search *search = &lane->search;
-    const double relative = lane->norm / lane->reference;
     search->on = !lane->met && lane->t == 0;
     memset(search->toward, 0, (size_t)t->size * sizeof *search->toward);
     if (!search->on) return;
@@ -110,8 +109,7 @@ static void begin_lane(void *arg, int f) {
         search->toward[j] = search->inverse[j] * search->rest[j];
     }
     search->rho = ki_lane_sum(search->rest, search->rest, search->inverse, t->size);
-    search->goal = fmax(fmin(0.5, sqrt(relative)), 0.3 * t->tolerance / relative) *
-                   sqrt(search->rho); /* as newton_step.c */
+    search->goal = ki_newton_forcing(lane->norm / lane->reference, t->tolerance, search->rho);
     lane->t = 1;
 }
 

@@ -189,10 +189,8 @@ static double to_boundary(double ss, double sp, double pp, double radius) {
 
 /* Loosely at first, the closer to the solution the more, so that convergence is superlinear, but not below what the tolerance
  * asks for. */
-double ki_newton_forcing(const struct ki_newton_work *work, double rho) {
-    const double relative = work->norm / work->reference;
-    const double wanted = fmin(0.5, sqrt(relative)), enough = 0.3 * work->newton->tolerance / relative;
-    return fmax(wanted, enough) * sqrt(rho);
+double ki_newton_forcing(double relative, double tolerance, double rho) {
+    return fmax(fmin(0.5, sqrt(relative)), 0.3 * tolerance / relative) * sqrt(rho);
 }
 
 /* S = the model's least point, or as far towards it as the region goes: what an exact factor's P is, but for the scale. */
@@ -217,7 +215,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     *model = (struct ki_newton_model){0};
     TRY(begin(work, &rho));
     if (ki_newton_exact(work) && isfinite(rho)) return leap(work, model, rho);
-    const double goal = ki_newton_forcing(work, rho);
+    const double goal = ki_newton_forcing(work->norm / work->reference, newton->tolerance, rho);
     pp = rho;
     while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
         TRY(ki_newton_apply(work, &work->P, &curvature));

@@ -31,8 +31,7 @@ struct ki_newton_work {
     struct ki_secant *secant;   /* see newton_secant.c; NULL where it cannot pay */
     struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
     bool worn;                  /* the preconditioner, or there is none yet */
-    bool
-        even; /* it is ki_newton_evens_out's; no more for the rest of a solve once a step by it was of no use */
+    bool even;        /* it is ki_newton_evens_out's, until a step by it was of no use in this solve */
     bool furnished;   /* with the vectors of steps by products */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
     double scale;     /* D^-2 carries this factor, which makes its smallest entry 1 */
@@ -96,8 +95,6 @@ void ki_newton_descent_close(struct ki_newton_work *work);
 kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model);
 /* Q = H direction, *curvature = direction . Q. One pass. */
 kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature);
-/* What the step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho). */
-double ki_newton_forcing(const struct ki_newton_work *work, double rho);
 /* there.at = here.at + t S, evaluated. */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
