@@ -294,19 +294,25 @@ static kiln_status check_options(const kiln_read_options *options) {
 }
 
 /* Only of a dense matrix in memory can a column become something else. */
-static kiln_status fail_names(kiln_file_format format, const char *path, const kiln_read_options *options) {
+static kiln_status fail_names(const struct ki_table *table, kiln_file_format format, const char *path,
+                              const kiln_read_options *options) {
+    const bool elsewhere = table->format == KILN_DENSE && !table->values;
     if (options->target) {
         ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
                 options->target);
         return ki_hint(format == KILN_FILE_LIBSVM ? "the target is the first number of each line of LIBSVM"
-                                                  : "--target-file FILE reads the targets from a file of "
-                                                    "their own");
+                       : elsewhere ? "a column's number is taken without --map and --mpi only; --target-file "
+                                     "FILE reads the targets from a file of their own"
+                                   : "--target-file FILE reads the targets from a file of their own");
     }
     ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that none can be '%s'", path,
             options->weights  ? options->weights
             : options->offset ? options->offset
                               : options->groups);
-    return ki_hint("--weights-file, --offset-file and --groups-file read them from files of their own");
+    return ki_hint(elsewhere && !options->groups
+                       ? "a column's number is taken without --map and --mpi only; --weights-file and "
+                         "--offset-file read them from files of their own"
+                       : "--weights-file, --offset-file and --groups-file read them from files of their own");
 }
 
 /* Of what has no names: columns that are named by their number, and names that would be ignored. */
@@ -314,8 +320,8 @@ static kiln_status take_named(struct ki_table *table, kiln_file_format format, c
                               const kiln_read_options *options) {
     if (format == KILN_FILE_CSV) return KILN_OK;
     if (!options->target && !options->weights && !options->offset && !options->groups) return KILN_OK;
-    if (table->format != KILN_DENSE || !table->values) return fail_names(format, path, options);
-    return options->groups ? fail_names(format, path, &(kiln_read_options){.groups = options->groups})
+    if (table->format != KILN_DENSE || !table->values) return fail_names(table, format, path, options);
+    return options->groups ? fail_names(table, format, path, &(kiln_read_options){.groups = options->groups})
                            : ki_take_numbered(table, path, options);
 }
 

@@ -11,7 +11,6 @@
 struct taking {
     struct ki_table *table;
     const char *name;
-    const kiln_read_options *options;
     bool *gone;    /* cols of them */
     int64_t *list; /* the columns that one option names; room for cols */
     int64_t bytes; /* of a number */
@@ -67,6 +66,15 @@ done:
     return status;
 }
 
+/* One column, *values. */
+static kiln_status take_one(const struct taking *t, void **values, const char *what, const char *text) {
+    int64_t count = 1;
+    const kiln_status status = take(t, values, &count, what, text);
+    if (status != KILN_OK || count == 1) return status;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: one column can be the %s, but '%s' names %lld", t->name, what,
+                   text, (long long)count);
+}
+
 static kiln_status check_weights(const struct taking *t) {
     const void *values = t->table->weights;
     for (int64_t i = 0; values && i < t->table->rows; i++) {
@@ -98,19 +106,16 @@ static void close_up(const struct taking *t) {
 
 kiln_status ki_take_numbered(struct ki_table *table, const char *name, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
-    struct taking t = {table, name, options, NULL, NULL, ki_type_bytes(options->type)};
-    int64_t single = 0;
+    struct taking t = {table, name, NULL, NULL, ki_type_bytes(options->type)};
     t.gone = ki_calloc((size_t)(table->cols + 1) * sizeof *t.gone);
     t.list = ki_alloc((size_t)(table->cols + 1) * sizeof *t.list);
     if (!t.gone || !t.list) TRY(ki_fail_nomem((size_t)table->cols * 9, "the columns' numbers"));
     if (options->target && table->y)
         TRY(ki_fail(KILN_ERR_ARGUMENT, "%s has targets of its own, which --target would replace", name));
     TRY(take(&t, &table->y, &table->targets, "target", options->target));
-    TRY(take(&t, &table->weights, &single, "weights", options->weights));
-    if (options->weights && single != 1) TRY(fail_number(&t, "weights", options->weights));
+    TRY(take_one(&t, &table->weights, "weights", options->weights));
     TRY(check_weights(&t));
-    TRY(take(&t, &table->offset, &single, "offset", options->offset));
-    if (options->offset && single != 1) TRY(fail_number(&t, "offset", options->offset));
+    TRY(take_one(&t, &table->offset, "offset", options->offset));
     close_up(&t);
     if (table->cols == 0 && table->rows > 0)
         TRY(ki_fail(KILN_ERR_DATA, "%s has no column left that is a feature", name));

@@ -750,6 +750,8 @@ class Machine(Case):
         self.assertTrue(result["converged"])
         self.assertGreater(result["memory"]["panels"], 100)
         self.assertLessEqual(result["memory"]["peak"], 2 << 20)
+        error = as_json("linreg", targets, "--target", "-1", "--map", code=2)  # a dense matrix that stays in its file
+        self.assertIn("without --map", error["error"]["hint"])
 
 
 class Streams(Case):

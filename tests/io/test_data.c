@@ -216,7 +216,7 @@ static void columns_by_number(void **state) {
         {{.target = "2,-3"}, "column 2 of", KILN_ERR_ARGUMENT},
         {{.target = "2,"}, "no target can be '2,'", KILN_ERR_ARGUMENT},
         {{.target = "2 3"}, "no target can be '2 3'", KILN_ERR_ARGUMENT},
-        {{.weights = "1,2"}, "no weights can be '1,2'", KILN_ERR_ARGUMENT},
+        {{.weights = "1,2"}, "one column can be the weights, but '1,2' names 2", KILN_ERR_ARGUMENT},
         {{.offset = "x"}, "no offset can be 'x'", KILN_ERR_ARGUMENT},
         {{.target = "1,2,3,4"}, "no column left", KILN_ERR_DATA},
         {{.target = "1", .groups = "2"}, "none can be '2'", KILN_ERR_ARGUMENT},

@@ -2,6 +2,8 @@
  * file grows from its header, here, and its first rows; that of a model is in csv_schema_model.c. */
 #include "io/csv/csv_schema.h"
 
+#include <stdio.h>
+
 #include "io/number.h"
 
 void ki_csv_schema_free(struct ki_csv_schema *schema) {
@@ -83,14 +85,13 @@ kiln_status ki_csv_unknown_column(const char *what, const char *target, char *co
 
 /* Where a column without a name stands that is called by its number alone, 3 for column3, -1 for the last; or -1. */
 static int64_t find_number(char *const *names, int64_t count, const char *text) {
-    static const char prefix[] = "column";
-    const char *at = text, *own;
-    int64_t number, named;
+    const char *at = text;
+    char own[32];
+    int64_t number;
     if (!ki_parse_int64(&at, text + strlen(text), &number) || *at) return -1;
     const int64_t i = number < 0 ? count + number : number - 1;
-    if (i < 0 || i >= count || strncmp(names[i], prefix, sizeof prefix - 1) != 0) return -1;
-    own = names[i] + sizeof prefix - 1;
-    return ki_parse_int64(&own, own + strlen(own), &named) && !*own && named == i + 1 ? i : -1;
+    snprintf(own, sizeof own, "column%lld", (long long)i + 1);
+    return i >= 0 && i < count && strcmp(names[i], own) == 0 ? i : -1;
 }
 
 /* The place of a name among count names, or -1. */
