@@ -94,8 +94,8 @@ struct kiln_processes {
     struct ki_processes calls; /* first: a device points to it */
     struct ki_transport transport;
     kiln_device *device;
-    void *united;                        /* the collectives of their GPUs, or NULL: they have none, or */
-    bool asked;                          /* were not asked yet */
+    void *united;                        /* the collectives of their GPUs; NULL: none */
+    bool asked;                          /* whether the GPUs have been tried: united is settled */
     bool broken;                         /* MPI has failed */
     bool left;                           /* while its device was open, at whose end this goes, too */
     void *piece;                         /* KI_TRANSPORT_MOST bytes on their way */

@@ -10,7 +10,7 @@
 #include "core/size.h"
 #include "processes/processes.h"
 
-/* Bytes: less are through MPI before a collective has begun, 40 us. */
+/* Bytes: less are through MPI before a collective has begun. */
 enum { LEAST = 1 << 16 };
 
 /* The leader's user is told why not. */
