@@ -336,6 +336,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
                            .y = y,
                            .weights = options->weights,
                            .offset = options->offset};
+    TRY(ki_linear_ahead(&(struct ki_ahead){.X = X, .newton = true, .loss = glm.loss}));
     TRY(measure_rows(&glm));
     TRY(ki_glm_check_target(&glm.loss));
     TRY(ki_glm_null(&glm));

@@ -346,6 +346,9 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     TRY(ki_check_strength(call, "epsilon", &own.epsilon, 0));
     m.weights = own.weights;
     TRY(check_data(X, y, options));
+    const kiln_loss_kind loss = options->regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
+    TRY(ki_linear_ahead(
+        &(struct ki_ahead){.X = X, .newton = true, .labels = !options->regression, .loss.kind = loss}));
     if (!options->regression) {
         TRY(ki_labels_new(
             &m.labels, call, y,
