@@ -42,7 +42,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         self.path, self.every, self.resume = path, every, resume or None
         self.info: Kept | None = None
         self.runs = 1  # that may still be given the checkpoint, one after the other
-        self._along: Any = None
+        self._along: Any = None  # numbers that the library writes into: kept so that their memory stays
         self._pointer: Any = None
         self._outer: Any = None
 
@@ -63,19 +63,28 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         lib.kiln_checkpoint_close(self._pointer)
         self._pointer = None
 
-    def along(self, numbers: Any, head: int, what: str) -> None:
-        """These numbers go along with each state of this run and of one more, and take what the file to go on from has: an error unless
-        that is as many, of which the first `head` are these."""
+    def along(self, numbers: Any, head: int, what: str, runs: int) -> None:
+        """These numbers go along with each state of the next `runs` runs, which count as one, and take what the file to go on from has:
+        an error unless that is as many, of which the first `head` are these."""
+        self._refuse(self.runs == 0 or self._along is not None)
         own, found = numbers[:head].copy(), ffi.new("int *")
         status = lib.kiln_checkpoint_along(self._pointer, ffi.from_buffer("double[]", numbers), len(numbers), found)
         if found[0] and not (status == lib.KILN_OK and np.array_equal(own, numbers[:head])):
             raise ModelError(f"{self.resume} is of {what} with other folds, penalties or scoring, or of another estimator's")
         check(status)
-        self._along, self.runs = numbers, 2
+        self._along, self.runs = numbers, runs
 
     def take(self, control: Any) -> Any:
-        """The control for the run that this is for, which is the first, and with `along` the second."""
-        if self.runs == 0:
-            raise RuntimeError("a checkpoint is of one run: begin another block for the next one")
-        self.runs -= 1
+        """The control for the run that this is for, which is the first, or one of those of `along`."""
+        self.skip()
         return lib.kiln_checkpoint_control(self._pointer, control)
+
+    def skip(self) -> None:
+        """A run is over, or needs not be done."""
+        self._refuse(self.runs == 0)
+        self.runs -= 1
+
+    @staticmethod
+    def _refuse(used: bool) -> None:
+        if used:
+            raise RuntimeError("a checkpoint is of one run: begin another block for the next one")

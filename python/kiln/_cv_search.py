@@ -1,6 +1,7 @@
 """All folds and all penalties of a cross-validation as one call of the library, kiln_path, and what came of them."""
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
@@ -58,7 +59,8 @@ class Search:
         self.held: Matrix | None = None
 
     def _whose(self, penalties: Any) -> list[float]:
-        named = self.model.scoring if isinstance(self.model.scoring, str) else getattr(self.model.scoring, "__name__", "")
+        scoring = self.model.scoring
+        named = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", re.sub(" at 0x[0-9a-fA-F]+", "", repr(scoring)))
         made = [np.ascontiguousarray(penalties).tobytes(), b"" if self.folds is None else self.folds.tobytes(), named.encode()]
         return [len(self.splits), len(penalties), *map(zlib.crc32, made)]
 
@@ -132,9 +134,9 @@ class Search:
         """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps."""
         if self.folds is not None:
             if kept is not None:
-                kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}")
+                kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}", 1 + bool(self.refit))
             if kept is not None and self.kept.counts[0] == len(self.splits):
-                kept.runs -= 1
+                kept.skip()
                 return
             weights = self.model._settings(self.X, self.sample_weight, options)
             self._call(target, weights, fold=ffi.from_buffer("int32_t[]", self.folds), folds=len(self.splits))

@@ -27,13 +27,16 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          target_file: Any = None, model: Any = None) -> Data:
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays.
 
-    target: a CSV file's column, in text; an index, 0 for the first, -1 for the last, where columns have no names, as in .npy; features, ignore: names of columns, separated by commas; target_file: a file with y;
+    target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the last (a text counts from 1,
+    as the tool does); features, ignore: names of columns, separated by commas; target_file: a file with y;
     model: a model file, as whose training data a table's columns are to be encoded. A target in text is an array of its names.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
-    if isinstance(target, int):  # the library counts from 1
+    if isinstance(target, bool):
+        raise ArgumentError("target must be a column's name or index, not a bool")
+    if isinstance(target, (int, np.integer)):  # the library counts from 1
         target = str(target + (target >= 0))
     words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file)}
     texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}

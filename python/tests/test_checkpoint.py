@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import fbeta_score, make_scorer
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
@@ -73,9 +74,8 @@ def validated(kind, **options):
     X = StandardScaler().fit_transform(X)
     model = {"ridge": lambda: kiln.RidgeCV([0.1, 1.0, 10.0], cv=KFold(4), device=CPU, **options),
              "logistic": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, device=CPU, **options),
-             "means": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, refit=False, device=CPU, **options),
-             "lasso": lambda: kiln.LassoCV(alphas=8, cv=KFold(4), device=CPU)}[kind]()
-    return model, X, y.astype(float) if kind in ("ridge", "lasso") else y
+             "means": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, refit=False, device=CPU, **options)}[kind]()
+    return model, X, y.astype(float) if kind == "ridge" else y
 
 
 class Interrupting:
@@ -140,6 +140,32 @@ def test_refusals_of_cross_validations(tmp_path):
     with pytest.raises(RuntimeError, match="one run"), kiln.checkpoint(path):
         kiln.RidgeCV(device=CPU).fit(X, y)
         kiln.Ridge(device=CPU).fit(X, y)
+    with pytest.raises(RuntimeError, match="one run"), kiln.checkpoint(path):
+        validated("ridge")[0].fit(X, y)
+        validated("ridge")[0].fit(X, y)
+    model, X, labels = validated("means")  # nothing is trained after its folds
+    with pytest.raises(RuntimeError, match="one run"), kiln.checkpoint(path):
+        model.fit(X, labels)
+        kiln.Ridge(device=CPU).fit(X, y)
+
+
+def test_scorers_are_told_apart(tmp_path):
+    path, calls = tmp_path / "run.ckpt", []
+
+    def stopping(truth, found, beta):
+        calls.append(beta)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return fbeta_score(truth, found, beta=beta)
+
+    one, X, y = validated("logistic", scoring=make_scorer(stopping, beta=2.0))
+    with pytest.raises(KeyboardInterrupt), kiln.checkpoint(path):
+        one.fit(X, y)
+    with pytest.raises(kiln.ModelError, match="scoring"), kiln.checkpoint(resume=path):
+        validated("logistic", scoring=make_scorer(stopping, beta=0.5))[0].fit(X, y)
+    with kiln.checkpoint(resume=path) as kept:
+        validated("logistic", scoring=make_scorer(stopping, beta=2.0))[0].fit(X, y)
+    assert kept.info.resumed >= 0
 
 
 def test_refusals(tmp_path):
