@@ -1,4 +1,4 @@
-"""The declarations of OpenCL's functions that our kernels call, out of the 18,000 lines that PoCL's compiler otherwise reads for each kernel.
+"""The declarations of OpenCL's functions that our kernels call, out of all that PoCL's compiler otherwise reads for each kernel.
 
 usage: pocl_header.py PATH/opencl-c.h SOURCES FOLDER/opencl-few.h
 

@@ -31,19 +31,19 @@ struct ki_nccl {
 
 static const char *const sonames[] = {"libnccl.so.2", NULL};
 static struct ki_library library;
-static const char *missing; /* a function that this NCCL lacks */
+static bool usable; /* it has all functions, and tells its version */
 static int version;
 
 static void load(void) {
     if (ki_library_toolkit(&library, sonames, "nccl"))
-        missing = ki_library_resolve(&library, symbols, sizeof symbols / sizeof *symbols);
-    if (library.handle && !missing && nccl.version(&version)) missing = "a version";
+        usable = !ki_library_resolve(&library, symbols, sizeof symbols / sizeof *symbols) &&
+                 nccl.version(&version) == 0;
 }
 
 bool ki_nccl_there(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
-    return library.handle && !missing;
+    return usable;
 }
 
 /* Tells which NCCL it is, or that it does not work; NULL then. */

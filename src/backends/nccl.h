@@ -8,13 +8,14 @@
 
 struct ki_nccl;
 
+/* Whether there is an NCCL that works. */
+bool ki_nccl_there(void);
 /* Connects different GPUs of this process, by their numbers; what is asked of them later is queued on their streams. NULL where
  * there is no NCCL, or none that works, which `teller` tells its user. */
 struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const cuda_stream *streams,
                               int count);
 /* The same between processes, of which each takes part with one GPU. The first makes an invitation, false where it cannot, and all accept it at
- * once: that waits for all of them, with the GPU's context current. What is asked for later has one part, this process's own. */
-bool ki_nccl_there(void);
+ * once: that waits for all of them, with the GPU's context current. ki_nccl_sum and _spread then take one part, this process's own. */
 bool ki_nccl_invite(struct ki_invitation *invitation);
 struct ki_nccl *ki_nccl_accept(const kiln_device *teller, const struct ki_invitation *invitation,
                                cuda_stream stream, int rank, int count);

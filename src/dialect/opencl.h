@@ -2,7 +2,7 @@
  * from CUDA gets a name here. */
 #define KILN_OPENCL 1
 
-/* Tests give PoCL the declarations of what kernels call, in place of the 18,000 lines that it reads for each (tests/pocl_header.py). */
+/* Tests give PoCL the declarations of what kernels call, in place of all that it has and reads for each (tests/pocl_header.py). */
 #ifdef KILN_FEW_DECLARATIONS
 #include <opencl-few.h>
 #endif

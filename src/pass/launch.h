@@ -107,15 +107,17 @@ int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct 
 kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *work, int64_t groups,
                            int columns, int first);
 kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *work);
+/* Lists the kernel that sums the records. */
 void ki_map_programs(struct ki_programs *programs, const struct ki_chain *chain);
 /* Softmax over more columns than a launch holds: X y, the map, X^T. */
 kiln_status ki_chain_gpu_composed(const struct ki_chain *chain);
 
 kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *plan);
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *plan);
-/* Lists the kernels of a chain's pass, as far as its shape tells; again: X was scattered before. Of its operands only X is looked at, and which of the others
+/* Lists the kernels of a chain's pass, as far as its shape tells; again: an earlier pass has scattered into w. Of its operands only X is looked at, and which of the others
  * there are. */
 void ki_chain_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);
+/* The same, where X is dense; and where it is sparse. */
 void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chain);
 void ki_csr_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again);
 /* The plans that each layout offers. */

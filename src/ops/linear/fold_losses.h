@@ -30,7 +30,7 @@ struct ki_fold_products {
     const kiln_matrix *X, *P, *b, *C; /* b 1 x k or NULL; C m x k */
 };
 
-/* Likewise. */
+/* Operands must be of matching shapes, on X's device. */
 kiln_status ki_fold_products(const struct ki_fold_products *of);
 
 #endif

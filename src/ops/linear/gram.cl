@@ -160,15 +160,15 @@ DEVICE_FN void gram_add_chunk(real *sums, LOCAL_PTR const struct chunk *from, co
 #pragma unroll
         for (int s = 0; s < 8; s++) /* elements: 8 columns further on, then 4 rows */
             split(&a_high[s / 4][s % 4], &a_low[s / 4][s % 4],
-                        left[(r + s % 4 / 2 * 4) * PITCH + s / 4 * 16 + s % 2 * 8] -
-                            at->ci[s / 4 * 2 + s % 2]);
+                  left[(r + s % 4 / 2 * 4) * PITCH + s / 4 * 16 + s % 2 * 8] -
+                      at->ci[s / 4 * 2 + s % 2]);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             uint b_high[2], b_low[2];
 #pragma unroll
             for (int s = 0; s < 2; s++)
                 split(&b_high[s], &b_low[s],
-                            (right[(r + 4 * s) * PITCH + 8 * j] - at->cj[j]) * v[r + 4 * s]);
+                      (right[(r + 4 * s) * PITCH + 8 * j] - at->cj[j]) * v[r + 4 * s]);
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 if (BELOW(i, j)) continue;

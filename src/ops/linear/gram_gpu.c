@@ -22,8 +22,8 @@ enum {
     PARTIALS_MOST = 1 << 28 /* bytes, unless one split takes more */
 };
 
-/* What the kernels are built with that are not the walk over large tiles. */
-#define SMALL "-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1"
+/* Options of the kernels beside the walks. */
+#define SMALL_DEFINES KI_DEFINES("-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH)
 
 /* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by eight. */
 struct shape {
@@ -72,7 +72,7 @@ struct walk {
     char finish[WALK_DEFINES];
 };
 
-/* How gram_narrow.cl lays out its memory: the constants of the same names. */
+/* How gram_narrow.cl lays out its memory: NARROW is its SIDE, STAGES goes along with its build, the others are its constants. */
 enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 2 };
 
 static bool is_narrow(const struct walk *walk) {
@@ -109,7 +109,7 @@ void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool w
         ki_programs_add(programs, "gram_narrow", "gram_narrow", X->type, NARROW_DEFINES(&walk));
     else
         ki_programs_add(programs, "gram", "gram", X->type, tiles_defines(defines, &walk));
-    ki_programs_add(programs, "gram", "gram_centre", X->type, KI_DEFINES(SMALL, FINISH));
+    ki_programs_add(programs, "gram", "gram_centre", X->type, SMALL_DEFINES);
 }
 
 /* A split is a group, each of which has some slices a warp. */
@@ -121,11 +121,11 @@ static kiln_status plan_narrow(struct walk *walk) {
     kiln_status status;
     TRY(ki_kernel_get(&walk->kernel, walk->device, "gram_narrow", "gram_narrow", X->type,
                       NARROW_DEFINES(walk)));
-    walk->shape = (struct shape){.side = NARROW, .group = FINISH};
+    walk->shape.group = FINISH;
     walk->local = WARPS * ki_max(STAGES * slice, sums);
     TRY(ki_kernel_resident_with(walk->device, &resident, walk->kernel, WARPS * 32, walk->local));
     walk->splits = ki_max(ki_min(resident, ki_ceil_div(X->rows, ROWS * WARPS * STAGES)), 1);
-    snprintf(walk->finish, sizeof walk->finish, SMALL, FINISH);
+    snprintf(walk->finish, sizeof walk->finish, "%s", SMALL_DEFINES);
 done:
     return status;
 }
@@ -196,7 +196,7 @@ done:
 }
 
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample) {
-    const char *defines = KI_DEFINES(SMALL, FINISH);
+    const char *defines = SMALL_DEFINES;
     return ki_kernel_run(
         X->device, "gram", "gram_centre", X->type, defines, ki_ceil_div(X->cols, FINISH), FINISH,
         KI_PACK(gram_centre, X, .c = c, .X = X, .rows = X->rows, .n = (int32_t)X->cols, .sample = sample));

@@ -186,6 +186,6 @@ __kernel GROUP_BESIDE(32 * WARPS, 2) void gram_narrow(PARAMETERS(gram_narrow)) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build TENSOR COLS=28 K=1 STAGES=3 RING_BYTES=92160
-// build TENSOR WEIGHTED COLS=5 K=0 STAGES=3 RING_BYTES=32768
+// build TENSOR COLS=28 K=1 STAGES=2 RING_BYTES=61440
+// build TENSOR WEIGHTED COLS=5 K=0 STAGES=2 RING_BYTES=32768
 #endif

@@ -17,7 +17,7 @@ enum ki_reduce_kind {
 };
 
 struct ki_programs;
-/* Lists the kernel that reduces matrices of no more entries than that. */
+/* Lists the kernel that reduces a matrix of so many entries. */
 void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t entries,
                        enum ki_reduce_kind kind);
 
