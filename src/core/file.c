@@ -46,6 +46,22 @@ done:
     return status;
 }
 
+kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file) {
+    kiln_status status = KILN_OK;
+    struct ki_file *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "an open file");
+    memcpy(made->at, file->at, sizeof made->at);
+    made->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0); /* the file that is open, whatever its name means now */
+    if (made->fd < 0) TRY(fail_file(file, errno, "open once more"));
+    made->name = ki_strdup(file->name);
+    if (!made->name) TRY(ki_fail_nomem(strlen(file->name) + 1, "the name of a file"));
+    *again = made;
+    made = NULL;
+done:
+    ki_file_close(made);
+    return status;
+}
+
 void ki_file_close(struct ki_file *file) {
     if (!file) return;
     if (file->fd >= 0) ki_seams.close(file->fd); /* nothing was written, so nothing can be lost */

@@ -14,6 +14,8 @@ struct ki_file {
 /* Opens a regular file for reading; *bytes is its size. */
 kiln_status ki_file_open(struct ki_file **file, int64_t *bytes, const char *path);
 void ki_file_close(struct ki_file *file);
+/* The same open file once more, of whose arrays one may begin elsewhere; both are closed. */
+kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file);
 /* Bytes from `offset` on, all of them or an error that names the file. */
 kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
 /* The same, but as many as there are, or -1 with errno set and no error recorded: for threads that do not report. */

@@ -25,7 +25,7 @@ int64_t ki_row_of_pairs(int64_t n, double share);
 /* The same of a sparse X in slices of columns, with about as many columns and entries each: matrices of the members' own. */
 kiln_status ki_split_columns_of(const struct ki_split **split, const kiln_matrix *X);
 
-/* What both begin with: X to host memory, from where slices are taken; ERR_UNSUPPORTED: it lies in a file. And what frees a split. */
+/* X to host memory, from where slices by columns are taken; ERR_UNSUPPORTED: it lies in a file. And what frees a split. */
 kiln_status ki_split_in_memory(const kiln_matrix *X);
 void ki_split_free(kiln_device *device, void *split);
 

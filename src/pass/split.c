@@ -2,17 +2,19 @@
  * long, some more for the first.
  *
  * On the CPU a slice is a view with row starts of its own. On GPUs the whole stays in host memory, from where each member's
- * memory manager takes its rows, keeps them, or streams them if they are too many: they are matrices like any other to it. */
+ * memory manager takes its rows, keeps them, or streams them if they are too many: they are matrices like any other to it. Of an X in
+ * a file a slice is the file once more, whose arrays begin at its rows. */
 #include <math.h>
 #include <string.h>
 
+#include "core/file.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "pass/group.h"
 
 static const int64_t *row_starts(const kiln_matrix *X) {
-    return ki_on_cpu(X->device) ? ki_host(&X->row_start) : ki_matrix_host(X, KI_ROW_START);
+    return ki_on_cpu(X->device) && !X->file ? ki_host(&X->row_start) : ki_matrix_host(X, KI_ROW_START);
 }
 
 /* The first row at or behind which `entries` lie before. */
@@ -86,6 +88,17 @@ static void place(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64
     }
 }
 
+/* Its arrays begin where its first entry lies in the file, from which its member streams them. */
+static kiln_status place_in_file(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64_t *starts) {
+    const kiln_status status = ki_file_again(&slice->file, X->file);
+    if (status != KILN_OK) return status;
+    slice->file->at[KI_VALUES] += begin * ki_type_bytes(X->type);
+    slice->file->at[KI_COL] += begin * 4;
+    slice->host[KI_ROW_START] = starts;
+    slice->streams = ki_on_cpu(slice->device);
+    return KILN_OK;
+}
+
 static kiln_status make_slice(struct ki_split *split, const kiln_matrix *X, int i) {
     const int64_t first = split->first[i], rows = split->first[i + 1] - first;
     kiln_device *member = X->device->group->member[i];
@@ -101,10 +114,14 @@ static kiln_status make_slice(struct ki_split *split, const kiln_matrix *X, int 
     slice->nnz = end - begin;
     split->entry[i] = begin;
     split->entry[i + 1] = end;
-    place(slice, X, begin, starts);
+    if (X->file)
+        TRY(place_in_file(slice, X, begin, starts));
+    else
+        place(slice, X, begin, starts);
     split->X[i] = slice;
     return KILN_OK;
 done:
+    kiln_matrix_free(slice);
     ki_free(starts);
     return status;
 }
@@ -120,9 +137,15 @@ static const struct ki_slot_kind split_kinds[] = {
     {.name = "a group's slices", .size = sizeof(struct ki_split), .drop = ki_split_free},
     {.name = "a group's slices by pairs", .size = sizeof(struct ki_split), .drop = ki_split_free}};
 
+/* Members take their rows from host memory, or from the file. */
+static kiln_status bring_down(const kiln_matrix *X) {
+    return ki_on_cpu(X->device) ? KILN_OK : ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X);
+}
+
 kiln_status ki_split_in_memory(const kiln_matrix *X) {
-    if (!X->file) return ki_on_cpu(X->device) ? KILN_OK : ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X);
-    ki_fail(KILN_ERR_UNSUPPORTED, "the matrix lies in a file, but group %s splits what is in memory",
+    if (!X->file) return bring_down(X);
+    ki_fail(KILN_ERR_UNSUPPORTED,
+            "the matrix lies in a file, but group %s splits by columns what is in memory",
             X->device->info.name);
     return ki_hint("read the file without mapping it (--map)");
 }
@@ -133,7 +156,7 @@ kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enu
     kiln_status status = KILN_OK;
     *split = made;
     if (made) return KILN_OK;
-    TRY(ki_split_in_memory(X));
+    TRY(bring_down(X));
     if (!(made = ki_slot_new(&split_kinds[how]))) return KILN_ERR_NOMEM;
     made->count = X->device->group->count;
     cut(made, X, how);
