@@ -7,7 +7,6 @@
 static const struct ki_limits low_limits = {
     .index32 = 4096,
     .due = 1,
-    .paying_passes = INT64_MAX,
     .rows_entries = 16,
     .columns_entries = 64,
     .sampled_entries = 100,

@@ -2,7 +2,7 @@
 """What a GPU's first calls take beside their work. `calls`: fits in processes of their own, with empty caches (Kiln's, and the one that
 NVRTC 13 keeps through the driver) and again with what the first has kept: seconds of the call, and of building or loading its kernels.
 `layouts`: for a sparse X the passes as they come, with kernels already built; the layout is made before the pass that first finds it
-worth having (`made_at`), and `saving` is what a pass takes less from then on.
+worth having, and `saving` is what a pass takes less from then on.
 
 usage: gpu_first_call.py [--device cuda] [--what calls,layouts] [--cases NAME,...] [--json FILE] [--commit TEXT]
 """
@@ -74,7 +74,7 @@ def calls(device_name):
     return found
 
 
-def one_layout(device, name, host, shape, passes=64):
+def one_layout(device, name, host, shape, passes=4):
     X = device.sparse(shape, np.float32, *host)
     v, y = device.dense(shape[0], 1, np.float32, np.ones(shape[0])), device.dense(shape[1], 1, np.float32, np.ones(shape[1]))
     w, taken = device.dense(shape[1], 1, np.float32), []
@@ -89,13 +89,9 @@ def one_layout(device, name, host, shape, passes=64):
     usual = median_time(lambda: kiln.mmchain(w, 1.0, X, v, y), device.synchronize) * 1e3
     for matrix in (X, v, y, w):
         matrix.free()
-    made_at = max(range(passes), key=lambda i: taken[i]["layout_ms"])
-    layout = sum(row["layout_ms"] for row in taken)
-    before = sorted(row["ms"] - row["layout_ms"] for row in taken[:max(made_at, 1)])
-    plain = before[len(before) // 2]
-    return {"case": name, "rows": shape[0], "columns": shape[1], "nnz": len(host[1]), "passes": taken[:4], "made_at": made_at + 1,
-            "made": taken[made_at], "plain_ms": plain, "pass_ms": usual, "layout_ms": layout, "saving_ms": plain - usual,
-            "passes_to_pay": layout / (plain - usual) if plain > usual else None}
+    layout, plain = sum(row["layout_ms"] for row in taken), taken[0]["ms"] - taken[0]["layout_ms"]
+    return {"case": name, "rows": shape[0], "columns": shape[1], "nnz": len(host[1]), "passes": taken, "pass_ms": usual,
+            "layout_ms": layout, "saving_ms": plain - usual, "passes_to_pay": layout / (plain - usual) if plain > usual else None}
 
 
 def layouts(device, cases):
@@ -112,7 +108,7 @@ def layouts(device, cases):
         one_layout(device, name, host, (rows, cols))
         row = one_layout(device, name, host, (rows, cols))
         found.append(row)
-        print("{case}: passes {}, then {pass_ms:.2f} ms; layout {layout_ms:.1f} ms at pass {made_at}, {:.1f} passes' saving".format(
+        print("{case}: passes {}, then {pass_ms:.2f} ms; layout {layout_ms:.1f} ms, {:.1f} passes' saving".format(
             " ".join(f"{p['ms']:.1f}" for p in row["passes"]), row["passes_to_pay"] or np.inf, **row), flush=True)
     return found
 

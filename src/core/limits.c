@@ -4,7 +4,6 @@
 struct ki_limits ki_limits = {
     .index32 = INT32_MAX,
     .due = 2,
-    .paying_passes = 8,
     .rows_entries = 1 << 16,
     .columns_entries = 1 << 20,
     .sampled_entries = 1 << 22,

@@ -48,7 +48,6 @@ struct history {
     int64_t passes;
     bool looked, alike; /* at the values, which are all `value` */
     bool short_of_memory;
-    struct ki_worth worth;
     double value;
 };
 
@@ -95,13 +94,8 @@ static bool worth_ranking(const kiln_matrix *X, int64_t chip_columns) {
 }
 
 static kiln_status make(bool *made, struct history *history, const kiln_matrix *X, bool again, int64_t chip) {
-    bool columns = again && worth_ranking(X, chip);
+    const bool columns = again && worth_ranking(X, chip);
     kiln_status status = KILN_OK;
-    if (columns && !history->worth.known && !X->device->options.deterministic) {
-        *made = true;
-        TRY(ki_worth_find(&history->worth, X, chip));
-    }
-    columns &= history->passes >= history->worth.due;
     if (!history->looked && X->nnz >= ki_limits.rows_entries && !X->view) {
         *made = true;
         TRY(look_at_values(history, X));
@@ -145,7 +139,6 @@ static void find(struct ki_derived *derived, const struct history *history, cons
                                    .popular = popular && popular->count ? popular : NULL,
                                    .panels = ki_slot_get(X, &ki_slot_panels),
                                    .transpose = ki_slot_get(X, &ki_slot_transpose),
-                                   .leading = history->worth.leading,
                                    .alike = history->alike,
                                    .value = history->value};
 }

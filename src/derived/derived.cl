@@ -25,11 +25,6 @@
 #define ARGUMENTS_popular_count(FIRST, NEXT)                                                                \
     FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz)
 
-/* found: of the entries sampled, those in the first `chip` columns, and in the first `cached`. */
-#define ARGUMENTS_popular_leading(FIRST, NEXT)                                                              \
-    FIRST(SPACE, int, found) NEXT(TABLE, int, col) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)            \
-    NEXT(VALUE, long, step) NEXT(VALUE, long, chip) NEXT(VALUE, long, cached)
-
 #define ARGUMENTS_popular_keys(FIRST, NEXT)                                                                 \
     FIRST(SPACE, int, key) NEXT(SPACE, int, column) NEXT(TABLE, int, count) NEXT(VALUE, long, n)            \
     NEXT(VALUE, int, most)
@@ -162,18 +157,6 @@ __kernel void scan_apply(PARAMETERS(scan_apply)) {
 #ifdef POPULAR
 __kernel void popular_count(PARAMETERS(popular_count)) {
     FOR_ALL(e, nnz) atomic_add_int(count + col[e], 1);
-}
-
-/* One entry of every `step`, each time another: a fixed one would be the same place of rows of one length. */
-__kernel void popular_leading(PARAMETERS(popular_leading)) {
-    int near = 0, kept = 0;
-    for (long i = FROM; i < UP_TO(n); i++) {
-        const int c = col[i * step + (long)(((uint32)i * 2654435769u >> 8) % (uint32)step)];
-        near += c < chip;
-        kept += c < cached;
-    }
-    if (near) atomic_add_int(found, near);
-    if (kept) atomic_add_int(found + 1, kept);
 }
 
 /* Keys in whose order the most frequent column is the first. */

@@ -61,8 +61,7 @@ struct ki_derived {
     const struct ki_popular *popular;
     const struct ki_panels *panels;
     const struct ki_transpose *transpose; /* these three may be NULL */
-    bool leading; /* X's first columns are popular: without ranks, they are those on chip */
-    bool alike;   /* all values are `value` */
+    bool alike;                           /* all values are `value` */
     double value;
 };
 

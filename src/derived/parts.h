@@ -35,15 +35,6 @@ kiln_status ki_popular_make(const kiln_matrix *X, int64_t chip);
 kiln_status ki_panels_make(const kiln_matrix *X, const struct ki_popular *popular, bool values);
 kiln_status ki_transpose_make(const kiln_matrix *X, bool values);
 
-/* When popular columns and panels are worth making (worth.c). */
-struct ki_worth {
-    bool known, leading; /* leading: X's first columns hold enough entries to be on chip without ranks */
-    int64_t due;         /* so many passes would have paid for them; 0 = few enough to make them at once */
-};
-extern const double ki_chip_share;
-/* From a sample of X's entries. chip: columns that a pass keeps on chip. */
-kiln_status ki_worth_find(struct ki_worth *worth, const kiln_matrix *X, int64_t chip);
-
 /* Sorting and summing (derived/sort.c). */
 struct ki_sort {
     struct ki_buffer key, payload, value; /* value: empty if there is none */

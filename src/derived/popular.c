@@ -18,6 +18,8 @@ KI_ARGUMENTS(popular_encode);
 KI_ARGUMENTS(pack_hot);
 KI_ARGUMENTS(unpack_hot);
 
+/* Part of X's entries that the columns on chip must hold for them to be worth it. */
+static const double CHIP_SHARE = 0.1;
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
 
 static kiln_status fill(kiln_device *device, const struct ki_buffer *values, int64_t n, int value) {
@@ -99,7 +101,7 @@ static kiln_status find(struct ki_popular *popular, const kiln_matrix *X, int64_
     TRY(rank_columns(&sorted, &other, &count, X));
     TRY(count_on_chip(&on_chip, &sorted, &count, X, ki_min(chip, X->cols)));
     ki_device_release(device, &count);
-    if (on_chip < ki_chip_share * (double)X->nnz) goto done;
+    if (on_chip < CHIP_SHARE * (double)X->nnz) goto done;
     TRY(ki_device_alloc(device, &popular->columns, most * 4));
     TRY(ki_derive_for_all(
         device, "popular_copy", "-DPOPULAR", KILN_F32, most,

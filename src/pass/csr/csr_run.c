@@ -157,8 +157,7 @@ static int64_t share_chip(struct ki_plan *plan, const struct ki_chain *chain,
     if (derived->transpose) plan->shared_w = 0;
     int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? ki_csr_chip_columns(plan, chain) - plan->shared_w : 0;
     /* Columns in no known order would not make use of the chip. */
-    if (!derived->popular && !derived->leading && X->cols > (w ? plan->shared_w : chip_y) &&
-        derived->passes > 1)
+    if (!derived->popular && X->cols > (w ? plan->shared_w : chip_y) && derived->passes > 1)
         plan->shared_w = chip_y = 0;
     plan->shared_w = (int)ki_min(plan->shared_w, known);
     return ki_min(chip_y, known);
