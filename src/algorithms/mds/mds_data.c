@@ -29,8 +29,9 @@ done:
 kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
                                bool may_miss) {
     if ((value >= 0 && !isinf(value)) || (may_miss && isnan(value))) return KILN_OK;
+    const int64_t row = e / n + 1, col = e % n + 1;
     return ki_fail(KILN_ERR_DATA, "%s: %s %lld, %lld is %g, but must be finite and not negative", call, what,
-                   (long long)(e / n + 1), (long long)(e % n + 1), value);
+                   (long long)row, (long long)col, value);
 }
 
 /* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an error. */
