@@ -2,11 +2,12 @@
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder, each step in less than ten minutes.
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
-#   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   planted 2   sanitize 162 (memcheck; the others take longer*)
+#   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   planted 40*   sanitize 162 (memcheck; the others take longer*)
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
-# DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
+# DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's, TURNS among what gpu_rings.py does. EXTENT is
+# how much of each operation they see (--quick). Results (JSON, logs) go to the folder
 # OUT: logs.tar.gz holds all logs. COMMIT names what was built, RODE the library that peers/rode.sh has built. Scripts of peers go
 # through the Python package: they want cffi, and python/kiln/_binding.py, which python/binding.py writes, or the package installed.
 set -u
@@ -87,18 +88,34 @@ agree() {
     fi
 }
 
-# sanitize TOOL: small problems of every operation, and enough of some for several turns of the kernels that keep rings.
+# sanitize TOOL: small problems of every operation, and of some kernels so many rows that they go through them in several turns.
 sanitize() {
     tool="compute-sanitizer --tool $1 --print-limit 20 --error-exitcode 9"
     result=0
-    suite "sanitize-$1.d" $tool "$build/tests/conformance" --device cuda:0 --quick || result=1
+    suite "sanitize-$1.d" $tool "$build/tests/conformance" --device cuda:0 ${EXTENT:---quick} || result=1
     echo "== rings"
     rings="$out/logs/sanitize-$1.d/rings"
     seq 0 7 | TOOL="$tool" RINGS="$rings" xargs -P 8 -I PART sh -c '
-        timeout 300 $TOOL python3 '"$here"'/peers/gpu_rings.py --part PART/8 >"$RINGS.PART" 2>&1' || result=1
-    grep -h -A 12 -E '^[0-9].*WRONG|========= ' "$rings".[0-9] | head -n 100
-    echo "$(cat "$rings".[0-9] | grep -c '^[0-9].* k .*: ') passes of rings"
+        timeout 300 $TOOL python3 '"$here"'/peers/gpu_rings.py --part PART/8 --what '"${TURNS:-passes,grams,centres}"' >"$RINGS.PART" 2>&1' || result=1
+    grep -h -A 12 -E '^[a-z].*WRONG|========= ' "$rings".[0-9] | head -n 100
+    echo "$(cat "$rings".[0-9] | grep -c '^[a-z].* float[0-9]*: ') results of several turns"
     return $result
+}
+
+# plant TOOL REPORT FILE CHANGE COMMAND...: of the error that sed's CHANGE makes in FILE.cl, COMMAND under TOOL must get that REPORT: proof that the
+# tool sees our kernels, and that COMMAND walks this one.
+plant() {
+    tool=$1 report=$2 file=$3 change=$4
+    shift 4
+    mkdir -p "$out/kernels"
+    find "$here"/../src -name "*.cl" -exec cp {} "$out/kernels/" \;
+    cp "$here"/../src/dialect/*.h "$out/kernels/"
+    sed -i "$change" "$out/kernels/$file.cl"
+    KILN_KERNEL_DIR="$out/kernels" timeout 300 compute-sanitizer --tool "$tool" --print-limit 5 "$@" >"$out/logs/planted-$tool-$file.all" 2>&1
+    rm -r "$out/kernels"
+    found=$(grep -c "$report" "$out/logs/planted-$tool-$file.all")
+    echo "$tool reports the error planted in $file.cl $found times"
+    [ "$found" -gt 0 ]
 }
 
 for wanted in "$@"; do
@@ -115,14 +132,15 @@ for wanted in "$@"; do
         for device in ${DEVICES:-cuda:0 opencl:1.0}; do
             TAIL=20 step "plans-$(echo "$device" | tr : -)" agree "$device"
         done ;;
-    planted) # a store past the end, which memcheck must find: proof that the sanitizer sees our kernels
-        mkdir -p "$out/kernels"
-        find "$here"/../src -name "*.cl" -exec cp {} "$out/kernels/" \;
-        cp "$here"/../src/dialect/*.h "$out/kernels/"
-        sed -i 's/FOR_EACH(i, count) W\[i\] = map_value/FOR_EACH(i, count + 4096) W[i] = map_value/' "$out/kernels/elementwise.cl"
-        TAIL=3 step planted sh -c "! KILN_KERNEL_DIR='$out/kernels' compute-sanitizer --error-exitcode 9 \
-            '$build/tests/conformance' --device cuda:0 --quick --op map"
-        rm -r "$out/kernels" ;;
+    planted)
+        turns="python3 $here/peers/gpu_rings.py --what"
+        step planted-map plant memcheck 'Invalid __global__ write' elementwise \
+            's/FOR_EACH(i, count) W\[i\] = map_value/FOR_EACH(i, count + 4096) W[i] = map_value/' \
+            "$build/tests/conformance" --device cuda:0 --quick --op map
+        step planted-gram plant memcheck 'Invalid __global__ write' gram_narrow 's/ to\[e\] = sum;/ to[e + (1 << 28)] = sum;/' $turns grams --part 0/4
+        step planted-race plant racecheck 'Race reported' gram_narrow '/^    barrier(CLK_LOCAL_MEM_FENCE);/d' $turns grams --part 0/4
+        step planted-centres plant memcheck 'Invalid __global__ write' assign_split 's/found\[row\] = label;/found[row + (1 << 28)] = label;/' \
+            $turns centres --part 0/7 ;;
     sanitize)
         for tool in ${TOOLS:-memcheck racecheck synccheck initcheck}; do
             jobs=$((cores / 2 + 1))
