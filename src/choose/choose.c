@@ -49,8 +49,11 @@ static double seconds_of(const struct choice *choice, const struct candidate *ca
 /* Far below what any processor of today does with each thread, so that the estimate errs on the long side. */
 static void assume_host(struct candidate *host, const kiln_work *work, int threads) {
     const double t = (double)ki_min(threads, 8);
-    host->figures =
-        (struct ki_figures){.read = 3e9 * t, .row = 1e-8 / t, .thin = 1e7 * t, .iteration = 50e-6};
+    host->figures = (struct ki_figures){.process = host->figures.process,
+                                        .read = 3e9 * t,
+                                        .row = 1e-8 / t,
+                                        .thin = 1e7 * t,
+                                        .iteration = 50e-6};
     for (int i = 0; i < KI_DENSE_WIDTHS; i++) host->figures.dense[i] = 3e9 * t;
     for (int i = 0; i < KI_SPARSE_WIDTHS; i++) host->figures.sparse[i] = 1.5e8 * t / (1 << i);
     if (work->trial) ki_trial_assume(&host->figures.trial, work->trial, t);
@@ -63,13 +66,11 @@ static kiln_status begin(struct choice *choice, kiln_device *host) {
     candidate->device = host;
     candidate->info = host->info;
     ki_figures_owner(owner, &host->info);
-    kiln_status status =
+    const kiln_status status =
         ki_figures_recall(&candidate->measured, &candidate->figures, host, owner, &choice->work);
-    bool told;
     candidate->known = candidate->measured;
     if (!candidate->known) assume_host(candidate, &choice->work, host->threads);
-    if (status != KILN_OK) return status;
-    return ki_figures_recall_process(&told, &candidate->figures, host, &host->info);
+    return status;
 }
 
 /* ------------------------------------------------------- the GPU that was seen last: name, description, bytes */
@@ -114,9 +115,7 @@ static kiln_status recall_gpu(struct choice *choice) {
     if (parse_gpu(gpu, text, size)) {
         ki_figures_owner(owner, &gpu->info);
         status = ki_figures_recall(&gpu->measured, &gpu->figures, host, owner, &choice->work);
-        bool told = false;
-        if (status == KILN_OK) status = ki_figures_recall_process(&told, &gpu->figures, host, &gpu->info);
-        gpu->known = gpu->measured && (told || !choice->options.process);
+        gpu->known = gpu->measured && (gpu->figures.process > 0 || !choice->options.process);
         if (host->options.memory > 0) gpu->budget = (double)host->options.memory;
     } else {
         ki_cache_drop_file(cache, host, "gpu", "damaged");
@@ -156,13 +155,12 @@ static double ask_for_process(struct choice *choice) {
     return options->process(options->user, choice->gpu.info.name);
 }
 
-/* Keeps what was said, if it was of the GPU that is open now; else recalls what was said before. */
+/* Keeps what was said, if it was of the GPU that is open now; else what was said before is recalled with the rest. */
 static kiln_status take_process(struct candidate *gpu, const char *asked, double seconds) {
-    bool told;
-    if (seconds > 0 && seconds <= DBL_MAX && strcmp(asked, gpu->device->info.name) == 0)
-        return ki_figures_keep_process(&gpu->figures, gpu->device, seconds);
     gpu->figures.process = 0;
-    return ki_figures_recall_process(&told, &gpu->figures, gpu->device, &gpu->device->info);
+    return seconds > 0 && seconds <= DBL_MAX && strcmp(asked, gpu->device->info.name) == 0
+               ? ki_figures_keep_process(&gpu->figures, gpu->device, seconds)
+               : KILN_OK;
 }
 
 static kiln_status measure_gpu(struct choice *choice, double began) {

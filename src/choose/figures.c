@@ -13,53 +13,55 @@ void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info)
     snprintf(owner, KI_FIGURE_OWNER, "%s %s", info->name, info->description);
 }
 
-/* Which work needs a figure. */
+/* Which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it is measured. */
 enum { DENSE = 1, SPARSE = 2, TRIAL = 4, ALL = 7 };
+enum which { EVERY, GPU, TOLD /* none: somebody tells it, or nobody */ };
 
 struct figure {
     const char *name;
     size_t offset; /* in struct ki_figures */
     int works;
-    bool typed, gpu; /* one for f32, one for f64; of GPUs only */
+    enum which of;
 };
 #define AT(field) offsetof(struct ki_figures, field)
 static const struct figure figures_kept[] = {
-    {"start", AT(start), ALL, false, true},
-    {"up", AT(up), ALL, false, true},
-    {"down", AT(down), ALL, false, true},
-    {"bandwidth", AT(read), ALL, false, false},
-    {"dense 5", AT(dense[0]), DENSE, true, false},
-    {"dense 40", AT(dense[1]), DENSE, true, false},
-    {"dense 32768", AT(dense[2]), DENSE, true, false},
-    {"row", AT(row), SPARSE, true, false},
-    {"sparse 1024", AT(sparse[0]), SPARSE, true, false},
-    {"sparse 65536", AT(sparse[1]), SPARSE, true, false},
-    {"sparse 262144", AT(sparse[2]), SPARSE, true, false},
-    {"sparse 4194304", AT(sparse[3]), SPARSE, true, false},
-    {"thin 4194304", AT(thin), SPARSE, true, false},
-    {"iteration", AT(iteration), DENSE | SPARSE, true, false},
-    {"units 0", AT(trial.units[0]), TRIAL, true, false},
-    {"units 1", AT(trial.units[1]), TRIAL, true, false},
-    {"units 2", AT(trial.units[2]), TRIAL, true, false},
-    {"prepare 0", AT(trial.prepare[0]), TRIAL, true, false},
-    {"prepare 1", AT(trial.prepare[1]), TRIAL, true, false},
-    {"prepare 2", AT(trial.prepare[2]), TRIAL, true, false},
-    {"iteration 0", AT(trial.iteration[0]), TRIAL, true, false},
-    {"iteration 1", AT(trial.iteration[1]), TRIAL, true, false},
-    {"iteration 2", AT(trial.iteration[2]), TRIAL, true, false},
+    {"process", AT(process), ALL, TOLD},
+    {"start", AT(start), ALL, GPU},
+    {"up", AT(up), ALL, GPU},
+    {"down", AT(down), ALL, GPU},
+    {"bandwidth", AT(read), ALL, EVERY},
+    {"dense 5", AT(dense[0]), DENSE, EVERY},
+    {"dense 40", AT(dense[1]), DENSE, EVERY},
+    {"dense 32768", AT(dense[2]), DENSE, EVERY},
+    {"row", AT(row), SPARSE, EVERY},
+    {"sparse 1024", AT(sparse[0]), SPARSE, EVERY},
+    {"sparse 65536", AT(sparse[1]), SPARSE, EVERY},
+    {"sparse 262144", AT(sparse[2]), SPARSE, EVERY},
+    {"sparse 4194304", AT(sparse[3]), SPARSE, EVERY},
+    {"thin 4194304", AT(thin), SPARSE, EVERY},
+    {"iteration", AT(iteration), DENSE | SPARSE, EVERY},
+    {"units 0", AT(trial.units[0]), TRIAL, EVERY},
+    {"units 1", AT(trial.units[1]), TRIAL, EVERY},
+    {"units 2", AT(trial.units[2]), TRIAL, EVERY},
+    {"prepare 0", AT(trial.prepare[0]), TRIAL, EVERY},
+    {"prepare 1", AT(trial.prepare[1]), TRIAL, EVERY},
+    {"prepare 2", AT(trial.prepare[2]), TRIAL, EVERY},
+    {"iteration 0", AT(trial.iteration[0]), TRIAL, EVERY},
+    {"iteration 1", AT(trial.iteration[1]), TRIAL, EVERY},
+    {"iteration 2", AT(trial.iteration[2]), TRIAL, EVERY},
 };
 #undef AT
 enum { KEPT = sizeof figures_kept / sizeof *figures_kept, NAME = KI_FIGURE_OWNER + 60 };
 
 static void figure_name(char name[NAME], const struct figure *figure, const kiln_work *work,
                         const char *owner) {
-    const bool tried = figure->works == TRIAL;
+    const bool tried = figure->works == TRIAL, typed = figure->works != ALL;
     snprintf(name, NAME, "%s%s%s%s%s %s", tried ? work->trial->name : "", tried ? " " : "", figure->name,
-             figure->typed ? " " : "", figure->typed ? ki_type_name(work->type) : "", owner);
+             typed ? " " : "", typed ? ki_type_name(work->type) : "", owner);
 }
 
 static bool needed(const struct figure *figure, const kiln_work *work, bool host) {
-    if (figure->gpu && host) return false;
+    if (figure->of == GPU && host) return false;
     return figure->works & (work->trial ? TRIAL : work->format == KILN_CSR ? SPARSE : DENSE);
 }
 
@@ -70,14 +72,18 @@ kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_devi
     struct ki_figures recalled = {0};
     bool all = true;
     for (int i = 0; i < KEPT && all; i++) {
-        if (!needed(&figures_kept[i], work, host)) continue;
-        figure_name(name, &figures_kept[i], work, owner);
+        const struct figure *figure = &figures_kept[i];
+        bool there;
+        if (!needed(figure, work, host)) continue;
+        figure_name(name, figure, work, owner);
         kiln_status status =
-            ki_cache_profile_get(&all, (double *)((char *)&recalled + figures_kept[i].offset), device, name);
+            ki_cache_profile_get(&there, (double *)((char *)&recalled + figure->offset), device, name);
         if (status != KILN_OK) return status;
+        all = there || figure->of == TOLD;
     }
     *found = all;
     if (all) *figures = recalled;
+    figures->process = recalled.process;
     return KILN_OK;
 }
 
@@ -118,33 +124,39 @@ done:
     return status;
 }
 
+/* A process is none of what can be measured: what was told before, or what `figures` come with. */
 kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                bool *told) {
     kiln_status status;
     char owner[KI_FIGURE_OWNER];
     bool found;
-    struct ki_figures recalled, measured = {.start = figures->start, .process = figures->process};
+    struct ki_figures made = *figures;
     ki_figures_owner(owner, &device->info);
-    TRY(ki_figures_recall(&found, &recalled, device, owner, work));
+    TRY(ki_figures_recall(&found, &made, device, owner, work));
+    if (figures->process > 0) made.process = figures->process;
     if (!found) {
         ki_figures_tell(device, told);
-        TRY(measure(&measured, device, work));
-        TRY(keep(device, &measured, work));
-        recalled = measured;
+        TRY(measure(&made, device, work));
+        TRY(keep(device, &made, work));
     }
-    recalled.process = figures->process;
-    *figures = recalled;
+    *figures = made;
 done:
     return status;
 }
 
+/* The name of a figure that is one for all works. */
+static void name_for_all(char name[NAME], const char *figure, const kiln_device *device) {
+    char owner[KI_FIGURE_OWNER];
+    ki_figures_owner(owner, &device->info);
+    snprintf(name, NAME, "%s %s", figure, owner);
+}
+
 kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                   double opened_at) {
-    char name[NAME], owner[KI_FIGURE_OWNER];
+    char name[NAME];
     kiln_status status;
     bool found;
-    ki_figures_owner(owner, &device->info);
-    snprintf(name, sizeof name, "start %s", owner);
+    name_for_all(name, "start", device);
     TRY(ki_rates_first_iteration(device, work->type));
     double seconds = ki_clock() - opened_at;
     /* Building happens once a machine, not once a start. */
@@ -157,22 +169,9 @@ done:
     return status;
 }
 
-static void process_name(char name[NAME], const kiln_device_info *info) {
-    char owner[KI_FIGURE_OWNER];
-    ki_figures_owner(owner, info);
-    snprintf(name, NAME, "process %s", owner);
-}
-
-kiln_status ki_figures_recall_process(bool *found, struct ki_figures *figures, kiln_device *device,
-                                      const kiln_device_info *owner) {
-    char name[NAME];
-    process_name(name, owner);
-    return ki_cache_profile_get(found, &figures->process, device, name);
-}
-
 kiln_status ki_figures_keep_process(struct ki_figures *figures, kiln_device *device, double seconds) {
     char name[NAME];
-    process_name(name, &device->info);
+    name_for_all(name, "process", device);
     figures->process = seconds;
     return ki_cache_profile_put(device, name, seconds);
 }

@@ -8,8 +8,9 @@
 enum { KI_FIGURE_OWNER = 200 };
 void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
 
-/* Figures that a pass of this work needs, from the profile. *found = false if one is not there. `device` gives the cache
- * folder and may be another than the owner, which need not be open. */
+/* Figures that a pass of this work needs, from the profile. *found = false if one is not there: then they are as they were, but for
+ * `process`, which is there whenever it has been told. `device` gives the cache folder and may be another than the owner, which need
+ * not be open. */
 kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
                               const kiln_work *work);
 /* The same for an open device, measuring what is missing, but for `start` and `process`. *told as below. */
@@ -21,9 +22,7 @@ void ki_figures_tell(const kiln_device *device, bool *told);
  * took, but for building kernels. The least counts. */
 kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                   double opened_at);
-/* How long a process takes that opens the owner and does nothing else; *found = false, and figures as they were, if nobody has told. */
-kiln_status ki_figures_recall_process(bool *found, struct ki_figures *figures, kiln_device *device,
-                                      const kiln_device_info *owner);
+/* Somebody has told how long a process takes that opens the device and does nothing else. */
 kiln_status ki_figures_keep_process(struct ki_figures *figures, kiln_device *device, double seconds);
 
 /* What figures are made of (choose/figures_rates.c). */
