@@ -1,9 +1,7 @@
-/* dot, norms and sums: column reductions, finished in a fixed order, on the host or, for a result that stays there, on the
- * device. */
+/* dot, norms and sums: column reductions, finished in a fixed order where X lies. */
 #include "ops/vectors/reduce.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/arguments.h"
@@ -20,104 +18,64 @@ KI_ARGUMENTS(reduce);
 KI_ARGUMENTS(reduce_finish);
 
 enum { GROUP = 128, SPAN_MOST = 32 /* columns of a group: of f32 they fill a line of a cache */ };
-enum { REDUCE_DEFINES = 64 };
 
-/* What the groups of a launch leave, added up in order. */
-static double join_column(const double *partials, int64_t groups, int64_t columns, int64_t c, int kind) {
-    double sum = 0;
-    for (int64_t g = 0; g < groups; g++) sum = reduce_join(sum, partials[g * columns + c], kind);
-    return sum;
-}
-
-/* A reduction of columns [first, first + columns), of which a group takes `span`, by `groups` shares of the rows: what it leaves in
- * `partial`. */
-struct reduction {
-    const kiln_matrix *X, *Y; /* Y may be NULL */
-    int kind;
-    int64_t first, columns, span, groups;
-    double scale;
-    const kiln_matrix *largest; /* the row from which the columns' scales come; NULL: `scale` */
-    int64_t row;
-    char defines[REDUCE_DEFINES];
-};
-
-static void defines_of(char text[REDUCE_DEFINES], int64_t entries, int kind) {
-    snprintf(text, REDUCE_DEFINES, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
-             entries > ki_limits.index32 ? " -DINDEX64" : "");
-}
+/* What the kernels for so many entries are built with. */
+#define REDUCE_DEFINES(entries, kind)                                                                        \
+    KI_DEFINES("-DKIND=%d -DGROUP=%d%s", kind, GROUP, (entries) > ki_limits.index32 ? " -DINDEX64" : "")
 
 void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t entries,
                        enum ki_reduce_kind kind) {
-    char defines[REDUCE_DEFINES];
-    defines_of(defines, entries, (int)kind);
-    ki_programs_add(programs, "reduce", "reduce", type, defines);
+    ki_programs_add(programs, "reduce", "reduce", type, REDUCE_DEFINES(entries, (int)kind));
 }
 
-static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y, int kind, int64_t first,
-                                     int64_t columns) {
-    const int64_t most = (int64_t)X->device->properties.compute_units * 8;
-    struct reduction r = {
-        .X = X, .Y = Y, .kind = kind, .first = first, .columns = columns, .span = 1, .scale = 1};
-    while (r.span < SPAN_MOST && 2 * r.span <= columns) r.span *= 2;
-    r.groups = ki_min(ki_ceil_div(X->rows, GROUP / r.span), most);
-    defines_of(r.defines, X->nnz, kind);
-    return r;
-}
-
-static int64_t partial_bytes(const struct reduction *r) {
-    return ki_max(r->groups, 1) * r->columns * ki_type_bytes(ki_wide_type(r->X->device));
-}
-
-static kiln_status launch(const struct ki_buffer *partial, const struct reduction *r) {
-    const kiln_matrix *X = r->X, *Y = r->Y ? r->Y : X;
-    return ki_kernel_run(X->device, "reduce", "reduce", X->type, r->defines,
-                         r->groups * ki_ceil_div(r->columns, r->span), GROUP,
-                         KI_PACK(reduce, X, .partial = partial, .X = X, .Y = Y, .largest = r->largest,
-                                 .rows = X->rows, .row = r->row, .k = (int32_t)X->cols,
-                                 .y_cols = (int32_t)Y->cols, .first = (int32_t)r->first,
-                                 .count = (int32_t)r->columns, .span = (int32_t)r->span, .scale = r->scale));
-}
-
-/* Columns [first, first + columns) in one launch and one download, as each costs the time of many rows. */
-static kiln_status reduce_columns(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
-                                  double scale, int64_t first, int64_t columns) {
-    struct reduction r = reduction_of(X, Y, kind, first, columns);
-    r.scale = scale;
+/* Row `row` of R; of squares, their sums' roots. scaled: the row holds the columns' largest elements, by which squares are scaled.
+ * A group takes `span` columns and one of `groups` shares of the rows. */
+static kiln_status reduce_on_gpu(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
+                                 int kind, bool scaled) {
+    kiln_device *device = X->device;
+    const char *defines = REDUCE_DEFINES(X->nnz, kind);
+    const int64_t k = X->cols, most = (int64_t)device->properties.compute_units * 8;
     struct ki_buffer partial;
     kiln_status status;
-    const size_t bytes = (size_t)(ki_max(r.groups, 1) * columns) * sizeof(double);
-    double *host = ki_alloc(bytes);
-    if (!host) return ki_fail_nomem(bytes, "a reduction");
-    TRY(ki_device_scratch(X->device, &partial, partial_bytes(&r)));
-    TRY(launch(&partial, &r));
-    TRY(ki_download_wide(host, X->device, &partial, 0, r.groups * columns));
-    for (int64_t c = 0; c < columns; c++) result[first + c] = join_column(host, r.groups, columns, c, kind);
+    int span = 1;
+    while (span < SPAN_MOST && 2 * span <= k) span *= 2;
+    const int64_t groups = ki_min(ki_ceil_div(X->rows, GROUP / span), most);
+    TRY(ki_device_scratch(device, &partial, ki_max(groups, 1) * k * ki_type_bytes(ki_wide_type(device))));
+    if (groups > 0)
+        TRY(ki_kernel_run(device, "reduce", "reduce", X->type, defines, groups * ki_ceil_div(k, span), GROUP,
+                          KI_PACK(reduce, X, .partial = &partial, .X = X, .Y = Y ? Y : X,
+                                  .largest = scaled ? R : NULL, .row = row, .rows = X->rows, .k = (int32_t)k,
+                                  .y_cols = (int32_t)(Y ? Y : X)->cols, .span = span)));
+    TRY(ki_kernel_run(device, "reduce", "reduce_finish", X->type, defines, k, GROUP,
+                      KI_PACK(reduce_finish, X, .R = R, .partial = &partial, .row = row,
+                              .groups = (int32_t)groups, .k = (int32_t)k, .scaled = scaled)));
 done:
-    ki_free(host);
     return status;
 }
 
-/* A scale of its own for each column comes up for extreme values only: then column by column. */
+/* Into work space, from where the host reads it. */
 static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
-                              const double *scale) {
-    kiln_status status = KILN_OK;
-    double *sums = ki_alloc((size_t)X->cols * sizeof *sums); /* result stays as it is if anything fails */
-    if (!sums) return ki_fail_nomem((size_t)X->cols * sizeof *sums, "a reduction");
-    if (!scale) TRY(reduce_columns(sums, X, Y, kind, 1, 0, X->cols));
-    for (int64_t c = 0; scale && c < X->cols; c++) TRY(reduce_columns(sums, X, Y, kind, scale[c], c, 1));
-    memcpy(result, sums, (size_t)X->cols * sizeof *sums);
+                              bool scaled) {
+    kiln_matrix R = {.device = X->device, .type = ki_wide_type(X->device), .rows = 1, .cols = X->cols};
+    kiln_status status;
+    R.nnz = R.cols;
+    R.view = true;
+    TRY(ki_device_space(R.device, 0, &R.values, R.cols * ki_type_bytes(R.type)));
+    if (scaled) TRY(reduce_on_gpu(&R, 0, X, NULL, KI_REDUCE_MAX, false));
+    TRY(reduce_on_gpu(&R, 0, X, Y, kind, scaled));
+    TRY(ki_download_wide(result, R.device, &R.values, 0, R.cols));
 done:
-    ki_free(sums);
     return status;
 }
 
-static kiln_status reduce(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
-                          const double *scale) {
+/* scaled: squares by the largest of each column. */
+static kiln_status reduce(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, bool scaled) {
     if (X->device->lost) return kiln_device_sync(X->device);
     for (int64_t c = 0; X->nnz == 0 && c < X->cols; c++) result[c] = 0;
     if (X->nnz == 0) return KILN_OK;
-    if (!ki_on_cpu(X->device)) return reduce_gpu(result, X, Y, kind, scale);
-    ki_bodies(X)->reduce(result, X, Y, kind, scale);
+    if (!ki_on_cpu(X->device)) return reduce_gpu(result, X, Y, kind, scaled);
+    if (scaled) ki_bodies(X)->reduce(result, X, NULL, KI_REDUCE_MAX, false);
+    ki_bodies(X)->reduce(result, X, Y, kind, scaled);
     return KILN_OK;
 }
 
@@ -127,7 +85,7 @@ kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y)
     if (!result || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: result or X is NULL", call);
     TRY(ki_check_dense(call, "X", X, X, X->rows, X->cols));
     TRY(ki_check_dense(call, "Y", Y, X, X->rows, Y && Y->cols == 1 ? 1 : X->cols));
-    TRY(reduce(result, X, Y, KI_REDUCE_DOT, NULL));
+    TRY(reduce(result, X, Y, KI_REDUCE_DOT, false));
 done:
     return status;
 }
@@ -136,24 +94,17 @@ done:
  * scales by the largest element. */
 static kiln_status norm_2(double *result, const kiln_matrix *X) {
     kiln_status status;
-    const size_t cols = (size_t)X->cols;
-    double *sum = ki_alloc(3 * cols * sizeof *sum);
-    if (!sum) return ki_fail_nomem(3 * cols * sizeof *sum, "a norm");
-    double *largest = sum + cols, *scale = largest + cols;
-    TRY(reduce(sum, X, NULL, KI_REDUCE_SQUARES, NULL));
+    const size_t bytes = (size_t)X->cols * sizeof(double);
+    double *norm = ki_alloc(bytes); /* result stays as it is if anything fails */
+    if (!norm) return ki_fail_nomem(bytes, "a norm");
+    TRY(reduce(norm, X, NULL, KI_REDUCE_SQUARES, false));
     bool extreme = false;
-    for (size_t c = 0; c < cols; c++) {
-        scale[c] = 1.0;
-        extreme |= !(sum[c] > 1e-280 && sum[c] < 1e300) && sum[c] == sum[c];
-    }
-    if (extreme) {
-        TRY(reduce(largest, X, NULL, KI_REDUCE_MAX, NULL));
-        for (size_t c = 0; c < cols; c++) scale[c] = reduce_scale(largest[c]);
-        TRY(reduce(sum, X, NULL, KI_REDUCE_SQUARES, scale));
-    }
-    for (size_t c = 0; c < cols; c++) result[c] = sqrt(sum[c]) / scale[c];
+    for (int64_t c = 0; c < X->cols; c++)
+        extreme |= !(norm[c] > 1e-140 && norm[c] < 1e150) && norm[c] == norm[c];
+    if (extreme) TRY(reduce(norm, X, NULL, KI_REDUCE_SQUARES, true));
+    memcpy(result, norm, bytes);
 done:
-    ki_free(sum);
+    ki_free(norm);
     return status;
 }
 
@@ -167,7 +118,7 @@ kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind)
     if (kind < KILN_NORM_1 || kind > KILN_NORM_MAX)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no norm has the number %d", call, (int)kind);
     if (kind == KILN_NORM_2) return norm_2(result, X);
-    TRY(reduce(result, X, NULL, kind == KILN_NORM_1 ? KI_REDUCE_ABS : KI_REDUCE_MAX, NULL));
+    TRY(reduce(result, X, NULL, kind == KILN_NORM_1 ? KI_REDUCE_ABS : KI_REDUCE_MAX, false));
 done:
     return status;
 }
@@ -175,9 +126,9 @@ done:
 kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y) {
     kiln_status status;
     *signs = false;
-    TRY(reduce(ones, y, NULL, KI_REDUCE_ONES, NULL));
+    TRY(reduce(ones, y, NULL, KI_REDUCE_ONES, false));
     *signs = isnan(*ones);
-    if (*signs) TRY(reduce(ones, y, NULL, KI_REDUCE_SIGNS, NULL));
+    if (*signs) TRY(reduce(ones, y, NULL, KI_REDUCE_SIGNS, false));
 done:
     return status;
 }
@@ -195,28 +146,11 @@ static kiln_status check_into(const char *call, const kiln_matrix *R, int64_t ro
     return ki_check_dense(call, "X", X, X, X->rows, X->cols);
 }
 
-/* scaled: row `row` holds the columns' largest elements, by which squares are scaled. */
-static kiln_status reduce_into_gpu(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
-                                   int kind, bool scaled) {
-    struct reduction r = reduction_of(X, Y, kind, 0, X->cols);
-    struct ki_buffer partial;
-    kiln_status status;
-    r.largest = scaled ? R : NULL;
-    r.row = row;
-    TRY(ki_device_scratch(X->device, &partial, partial_bytes(&r)));
-    if (r.groups > 0) TRY(launch(&partial, &r));
-    TRY(ki_kernel_run(X->device, "reduce", "reduce_finish", X->type, r.defines, r.columns, GROUP,
-                      KI_PACK(reduce_finish, X, .R = R, .partial = &partial, .row = row,
-                              .groups = (int32_t)r.groups, .k = (int32_t)X->cols, .scaled = scaled)));
-done:
-    return status;
-}
-
 static kiln_status reduce_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
                                int kind) {
     if (X->cols == 0) return KILN_OK;
-    if (ki_on_cpu(X->device)) return reduce((double *)ki_host(&R->values) + row * R->cols, X, Y, kind, NULL);
-    return reduce_into_gpu(R, row, X, Y, kind, false);
+    if (ki_on_cpu(X->device)) return reduce((double *)ki_host(&R->values) + row * R->cols, X, Y, kind, false);
+    return reduce_on_gpu(R, row, X, Y, kind, false);
 }
 
 kiln_status kiln_dot_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y) {
@@ -251,7 +185,7 @@ kiln_status kiln_norm_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, ki
     if (ki_on_cpu(X->device)) return norm_2((double *)ki_host(&R->values) + row * R->cols, X);
     const bool scaled = X->type == R->type;
     if (scaled) TRY(reduce_into(R, row, X, NULL, KI_REDUCE_MAX));
-    TRY(reduce_into_gpu(R, row, X, NULL, KI_REDUCE_SQUARES, scaled));
+    TRY(reduce_on_gpu(R, row, X, NULL, KI_REDUCE_SQUARES, scaled));
 done:
     return status;
 }

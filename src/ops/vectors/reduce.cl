@@ -1,6 +1,6 @@
-/* GPU body of the column reductions: each group leaves the reduction of its rows of `span` adjacent ones of `count` columns from
- * `first` (KIND of ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][count]. Adjacent threads read
- * adjacent columns; span is a power of two, GROUP at most. Squares are scaled by `scale`, or by what row `row` of `largest` says. */
+/* GPU body of the column reductions: each group leaves the reduction of its rows of `span` adjacent ones of k columns (KIND of
+ * ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][k]. Adjacent threads read adjacent columns; span
+ * is a power of two, GROUP at most. Squares are scaled by what row `row` of `largest` says, if that is there. */
 
 #define ARGUMENTS_reduce(FIRST, NEXT)                                                                        \
     FIRST(SPACE, wide, partial)                                                                              \
@@ -11,10 +11,7 @@
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, y_cols)                                                                                 \
-    NEXT(VALUE, int, first)                                                                                  \
-    NEXT(VALUE, int, count)                                                                                  \
-    NEXT(VALUE, int, span)                                                                                   \
-    NEXT(VALUE, wide, scale)
+    NEXT(VALUE, int, span)
 
 #define ARGUMENTS_reduce_finish(FIRST, NEXT)                                                                 \
     FIRST(OUT, wide, R)                                                                                      \
@@ -41,12 +38,12 @@ DEVICE_FN wide reduce_group(wide sum, int span, LOCAL_PTR wide *shared) {
 
 __kernel void reduce(PARAMETERS(reduce)) {
     LOCAL wide shared[GROUP];
-    const int lane = (int)get_local_id(0), group = (int)get_group_id(0), blocks = (count + span - 1) / span;
-    const int share = group / blocks, column = first + group % blocks * span + lane % span;
+    const int lane = (int)get_local_id(0), group = (int)get_group_id(0), blocks = (k + span - 1) / span;
+    const int share = group / blocks, column = group % blocks * span + lane % span;
     const int rows_at_once = GROUP / span, y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
     const index_t step = (index_t)(get_num_groups(0) / blocks) * rows_at_once;
-    const bool mine = column < first + count;
-    const wide by = largest && mine ? reduce_scale(largest[row * k + column]) : scale;
+    const bool mine = column < k;
+    const wide by = largest && mine ? reduce_scale(largest[row * k + column]) : (wide)1;
     const index_t end = mine ? (index_t)rows : 0;
     wide sum = 0;
     index_t i = (index_t)share * rows_at_once + lane / span;
@@ -63,7 +60,7 @@ __kernel void reduce(PARAMETERS(reduce)) {
     for (; i < end; i += step)
         sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, by);
     sum = reduce_group(sum, span, shared);
-    if (lane < span && mine) partial[(long)share * count + column - first] = sum;
+    if (lane < span && mine) partial[(long)share * k + column] = sum;
 }
 
 /* A group a column joins what the groups of the launch before have left: row `row` of R. */

@@ -23,13 +23,16 @@ static void FN(reduce_part)(void *arg, int part) {
     r->part[part] = sum;
 }
 
-void FN(reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale) {
+/* As on a GPU: of squares the root of their sum, scaled by what `result` holds where they are to be. */
+void FN(reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, bool scaled) {
     const int threads = X->rows > 32768 ? X->device->threads : 1;
     for (int64_t c = 0; c < X->cols; c++) {
-        struct FN(reduction) r = {.X = X, .Y = Y, .kind = kind, .column = c, .scale = scale ? scale[c] : 1.0};
+        struct FN(reduction)
+            r = {.X = X, .Y = Y, .kind = kind, .column = c, .scale = scaled ? reduce_scale(result[c]) : 1};
         r.y_column = Y && Y->cols > 1 ? c : 0; /* one column of Y serves all of X's */
         ki_parallel(threads, FN(PARTS), FN(reduce_part), &r);
         result[c] = 0;
         for (int p = 0; p < FN(PARTS); p++) result[c] = reduce_join(result[c], r.part[p], kind);
+        if (kind == KI_REDUCE_SQUARES) result[c] = sqrt(result[c]) / r.scale;
     }
 }
