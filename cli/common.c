@@ -49,15 +49,6 @@ static void on_message(void *user, const char *text) {
     say("%s", wording(words, sizeof words, text));
 }
 
-/* What needs all of X in the first process. */
-static const char *const whole[] = {"mds", "verify", NULL};
-
-bool run_reads_whole(const struct run *run) {
-    const char *const *name = whole;
-    while (*name && strcmp(*name, run->verb->name) != 0) name++;
-    return *name;
-}
-
 int run_open_device(struct run *run, const char *standard) {
     const char *name = run->settings->device ? run->settings->device : standard;
     const kiln_device_options options = {.threads = (int)run->settings->threads,

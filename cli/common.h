@@ -37,7 +37,6 @@ double clock_seconds(void);
 
 /* Each returns 0 or the exit code of an error that it has reported. */
 int run_open_device(struct run *run, const char *standard); /* --device, else `standard`; says which */
-bool run_reads_whole(const struct run *run);                /* by the first of several processes */
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model);
 int run_load_model(kiln_model **model, const char *path);
 /* The rows' weights and offset, from columns of the data or from files of their own, on the run's device; NULL if there

@@ -156,7 +156,6 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .max_name = settings->max_name,
                                  .vocabulary = settings->vocabulary,
                                  .threads = (int)settings->threads,
-                                 .whole = run_reads_whole(run),
                                  .tables = (run->data_of ? run->data_of : run->verb)->tables,
                                  .control = talk_control("read", 0)};
     add_more_files(&options, run, path);

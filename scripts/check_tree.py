@@ -44,7 +44,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "ops/sampled/gamma.h"),
     ("src/algorithms/algorithm.h", "ops/vectors/reduce.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),
-    ("src/algorithms/factor/entries.h", "core/each.h"),
+    ("src/algorithms/algorithm.h", "core/each.h"),
     ("src/algorithms/registry.h", "io/model/model.h"),
     ("src/algorithms/trials.c", "choose/trial.h"),
 }

@@ -104,8 +104,6 @@ typedef struct kiln_read_options {
     kiln_file_format tables; /* what AUTO takes for CSV or an edge list is read as this; 0 = as that */
     const char
         *groups; /* CSV: a column that is no feature but says which rows belong together (kiln_data_groups) */
-    /* On a device of processes: the first reads all of X, for what cannot do with parts of it. */
-    int whole;
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.

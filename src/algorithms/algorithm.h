@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/each.h"
 #include "core/range.h"
 #include "core/seams.h"
 #include "core/size.h"

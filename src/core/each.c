@@ -13,6 +13,12 @@ kiln_status ki_processes_transposed(kiln_matrix **T, const kiln_matrix *X) {
     return X->device->processes->transpose(T, X);
 }
 
+kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X) {
+    const kiln_status status = X->here ? kiln_matrix_copy(own, X->device, X->type, X) : KILN_OK;
+    *whole = X->here ? *own : X;
+    return status;
+}
+
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X) {
     if (X->here) return X->device->processes->each(made, sums, each, X);
     kiln_matrix *all[KI_EACH_MADE] = {NULL};

@@ -25,6 +25,8 @@ struct ki_each {
 /* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing is made. */
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
 
+/* X; where its rows lie in processes *own, a copy that has them all, which the caller frees. */
+kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);
 /* Whether X's rows lie in processes, and of such an X the transposed matrix, whose rows do, too. */
 bool ki_in_processes(const kiln_matrix *X);
 kiln_status ki_processes_transposed(kiln_matrix **T, const kiln_matrix *X);

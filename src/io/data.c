@@ -301,7 +301,7 @@ static kiln_status fail_names(const struct ki_table *table, kiln_file_format for
         ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
                 options->target);
         return ki_hint(format == KILN_FILE_LIBSVM ? "the target is the first number of each line of LIBSVM"
-                       : elsewhere ? "a column's number is taken without --map and --mpi only; --target-file "
+                       : elsewhere ? "a column's number is taken without --map only; --target-file "
                                      "FILE reads the targets from a file of their own"
                                    : "--target-file FILE reads the targets from a file of their own");
     }
@@ -310,14 +310,13 @@ static kiln_status fail_names(const struct ki_table *table, kiln_file_format for
             : options->offset ? options->offset
                               : options->groups);
     return ki_hint(elsewhere && !options->groups
-                       ? "a column's number is taken without --map and --mpi only; --weights-file and "
+                       ? "a column's number is taken without --map only; --weights-file and "
                          "--offset-file read them from files of their own"
                        : "--weights-file, --offset-file and --groups-file read them from files of their own");
 }
 
-/* Of what has no names: columns that are named by their number, and names that would be ignored. */
-static kiln_status take_named(struct ki_table *table, kiln_file_format format, const char *path,
-                              const kiln_read_options *options) {
+kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
+                          const kiln_read_options *options) {
     if (format == KILN_FILE_CSV) return KILN_OK;
     if (!options->target && !options->weights && !options->offset && !options->groups) return KILN_OK;
     if (table->format != KILN_DENSE || !table->values) return fail_names(table, format, path, options);
@@ -353,8 +352,10 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
         TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their targets"));
     made->format = full.format;
     TRY(read_shared(&made->X, &table, &made->format, &made->bytes, device, path, &full));
-    if (!made->X) TRY(ki_table_read(&table, &made->format, &made->bytes, path, &full));
-    TRY(take_named(&table, made->format, path, &full));
+    if (!made->X) {
+        TRY(ki_table_read(&table, &made->format, &made->bytes, path, &full));
+        TRY(ki_take_named(&table, made->format, path, &full));
+    }
     TRY(name_columns(&table, made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
     TRY(fit_columns(&table, path, &full));

@@ -89,6 +89,9 @@ kiln_status ki_check_model_format(kiln_file_format format, const char *path, con
 /* All files that path and options name, into a zeroed table; *format may be AUTO, *bytes is added to. */
 kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                           const kiln_read_options *options);
+/* Of what has no names: columns that are named by their number leave X, and names that would be ignored are an error. */
+kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
+                          const kiln_read_options *options);
 
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;

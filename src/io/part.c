@@ -1,5 +1,5 @@
-/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), .npy at rows with a header for so many.
- * So a part is read by the reader of its format, which need not know. */
+/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), .npy at rows with a header for so many
+ * (where it is compressed, npy.c reads what comes before them, too). So a part is read by the reader of its format, which need not know. */
 #include "io/part.h"
 
 #include <stdio.h>
@@ -120,6 +120,19 @@ done:
     return status;
 }
 
+/* The same of .npy. */
+static kiln_status read_rows(struct ki_table *table, int64_t *bytes, const char *path,
+                             const kiln_read_options *options, struct ki_part part) {
+    struct ki_input *input = NULL;
+    kiln_status status;
+    TRY(ki_input_open(&input, path, options->limit, &options->control));
+    TRY(ki_read_npy_part(table, input, options, part));
+    *bytes = table->nnz * ki_type_bytes(options->type);
+done:
+    ki_input_close(input);
+    return status;
+}
+
 static kiln_status read_npz(struct ki_table *table, int64_t *bytes, const char *path,
                             const kiln_read_options *options, struct ki_part part) {
     struct ki_mapping m = {.options = options, .watch = {.name = path, .control = options->control}};
@@ -151,13 +164,13 @@ static bool is_lines(kiln_file_format format) {
     return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV;
 }
 
-enum way { UNDIVIDED, BYTES, LINES }; /* LINES: of what is decoded */
+enum way { UNDIVIDED, BYTES, DECODED }; /* DECODED: lines, or rows, of what is decoded */
 
 /* How an input of the format is cut. */
 static enum way way_of(const struct ki_input *input, kiln_file_format format) {
     int64_t size;
     if (ki_input_file(input, &size)) return is_cut_here(format) ? BYTES : UNDIVIDED;
-    return ki_input_compressed(input) && is_lines(format) ? LINES : UNDIVIDED;
+    return ki_input_compressed(input) && (is_lines(format) || format == KILN_FILE_NPY) ? DECODED : UNDIVIDED;
 }
 
 /* How `path`, which is to be of the format, is cut. */
@@ -181,7 +194,8 @@ static kiln_status read_one(struct ki_table *table, int64_t *bytes, const char *
     kiln_status status;
     TRY(look(&way, path, format, options));
     if (way == UNDIVIDED) return read_undivided(table, bytes, path, options, part);
-    if (way == LINES) return read_share(table, bytes, path, format, options, part);
+    if (way == DECODED && format == KILN_FILE_NPY) return read_rows(table, bytes, path, options, part);
+    if (way == DECODED) return read_share(table, bytes, path, format, options, part);
     if (format == KILN_FILE_NPZ) return read_npz(table, bytes, path, options, part);
     return read_piece(table, bytes, path, format, options, part);
 done:
@@ -268,7 +282,7 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
     if (strcmp(path, "-") == 0) return KILN_OK;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
-    if (options->map || options->whole) goto done;
+    if (options->map) goto done;
     if (options->more_count > 0)
         *possible = !numbers_names(*format);
     else

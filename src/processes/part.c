@@ -145,6 +145,7 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
         TRY(ki_deal_entries(p, table, &s->bytes, path, options, &s->status));
     else
         s->status = ki_part_read(table, &s->bytes, path, format, options, part);
+    if (s->status == KILN_OK && table->rows > 0) s->status = ki_take_named(table, format, path, options);
     s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : table->row_names != NULL;
     if (s->status != KILN_OK && !s->whole) ki_error_keep(&p->error);
     if (s->whole) s->status = KILN_OK;

@@ -137,7 +137,8 @@ static void judge(struct reading *r, int *failed) {
         r->entries[i] = part->entries;
         r->total += part->rows;
     }
-    if (r->options->model && r->verdict.cols > r->options->cols)
+    const bool named = own->format == KILN_DENSE || r->table->feature_names;
+    if (r->options->model && !named && r->options->cols > 0 && r->verdict.cols > r->options->cols)
         r->verdict.keep = false; /* the leader narrows them */
     if (*failed >= 0) r->verdict.keep = false;
 }

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "io/part_cut.h"
+
 struct bytes {
     char data[1024];
     size_t size;
@@ -320,13 +322,57 @@ static void memory_runs_out(void **state) {
     }
 }
 
+/* The part that `read_part` reads. */
+static struct ki_part part;
+
+static kiln_status read_part(struct ki_table *table, struct ki_input *input,
+                             const kiln_read_options *options) {
+    return ki_read_npy_part(table, input, options, part);
+}
+
+/* Rows that are come to in order, one part after the other; the last one sees how the stream ends. */
+static void parts_of_a_stream(void **state) {
+    static const char whole[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }",
+                      turned[] = "{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }";
+    const double values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const kiln_read_options options = reading_options();
+    (void)state;
+    for (part.count = 1; part.count <= 5; part.count++) {
+        int64_t rows = 0;
+        for (part.number = 0; part.number < part.count; part.number++) {
+            const bool last = part.number + 1 == part.count;
+            struct bytes file = npy(whole, values, 6 * sizeof *values);
+            struct reading r = read_bytes(read_part, file.data, file.size, &options);
+            assert_int_equal(r.status, KILN_OK);
+            assert_true(r.table.cols == 2 && r.table.nnz == 2 * r.table.rows);
+            assert_reals(r.table.values, values + 2 * rows, r.table.nnz);
+            rows += r.table.rows;
+            ki_table_clear(&r.table);
+            assert_survives_shortage(read_part, file.data, file.size, &options);
+            file = npy(whole, values, sizeof values);
+            r = read_bytes(read_part, file.data, file.size, &options);
+            assert_int_equal(r.status, last ? KILN_ERR_PARSE : KILN_OK);
+            ki_table_clear(&r.table);
+            file = npy(whole, values, sizeof *values); /* of the first row */
+            r = read_bytes(read_part, file.data, file.size, &options);
+            assert_int_equal(r.status, rows > 0 ? KILN_ERR_PARSE : KILN_OK);
+            ki_table_clear(&r.table);
+            file = npy(turned, values, 6 * sizeof *values);
+            r = read_bytes(read_part, file.data, file.size, &options);
+            assert_int_equal(r.status, KILN_ERR_UNSUPPORTED);
+        }
+        assert_int_equal(rows, 3);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numpy_files),      cmocka_unit_test(element_types),
-        cmocka_unit_test(header_spellings), cmocka_unit_test(empty_arrays),
-        cmocka_unit_test(lying_headers),    cmocka_unit_test(not_npy),
-        cmocka_unit_test(nonfinite),        cmocka_unit_test(large_arrays),
-        cmocka_unit_test(torn_files),       cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(numpy_files),       cmocka_unit_test(element_types),
+        cmocka_unit_test(header_spellings),  cmocka_unit_test(empty_arrays),
+        cmocka_unit_test(lying_headers),     cmocka_unit_test(not_npy),
+        cmocka_unit_test(nonfinite),         cmocka_unit_test(large_arrays),
+        cmocka_unit_test(torn_files),        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(parts_of_a_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,9 @@ def write_data(folder):
     write_quoted(path("quoted.csv"), rows, draw)
     write_text(path, draw)
     write_market(path, rows, draw)
-    for name in ("all.svm", "all.csv", "quoted.csv", "text.csv", "x.mtx"):
+    with open(path("both.npy"), "wb") as file:  # more than what is read of a stream at once
+        file.write(npy("<f8", [value for label, row in rows for value in [abs(label), *row, label]], f"({ROWS}, {COLUMNS + 2})"))
+    for name in ("all.svm", "all.csv", "quoted.csv", "text.csv", "x.mtx", "both.npy"):
         compress(path(name), 3)
     return path
 
@@ -195,6 +197,8 @@ def cases(path):
     yield True, ["linreg", path("quoted.csv.gz"), "--target", "y", "--ignore", 'the\n"note"']
     yield True, ["linreg", path("x.mtx.gz"), "--target-file", path("y.npy")]
     yield True, ["logreg", path("all.svm.gz"), path("part-1.svm")]
+    yield True, ["logreg", path("both.npy"), "--target", "-1", "--weights", "1"]
+    yield True, ["logreg", path("both.npy.gz"), "--target", "-1", "--weights", "1"]
     yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
     yield True, ["sfa", path("all.svm"), "--format", "libsvm", "--factors", "3", "--max-iterations", "3", "--test-fraction", "0.2"]
     yield True, ["linreg", FLIGHTS, "--target", "arr_delay"]
@@ -232,14 +236,15 @@ def check_predictions(path, mpirun, environment, turn):
     train = ["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "-q", "-o", path("text.kiln"), "--missing"]
     missing = ("mean", "indicator")[turn[0] % 2]
     assert run([KILN, *train, missing]).returncode == 0
-    for name in ("text.csv", "text.csv.gz"):
-        case = ["predict", path("text.kiln"), path(name), "-o"]
+    assert run([KILN, "mds", path("points.csv"), "-q", "-o", path("layout.kiln")]).returncode == 0
+    for model, name in (("text", "text.csv"), ("text", "text.csv.gz"), ("layout", "points.csv")):
+        case = ["predict", path(f"{model}.kiln"), path(name), "-o"]
         alone = run([KILN, *case, path("alone.csv")])
         for count in (2, 4):
             together = run([mpirun, "-n", str(count), KILN, *case, path("together.csv"), "--mpi"], environment)
             assert alone.returncode == together.returncode == 0, (alone.stderr, together.stderr)
             assert f"each of {count} processes has read a part" in together.stderr, together.stderr
-            unseen = [re.search(r"not seen in training: \d+", result.stderr).group() for result in (alone, together)]
+            unseen = [re.findall(r"not seen in training: \d+", result.stderr) for result in (alone, together)]
             assert unseen[0] == unseen[1], unseen  # of all processes; the place of the first is known to one
             with open(path("alone.csv")) as one, open(path("together.csv")) as other:
                 for a, b in zip(one.read().splitlines(), other.read().splitlines(), strict=True):
@@ -305,6 +310,31 @@ def check_models(path, mpirun, environment, turn):
             for name in expected:
                 apart = max((abs(a - b) for a, b in zip(expected[name], found[name], strict=True)), default=0)
                 assert apart <= 1e-9 * max(map(abs, expected[name]), default=0), (case, count, name, apart)
+
+
+def check_verified(path, mpirun, environment, turn):
+    """Models verified with data of which each process has read a part: their claims are found again, as one process finds them."""
+    data = [path("counts.svm"), "--format", "libsvm"]
+    train = ["--seed", "1", "--max-iterations", "4"]
+    every = [(["linreg", path("x.npz"), "--target-file", path("y.npy")], []), (["logreg", path("all.svm")], []),
+             (["svm", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop"], []),
+             (["kmeans", path("all.csv"), "-k", "3", "--seed", "1"], []), (["mds", path("points.csv")], train),
+             (["hits", *data], []), (["als", *data, "--factors", "3", "--test-fraction", "0.2"], train),
+             (["gap", *data, "--topics", "3"], train), (["lda", *data, "--topics", "3"], train)]
+    for counts, (case, more) in in_turn(every, turn):
+        trained = run([KILN, *case, *more, "--device", "cpu", "-q", "-o", path("claims.kiln")])
+        assert trained.returncode in (0, 10), (case, trained.stderr)
+        command = ["verify", path("claims.kiln"), *case[1:]]
+        for option in ("-k", "--seed", "--factors", "--topics", "--test-fraction", "--ignore", "--missing"):  # which verify takes from the model
+            if option in command:
+                at = command.index(option)
+                del command[at:at + 2]
+        claims = json.loads(run([KILN, *command, "--json", "-q"]).stdout)["claims"]
+        assert claims and all(claim["holds"] is not False for claim in claims), (case, claims)
+        for count in counts:
+            together = run([mpirun, "-n", str(count), KILN, *command, "--mpi", "--json"], environment)
+            assert together.returncode == 0 and json.loads(together.stdout)["claims"] == claims, (command, count, together.stdout, together.stderr)
+            assert f"each of {count} processes has read a part" in together.stderr, (command, together.stderr)
 
 
 def check_resumed(path, mpirun, environment):
@@ -450,6 +480,7 @@ def main():
             check_answers(path, mpirun, environment, turn)
             check_predictions(path, mpirun, environment, turn)
             check_models(path, mpirun, environment, turn)
+            check_verified(path, mpirun, environment, turn)
             check_resumed(path, mpirun, environment)
             check_bits(path, mpirun, environment)
             check_errors(path, mpirun, environment)

@@ -3,7 +3,6 @@
 #define KI_FACTOR_ENTRIES_H
 
 #include "algorithms/algorithm.h"
-#include "core/each.h"
 
 struct ki_host_entries {
     int64_t rows, cols, nnz;

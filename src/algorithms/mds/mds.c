@@ -377,6 +377,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
                      kiln_report *report) {
     kiln_status status;
     struct ki_mds s = {.start_time = ki_clock()};
+    kiln_matrix *own_X = NULL;
     TRY(KI_TAKE(kiln_mds_options, &s.options, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     ki_options_fill(&s.options, &ki_algorithm_mds.shown, X ? kiln_matrix_type(X) : KILN_F64);
@@ -384,6 +385,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     s.device = kiln_matrix_device(X), s.type = kiln_matrix_type(X);
     s.n = kiln_matrix_rows(X), s.p = kiln_matrix_cols(Y);
     TRY(ki_report_begin(&s.report));
+    TRY(ki_whole_of(&X, &own_X, X)); /* a pair's points lie in any two processes */
     TRY(solve(&s, Y, X));
     if (s.options.point_stress) TRY(measure_each_point(&s, s.options.point_stress));
     TRY(ki_copy(Y, s.best));
@@ -396,5 +398,6 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     ki_report_hand_over(report, &s.report);
 done:
     release(&s);
+    kiln_matrix_free(own_X);
     return status;
 }

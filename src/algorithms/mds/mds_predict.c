@@ -114,12 +114,13 @@ done:
 
 kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     kiln_status status;
-    kiln_matrix *D = NULL, *Y = NULL, *placed = NULL;
+    kiln_matrix *D = NULL, *Y = NULL, *placed = NULL, *own_X = NULL;
     double *y = NULL, *delta = NULL, *z = NULL;
     const struct ki_tensor *layout = ki_model_tensor(model, "layout");
     const int64_t n = layout->rows, p = layout->cols, m = kiln_matrix_rows(X);
     if (kiln_matrix_format(X) != KILN_DENSE)
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_predict: X must be dense for an mds model");
+    TRY(ki_whole_of(&X, &own_X, X));
     TRY(dissimilarities(&D, model, X, n));
     TRY(ki_check_finite("kiln_predict", "X", D, true));
     TRY(kiln_model_tensor(&Y, kiln_matrix_device(X), KILN_F64, model, "layout"));
@@ -139,6 +140,7 @@ done:
     kiln_matrix_free(D);
     kiln_matrix_free(Y);
     kiln_matrix_free(placed);
+    kiln_matrix_free(own_X);
     ki_free(y);
     ki_free(delta);
     ki_free(z);

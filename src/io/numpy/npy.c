@@ -7,6 +7,7 @@
 #include "io/bytes.h"
 #include "io/chunks.h"
 #include "io/data.h"
+#include "io/part_cut.h"
 
 enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_A_PART = 1 << 14, BLOCK = 512 };
 
@@ -282,11 +283,11 @@ done:
     return status;
 }
 
-/* All elements of what cannot be read but in order. */
-static kiln_status read_stream(void **values, const struct source *s) {
+/* The next `left` elements of what cannot be read but in order; last: nothing comes behind them. */
+static kiln_status read_stream(void **values, const struct source *s, int64_t left, bool last) {
     kiln_status status = KILN_OK;
     struct ki_bytes made = {0}, buffer = {0};
-    int64_t left = s->npy.shape[0] * s->npy.shape[1], piece = PIECE_FIRST / s->npy.itemsize;
+    int64_t piece = PIECE_FIRST / s->npy.itemsize;
     while (left > 0) {
         int64_t count = ki_min(left, piece);
         TRY(read_piece(s, &made, &buffer, count));
@@ -294,8 +295,8 @@ static kiln_status read_stream(void **values, const struct source *s) {
         piece = ki_min(2 * piece, PIECE / s->npy.itemsize);
     }
     char beyond;
-    size_t got;
-    TRY(ki_input_read(s->input, &beyond, 1, &got));
+    size_t got = 0;
+    if (last) TRY(ki_input_read(s->input, &beyond, 1, &got));
     if (got > 0) TRY(fail_long(s));
     *values = ki_bytes_take(&made);
     if (!*values) TRY(ki_fail_nomem(1, "the matrix"));
@@ -343,6 +344,13 @@ kiln_status ki_npy_turn(void **values, const struct ki_npy *npy, kiln_type type,
     return KILN_OK;
 }
 
+static void set_shape(struct ki_table *table, int64_t rows, int64_t cols) {
+    table->format = KILN_DENSE;
+    table->rows = rows;
+    table->cols = cols;
+    table->nnz = rows * cols;
+}
+
 kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct source s = {.input = input, .options = options};
@@ -350,12 +358,44 @@ kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const ki
     TRY(read_header(&s));
     TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
     const struct ki_file *file = ki_input_file(input, &bytes);
-    TRY(file ? read_file(&table->values, &s, file, bytes) : read_stream(&table->values, &s));
+    TRY(file ? read_file(&table->values, &s, file, bytes)
+             : read_stream(&table->values, &s, s.npy.shape[0] * s.npy.shape[1], true));
     TRY(ki_npy_turn(&table->values, &s.npy, options->type, options->threads));
-    table->format = KILN_DENSE;
-    table->rows = s.npy.shape[0];
-    table->cols = s.npy.shape[1];
-    table->nnz = table->rows * table->cols;
+    set_shape(table, s.npy.shape[0], s.npy.shape[1]);
+done:
+    return status;
+}
+
+/* Bytes that come before what is wanted. */
+static kiln_status skip(const struct source *s, int64_t bytes) {
+    char *room = ki_alloc(PIECE_FIRST);
+    kiln_status status = KILN_OK;
+    if (!room) return ki_fail_nomem(PIECE_FIRST, "rows that are passed over");
+    for (int64_t left = bytes, some; left > 0; left -= some) {
+        size_t got;
+        some = ki_min(left, PIECE_FIRST);
+        TRY(ki_input_read(s->input, room, (size_t)some, &got));
+        if ((int64_t)got < some) TRY(fail_short(s, ki_input_offset(s->input)));
+    }
+done:
+    ki_free(room);
+    return status;
+}
+
+kiln_status ki_read_npy_part(struct ki_table *table, struct ki_input *input, const kiln_read_options *options,
+                             struct ki_part part) {
+    kiln_status status = KILN_OK;
+    struct source s = {.input = input, .options = options};
+    TRY(read_header(&s));
+    TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
+    const int64_t rows = s.npy.shape[0], cols = s.npy.shape[1];
+    if (s.npy.fortran && rows > 1 && cols > 1)
+        TRY(ki_part_refuse(ki_input_name(input), "it is stored by columns"));
+    const int64_t first = ki_part_begin(rows, part.number, part.count);
+    const int64_t own = ki_part_begin(rows, part.number + 1, part.count) - first;
+    TRY(skip(&s, first * cols * s.npy.itemsize));
+    TRY(read_stream(&table->values, &s, own * cols, part.number + 1 == part.count));
+    set_shape(table, own, cols);
 done:
     return status;
 }
