@@ -9,6 +9,7 @@
 #include "bodies/bodies.h"
 #include "pass/csr/csr.h"
 #include "pass/launch.h"
+#include "pass/predict.h"
 
 static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
 
@@ -38,23 +39,18 @@ static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *devi
     if (status != KILN_OK) return status;
     kiln_plan *made = ki_calloc((size_t)n * sizeof *made);
     if (!made) return ki_fail_nomem((size_t)n * sizeof *made, "the plans");
-    const double bytes = ki_work_bytes(work);
     const kiln_matrix X = shell(device, work, work->format, work->rows, work->cols, work->nnz);
     const enum ki_isa isa = ki_chain_isa(&(struct ki_chain){.X = &X, .k = (int)work->k});
     for (int i = 0; i < n; i++) {
         kiln_plan *plan = &made[i];
+        *plan = ki_cpu_plan(device, ki_work_bytes(work));
         plan->number = i;
         plan->chosen = i == n - 1;
         snprintf(plan->variant, sizeof plan->variant, "cpu %s", isa_names[isa]);
-        plan->vector = 1;
         plan->group = threads[i];
         plan->columns = (int)work->k;
-        plan->groups = 1;
         plan->coarsening = ki_ceil_div(work->rows, threads[i]);
-        plan->occupancy = 1;
-        plan->bytes = bytes;
         plan->seconds = plan->bytes / bandwidth * device->threads / threads[i];
-        snprintf(plan->limit, sizeof plan->limit, "%s", "memory");
     }
     *plans = made;
     *count = n;

@@ -5,7 +5,6 @@
 #include "derived/derived.cl"
 #include "derived/parts.h"
 
-KI_ARGUMENTS(zero);
 KI_ARGUMENTS(values_differ);
 
 enum { GROUP = 256 };
@@ -35,11 +34,6 @@ kiln_status ki_derive_in_ranges(kiln_device *device, const char *function, const
 
 kiln_status ki_number_at(int32_t *value, kiln_device *device, const struct ki_buffer *from, int64_t i) {
     return ki_device_download(device, value, from, i * 4, 4);
-}
-
-kiln_status ki_derived_zero(const kiln_matrix *X, const struct ki_buffer *values, int64_t n) {
-    return ki_derive_for_all(X->device, "zero", "-DPACK", X->type, n,
-                             KI_PACK(zero, X, .values = values, .n = n));
 }
 
 /* ---- what is known of X ---- */

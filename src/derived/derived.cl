@@ -35,17 +35,11 @@
 #define ARGUMENTS_popular_counts(FIRST, NEXT)                                                               \
     FIRST(SPACE, int, to) NEXT(TABLE, int, count) NEXT(TABLE, int, column) NEXT(VALUE, long, n)
 
-#define ARGUMENTS_popular_copy(FIRST, NEXT)                                                                 \
-    FIRST(SPACE, int, to) NEXT(TABLE, int, from) NEXT(VALUE, long, n)
-
 #define ARGUMENTS_popular_rank(FIRST, NEXT)                                                                 \
     FIRST(SPACE, int, rank) NEXT(TABLE, int, columns) NEXT(VALUE, long, count)
 
 #define ARGUMENTS_popular_encode(FIRST, NEXT)                                                               \
     FIRST(SPACE, int, code) NEXT(TABLE, int, col) NEXT(TABLE, int, rank) NEXT(VALUE, long, nnz)
-
-#define ARGUMENTS_zero(FIRST, NEXT)                                                                         \
-    FIRST(SPACE, real, values) NEXT(VALUE, long, n)
 
 #define ARGUMENTS_pack_hot(FIRST, NEXT)                                                                     \
     FIRST(SPACE, real, y_hot) NEXT(SPACE, real, w_hot) NEXT(IN, real, y) NEXT(TABLE, int, popular)          \
@@ -176,10 +170,6 @@ __kernel void popular_counts(PARAMETERS(popular_counts)) {
     FOR_ALL(s, n) to[s] = count[column[s]];
 }
 
-__kernel void popular_copy(PARAMETERS(popular_copy)) {
-    FOR_ALL(i, n) to[i] = from[i];
-}
-
 __kernel void popular_rank(PARAMETERS(popular_rank)) {
     FOR_ALL(r, count) rank[columns[r]] = (int)r;
 }
@@ -194,10 +184,6 @@ __kernel void popular_encode(PARAMETERS(popular_encode)) {
 
 /* ---- y of the popular columns before a pass, and their w after it ---- */
 #ifdef PACK
-__kernel void zero(PARAMETERS(zero)) {
-    FOR_ALL(i, n) values[i] = REAL(0.0);
-}
-
 __kernel void pack_hot(PARAMETERS(pack_hot)) {
     FOR_ALL(i, count * columns) {
         const long r = i / columns;

@@ -84,7 +84,7 @@ kiln_status ki_popular_pack(const struct ki_popular *popular, const struct ki_bu
                             int first, int columns);
 kiln_status ki_popular_unpack(const struct ki_popular *popular, kiln_matrix *out,
                               const struct ki_buffer *w_hot, int first, int columns);
-/* n elements of X's type become zeros. */
-kiln_status ki_derived_zero(const kiln_matrix *X, const struct ki_buffer *values, int64_t n);
+/* n words of 32 bits become `value`. */
+kiln_status ki_derived_fill(kiln_device *device, const struct ki_buffer *words, int64_t n, int32_t value);
 
 #endif

@@ -2,6 +2,7 @@
  * the order of the ranks. X's own numbers stay, for whoever else reads X, at the price of 4 bytes an entry: a third of an X in
  * f64, half of one in f32. */
 #include "core/arguments.h"
+#include "core/group.h"
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -12,7 +13,6 @@ KI_ARGUMENTS(popular_count);
 KI_ARGUMENTS(popular_keys);
 KI_ARGUMENTS(popular_fill);
 KI_ARGUMENTS(popular_counts);
-KI_ARGUMENTS(popular_copy);
 KI_ARGUMENTS(popular_rank);
 KI_ARGUMENTS(popular_encode);
 KI_ARGUMENTS(pack_hot);
@@ -22,13 +22,13 @@ KI_ARGUMENTS(unpack_hot);
 static const double CHIP_SHARE = 0.1;
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
 
-static kiln_status fill(kiln_device *device, const struct ki_buffer *values, int64_t n, int value) {
+kiln_status ki_derived_fill(kiln_device *device, const struct ki_buffer *words, int64_t n, int32_t value) {
     return ki_derive_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n,
-                             KI_PACK(popular_fill, NULL, .values = values, .n = n, .value = value));
+                             KI_PACK(popular_fill, NULL, .values = words, .n = n, .value = value));
 }
 
 static kiln_status count_entries(const struct ki_buffer *count, const kiln_matrix *X) {
-    kiln_status status = fill(X->device, count, X->cols, 0);
+    kiln_status status = ki_derived_fill(X->device, count, X->cols, 0);
     if (status != KILN_OK) return status;
     return ki_derive_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz,
                              KI_PACK(popular_count, X, .count = count, .col = &X->col, .nnz = X->nnz));
@@ -79,7 +79,7 @@ static kiln_status encode(struct ki_popular *popular, const kiln_matrix *X) {
     kiln_status status;
     TRY(ki_device_alloc(device, &popular->code, X->nnz * 4));
     TRY(ki_device_alloc(device, &rank, X->cols * 4));
-    TRY(fill(device, &rank, X->cols, -1));
+    TRY(ki_derived_fill(device, &rank, X->cols, -1));
     TRY(ki_derive_for_all(
         device, "popular_rank", "-DPOPULAR", KILN_F32, popular->count,
         KI_PACK(popular_rank, X, .rank = &rank, .columns = &popular->columns, .count = popular->count)));
@@ -103,9 +103,7 @@ static kiln_status find(struct ki_popular *popular, const kiln_matrix *X, int64_
     ki_device_release(device, &count);
     if (on_chip < CHIP_SHARE * (double)X->nnz) goto done;
     TRY(ki_device_alloc(device, &popular->columns, most * 4));
-    TRY(ki_derive_for_all(
-        device, "popular_copy", "-DPOPULAR", KILN_F32, most,
-        KI_PACK(popular_copy, X, .to = &popular->columns, .from = &sorted.payload, .n = most)));
+    TRY(ki_device_copy(device, device, &popular->columns, 0, device, &sorted.payload, 0, most * 4));
     popular->count = most;
 done:
     ki_device_release(device, &count);

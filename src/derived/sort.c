@@ -21,13 +21,6 @@ int64_t ki_ranges(int64_t *chunk, int64_t n) {
     return threads;
 }
 
-/* A launch of so many threads, each with a range of its own. */
-static kiln_status run(kiln_device *device, const char *function, const char *defines, kiln_type type,
-                       int64_t threads, const struct ki_arg *args, int count) {
-    return ki_kernel_run(device, "derived", function, type, defines, threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
-                         args, count);
-}
-
 /* long_sums: the values, too, are of 64 bits. */
 static kiln_status scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n,
                         bool long_sums) {
@@ -37,12 +30,14 @@ static kiln_status scan(kiln_device *device, kiln_type type, const struct ki_buf
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
     TRY(ki_device_scratch(device, &sums, threads * (long_sums ? 8 : 4)));
-    TRY(run(device, "scan_sum", defines, type, threads,
-            KI_PACK(scan_sum, NULL, .sums = &sums, .values = values, .n = n, .chunk = chunk)));
-    TRY(run(device, "scan_sums", defines, type, KI_RANGE_GROUP,
-            KI_PACK(scan_sums, NULL, .sums = &sums, .n = (int32_t)threads)));
-    TRY(run(device, "scan_apply", defines, type, threads,
-            KI_PACK(scan_apply, NULL, .values = values, .sums = &sums, .n = n, .chunk = chunk)));
+    TRY(ki_derive_in_ranges(
+        device, "scan_sum", defines, type, n,
+        KI_PACK(scan_sum, NULL, .sums = &sums, .values = values, .n = n, .chunk = chunk)));
+    TRY(ki_derive_in_ranges(device, "scan_sums", defines, type, 1, /* a group */
+                            KI_PACK(scan_sums, NULL, .sums = &sums, .n = (int32_t)threads)));
+    TRY(ki_derive_in_ranges(
+        device, "scan_apply", defines, type, n,
+        KI_PACK(scan_apply, NULL, .values = values, .sums = &sums, .n = n, .chunk = chunk)));
 done:
     return status;
 }
@@ -64,15 +59,16 @@ static kiln_status sort_digit(kiln_device *device, const struct ki_buffer *count
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    TRY(run(device, "sort_count", defines, type, threads,
-            KI_PACK(sort_count, NULL, .counter = counter, .key = &from->key, .n = n, .shift = shift,
-                    .chunk = chunk)));
+    TRY(ki_derive_in_ranges(device, "sort_count", defines, type, n,
+                            KI_PACK(sort_count, NULL, .counter = counter, .key = &from->key, .n = n,
+                                    .shift = shift, .chunk = chunk)));
     TRY(scan(device, type, counter, threads * DIGITS, long_counts));
-    TRY(run(device, "sort_move", defines, type, threads,
-            KI_PACK(sort_move, NULL, .counter = counter, .key = &from->key, .payload = &from->payload,
-                    .value = from->value.handle ? &from->value : NULL, .key_to = &to->key,
-                    .payload_to = &to->payload, .value_to = from->value.handle ? &to->value : NULL, .n = n,
-                    .shift = shift, .chunk = chunk)));
+    TRY(ki_derive_in_ranges(
+        device, "sort_move", defines, type, n,
+        KI_PACK(sort_move, NULL, .counter = counter, .key = &from->key, .payload = &from->payload,
+                .value = from->value.handle ? &from->value : NULL, .key_to = &to->key,
+                .payload_to = &to->payload, .value_to = from->value.handle ? &to->value : NULL, .n = n,
+                .shift = shift, .chunk = chunk)));
 done:
     return status;
 }

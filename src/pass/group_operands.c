@@ -76,26 +76,17 @@ done:
     return status;
 }
 
-/* A place for the member's part of a sum, and one where the first member gets it; what a sum only reads, the first takes. */
-static kiln_status give_sum(struct ki_pass *pass, int i, int j) {
+/* A place for this time, on the CPU, too, where the others' must not be written: for the member's part of a sum, or with a copy. What
+ * a sum only reads, the first member takes. */
+static kiln_status give_place(struct ki_pass *pass, int i, int j) {
     struct ki_pass_part *part = &pass->parts[i];
     const kiln_matrix *A = ki_pass_whole(pass, j);
     kiln_status status;
-    if (!ki_pass_writes(pass, j)) return KILN_OK;
+    if (ki_pass_role(pass, j) == KI_SUM && !ki_pass_writes(pass, j)) return KILN_OK;
     TRY(ki_matrix_new(&part->sum[j], part->device, A->type, A->rows, A->cols));
-    set(pass, part, j, part->sum[j]);
-done:
-    return status;
-}
-
-/* A copy for this time, on the CPU, too, where the others' must not be written. */
-static kiln_status give_own(struct ki_pass *pass, int i, int j) {
-    struct ki_pass_part *part = &pass->parts[i];
-    const kiln_matrix *A = ki_pass_whole(pass, j);
-    kiln_status status;
-    TRY(ki_matrix_new(&part->sum[j], part->device, A->type, A->rows, A->cols));
-    TRY(ki_device_copy(part->device, part->device, &part->sum[j]->values, 0, pass->device, &A->values, 0,
-                       ki_pass_bytes(A)));
+    if (ki_pass_role(pass, j) == KI_OWN)
+        TRY(ki_device_copy(part->device, part->device, &part->sum[j]->values, 0, pass->device, &A->values, 0,
+                           ki_pass_bytes(A)));
     set(pass, part, j, part->sum[j]);
 done:
     return status;
@@ -114,8 +105,8 @@ static kiln_status give(struct ki_pass *pass, int i) {
             case KI_COLUMN:
             case KI_GATHER:
             case KI_MEMBER: TRY(give_copy(pass, i, j)); break;
-            case KI_OWN: TRY(give_own(pass, i, j)); break;
-            case KI_SUM: TRY(give_sum(pass, i, j)); break;
+            case KI_OWN:
+            case KI_SUM: TRY(give_place(pass, i, j)); break;
             case KI_NO_ROLE: break;
             }
         }

@@ -40,7 +40,7 @@ static kiln_status run(const struct ki_derived *derived, const struct ki_chain *
 kiln_status ki_panels_dots(const struct ki_derived *derived, const struct ki_chain *chain,
                            const struct ki_buffer *dots, int K, int first) {
     const kiln_matrix *X = chain->X;
-    const kiln_status status = ki_derived_zero(X, dots, X->rows * K);
+    const kiln_status status = ki_derived_fill(X->device, dots, X->rows * K * ki_type_bytes(X->type) / 4, 0);
     if (status != KILN_OK) return status;
     return run(derived, chain, "panels_dots", K,
                KI_PACK(panels_dots, X, PANEL_VALUES(derived, chain, first), .dots = dots, .y = chain->y));
