@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the seams, no function
-that nobody calls or that only its own file does, no file too long to read, no folder of too many files; and that the files which
-docs/architecture.md and docs/passes.md name exist.
+that nobody calls or that only its own file does, no file too long to read, no folder of too many files; that the files which
+docs/architecture.md and docs/passes.md name exist; and that the README beside results and studies lists each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -159,6 +159,16 @@ def check_page(page):
                 yield f"{page}:{number}: there is no {named}"
 
 
+def check_listed(folder):
+    """Each file of a folder stands in the first column of its README once, and no other. N stands for any number."""
+    cells = [line.split("|")[1] for line in (ROOT / folder / "README.md").read_text().split("\n") if line.startswith("| `")]
+    listed = [name for cell in cells for name in re.findall(r"`([\w.-]+)`", cell) if not name.startswith("cpuN")]
+    there = [path.name for path in (ROOT / folder).iterdir() if path.name != "README.md"]
+    for name in sorted(set(listed + there)):
+        if (listed.count(name), there.count(name)) != (1, 1):
+            yield f"{folder}/README.md: {name} is listed {listed.count(name)} times, and there are {there.count(name)}"
+
+
 def check_folders():
     """No folder of src/ holds more files than a newcomer can look over."""
     for folder in sorted(path for path in (ROOT / "src").rglob("*") if path.is_dir()):
@@ -171,6 +181,8 @@ def main():
     problems = []
     for page in ("docs/architecture.md", "docs/passes.md"):
         problems += check_page(page)
+    for folder in ("bench/results", "bench/studies"):
+        problems += check_listed(folder)
     rooms = find_rooms()
     for folder in MAY_INCLUDE:
         for path in files(folder):
