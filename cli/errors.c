@@ -68,6 +68,12 @@ static int report(const kiln_error *error, enum activity activity) {
     return code;
 }
 
+static const char *offered;
+
+void offer_for_memory(const char *more) {
+    offered = more;
+}
+
 int report_library(enum activity activity) {
     const kiln_error *error = kiln_last_error();
     /* A signal may surface as a failed system call as well as as a cancelled read. */
@@ -76,6 +82,9 @@ int report_library(enum activity activity) {
         kiln_error own = *error;
         own.message = wording(message, sizeof message, error->message);
         own.hint = wording(hint, sizeof hint, error->hint);
+        const size_t used = strlen(hint);
+        if (offered && used > 0 && error->status == KILN_ERR_NOMEM)
+            snprintf(hint + used, sizeof hint - used, "%s", offered);
         return report(&own, activity);
     }
     return report_own(KILN_ERR_CANCELLED, activity, "", "interrupted; nothing was written");

@@ -17,6 +17,9 @@ enum { EXIT_DONE = 0, EXIT_NOT_CONVERGED = 4, EXIT_INTERRUPTED = 130 };
 
 int exit_code(kiln_status status, enum activity activity);
 
+/* What else a hint may say where memory is short; NULL, as at first: nothing. */
+void offer_for_memory(const char *more);
+
 /* Reports an error on standard error, with --json also as the object on standard output, and returns the exit
  * code: of the library's last error, or of one of our own. */
 int report_library(enum activity activity);

@@ -183,7 +183,8 @@ const struct option tool_options[] = {
      "Names of the columns, a line each, for data without names. Beside docword.NAME.txt vocab.NAME.txt is "
      "found.",
      AT(vocabulary)},
-    {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT) | BIT(EVALUATE), NULL, NULL, NULL, ANY,
+    {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT) | BIT(EVALUATE) | BIT(PASSES), NULL, NULL, NULL,
+     ANY,
      "Leave the data in their file and read them at each pass, so that they need not fit into memory: "
      "uncompressed .npy by "
      "rows, or .npz in CSR.",

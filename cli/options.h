@@ -90,6 +90,7 @@ enum verb_id {
     VERB_ROWS,      /* and takes rows of a table */
     VERB_WEIGHS,    /* with weights */
     VERB_RANDOM,    /* and draws random numbers */
+    VERB_PASSES,    /* and only passes over the data, which may stay in their file */
     VERB_KINDS
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)
@@ -193,6 +194,9 @@ struct usage_problem {
 
 /* Options may stand anywhere, also before the verb; "--" ends them. False: *problem says what is wrong. */
 bool parse_command(struct command *command, int argc, char **argv, struct usage_problem *problem);
+
+/* The option of that name which the command's verb takes: its own, or the registry's, where several verbs have one. NULL: none. */
+const struct option *option_for(const struct command *command, const char *name);
 
 static inline bool file_option(const struct option *option) {
     return option->kind == OPTION_PATH || option->kind == OPTION_OUTPUT;

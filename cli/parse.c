@@ -335,9 +335,8 @@ static bool take_word(struct parser *parser, const char *word) {
                 command->verb->arguments, *command->verb->arguments ? " " : "");
 }
 
-/* The option of that name which the verb takes: its own, or the registry's, where several verbs have one. kiln explain logreg
- * DATA takes what kiln logreg DATA takes. NULL: none. */
-static const struct option *option_for(const struct command *command, const char *name) {
+/* kiln explain logreg DATA takes what kiln logreg DATA takes. */
+const struct option *option_for(const struct command *command, const char *name) {
     const struct verb *verb = command->verb, *explained = explained_verb(command);
     for (int i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
@@ -347,17 +346,32 @@ static const struct option *option_for(const struct command *command, const char
     return NULL;
 }
 
+/* Which verbs take an option that this one does not, if they are so few that somebody may look for one of them. */
+static bool refuse(struct parser *parser, const char *name) {
+    enum { FEW = 8 };
+    struct usage_problem *problem = parser->problem;
+    char list[sizeof problem->hint - 40] = "";
+    size_t used = 0;
+    int found = 0;
+    complain(problem, "%s does not take --%s", parser->command->verb->name, name);
+    for (int v = 0; v < verb_count; v++) {
+        if (!option_for(&(struct command){.verb = &verb_table[v]}, name)) continue;
+        if (++found > FEW) break;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", found > 1 ? ", " : "",
+                                 verb_table[v].name);
+    }
+    if (found <= FEW) return hint(problem, "--%s is an option of %s", name, list);
+    return hint(problem, "kiln %s --help lists the options", parser->command->verb->name);
+}
+
 /* Values are set when the verb is known, which may stand behind them. */
 static bool set_values(struct parser *parser) {
     struct command *command = parser->command;
-    const struct verb *verb = command->verb;
     for (int i = 0; i < option_count; i++) {
         if (!parser->given[i]) continue;
         const struct option *option = option_for(command, option_table[i].name);
         if (option && !set_value(parser, option, parser->given[i])) return false;
-        if (option) continue;
-        complain(parser->problem, "%s does not take --%s", verb->name, option_table[i].name);
-        return hint(parser->problem, "kiln %s --help lists the options", verb->name);
+        if (!option) return refuse(parser, option_table[i].name);
     }
     return true;
 }

@@ -117,7 +117,7 @@ static kiln_status check_room(const kiln_device *device, int64_t bytes) {
             "device %s: %lld bytes needed, %lld of %lld left", device->info.name, (long long)bytes,
             (long long)ki_max(most, 0), (long long)device->budget);
     return ki_hint(ki_on_cpu(device)
-                       ? "a larger memory budget (--memory), --type f32, or --map, which leaves X in its file"
+                       ? "a larger memory budget (--memory), or --type f32"
                        : "a larger memory budget (--memory), --type f32, or a device with more memory");
 }
 

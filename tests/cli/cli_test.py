@@ -744,14 +744,31 @@ class Machine(Case):
         )
         self.assertIn("NOMEM", error["error"]["code"])
         self.assertIn("--map", error["error"]["hint"])
+        points = self.path("points.npz")
+        kiln("convert", FLIGHTS, points)
+        for case, code in ((["kmeans", points, "-k", 2, "--memory", "64K"], 6), (["kmeans", points, "-k", 2, "--map"], 2)):
+            error = as_json(*case, "--device", "cpu", code=code)["error"]  # a verb without --map, whose hints know that
+            self.assertEqual("--map" in error["hint"], code == 2)
+        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, predict, evaluate", error["hint"])
         data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
         kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
         result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M", "--deterministic")
         self.assertTrue(result["converged"])
         self.assertGreater(result["memory"]["panels"], 100)
         self.assertLessEqual(result["memory"]["peak"], 2 << 20)
+        error = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "4K", code=6)
+        self.assertNotIn("--map", error["error"]["hint"])  # which is there already
         error = as_json("linreg", targets, "--target", "-1", "--map", code=2)  # a dense matrix that stays in its file
         self.assertIn("without --map", error["error"]["hint"])
+
+    def test_links_in_their_file(self):
+        links = self.path("links.npz")
+        with open(self.path("links.edges"), "w") as file:
+            file.writelines(f"{i * 7919 % 500} {i * i % 311}\n" for i in range(4000))
+        kiln("convert", self.path("links.edges"), links)
+        whole, mapped = (as_json("hits", links, "--deterministic", *more) for more in ([], ["--map"]))
+        self.assertEqual(mapped["iterations"], whole["iterations"])
+        self.assertAlmostEqual(mapped["eigenvalue"] / whole["eigenvalue"], 1, places=12)
 
 
 class Streams(Case):
