@@ -312,6 +312,30 @@ def check_models(path, mpirun, environment, turn):
                 assert apart <= 1e-9 * max(map(abs, expected[name]), default=0), (case, count, name, apart)
 
 
+def check_evaluated(path, mpirun, environment, turn):
+    """The metrics of data of which each process has read a part, by a model of some of them."""
+    every = [(["logreg", path("part-0.svm")], [path("all.svm")]),
+             (["logreg", path("part-1.svm")], [path("all.svm.gz")]),
+             (["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "--missing", "mean"], [path("text.csv")]),
+             (["linreg", path("both.npy"), "--target", "-1", "--weights", "1"], [path("both.npy.gz"), "--target", "-1", "--weights", "1"]),
+             (["glm", path("x.npz"), "--target-file", path("y.npy")], [path("packed.npz"), "--target-file", path("y.npy")])]
+    for counts, (train, data) in in_turn(every, turn):
+        trained = run([KILN, *train, "--device", "cpu", "-q", "-o", path("judged.kiln")])
+        assert trained.returncode in (0, 10), (train, trained.stderr)
+        command = ["evaluate", path("judged.kiln"), *data, "--json"]
+        alone = run([KILN, *command, "-q"])
+        assert alone.returncode == 0, (command, alone.stderr)
+        expected = json.loads(alone.stdout)
+        for count in counts:
+            together = run([mpirun, "-n", str(count), KILN, *command, "--mpi"], environment)
+            assert together.returncode == 0 and f"each of {count} processes has read a part" in together.stderr, (command, together.stderr)
+            found = json.loads(together.stdout)
+            assert expected["rows"] == found["rows"] and len(expected["metrics"]) > 1, (command, found)
+            for name, value in expected["metrics"].items():
+                same = value == found["metrics"][name]
+                assert same or math.isclose(value, found["metrics"][name], rel_tol=1e-9, abs_tol=1e-12), (command, count, name, value, found["metrics"][name])
+
+
 def check_verified(path, mpirun, environment, turn):
     """Models verified with data of which each process has read a part: their claims are found again, as one process finds them."""
     data = [path("counts.svm"), "--format", "libsvm"]
@@ -480,6 +504,7 @@ def main():
             check_answers(path, mpirun, environment, turn)
             check_predictions(path, mpirun, environment, turn)
             check_models(path, mpirun, environment, turn)
+            check_evaluated(path, mpirun, environment, turn)
             check_verified(path, mpirun, environment, turn)
             check_resumed(path, mpirun, environment)
             check_bits(path, mpirun, environment)
