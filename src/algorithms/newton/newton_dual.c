@@ -17,10 +17,11 @@
 /* SWEEPS_LOGISTIC: where one thread wants more, Newton's method is faster from there on; halves of two threads come less far in a
  * sweep and get twice as many. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of
  * a row's weight: where a variable of the logistic loss begins, so small that w need not know. STEP: the intercept's, beside the mean
- * row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of
+ * row's; more costs sweeps, less moves of its centre. DOUBT: times the largest slope, beyond which a row is left out
+ * that two threads share, as neither knows what the other changes. ROUND: seconds until the next call of the progress callback. VECTORS: entries of
  * n that Newton's method goes over in an inner iteration, beside the pass. */
 enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081 };
-static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, ROUND = 0.1, VECTORS = 10;
+static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, DOUBT = 16, ROUND = 0.1, VECTORS = 10;
 
 static bool possible(const struct ki_newton *newton) {
     return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
@@ -84,25 +85,36 @@ static void problem_free(struct ki_dual_problem *problem) {
     ki_free(problem->dual.order);
 }
 
+int64_t ki_dual_variables(const struct ki_dual_descent *all) {
+    const int64_t m = kiln_matrix_rows(all->newton->X);
+    return all->k > 1 ? m * ki_dual_stride(all->k) : 4 * m;
+}
+
+int64_t ki_dual_weights(const struct ki_dual_descent *all) {
+    const int64_t n = kiln_matrix_cols(all->newton->X);
+    if (all->k > 1) return n * ki_dual_stride(all->k);
+    return 3 * n + (all->shared ? KI_DUAL_PARTS * (n + 1) : 0);
+}
+
 static kiln_status problem_new(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
-    const size_t m = (size_t)kiln_matrix_rows(all->newton->X), n = (size_t)kiln_matrix_cols(all->newton->X);
-    const size_t shared = all->shared ? KI_DUAL_PARTS * (n + 1) : 0; /* of `own` */
-    const size_t k = (size_t)all->k, stride = (size_t)ki_dual_stride(all->k),
-                 variables = k > 1 ? (m + KI_DUAL_ROOM) * stride : 2 * m;
+    const size_t m = (size_t)kiln_matrix_rows(all->newton->X), k = (size_t)all->k;
+    const size_t room = all->k > 1 ? (size_t)(KI_DUAL_ROOM * ki_dual_stride(all->k)) : 0;
+    const size_t variables = (size_t)ki_dual_variables(all) + room, weights = (size_t)ki_dual_weights(all);
     problem->y = ki_alloc(m * sizeof(double));
     problem->a = ki_alloc(variables * sizeof(double));
-    problem->dual.w = ki_alloc((n * stride + shared) * sizeof(double));
+    problem->dual.w = ki_alloc(weights * sizeof(double));
     problem->dual.b = ki_alloc(k * sizeof(double));
     problem->dual.order = ki_alloc(m * sizeof(int32_t));
     return problem->y && problem->a && problem->dual.w && problem->dual.b && problem->dual.order
                ? ki_centre_open(&problem->centre, (int64_t)k)
-               : ki_fail_nomem((variables + n * stride + shared) * sizeof(double), "the dual");
+               : ki_fail_nomem((variables + weights) * sizeof(double), "the dual");
 }
 
 /* Takes all rows in again. */
 static void widen(struct ki_dual_problem *problem) {
     problem->dual.active = problem->total;
     problem->dual.bound = INFINITY;
+    problem->dual.least = INFINITY;
 }
 
 /* The variables at w = 0, from the classes that y holds for softmax; and the rows in their order. */
@@ -122,6 +134,17 @@ static void begin_rows(struct ki_dual_problem *problem, const struct ki_dual_des
         dual->rest[i] = s - dual->a[i];
     }
     widen(problem);
+}
+
+/* Where moves between sweeps begin. */
+static void begin_moves(struct ki_dual *dual) {
+    const int64_t m = kiln_matrix_rows(dual->X), n = kiln_matrix_cols(dual->X);
+    dual->former_w = dual->own ? dual->own + KI_DUAL_PARTS * (n + 1) : dual->w + n;
+    dual->before_w = dual->former_w + n;
+    dual->former_a = dual->rest + m;
+    dual->before_a = dual->former_a + m;
+    memcpy(dual->former_a, dual->a, (size_t)m * sizeof *dual->a);
+    memcpy(dual->before_a, dual->a, (size_t)m * sizeof *dual->a);
 }
 
 /* Before the first sweep: w = 0, and b what balances nothing. */
@@ -160,8 +183,7 @@ static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_d
                              .stretch = all->shared ? KI_DUAL_PARTS : 1,
                              .order = dual->order,
                              .random = SEED + (uint64_t)first};
-    memset(dual->w, 0, (size_t)(n * stride) * sizeof *dual->w);
-    if (dual->own) memset(dual->own, 0, (size_t)(KI_DUAL_PARTS * (n + 1)) * sizeof *dual->own);
+    memset(dual->w, 0, (size_t)ki_dual_weights(all) * sizeof *dual->w);
     memset(dual->b, 0, (size_t)all->k * sizeof *dual->b); /* a checkpoint has them all */
     ki_centre_begin(&problem->centre);
     problem->sweeps = 0;
@@ -169,6 +191,7 @@ static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_d
     problem->residual = 1;
     problem->done = false;
     begin_rows(problem, all);
+    if (all->k == 1) begin_moves(dual);
 done:
     kiln_matrix_free(column);
     return status;
@@ -195,7 +218,7 @@ static void advance(struct ki_dual_problem *problem, const struct ki_dual_descen
     problem->sweeps++;
     const double slope = sqrt(dual->violation / all->weight), off = imbalance(problem, all->weight);
     problem->residual = fmax(slope, off);
-    dual->bound = dual->worst > 0 ? dual->worst : INFINITY;
+    dual->bound = dual->worst > 0 ? (dual->own ? DOUBT : 1) * dual->worst : INFINITY;
     problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= most;
     if (problem->done) return;
     if (off > goal && slope <= off)

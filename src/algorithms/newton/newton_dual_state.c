@@ -5,7 +5,7 @@
 #include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/newton/newton_dual_work.h"
 
-enum { PLACE = 4, COUNTS = 7, SCALARS = 4, OWN = 6, HALF = 32 };
+enum { PLACE = 4, COUNTS = 7, SCALARS = 6, OWN = 6, HALF = 32 };
 static const char place_name[] = "dual.place";
 
 /* The state of `count` problems one after the other. */
@@ -16,19 +16,9 @@ struct packed {
     int64_t *counts, *order; /* of each COUNTS, and a number a row */
 };
 
-static int64_t variables_of(const struct ki_dual_descent *all) {
-    const int64_t m = kiln_matrix_rows(all->newton->X), k = all->k;
-    return k > 1 ? m * ki_dual_stride(k) : 2 * m;
-}
-
-static int64_t weights_of(const struct ki_dual_descent *all) {
-    const int64_t n = kiln_matrix_cols(all->newton->X);
-    return n * ki_dual_stride(all->k) + (all->shared ? KI_DUAL_PARTS * (n + 1) : 0);
-}
-
 static int64_t size_of(const struct ki_dual_descent *all) {
     const int64_t k = all->k;
-    return variables_of(all) + weights_of(all) + k + ki_centre_size(k) + SCALARS;
+    return ki_dual_variables(all) + ki_dual_weights(all) + k + ki_centre_size(k) + SCALARS;
 }
 
 static void packed_free(struct packed *packed) {
@@ -75,12 +65,14 @@ static double *move(double *at, double *values, int64_t count, bool out) {
 static void move_numbers(double *at, struct ki_dual_problem *problem, const struct ki_dual_descent *all,
                          bool out) {
     const int64_t k = all->k;
-    at = move(at, problem->a, variables_of(all), out);
-    at = move(at, problem->dual.w, weights_of(all), out);
+    at = move(at, problem->a, ki_dual_variables(all), out);
+    at = move(at, problem->dual.w, ki_dual_weights(all), out);
     at = move(at, problem->dual.b, k, out);
     at = move(at, problem->centre.now, ki_centre_size(k), out);
     at = move(at, &problem->dual.bound, 1, out);
     at = move(at, &problem->dual.stretch, 1, out);
+    at = move(at, &problem->dual.last_b, 1, out);
+    at = move(at, &problem->dual.least, 1, out);
     at = move(at, &problem->work, 1, out);
     move(at, &problem->residual, 1, out);
 }

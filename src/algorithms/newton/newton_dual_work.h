@@ -30,6 +30,11 @@ struct ki_dual_descent {
     bool shared;   /* two threads a problem */
 };
 
+/* Numbers in a problem's `a`, of one column with `rest` and what moves between sweeps want of the rows; in dual.w, with `own` and what they
+ * want of the columns. */
+int64_t ki_dual_variables(const struct ki_dual_descent *all);
+int64_t ki_dual_weights(const struct ki_dual_descent *all);
+
 /* Between two rounds: keeps the state of problems first ... first + count - 1 and the results of those before, if it is time to, or if
  * `stop` says that the run might go on. */
 kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count, kiln_stop stop);

@@ -3,7 +3,7 @@
 #define KI_LINEAR_BODIES_H
 
 #include "ops/linear/cg.h"
-#include "ops/linear/dual.h"
+#include "ops/linear/dual_plane.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/loss.h"
 #include "ops/linear/newton.h"
@@ -15,6 +15,9 @@
     BODY(void, dual_join, (struct ki_dual_join *join))                                                       \
     BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal,                \
                               int64_t begin, int64_t end))                                                   \
+    BODY(void, dual_move, (const struct ki_dual_plane *plane))                                               \
+    BODY(void, dual_move_rows, (struct ki_dual_plane *plane))                                                \
+    BODY(void, dual_plane, (struct ki_dual_plane *plane))                                                    \
     BODY(void, dual_sweep, (struct ki_dual *dual, int64_t until))                                            \
     BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \

@@ -8,6 +8,7 @@
 #include "core/size.h"
 #include "core/threads.h"
 #include "derived/select.h"
+#include "ops/linear/dual_plane.h"
 
 bool ki_dual_possible(const kiln_matrix *X) {
     return X->format == KILN_CSR && ki_selectable(X);
@@ -127,6 +128,7 @@ static void close_parts(const struct sweep *sweep, struct ki_dual *dual) {
 
 void ki_dual_sweep(struct ki_dual *dual) {
     struct sweep sweep;
+    const double before_b = *dual->b;
     dual->violation = dual->worst = 0;
     dual->met = dual->kept = 0;
     shuffle(dual);
@@ -141,6 +143,7 @@ void ki_dual_sweep(struct ki_dual *dual) {
         ki_bodies(dual->X)->dual_sweep(dual, dual->active);
     }
     dual->active = dual->kept;
+    if (dual->former_w) ki_dual_move(dual, before_b);
 }
 
 /* ---- the rows' squares ---- */

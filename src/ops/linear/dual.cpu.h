@@ -1,5 +1,6 @@
 /* CPU body of dual.h: one thread, w in f64. */
 #include "dialect/simd_math.h"
+#include "ops/linear/dual_row.h"
 
 enum {
     FN(DUAL_STEPS) = 20, /* of Newton's method for a variable of the logistic loss, at most */
@@ -7,42 +8,6 @@ enum {
     FN(DUAL_NEAR) = 4,
     FN(DUAL_ASKED) = 512 /* entries of a row, the most; the hardware sees to the rest */
 };
-
-struct FN(dual_row) {
-    const int32_t *col;
-    const real *value;
-    int64_t count;
-};
-
-ALWAYS_INLINE struct FN(dual_row) FN(dual_row_of)(const kiln_matrix *X, int64_t i) {
-    const int64_t *start = ki_host(&X->row_start);
-    return (struct FN(dual_row)){(const int32_t *)ki_host(&X->col) + start[i], VALUES(X) + start[i],
-                                 start[i + 1] - start[i]};
-}
-
-/* Four sums, as each addition would wait for the one before. */
-static double FN(dual_dot)(struct FN(dual_row) row, const double *w) {
-    double sum[4] = {0};
-    int64_t e = 0;
-    for (; e + 4 <= row.count; e += 4)
-        for (int l = 0; l < 4; l++) sum[l] += (double)row.value[e + l] * w[row.col[e + l]];
-    for (; e < row.count; e++) sum[0] += (double)row.value[e] * w[row.col[e]];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-/* t_i += step. */
-static void FN(dual_add)(struct ki_dual *dual, struct FN(dual_row) row, double step) {
-    double *w = dual->w;
-    step *= dual->stretch;
-    *dual->b += step * dual->bias_step;
-    if (dual->uniform) {
-        step *= dual->reciprocal[0];
-        for (int64_t e = 0; e < row.count; e++) w[row.col[e]] += step * (double)row.value[e];
-    } else {
-        for (int64_t e = 0; e < row.count; e++)
-            w[row.col[e]] += step * (double)row.value[e] * dual->reciprocal[row.col[e]];
-    }
-}
 
 /* False for a row that is to be left out. */
 static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {

@@ -41,6 +41,10 @@ struct ki_dual {
     double *
         own; /* NULL: one thread; else KI_DUAL_PARTS of w and b each, w's equal to it before the first sweep */
     double stretch; /* 1; with `own` KI_DUAL_PARTS before the first sweep */
+    /* of one column, n and m: w and a before the sweep, and before the move ahead of it (dual_plane.h); else NULL */
+    double *former_w, *before_w, *former_a, *before_a;
+    double last_b,
+        least;      /* that move of b; the least violation of a sweep so far, INFINITY before the first */
     int32_t *order; /* the rows; the first `active` take part */
     int64_t active;
     double bound; /* squared hinge: a row at 0 whose slope, for all of k, is above it takes part no longer */

@@ -1,0 +1,94 @@
+/* Moves between sweeps: see dual_plane.h. */
+#include "ops/linear/dual_plane.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "bodies/bodies.h"
+#include "core/size.h"
+#include "core/threads.h"
+
+/* SETBACK: slopes' squares, in times of the least so far, after which no move is made. LEAST: of a sweep's change that a move must keep. NEAR: of
+ * the way to an end that the logistic loss's variables go at most. DEPENDENT: of one of two directions, squared, what must be left across the other. */
+static const double SETBACK = 16, LEAST = 0.1, NEAR = 0.9, DEPENDENT = 1e-10;
+
+static void look_part(void *arg, int p) {
+    struct ki_dual_plane *planes = arg, plane = planes[p];
+    ki_bodies(plane.dual->X)->dual_plane(&plane);
+    planes[p] = plane;
+}
+
+static void move_part(void *arg, int p) {
+    const struct ki_dual_plane *planes = arg;
+    ki_bodies(planes[p].dual->X)->dual_move(&planes[p]);
+}
+
+static void run(const struct ki_dual *dual, void (*part)(void *arg, int part), struct ki_dual_plane *planes) {
+    if (dual->own)
+        ki_parallel(dual->X->device->threads, KI_DUAL_PARTS, part, planes);
+    else
+        part(planes, 0);
+}
+
+/* The intercept is one more column. */
+static void add_intercept(double *sum, const struct ki_dual *dual, double before_b) {
+    if (!(dual->bias_step > 0)) return;
+    const double weight = 1 / dual->bias_step, change = *dual->b - before_b, last = dual->last_b;
+    sum[0] += weight * *dual->b * change;
+    sum[1] += weight * *dual->b * last;
+    sum[2] += weight * change * change;
+    sum[3] += weight * change * last;
+    sum[4] += weight * last * last;
+}
+
+/* Nothing where rounding is as large as what a move would gain. */
+static void solve(double *more, double *again, const double *sum) {
+    const double across = sum[2] * sum[4] - sum[3] * sum[3];
+    *more = *again = 0;
+    if (!(sum[2] > DBL_EPSILON * sum[5])) return;
+    if (across > DEPENDENT * sum[2] * sum[4]) {
+        *more = (sum[3] * sum[1] - sum[4] * sum[0]) / across;
+        *again = (sum[3] * sum[0] - sum[2] * sum[1]) / across;
+    } else if (sum[2] > 0) {
+        *more = -sum[0] / sum[2];
+    }
+    if (!isfinite(*more) || !isfinite(*again) || *more < LEAST - 1) *more = *again = 0;
+}
+
+/* How much of a move the variables of the logistic loss have room for, 1 at most. */
+static double room(const struct ki_dual *dual, double more, double again) {
+    double most = 1;
+    for (int64_t i = 0; i < dual->X->rows; i++) {
+        const double former = dual->former_a[i];
+        const double step = more * (dual->a[i] - former) + again * (former - dual->before_a[i]);
+        if (-step * most > NEAR * dual->a[i]) most = NEAR * dual->a[i] / -step;
+        if (step * most > NEAR * dual->rest[i]) most = NEAR * dual->rest[i] / step;
+    }
+    return most;
+}
+
+void ki_dual_move(struct ki_dual *dual, double before_b) {
+    struct ki_dual_plane plane[KI_DUAL_PARTS];
+    const int parts = dual->own ? KI_DUAL_PARTS : 1;
+    double sum[KI_DUAL_PLANE] = {0}, more = 0, again = 0;
+    for (int p = 0; p < parts; p++)
+        plane[p] = (struct ki_dual_plane){.dual = dual,
+                                          .first = ki_part_begin(dual->X->cols, p, parts),
+                                          .end = ki_part_begin(dual->X->cols, p + 1, parts),
+                                          .first_row = ki_part_begin(dual->X->rows, p, parts),
+                                          .end_row = ki_part_begin(dual->X->rows, p + 1, parts)};
+    if (dual->violation <= SETBACK * dual->least) {
+        run(dual, look_part, plane);
+        for (int p = 0; p < parts; p++)
+            for (int n = 0; n < KI_DUAL_PLANE; n++) sum[n] += plane[p].sum[n];
+        add_intercept(sum, dual, before_b);
+        solve(&more, &again, sum);
+    }
+    dual->least = fmin(dual->least, dual->violation);
+    const double most = dual->logistic ? room(dual, more, again) : 1;
+    for (int p = 0; p < parts; p++) plane[p].more = most * more, plane[p].again = most * again;
+    ki_bodies(dual->X)->dual_move_rows(&plane[0]);
+    *dual->b += plane[0].more * (*dual->b - before_b) + plane[0].again * dual->last_b;
+    dual->last_b = *dual->b - before_b;
+    run(dual, move_part, plane);
+}
