@@ -59,7 +59,8 @@ static void print_probe(const kiln_probe *probe) {
 }
 
 static void print_test(const struct selftest *test) {
-    printf("    product   %s %-6s  ", type_name(test->type), test->format == KILN_CSR ? "sparse" : "dense");
+    printf("    %-9s %s %-6s  ", strcmp(test->operation, "dot") == 0 ? "sums" : "product",
+           type_name(test->type), test->format == KILN_CSR ? "sparse" : "dense");
     if (test->status == KILN_ERR_UNSUPPORTED)
         printf("not supported by this device\n");
     else if (test->status != KILN_OK)
@@ -101,7 +102,7 @@ static json_t *examination_json(const struct examination *exam) {
     for (int i = 0; i < SELFTESTS && exam->tests[i].type; i++) {
         const struct selftest *test = &exam->tests[i];
         json_t *row = json_object();
-        json_put_text(row, "operation", "mmchain");
+        json_put_text(row, "operation", test->operation);
         json_put_text(row, "type", type_name(test->type));
         json_put_text(row, "format", test->format == KILN_CSR ? "sparse" : "dense");
         json_put_text(row, "status", kiln_status_name(test->status));

@@ -1,4 +1,4 @@
-/* A small product on a device, checked against plain loops. */
+/* Small products and sums on a device, checked against plain loops. */
 #ifndef CLI_SELFTEST_H
 #define CLI_SELFTEST_H
 
@@ -6,9 +6,10 @@
 
 #include <kiln.h>
 
-enum { SELFTESTS = 4 }; /* f32 and f64, each sparse and dense */
+enum { SELFTESTS = 6 }; /* products: f32 and f64, each sparse and dense; sums: f32 and f64 */
 
 struct selftest {
+    const char *operation; /* mmchain or dot */
     kiln_type type;
     kiln_format format;
     kiln_status status; /* of the calls; KILN_ERR_UNSUPPORTED: a device without f64 */

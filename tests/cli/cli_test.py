@@ -725,8 +725,9 @@ class Machine(Case):
         self.assertEqual([d["name"] for d in result["devices"]], ["cpu"])
         tests = result["devices"][0]["tests"]
         self.assertEqual(
-            {(t["type"], t["format"]) for t in tests},
-            {(t, f) for t in ("f32", "f64") for f in ("sparse", "dense")},
+            {(t["operation"], t["type"], t["format"]) for t in tests},
+            {("mmchain", t, f) for t in ("f32", "f64") for f in ("sparse", "dense")}
+            | {("dot", t, "dense") for t in ("f32", "f64")},
         )
         for test in tests:
             self.assertTrue(test["passed"])

@@ -36,10 +36,12 @@ DEVICE_FN wide reduce_group(wide sum, int span, LOCAL_PTR wide *shared) {
     return shared[lane];
 }
 
+/* A % beside a / of the same numbers is avoided: PoCL 5.0 with LLVM 16 takes addresses that follow from them for the same in
+ * all threads (docs/limits.md). */
 __kernel void reduce(PARAMETERS(reduce)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0), group = (int)get_group_id(0), blocks = (k + span - 1) / span;
-    const int share = group / blocks, column = group % blocks * span + lane % span;
+    const int share = group / blocks, column = (group - share * blocks) * span + (lane & (span - 1));
     const int rows_at_once = GROUP / span, y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
     const index_t step = (index_t)(get_num_groups(0) / blocks) * rows_at_once;
     const bool mine = column < k;
