@@ -10,8 +10,11 @@
 #include "algorithms/newton/newton_work.h"
 
 enum {
-    PAIRS = 8,    /* steps that are remembered */
-    ENTRIES = 32, /* of X for each coefficient: with fewer, the host's part is not small beside a pass */
+    PAIRS = 8, /* steps that are remembered */
+    /* Of X for each coefficient: with fewer, the host's part is not small beside a pass, which a GPU is through with hundreds of times
+     * sooner. */
+    ENTRIES = 32,
+    ENTRIES_GPU = 1 << 14,
     VECTORS = 2 * PAIRS + 9
 };
 static const double SLOW = 0.5;
@@ -30,7 +33,11 @@ struct ki_secant {
 kiln_status ki_newton_secant_open(struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X), size = n + !newton->no_intercept;
-    if (newton->l1 > 0 || newton->k > 1 || ENTRIES * size > kiln_matrix_nnz(newton->X)) return KILN_OK;
+    kiln_device_info info = {0};
+    kiln_status status;
+    if (newton->l1 > 0 || newton->k > 1) return KILN_OK;
+    TRY(kiln_device_get_info(kiln_matrix_device(newton->X), &info));
+    if ((info.is_gpu ? ENTRIES_GPU : ENTRIES) * size > kiln_matrix_nnz(newton->X)) return KILN_OK;
     struct ki_secant *secant = work->secant = ki_calloc(sizeof *secant);
     if (!secant) return ki_fail_nomem(sizeof *secant, "Newton's method");
     secant->n = n;
@@ -43,7 +50,8 @@ kiln_status ki_newton_secant_open(struct ki_newton_work *work) {
                                 &secant->slope, &secant->direction, &secant->criterion,
                                 &secant->mean,  &secant->penalty,   &secant->space};
     for (int i = 0; i < VECTORS - 2 * PAIRS; i++) *vectors[i] = secant->change + (PAIRS + i) * size;
-    return KILN_OK;
+done:
+    return status;
 }
 
 void ki_newton_secant_close(struct ki_newton_work *work) {
