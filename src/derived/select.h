@@ -45,6 +45,12 @@ kiln_status ki_selection_matrix(kiln_matrix **A, const struct ki_selection *sele
 int64_t ki_selection_spare(const struct ki_selector *selector);
 void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection);
 
+/* ---- rows ---- */
+
+/* few = as many rows as it has of a dense X that is ki_selectable, spread over all of it: the same ones for every X of as many rows
+ * (sample_rows.c). */
+void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X);
+
 /* ---- columns without entries ---- */
 
 /* The columns that have entries, where there are far more that have none: documents of a large vocabulary. Costs as much as the entries,

@@ -9,9 +9,10 @@
 
 #include "io/model/model.h"
 
+enum { TALL = 35000, NARROW = 15 }; /* of so many rows a sample is the first step */
 enum { ROWS = 90, COLS = 12, WIDE = 300, MANY = 70, VALUES = 4096, STOPS_MOST = 12 };
 
-static kiln_matrix *X, *counts, *graph, *wide, *targets, *many, *classes, *three, *positive;
+static kiln_matrix *X, *counts, *graph, *wide, *targets, *many, *classes, *three, *positive, *tall, *means;
 
 /* What a run ends with. */
 struct outcome {
@@ -249,6 +250,12 @@ static kiln_status glm_gamma(struct outcome *o, kiln_control control) {
                   positive);
 }
 
+static kiln_status glm_tall(struct outcome *o, kiln_control control) {
+    kiln_matrix *w = room(NARROW, 1), *b = room(1, 1);
+    const kiln_glm_options options = {.control = control, .family = KILN_GAMMA, .link = KILN_LINK_LOG};
+    return keep_both(o, w, b, kiln_glm(w, b, tall, means, &options, &o->report));
+}
+
 /* A link that not every eta suits: the start is a regression, and the tolerance relative to its gradient. */
 static kiln_status glm_without_intercept(struct outcome *o, kiln_control control) {
     return glm_by(o,
@@ -286,6 +293,7 @@ static const struct run {
             {"svm, regression", svm_regression},
             {"glm, poisson", glm_poisson},
             {"glm, gamma", glm_gamma},
+            {"glm, tall", glm_tall},
             {"glm, no intercept", glm_without_intercept}};
 enum { RUNS = sizeof runs / sizeof *runs };
 
@@ -744,11 +752,18 @@ static int make_data(void **state) {
     sparse(&counts, COLS, 7);
     sparse(&graph, ROWS, 9);
     sparse(&wide, WIDE, 11);
-    return 0;
+    kiln_matrix_dense(&tall, device, KILN_F64, TALL, NARROW, NULL);
+    kiln_matrix_dense(&means, device, KILN_F64, TALL, 1, NULL);
+    kiln_matrix *ones = room(NARROW, 1);
+    const bool made = kiln_fill_random(tall, KILN_UNIFORM, 13, 0) == KILN_OK &&
+                      kiln_fill(ones, 1) == KILN_OK &&
+                      kiln_multiply(means, 1, KILN_PLAIN, tall, ones, 0, NULL) == KILN_OK;
+    kiln_matrix_free(ones);
+    return made ? 0 : -1;
 }
 
 static int free_data(void **state) {
-    kiln_matrix *const all[] = {X, targets, many, classes, three, positive, counts, graph, wide};
+    kiln_matrix *const all[] = {X, targets, many, classes, three, positive, counts, graph, wide, tall, means};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     return close_device(state) | scratch_remove(state);
 }

@@ -399,6 +399,33 @@ static void samples_have_the_curvature(void **state) {
     assert_false(ki_newton_sample(v, ROWS, ROWS)); /* no more rows have any */
 }
 
+/* Where rows are many the first step is a sample's solution: the optimum is the same, also with a column of which the sample sees next to
+ * nothing, and with rows in order; and classes of which the sample has no solution are told apart as ever. */
+static void many_rows_begin_with_a_sample(void **state) {
+    (void)state;
+    enum { ROWS = 35000, COLS = 15, RARE = 7 };
+    const struct question questions[] = {{.classes = 2, .l2 = 1},
+                                         {.classes = 2, .l2 = 2, .standardize = true},
+                                         {.classes = 2, .l2 = 1, .no_intercept = true}};
+    for (int i = 0; i < 3; i++) {
+        const struct run run = on(0, KILN_F64);
+        struct problem p = labelled(ROWS, COLS, 2, 1, i == 1, 4);
+        for (int r = 0; r < ROWS && i == 0; r++) p.X[r * COLS + RARE] = r > ROWS - 6;
+        for (int r = 0; r < ROWS && i == 2; r++)
+            p.y[r] = p.X[r * COLS] > 0 ? -2 : -5; /* of classes that a plane parts */
+        kiln_report report = {0};
+        struct solution s = answer(&report, &run, &p, &questions[i]);
+        const struct verdict found = examine(&p, &questions[i], s.W, s.b);
+        assert_true(report.converged && fabs(found.objective - report.objective) <= 1e-9 * report.objective);
+        assert_true(found.gradient <= 1e-5 * ROWS);
+        assert_true(report.trace[1].objective < report.trace[0].objective && report.trace[1].inner == 0);
+        if (i == 1) assert_string_equal(report.solver, "newton (L-BFGS steps)");
+        kiln_report_free(&report);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_are_counted),
@@ -415,6 +442,7 @@ int main(void) {
         cmocka_unit_test(a_class_without_weight),
         cmocka_unit_test(nothing_stored),
         cmocka_unit_test(samples_have_the_curvature),
+        cmocka_unit_test(many_rows_begin_with_a_sample),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -127,13 +127,14 @@ kiln_stop ki_newton_stop(const struct ki_newton_work *work) {
 }
 
 static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed,
-                           kiln_stop *stop) {
+                           const struct ki_newton_start *start, kiln_stop *stop) {
     kiln_status status = KILN_OK;
     struct ki_newton *newton = work->newton;
     bool moved = true, finite = true;
     if (!resumed) {
         work->radius = work->l1 ? 0 : 10 * work->norm;
         TRY(ki_newton_record(work, 0));
+        TRY(ki_newton_pilot(work, start));
     }
     TRY(ki_newton_secant(work, model, resumed));
     for (;;) {
@@ -322,7 +323,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     TRY(ki_newton_factor_begin(work));
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
-    if (valid(work)) TRY(iterate(work, &model, resumed, &stop));
+    if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
 done:

@@ -26,17 +26,8 @@
 
 enum {
     AT_ONCE = 4,
-    BLOCKS_MOST = 1 << 24, /* numbers in all classes' factors */
-    CACHED = 1 << 21,      /* numbers that a processor's caches hold */
-    WORTH = 100,           /* passes: one that costs more is not thought of */
-    DEAR = 8,              /* passes: a Gram matrix that costs more may do with a sample of the rows, */
-    SAMPLE_LEAST = 2       /* of so many for each column at least */
+    WORTH = 100 /* passes: one that costs more is not thought of */
 };
-
-/* Costs relative to an entry's part in a pass, measured on a CPU: a multiplication of a solution; of the factorisation, beside
- * sparse and dense entries; of the curvatures of all classes, rows x k, that a class's is read out of, in cache and beyond. */
-static const double NEAR_CURVATURE = 0.1, FAR_CURVATURE = 1, SOLVE_STEP = 0.8, SPARSE_STEP = 0.15,
-                    DENSE_STEP = 0.5;
 
 /* What a class's factorisation and its solution leave behind. */
 struct of_class {
@@ -73,46 +64,17 @@ bool ki_newton_factored(const struct ki_newton_work *work) {
     return work->factor && work->factor->ready;
 }
 
-/* That of a Gram matrix of all rows; *host: that of its curvature and its factor. In passes. */
-static double price_of(const struct ki_newton *newton, double size, double *host) {
-    kiln_device_info info = {0};
-    *host = INFINITY;
-    const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
-    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), mean = nnz / rows,
-                 n = (double)kiln_matrix_cols(newton->X);
-    if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
-    const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
-                                1 + nnz / 16384) / /* that a pass is worth, beside those of the factors */
-                           fmin(ki_newton_threads(kiln_matrix_device(newton->X)), k);
-    const double solve = SOLVE_STEP * size * size * threads / nnz; /* a step's, beside its pass */
-    const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
-    const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
-    if (solve > 1 || k * size * size > BLOCKS_MOST) return INFINITY;
-    const double curvature = k > 1 ? (rows * k > CACHED ? FAR_CURVATURE : NEAR_CURVATURE) * k / mean : 0;
-    *host = (info.is_gpu ? 0 : factor) + curvature;
-    /* A GPU's products are so quick that a factor, for which it waits besides, must save many. */
-    if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
-    return ki_gram_price(newton->X);
-}
-
-/* Rows that M is formed from. Only on the CPU are those of no curvature passed over. */
-static int64_t sample_of(const struct ki_newton *newton, double gram_price, int64_t size) {
-    const int64_t m = kiln_matrix_rows(newton->X);
-    if (newton->k == 1 || gram_price <= DEAR || !ki_selectable(newton->X)) return m;
-    return ki_min(m, ki_max((int64_t)((double)m * DEAR / gram_price), SAMPLE_LEAST * size));
-}
-
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
     const int64_t size = n + !newton->no_intercept;
     double host;
-    const double gram = price_of(newton, (double)size, &host);
+    const double gram = ki_newton_factor_price(newton, (double)size, &host);
     if (newton->l1 > 0 || !(gram + host < WORTH)) return KILN_OK;
     struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
     if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
     *factor = (struct ki_factor){.n = n, .size = size, .gram_price = gram, .host_price = host};
-    factor->sample = sample_of(newton, gram, size);
+    factor->sample = ki_newton_sample_rows(newton, gram, size);
     factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
     factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
     factor->column = ki_alloc((size_t)(size * newton->k) * sizeof(double));
@@ -394,6 +356,29 @@ done:
     return status;
 }
 
+kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matrix *X, const kiln_matrix *C,
+                                    double ratio) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const int64_t n = factor->n, size = factor->size;
+    double total;
+    TRY(ki_newton_furnish(work));
+    TRY(kiln_gram(factor->G, factor->g, X, C, work->mean));
+    TRY(ki_vector_get(factor->U, factor->G));
+    TRY(ki_vector_get(factor->column, factor->g));
+    TRY(kiln_norm(&total, C, KILN_NORM_1));
+    for (int64_t i = 0; i < n * n; i++) factor->U[i] *= ratio;
+    for (int64_t i = 0; i < n; i++) factor->column[i] *= ratio;
+    fill(work, factor->U, ratio * total);
+    for (int64_t i = 0; i < size; i++) factor->column[i] = factor->U[i * size + i];
+    factorise(work);
+    factor->exact = false;
+    factor->sound = true;   /* of the whole nothing is known that is not */
+    factor->rent = AT_ONCE; /* so that steps by products begin with the whole's where that is cheap */
+done:
+    return status;
+}
+
 bool ki_newton_factor_cheap(const struct ki_newton_work *work) {
     return work->factor && work->factor->gram_price + work->factor->host_price <= AT_ONCE;
 }
@@ -479,6 +464,21 @@ static double solve(struct ki_newton_work *work) {
     return product;
 }
 
+/* Columns that are left out have no part in it. */
+static void leave_out(const struct ki_newton *newton, double *r) {
+    const int64_t k = newton->k;
+    for (int64_t j = 0; j < kiln_matrix_cols(newton->X); j++) {
+        const double diagonal =
+            newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
+        for (int64_t c = 0; c < k && !(diagonal > 0); c++) r[j * k + c] = 0;
+    }
+}
+
+void ki_newton_factor_turn(const struct ki_newton_work *work, double *vector) {
+    leave_out(work->newton, vector);
+    ki_substitute(work->factor->U, vector, work->factor->size);
+}
+
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
@@ -486,11 +486,7 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
     const int64_t n = factor->n, k = newton->k;
     TRY(ki_vector_get(factor->r, work->R.w));
     if (work->R.b) TRY(ki_vector_get(factor->r + n * k, work->R.b));
-    for (int64_t j = 0; j < n; j++) {
-        const double diagonal =
-            newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
-        for (int64_t c = 0; c < k && !(diagonal > 0); c++) factor->r[j * k + c] = 0;
-    }
+    leave_out(newton, factor->r);
     *rho = work->scale * solve(work);
     for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
     if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));

@@ -1,8 +1,9 @@
-/* Steps without a product, where the problem is easy: the first ones of logistic regression.
+/* Steps without a product, where the problem is easy: the first ones of logistic regression, and those behind a sample's solution, which
+ * leaves its Hessian M (newton_pilot.c).
  *
  * Where columns hardly depend on each other, the criterion's diagonal is nearly the Hessian, and a step by it takes a digit off the
- * gradient for the one pass that evaluates the new point; Newton's step takes a product besides. What the gradients of the
- * points so far differ by corrects the diagonal (L-BFGS, Nocedal, Math. Comp. 35 (1980)). Once a step leaves more than half of the
+ * gradient for the one pass that evaluates the new point; Newton's step takes a product besides. M is closer still. What the gradients of the
+ * points so far differ by corrects either (L-BFGS, Nocedal, Math. Comp. 35 (1980)). Once a step leaves more than half of the
  * gradient, or does not lower the objective, Newton's go on.
  *
  * There are few columns beside X, so that the vectors are the host's: of a step, a GPU has the pass alone, the coefficients go
@@ -158,24 +159,33 @@ static double dot(const struct ki_secant *secant, const double *x, const double 
     return sum;
 }
 
+/* What the criterion's diagonal is divided by: as the last step has it. */
+static double bend_of(const struct ki_secant *secant, double scale) {
+    if (secant->count == 0) return 1 / scale;
+    const int64_t last = (secant->count - 1) % PAIRS * secant->size;
+    const double *y = secant->change + last;
+    double square = 0;
+    for (int64_t i = 0; i < secant->size; i++) square += secant->criterion[i] * y[i] * y[i];
+    return dot(secant, secant->step + last, y) / square;
+}
+
 /* direction = -B^-1 gradient, by the two loops over the pairs. */
-static void turn(struct ki_secant *secant, double scale) {
+static void turn(const struct ki_newton_work *work) {
+    struct ki_secant *secant = work->secant;
     const int64_t size = secant->size, first = ki_max(secant->count - PAIRS, 0);
-    double *q = secant->direction, share[PAIRS], bend = 1 / scale;
+    double *q = secant->direction, share[PAIRS];
     for (int64_t i = 0; i < size; i++) q[i] = -secant->gradient[i];
     for (int64_t p = secant->count; p-- > first;) {
         const double *s = secant->step + p % PAIRS * size, *y = secant->change + p % PAIRS * size;
         share[p % PAIRS] = dot(secant, s, q) / dot(secant, s, y);
         for (int64_t i = 0; i < size; i++) q[i] -= share[p % PAIRS] * y[i];
     }
-    if (secant->count > 0) {
-        const int64_t last = (secant->count - 1) % PAIRS * size;
-        const double *y = secant->change + last;
-        double square = 0;
-        for (int64_t i = 0; i < size; i++) square += secant->criterion[i] * y[i] * y[i];
-        bend = dot(secant, secant->step + last, y) / square;
+    if (ki_newton_factored(work)) {
+        ki_newton_factor_turn(work, q);
+    } else {
+        const double bend = bend_of(secant, work->scale);
+        for (int64_t i = 0; i < size; i++) q[i] *= bend * secant->criterion[i];
     }
-    for (int64_t i = 0; i < size; i++) q[i] *= bend * secant->criterion[i];
     for (int64_t p = first; p < secant->count; p++) {
         const double *s = secant->step + p % PAIRS * size, *y = secant->change + p % PAIRS * size;
         const double rest = share[p % PAIRS] - dot(secant, y, q) / dot(secant, s, y);
@@ -222,7 +232,7 @@ static kiln_status advance(struct ki_newton_work *work, bool *moved) {
     const double former = work->norm, noise = ki_newton_noise(work);
     double norm;
     *moved = false;
-    turn(secant, work->scale);
+    turn(work);
     const double slope = -dot(secant, secant->gradient, secant->direction);
     if (!(slope > 0) || !isfinite(slope)) return KILN_OK;
     for (int64_t i = 0; i < secant->size; i++) secant->next[i] = secant->point[i] + secant->direction[i];
@@ -256,9 +266,13 @@ kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model
     kiln_status status;
     struct ki_secant *secant = work->secant;
     bool moved = true;
-    if (!secant || work->problem.kind != KILN_LOSS_LOGISTIC || ki_newton_factor_cheap(work)) return KILN_OK;
-    if (resumed && !secant->on) return KILN_OK;
+    const bool easy = work->problem.kind == KILN_LOSS_LOGISTIC && !ki_newton_factor_cheap(work);
+    const bool led = !resumed && work->iterations > 0; /* by a sample of the rows: the first step is done */
+    if (!secant || !(resumed ? secant->on : easy || led)) return KILN_OK;
     TRY(resumed ? go_on(work) : begin(work));
+    if (led) TRY(ki_newton_record(work, 0));
+    if (led && ki_checkpoint_kept(&work->newton->control))
+        TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
     while (moved && !secant->over && ki_newton_stop(work) == KILN_STOP_NONE) {
         TRY(advance(work, &moved));
         if (!moved || !ki_checkpoint_kept(&work->newton->control)) continue;

@@ -65,6 +65,10 @@ kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const s
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
 /* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
  * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
+/* The price of a Gram matrix of all rows; *host: of its curvature and its factor. In passes. */
+double ki_newton_factor_price(const struct ki_newton *newton, double size, double *host);
+/* Rows that M is formed from: a sample of several classes' where a Gram matrix is dear. */
+int64_t ki_newton_sample_rows(const struct ki_newton *newton, double gram_price, int64_t size);
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
 kiln_status ki_newton_factor_furnish(struct ki_newton_work *work); /* its matrices on the device */
 void ki_newton_factor_close(struct ki_newton_work *work);
@@ -78,11 +82,19 @@ void ki_newton_doubt(struct ki_newton_work *work);
 bool ki_newton_factor_cheap(const struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
+/* M from a sample of the rows, X, with their curvature C, for those that are `ratio` times as much: of use to the steps that
+ * newton_secant.c takes. turn: vector = M^-1 vector, w and then b. */
+kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matrix *X, const kiln_matrix *C,
+                                    double ratio);
+void ki_newton_factor_turn(const struct ki_newton_work *work, double *vector);
+/* `here` = the solution of the problem on a sample of the rows, if that pays and its objective is lower, and M from there: a step,
+ * which ki_newton_secant records; see newton_pilot.c. */
+kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_start *start);
 /* Of the curvature v of m rows what a sample of about `wanted` rows has; false where no more have any. */
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
-/* The first steps of an easy problem, each recorded, a pass each; leaves `here` and norm. resumed: the state of a checkpoint says
+/* The first steps of an easy problem, or those behind ki_newton_pilot's, each recorded, a pass each; leaves `here` and norm. resumed: the state of a checkpoint says
  * whether there are more. */
 kiln_status ki_newton_secant_open(struct ki_newton_work *work);
 void ki_newton_secant_close(struct ki_newton_work *work);

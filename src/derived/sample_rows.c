@@ -1,0 +1,38 @@
+/* A dense matrix's rows, a sample: the rows are cut into as many parts as are wanted, and of each part one row is taken, now here, now
+ * there (the golden ratio's multiples), so that rows in order, or in a pattern, give a fair share of what they hold. */
+#include <string.h>
+
+#include "core/matrix.h"
+#include "core/seams.h"
+#include "core/threads.h"
+#include "derived/select.h"
+
+enum { TASKS = 64 };
+
+struct sampling {
+    const char *from;
+    char *to;
+    int64_t rows, count, bytes; /* bytes: of a row */
+};
+
+static int64_t chosen(const struct sampling *of, int64_t i) {
+    const int64_t first = of->rows * i / of->count, room = of->rows * (i + 1) / of->count - first;
+    const uint64_t share = (uint64_t)i * 0x9E3779B97F4A7C15u >> 32;
+    return first + (int64_t)(share * (uint64_t)room >> 32);
+}
+
+static void copy(void *arg, int task) {
+    const struct sampling *of = arg;
+    const int64_t end = of->count * (task + 1) / TASKS;
+    for (int64_t i = of->count * task / TASKS; i < end; i++)
+        memcpy(of->to + i * of->bytes, of->from + chosen(of, i) * of->bytes, (size_t)of->bytes);
+}
+
+void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
+    struct sampling of = {.from = ki_host(&X->values),
+                          .to = ki_host(&few->values),
+                          .rows = X->rows,
+                          .count = few->rows,
+                          .bytes = X->cols * ki_type_bytes(X->type)};
+    ki_parallel(X->device->threads, TASKS, copy, &of);
+}
