@@ -175,12 +175,11 @@ const struct exit_meaning exit_meanings[] = {
     {1, "internal error, or output that could not be written", 0},
     {2, "usage: unknown verb or option, bad value", 0},
     {3, "bad data: malformed, unusable or unreadable input", GIVEN_DATA},
-    {4, "not converged (only with --strict; else 0 and a warning)", TRAINED},
-    {4, "a claim does not hold", VERB_BIT(VERIFY)},
+    {4, "not converged with --strict (else 0 and a warning), or a claim does not hold",
+     TRAINED | VERB_BIT(VERIFY)},
     {5, "the device that was asked for is not available, or was lost", ~SPEAKS},
     {6, "out of memory, of the host or of the device", ~SPEAKS},
     {7, "the model is unusable: missing, damaged, or not for these data", GIVEN_MODEL},
-    {130, "interrupted; the model so far is written", TRAINED},
-    {130, "interrupted", ~(SPEAKS | TRAINED)},
+    {130, "interrupted; a model that was being trained is written as far as it is", ~SPEAKS},
 };
 const int exit_meaning_count = sizeof exit_meanings / sizeof *exit_meanings;
