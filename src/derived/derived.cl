@@ -23,11 +23,19 @@
     FIRST(SPACE, index_t, values) NEXT(TABLE, index_t, sums) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
 
 #define ARGUMENTS_popular_count(FIRST, NEXT)                                                                \
-    FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz)
+    FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz) NEXT(VALUE, long, chunk)            \
+    NEXT(VALUE, int, shift)
 
-#define ARGUMENTS_popular_keys(FIRST, NEXT)                                                                 \
-    FIRST(SPACE, int, key) NEXT(SPACE, int, column) NEXT(TABLE, int, count) NEXT(VALUE, long, n)            \
-    NEXT(VALUE, int, most)
+#define ARGUMENTS_popular_bins(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, bins) NEXT(TABLE, int, count) NEXT(VALUE, long, n)
+
+#define ARGUMENTS_popular_find(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, counter) NEXT(TABLE, int, count) NEXT(VALUE, long, n) NEXT(VALUE, int, least)         \
+    NEXT(VALUE, long, chunk)
+
+#define ARGUMENTS_popular_list(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, key) NEXT(SPACE, int, column) NEXT(TABLE, int, counter) NEXT(TABLE, int, count)       \
+    NEXT(VALUE, long, n) NEXT(VALUE, int, least) NEXT(VALUE, int, most) NEXT(VALUE, long, chunk)
 
 #define ARGUMENTS_popular_fill(FIRST, NEXT)                                                                 \
     FIRST(SPACE, int, values) NEXT(VALUE, long, n) NEXT(VALUE, int, value)
@@ -83,6 +91,13 @@
     NEXT(SPACE, int, counter) NEXT(TABLE, start_t, row_start) NEXT(VALUE, long, rows)                       \
     NEXT(VALUE, int, least) NEXT(VALUE, int, segmented) NEXT(VALUE, int, segment)                           \
     NEXT(VALUE, int, first) NEXT(VALUE, int, base) NEXT(VALUE, int, listed) NEXT(VALUE, long, chunk)
+
+/* Frequencies that columns are told apart by where the most frequent are looked for. */
+#define POPULAR_BINS 4096
+/* Threads of a group that makes panels, the most panels, and the most rows of a block. */
+#define PANELS_GROUP 128
+#define PANELS_MAX 32
+#define PANELS_HEIGHT 2048
 
 #ifndef KI_HOST
 #define THREAD ((long)get_global_id(0))
@@ -149,16 +164,63 @@ __kernel void scan_apply(PARAMETERS(scan_apply)) {
 
 /* ---- popular columns ---- */
 #ifdef POPULAR
-__kernel void popular_count(PARAMETERS(popular_count)) {
-    FOR_ALL(e, nnz) atomic_add_int(count + col[e], 1);
+#define COUNTER_OF(c) ((int)((uint32)(c) * (uint32)2654435769u >> shift))
+
+/* A group counts `chunk` entries, those of some columns on chip: the memory adds to one address in its turn, and a frequent column has
+ * millions of entries. Which columns these are, a look at the first entries says: one that comes up often is the more likely to be
+ * the last of those that want the same counter, of which there are 2^(32 - shift). */
+__kernel void popular_count(PARAMETERS(popular_count) LOCAL_PARAMETER(counters)) {
+    LOCAL_BEGIN(counters)
+    const int counted = 1 << (32 - shift);
+    LOCAL_PTR int *const column = (LOCAL_PTR int *)counters, *const times = column + counted;
+    const int id = (int)get_local_id(0), threads = (int)get_local_size(0);
+    const long from = (long)get_group_id(0) * chunk, end = from + chunk < nnz ? from + chunk : nnz;
+    const long seen = from + 4 * counted < end ? from + 4 * counted : end;
+    for (int i = id; i < counted; i += threads) {
+        column[i] = -1;
+        times[i] = 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (long e = from + id; e < seen; e += threads) column[COUNTER_OF(col[e])] = col[e];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (long e = from + id; e < end; e += threads) {
+        const int c = col[e], at = COUNTER_OF(c);
+        if (column[at] == c)
+            count_local(times + at, 1);
+        else
+            atomic_add_int(count + c, 1);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = id; i < counted; i += threads)
+        if (times[i] > 0) atomic_add_int(count + column[i], times[i]);
 }
 
-/* Keys in whose order the most frequent column is the first. */
-__kernel void popular_keys(PARAMETERS(popular_keys)) {
-    FOR_ALL(c, n) {
-        key[c] = most - (count[c] < most ? count[c] : most);
-        column[c] = (int)c;
-    }
+/* How many columns have so many entries, or for the last bin that many and more. */
+__kernel void popular_bins(PARAMETERS(popular_bins)) {
+    LOCAL int times[POPULAR_BINS];
+    const int id = (int)get_local_id(0), threads = (int)get_local_size(0);
+    for (int i = id; i < POPULAR_BINS; i += threads) times[i] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FOR_ALL(c, n) count_local(times + (count[c] < POPULAR_BINS ? count[c] : POPULAR_BINS - 1), 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = id; i < POPULAR_BINS; i += threads)
+        if (times[i] > 0) atomic_add_int(bins + i, times[i]);
+}
+
+/* The columns of `least` entries and more, in their order; keys in whose order the most frequent column is the first. */
+__kernel void popular_find(PARAMETERS(popular_find)) {
+    int found = 0;
+    for (long c = FROM; c < UP_TO(n); c++) found += count[c] >= least;
+    counter[THREAD] = found;
+}
+
+__kernel void popular_list(PARAMETERS(popular_list)) {
+    int at = counter[THREAD];
+    for (long c = FROM; c < UP_TO(n); c++)
+        if (count[c] >= least) {
+            key[at] = most - (count[c] < most ? count[c] : most);
+            column[at++] = (int)c;
+        }
 }
 
 __kernel void popular_fill(PARAMETERS(popular_fill)) {
@@ -202,7 +264,7 @@ __kernel void unpack_hot(PARAMETERS(unpack_hot)) {
 #endif
 
 /* ---- the transpose: entries, to be sorted by band of rows and column ---- */
-#if defined(TRANSPOSE) || defined(PANELS) || defined(ASCEND)
+#if defined(TRANSPOSE) || defined(ASCEND)
 /* The last of the rows from `low` up to `high` that begins at entry e or before. */
 DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
     while (high - low > 1) {
@@ -248,17 +310,15 @@ __kernel void transpose_starts(PARAMETERS(transpose_starts)) {
 /* ---- panels: a group for each block of `height` rows, which counts and then moves its entries that are not in popular
  * columns, whose codes are negative. Counters of a thread lie side by side with the other threads' of the same panel. ---- */
 #ifdef PANELS
-#define PANELS_GROUP 128
-#define PANELS_MAX 32
 #define BLOCK                                                                                                \
     const int id = (int)get_local_id(0), block = (int)get_group_id(0), blocks = (int)get_num_groups(0);      \
     const long row0 = (long)block * height, row1 = row0 + height < rows ? row0 + height : rows;              \
-    const long begin = row_start[row0], end = row_start[row1];                                               \
-    for (int p = 0; p < panels; p++) counts[p * PANELS_GROUP + id] = 0;
+    const long begin = row_start[row0], end = row_start[row1];
 
 __kernel GROUP_OF(PANELS_GROUP) void panels_count(PARAMETERS(panels_make)) {
     LOCAL int counts[PANELS_MAX * PANELS_GROUP];
     BLOCK
+    for (int p = 0; p < panels; p++) counts[p * PANELS_GROUP + id] = 0;
     for (long e = begin + id; e < end; e += PANELS_GROUP)
         if (col[e] >= 0) counts[(col[e] >> bits) * PANELS_GROUP + id]++;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -269,32 +329,67 @@ __kernel GROUP_OF(PANELS_GROUP) void panels_count(PARAMETERS(panels_make)) {
     }
 }
 
-/* A thread has a range of its own here, for the order of the entries is kept. */
+/* A tile of entries is read side by side, and then each thread has EACH of them in a row, for their order is kept. What threads read at
+ * once lies in different banks: hence the gaps. */
+#define EACH 16
+#define TILE (PANELS_GROUP * EACH)
+#define CODE(i) ((i) + (i) / EACH)
+#define SHARES (PANELS_GROUP / PANELS_MAX) /* of a panel's counters, each added up by a thread */
+#define SHARE (PANELS_GROUP / SHARES)
+#define COUNT(p, thread) ((p) * (PANELS_GROUP + SHARES) + (thread) + (thread) / SHARE)
+
 __kernel GROUP_OF(PANELS_GROUP) void panels_move(PARAMETERS(panels_make)) {
-    LOCAL int counts[PANELS_MAX * PANELS_GROUP];
+    LOCAL int codes[TILE + PANELS_GROUP], counts[PANELS_MAX * (PANELS_GROUP + SHARES)];
+    LOCAL int starts[PANELS_HEIGHT + 1], next[PANELS_MAX], sums[PANELS_GROUP];
     BLOCK
-    const long chunk = (end - begin + PANELS_GROUP - 1) / PANELS_GROUP;
-    const long from = begin + id * chunk, up_to = from + chunk < end ? from + chunk : end;
-    for (long e = from; e < up_to; e++)
-        if (col[e] >= 0) counts[(col[e] >> bits) * PANELS_GROUP + id]++;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (id < panels) {
-        int sum = start[(long)id * blocks + block];
-        for (int i = 0; i < PANELS_GROUP; i++) {
-            const int count = counts[id * PANELS_GROUP + i];
-            counts[id * PANELS_GROUP + i] = sum;
-            sum += count;
+    const int entries = (int)(end - begin), height_here = (int)(row1 - row0);
+    const int panel = id / SHARES, share = id % SHARES;
+    for (int r = id; r <= height_here; r += PANELS_GROUP) starts[r] = (int)(row_start[row0 + r] - begin);
+    if (id < panels) next[id] = start[(long)id * blocks + block];
+    for (int tile = 0; tile < entries; tile += TILE) {
+        for (int p = 0; p < panels; p++) counts[COUNT(p, id)] = 0;
+        for (int i = id; i < TILE; i += PANELS_GROUP)
+            codes[CODE(i)] = tile + i < entries ? col[begin + tile + i] : -1;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = 0; i < EACH; i++) {
+            const int c = codes[CODE(id * EACH + i)];
+            if (c >= 0) counts[COUNT(c >> bits, id)]++;
         }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (from >= up_to) return;
-    long row = row_of(row_start, row0, row1, from);
-    for (long e = from; e < up_to; e++) {
-        while (row_start[row + 1] <= e) row++;
-        if (col[e] < 0) continue;
-        const int to = counts[(col[e] >> bits) * PANELS_GROUP + id]++;
-        entry[to] = (int)((uint32)(row - row0) << bits | ((uint32)col[e] & (((uint32)1 << bits) - 1)));
-        if (X) value[to] = X[e];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int at = 0;
+        if (panel < panels)
+            for (int i = 0; i < SHARE; i++) at += counts[COUNT(panel, share * SHARE + i)];
+        sums[id] = at;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (panel < panels) {
+            at = next[panel];
+            for (int i = 0; i < share; i++) at += sums[panel * SHARES + i];
+            for (int i = 0; i < SHARE; i++) {
+                const int count = counts[COUNT(panel, share * SHARE + i)];
+                counts[COUNT(panel, share * SHARE + i)] = at;
+                at += count;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (panel < panels && share == SHARES - 1) next[panel] = at;
+        int row = 0, above = height_here;
+        const int from = tile + id * EACH;
+        while (above - row > 1) {
+            const int middle = (row + above) / 2;
+            if (starts[middle] <= from)
+                row = middle;
+            else
+                above = middle;
+        }
+        for (int e = from; e < from + EACH && e < entries; e++) {
+            const int c = codes[CODE(e - tile)];
+            if (c < 0) continue;
+            while (starts[row + 1] <= e) row++;
+            const int to = counts[COUNT(c >> bits, id)]++;
+            entry[to] = (int)((uint32)row << bits | ((uint32)c & (((uint32)1 << bits) - 1)));
+            if (X) value[to] = X[begin + e];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 #endif

@@ -7,19 +7,18 @@
 
 KI_ARGUMENTS(panels_make);
 
-enum { PANELS_MAX = 32, GROUP = 128 }; /* counters in local memory: as in derived.cl */
-
 static void shape(struct ki_panels *panels, const kiln_matrix *X) {
     panels->bits = ki_limits.panel_bits;
     while (ki_ceil_div(X->cols, (int64_t)1 << panels->bits) > PANELS_MAX) panels->bits++;
-    panels->height = (int)ki_min(ki_limits.panel_height, (int64_t)1 << (32 - panels->bits));
+    panels->height =
+        (int)ki_min(ki_min(ki_limits.panel_height, PANELS_HEIGHT), (int64_t)1 << (32 - panels->bits));
     panels->count = ki_ceil_div(X->cols, (int64_t)1 << panels->bits);
     panels->blocks = ki_ceil_div(X->rows, panels->height);
 }
 
 static kiln_status distribute(const struct ki_panels *panels, const kiln_matrix *X,
                               const struct ki_popular *popular, bool values, const char *function) {
-    return ki_kernel_run(X->device, "derived", function, X->type, "-DPANELS", panels->blocks, GROUP,
+    return ki_kernel_run(X->device, "derived", function, X->type, "-DPANELS", panels->blocks, PANELS_GROUP,
                          KI_PACK(panels_make, X, .start = &panels->start, .row_start = &X->row_start,
                                  .col = popular->count ? &popular->code : &X->col, .rows = X->rows,
                                  .panels = (int32_t)panels->count, .bits = panels->bits,

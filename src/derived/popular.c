@@ -10,7 +10,9 @@
 #include "derived/parts.h"
 
 KI_ARGUMENTS(popular_count);
-KI_ARGUMENTS(popular_keys);
+KI_ARGUMENTS(popular_bins);
+KI_ARGUMENTS(popular_find);
+KI_ARGUMENTS(popular_list);
 KI_ARGUMENTS(popular_fill);
 KI_ARGUMENTS(popular_counts);
 KI_ARGUMENTS(popular_rank);
@@ -21,34 +23,111 @@ KI_ARGUMENTS(unpack_hot);
 /* Part of X's entries that the columns on chip must hold for them to be worth it. */
 static const double CHIP_SHARE = 0.1;
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
+/* Threads of a group that counts. Each has so much of a compute unit's local memory for counters of its own that there is one
+ * group a unit. */
+enum { COUNT_GROUP = 1024, COUNT_GROUP_CPU = 64 };
+/* Of a column's number and its counter. */
+static const int64_t COUNTER_BYTES = 8;
 
 kiln_status ki_derived_fill(kiln_device *device, const struct ki_buffer *words, int64_t n, int32_t value) {
     return ki_derive_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n,
                              KI_PACK(popular_fill, NULL, .values = words, .n = n, .value = value));
 }
 
-static kiln_status count_entries(const struct ki_buffer *count, const kiln_matrix *X) {
-    kiln_status status = ki_derived_fill(X->device, count, X->cols, 0);
-    if (status != KILN_OK) return status;
-    return ki_derive_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz,
-                             KI_PACK(popular_count, X, .count = count, .col = &X->col, .nnz = X->nnz));
+static int64_t counting_group(const kiln_device *device) {
+    return device->properties.is_gpu ? ki_min(COUNT_GROUP, device->properties.group_max) : COUNT_GROUP_CPU;
 }
 
-/* The columns in descending order of their frequency, which is `count`. A frequency beyond KEY_MOST counts as that many. */
-static kiln_status rank_columns(struct ki_sort *sorted, struct ki_sort *other, struct ki_buffer *count,
+static kiln_status count_entries(const struct ki_buffer *count, const kiln_matrix *X) {
+    kiln_device *device = X->device;
+    const int64_t limit = device->properties.is_gpu ? ki_limits.chip_bytes : ki_limits.chip_bytes_cpu;
+    const int64_t room = ki_min(limit, device->properties.local_max);
+    const int64_t group = counting_group(device);
+    struct ki_arg args[popular_count_count + 1];
+    struct ki_kernel *kernel;
+    int64_t groups;
+    int shift = 31;
+    kiln_status status;
+    while (shift > 0 && COUNTER_BYTES << (33 - shift) <= room) shift--;
+    const int64_t bytes = COUNTER_BYTES << (32 - shift);
+    TRY(ki_derived_fill(device, count, X->cols, 0));
+    TRY(ki_kernel_get(&kernel, device, "derived", "popular_count", KILN_F32, "-DPOPULAR"));
+    if (device->backend->resident_with)
+        TRY(ki_kernel_resident_with(device, &groups, kernel, group, bytes));
+    else
+        TRY(ki_kernel_resident(device, &groups, kernel, group));
+    const int64_t chunk = ki_max(ki_ceil_div(X->nnz, ki_max(groups, 1)), group);
+    popular_count_pack(args, X,
+                       &(struct popular_count_arguments){
+                           .count = count, .col = &X->col, .nnz = X->nnz, .chunk = chunk, .shift = shift});
+    args[popular_count_count] = ki_arg_local(bytes);
+    TRY(ki_kernel_launch(device, kernel, ki_ceil_div(X->nnz, chunk), group, args, popular_count_count + 1));
+done:
+    return status;
+}
+
+/* *selected columns have *least entries or more: as many as may be popular, but for those that the last would share their frequency with. */
+static kiln_status choose(int32_t *least, int64_t *selected, const struct ki_buffer *count,
+                          const kiln_matrix *X) {
+    kiln_device *device = X->device;
+    struct ki_buffer counter = {0};
+    int32_t bins[POPULAR_BINS];
+    int bin = POPULAR_BINS;
+    int64_t columns = 0;
+    kiln_status status;
+    TRY(ki_device_alloc(device, &counter, sizeof bins));
+    TRY(ki_derived_fill(device, &counter, POPULAR_BINS, 0));
+    TRY(ki_kernel_run(device, "derived", "popular_bins", KILN_F32, "-DPOPULAR",
+                      device->properties.compute_units, counting_group(device),
+                      KI_PACK(popular_bins, X, .bins = &counter, .count = count, .n = X->cols)));
+    TRY(ki_device_download(device, bins, &counter, 0, sizeof bins));
+    do columns += bins[--bin];
+    while (bin > 0 && columns + bins[bin - 1] <= ki_limits.popular_columns);
+    *least = bin;
+    *selected = columns;
+done:
+    ki_device_release(device, &counter);
+    return status;
+}
+
+static kiln_status list(struct ki_sort *columns, const struct ki_buffer *count, int32_t least,
+                        const kiln_matrix *X) {
+    kiln_device *device = X->device;
+    struct ki_buffer counter = {0};
+    int64_t chunk;
+    const int64_t n = X->cols, threads = ki_ranges(&chunk, n);
+    kiln_status status;
+    TRY(ki_device_alloc(device, &counter, (threads + 1) * 4));
+    TRY(ki_derive_in_ranges(device, "popular_find", "-DPOPULAR", KILN_F32, n,
+                            KI_PACK(popular_find, X, .counter = &counter, .count = count, .n = n,
+                                    .least = least, .chunk = chunk)));
+    TRY(ki_scan(device, KILN_F32, &counter, threads));
+    TRY(ki_derive_in_ranges(device, "popular_list", "-DPOPULAR", KILN_F32, n,
+                            KI_PACK(popular_list, X, .key = &columns->key, .column = &columns->payload,
+                                    .counter = &counter, .count = count, .n = n, .least = least,
+                                    .most = KEY_MOST, .chunk = chunk)));
+done:
+    ki_device_release(device, &counter);
+    return status;
+}
+
+/* The most frequent columns, *selected of them, in descending order of their frequency, which is `count`. A frequency beyond
+ * KEY_MOST counts as that many. */
+static kiln_status rank_columns(struct ki_sort *sorted, int64_t *selected, struct ki_buffer *count,
                                 const kiln_matrix *X) {
     kiln_device *device = X->device;
-    const int64_t n = X->cols;
-    struct ki_buffer *const parts[] = {&sorted->key, &sorted->payload, &other->key, &other->payload};
+    struct ki_sort other = {{0}, {0}, {0}};
+    struct ki_buffer *const parts[] = {&sorted->key, &sorted->payload, &other.key, &other.payload};
+    int32_t least;
     kiln_status status;
-    TRY(ki_device_alloc(device, count, n * 4));
+    TRY(ki_device_alloc(device, count, X->cols * 4));
     TRY(count_entries(count, X));
-    for (int i = 0; i < 4; i++) TRY(ki_device_alloc(device, parts[i], n * 4));
-    TRY(ki_derive_for_all(device, "popular_keys", "-DPOPULAR", KILN_F32, n,
-                          KI_PACK(popular_keys, X, .key = &sorted->key, .column = &sorted->payload,
-                                  .count = count, .n = n, .most = KEY_MOST)));
-    TRY(ki_sort(device, KILN_F32, sorted, other, n, KEY_BITS));
+    TRY(choose(&least, selected, count, X));
+    for (int i = 0; i < 4; i++) TRY(ki_device_alloc(device, parts[i], *selected * 4));
+    TRY(list(sorted, count, least, X));
+    TRY(ki_sort(device, KILN_F32, sorted, &other, *selected, KEY_BITS));
 done:
+    ki_sort_drop(device, &other);
     return status;
 }
 
@@ -93,22 +172,21 @@ done:
 
 static kiln_status find(struct ki_popular *popular, const kiln_matrix *X, int64_t chip) {
     kiln_device *device = X->device;
-    struct ki_sort sorted = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
+    struct ki_sort sorted = {{0}, {0}, {0}};
     struct ki_buffer count = {0};
-    const int64_t most = ki_min(X->cols, ki_limits.popular_columns);
+    int64_t selected = 0;
     double on_chip = 0;
     kiln_status status;
-    TRY(rank_columns(&sorted, &other, &count, X));
-    TRY(count_on_chip(&on_chip, &sorted, &count, X, ki_min(chip, X->cols)));
-    ki_device_release(device, &count);
+    TRY(rank_columns(&sorted, &selected, &count, X));
+    TRY(count_on_chip(&on_chip, &sorted, &count, X, ki_min(chip, selected)));
     if (on_chip < CHIP_SHARE * (double)X->nnz) goto done;
+    const int64_t most = ki_min(selected, ki_limits.popular_columns);
     TRY(ki_device_alloc(device, &popular->columns, most * 4));
     TRY(ki_device_copy(device, device, &popular->columns, 0, device, &sorted.payload, 0, most * 4));
     popular->count = most;
 done:
     ki_device_release(device, &count);
     ki_sort_drop(device, &sorted);
-    ki_sort_drop(device, &other);
     return status;
 }
 
