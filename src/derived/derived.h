@@ -12,7 +12,7 @@
  * Where all values of X are the same number, as those of yes-or-no data are, nothing reads or copies them.
  *
  * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once would not gain by
- * it; popular columns and panels only if a few passes save what they cost, or later, when they would have (worth.c). */
+ * it. */
 #ifndef KI_DERIVED_H
 #define KI_DERIVED_H
 
