@@ -60,8 +60,10 @@ static kiln_status gather_bytes(bool *well, struct kiln_processes *p, struct ki_
     TRY(ki_wire_all_well(well, p, ki_bytes_room(&all, sum)));
     if (!*well) goto done;
     for (int i = 0; i < count; all.size += sizes[i++])
-        p->exchange[i] = (struct ki_exchange){
-            .out = bytes->data, .in = all.data + all.size, .out_bytes = bytes->size, .in_bytes = sizes[i]};
+        p->exchange[i] = (struct ki_exchange){.out = bytes->data,
+                                              .in = sizes[i] ? all.data + all.size : NULL,
+                                              .out_bytes = bytes->size,
+                                              .in_bytes = sizes[i]};
     TRY(ki_wire_exchange(p));
     ki_bytes_free(bytes);
     *bytes = all;
