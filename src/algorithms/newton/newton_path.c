@@ -8,9 +8,9 @@
  * corrected by what the gradients changed by since (L-BFGS). Neither hangs on the penalty, so from one value to the next only a
  * factor of n x n is new, and the first step is Newton's from the solution before. H of all folds is one weighted walk over X:
  * each row has the curvature of the folds' mean model, which is near all of them, and a fold's H is the sum of the walks over
- * the rows that the others hold out. It is formed anew once steps that a better one would have saved cost as much. Each model
- * meets its algorithm's own criterion, in the coordinates of newton_step.c; a fold that does not, as where classes can be
- * separated, is trained one model after the other. */
+ * the rows that the others hold out. It is formed anew once steps that a better one would have saved cost as much: in a value,
+ * after its first step, near the solution. Each model meets its algorithm's own criterion, in the coordinates of newton_step.c; a
+ * fold that does not, as where classes can be separated, is trained one model after the other. */
 #include "algorithms/newton/newton_path.h"
 
 enum {
@@ -295,7 +295,17 @@ done:
     return status;
 }
 
-/* All folds' models of value v. */
+static void penalise(struct ki_lanes *t) {
+    for (int64_t f = 0; f < t->folds; f++)
+        t->lane[f].bad = t->lane[f].bad || !ki_lane_penalise(t, &t->lane[f]);
+}
+
+/* Whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for its curvature. */
+static bool is_due(const struct ki_lanes *t) {
+    return !t->wide && (double)t->rent > 1 + ki_gram_price(t->X);
+}
+
+/* All folds' models of value v. A new H serves the steps after the first, and the next value's first. */
 static kiln_status train_value(struct ki_lanes *t, int64_t v) {
     kiln_status status = KILN_OK;
     bool over = false;
@@ -304,19 +314,22 @@ static kiln_status train_value(struct ki_lanes *t, int64_t v) {
     t->value = v;
     t->products = 0;
     t->worn = true;
-    if (!t->wide && t->rent > ki_gram_price(t->X) / (double)t->folds) TRY(form(t));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         lane->iterations = lane->shortened = 0;
         lane->t = 0;
-        lane->bad = lane->bad || !ki_lane_penalise(t, lane);
     }
+    penalise(t);
     if (t->wide) ki_lanes_foresee(t);
     for (t->round = 0; !over; t->round++) {
         TRY(ki_lanes_told(t));
         for (int64_t f = 0; f < t->folds && t->round == ROUNDS_MOST; f++)
             if (!t->lane[f].met) t->lane[f].bad = true;
         TRY(ki_lanes_advance(t, &over));
+        if (t->round == 0 && !over && is_due(t)) {
+            TRY(form(t));
+            penalise(t);
+        }
     }
     t->rent += ki_max(t->round - 1 - EXPECTED, 0);
     TRY(keep(t, v, t->round - 1 + t->products));
