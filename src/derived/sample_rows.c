@@ -1,5 +1,6 @@
 /* A dense matrix's rows, a sample: the rows are cut into as many parts as are wanted, and of each part one row is taken, now here, now
- * there (the golden ratio's multiples), so that rows in order, or in a pattern, give a fair share of what they hold. */
+ * there (the golden ratio's multiples), so that rows in order, or in a pattern, give a fair share of what they hold. And what tells columns
+ * apart of which a sample has too little. */
 #include <string.h>
 
 #include "core/matrix.h"
@@ -35,4 +36,18 @@ void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X) {
                           .count = few->rows,
                           .bytes = X->cols * ki_type_bytes(X->type)};
     ki_parallel(X->device->threads, TASKS, copy, &of);
+}
+
+static double at(const kiln_matrix *X, int64_t k) {
+    const void *values = ki_host(&X->values);
+    return X->type == KILN_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
+}
+
+int64_t ki_sample_differs(const kiln_matrix *X, int64_t count, int64_t column, int64_t enough) {
+    const struct sampling of = {.rows = X->rows, .count = count};
+    const double first = at(X, chosen(&of, 0) * X->cols + column);
+    int64_t found = 0;
+    for (int64_t i = 1; i < count && found < enough; i++)
+        found += at(X, chosen(&of, i) * X->cols + column) != first;
+    return found;
 }

@@ -50,6 +50,8 @@ void ki_selection_columns(int32_t *row, double *value, struct ki_selection *sele
 /* few = as many rows as it has of a dense X that is ki_selectable, spread over all of it: the same ones for every X of as many rows
  * (sample_rows.c). */
 void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X);
+/* How many rows of such a sample of `count` differ from its first one in a column, up to `enough`. */
+int64_t ki_sample_differs(const kiln_matrix *X, int64_t count, int64_t column, int64_t enough);
 
 /* ---- columns without entries ---- */
 

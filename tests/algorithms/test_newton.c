@@ -399,31 +399,148 @@ static void samples_have_the_curvature(void **state) {
     assert_false(ki_newton_sample(v, ROWS, ROWS)); /* no more rows have any */
 }
 
-/* Where rows are many the first step is a sample's solution: the optimum is the same, also with a column of which the sample sees next to
- * nothing, and with rows in order; and classes of which the sample has no solution are told apart as ever. */
+/* ---- a sample of many rows ---- */
+
+enum {
+    TALL = 35000,
+    NARROW = 15,
+    SAMPLED = 4
+}; /* SAMPLED: calls before the first step that only a sample's steps make */
+
+/* Calls before the first step is done. */
+struct beginning {
+    int calls, stop_at;
+};
+
+static int count_beginning(void *user, const kiln_progress *now) {
+    struct beginning *beginning = user;
+    beginning->calls += now->done == 0;
+    return now->done == 0 && beginning->calls == beginning->stop_at;
+}
+
+static void rare_column(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->X[r * NARROW + 7] = r % 1000 == 3;
+}
+
+static void last_rows_alone(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->X[r * NARROW + 7] = r > TALL - 6;
+}
+
+static void parted_classes(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->y[r] = p->X[r * NARROW] > 0 ? -2 : -5;
+}
+
+static void rare_class(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->y[r] = r % 3500 == 17 ? -2 : -5;
+}
+
+static void few_weights(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->weights[r] = r % 20 == 0 ? p->weights[r] : 0;
+}
+
+static void own_intercept(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->X[r * NARROW] = 1;
+}
+
+static void rows_in_order(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->X[r * NARROW] = (double)r / TALL;
+}
+
+static const struct tall {
+    const char *what;
+    void (*change)(struct problem *p);
+    bool sampled;
+    struct question question;
+} talls[] = {{"as it is", NULL, true, {.classes = 2, .l2 = 2, .standardize = true}},
+             {"a column in order", rows_in_order, true, {.classes = 2, .l2 = 1}},
+             {"the intercept a column", own_intercept, true, {.classes = 2, .l2 = 1, .no_intercept = true}},
+             {"parted classes", parted_classes, true, {.classes = 2, .l2 = 1, .no_intercept = true}},
+             {"a rare column", rare_column, false, {.classes = 2, .l2 = 1}},
+             {"a column that is in no sample", last_rows_alone, false, {.classes = 2, .l2 = 1}},
+             {"a rare class", rare_class, false, {.classes = 2, .l2 = 1}},
+             {"few rows with a weight", few_weights, false, {.classes = 2, .l2 = 1}}};
+
+/* Where rows are many the first step is a sample's solution, unless the sample tells too little of a column, the classes or the weights. The
+ * optimum is the same. */
 static void many_rows_begin_with_a_sample(void **state) {
     (void)state;
-    enum { ROWS = 35000, COLS = 15, RARE = 7 };
-    const struct question questions[] = {{.classes = 2, .l2 = 1},
-                                         {.classes = 2, .l2 = 2, .standardize = true},
-                                         {.classes = 2, .l2 = 1, .no_intercept = true}};
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof talls / sizeof *talls; i++) {
+        const struct tall *tall = &talls[i];
         const struct run run = on(0, KILN_F64);
-        struct problem p = labelled(ROWS, COLS, 2, 1, i == 1, 4);
-        for (int r = 0; r < ROWS && i == 0; r++) p.X[r * COLS + RARE] = r > ROWS - 6;
-        for (int r = 0; r < ROWS && i == 2; r++)
-            p.y[r] = p.X[r * COLS] > 0 ? -2 : -5; /* of classes that a plane parts */
+        struct question q = tall->question;
+        struct beginning beginning = {0};
+        struct problem p = labelled(TALL, NARROW, 2, 1, tall->change == few_weights, 4);
+        if (tall->change) tall->change(&p);
+        q.control = (kiln_control){count_beginning, &beginning};
         kiln_report report = {0};
-        struct solution s = answer(&report, &run, &p, &questions[i]);
-        const struct verdict found = examine(&p, &questions[i], s.W, s.b);
+        struct solution s = answer(&report, &run, &p, &q);
+        const struct verdict found = examine(&p, &q, s.W, s.b);
+        if ((beginning.calls > SAMPLED) != tall->sampled)
+            fail_msg("%s: %d calls before the first step", tall->what, beginning.calls);
         assert_true(report.converged && fabs(found.objective - report.objective) <= 1e-9 * report.objective);
-        assert_true(found.gradient <= 1e-5 * ROWS);
-        assert_true(report.trace[1].objective < report.trace[0].objective && report.trace[1].inner == 0);
-        if (i == 1) assert_string_equal(report.solver, "newton (L-BFGS steps)");
+        assert_true(found.gradient <= 1e-5 * TALL);
+        assert_true(report.trace[1].objective < report.trace[0].objective);
+        if (i == 0) assert_string_equal(report.solver, "newton (L-BFGS steps)");
         kiln_report_free(&report);
         solution_free(&s);
         problem_free(&p);
     }
+}
+
+/* The user is asked between the steps on the sample, which leave nothing behind. */
+static void a_sample_is_interrupted(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(TALL, NARROW, 2, 1, false, 4);
+    struct beginning beginning = {.stop_at = 3};
+    const struct question q = {.classes = 2, .l2 = 1, .control = {count_beginning, &beginning}};
+    kiln_report report = {0};
+    struct solution s = answer(&report, &run, &p, &q);
+    assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
+    assert_true(beginning.calls == 3 && report.iterations == 0 && report.trace_count == 1 &&
+                !report.converged);
+    assert_true(report.objective == report.trace[0].objective);
+    for (int j = 0; j < NARROW; j++) assert_true(s.W[j] == 0);
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
+/* Bytes that a device of this budget has had in use at most; *sampled: whether there was a sample. */
+static int64_t solve_within(bool *sampled, int64_t memory, const struct problem *p) {
+    const kiln_device_options options = {.memory = memory};
+    kiln_device_statistics used = {.size = sizeof used};
+    struct beginning beginning = {0};
+    const struct question q = {.classes = 2, .l2 = 1, .control = {count_beginning, &beginning}};
+    kiln_report report = {0};
+    kiln_device *device;
+    assert_ok(kiln_device_open(&device, "cpu", &options));
+    struct solution s = answer(&report, &(struct run){device, KILN_F64, KILN_DENSE, NULL}, p, &q);
+    assert_true(report.converged);
+    *sampled = beginning.calls > SAMPLED;
+    assert_ok(kiln_device_get_statistics(device, &used));
+    kiln_report_free(&report);
+    solution_free(&s);
+    kiln_device_close(device);
+    return used.memory_peak;
+}
+
+/* A budget that has room for all but a sample is enough. */
+static void a_budget_without_room_for_a_sample(void **state) {
+    (void)state;
+    struct problem plain = labelled(TALL, NARROW, 2, 1, false, 4),
+                   rare = labelled(TALL, NARROW, 2, 1, false, 4);
+    bool sampled;
+    rare_column(&rare);
+    const int64_t least = solve_within(&sampled, INT64_C(1) << 30, &rare) + (1 << 16);
+    assert_false(sampled);
+    solve_within(&sampled, least, &plain);
+    assert_false(sampled);
+    for (int64_t spare = 1 << 18; spare <= 1 << 22; spare += 1 << 18)
+        solve_within(&sampled, least + spare, &plain);
+    assert_true(sampled);
+    problem_free(&plain);
+    problem_free(&rare);
 }
 
 int main(void) {
@@ -443,6 +560,8 @@ int main(void) {
         cmocka_unit_test(nothing_stored),
         cmocka_unit_test(samples_have_the_curvature),
         cmocka_unit_test(many_rows_begin_with_a_sample),
+        cmocka_unit_test(a_sample_is_interrupted),
+        cmocka_unit_test(a_budget_without_room_for_a_sample),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -364,6 +364,7 @@ kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matr
     double total;
     TRY(ki_newton_furnish(work));
     TRY(kiln_gram(factor->G, factor->g, X, C, work->mean));
+    work->newton->report.passes += (int64_t)round((double)ki_gram_passes(n) / ratio);
     TRY(ki_vector_get(factor->U, factor->G));
     TRY(ki_vector_get(factor->column, factor->g));
     TRY(kiln_norm(&total, C, KILN_NORM_1));

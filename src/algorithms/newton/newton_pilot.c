@@ -5,16 +5,32 @@
  * gradients differ by, take a digit off the gradient for the one pass that evaluates the new point, and the whole's Gram matrix, which
  * takes as long as many passes, is not formed.
  *
- * The sample is an eighth of the rows at most. Where its solution is of no use, such as that of columns with entries in rows that it
- * lacks, that is what is lost: everything goes on from the origin. */
+ * The sample is an eighth of the rows at most. Of a column that is the same in all but a few of its rows it tells next to nothing, and
+ * Newton's steps need long to come back from where it puts that coefficient. So there is no such step then, nor where few rows have
+ * most of the weight, nor where y differs in fewer rows than there are coefficients. Where its solution is of no use all the same, that is
+ * what is lost: everything goes on from the origin. */
 #include "algorithms/newton/newton_work.h"
 
 /* ROWS_EACH: of the sample, for each coefficient. ENTRIES: with fewer a pass takes no longer than what surrounds it. */
 enum { ROWS_EACH = 250, SHARE = 8, STEPS = 20, ENTRIES = 1 << 19 };
+/* FEW: rows that differ from others in a column. A sample of which few rows have the weight counts for WEIGHED of its rows at least. */
+enum { FEW = 32, COPIES = 2 };
+static const double WEIGHED = 0.25, CONSTANT = 1e-9;
 static const double ENOUGH = 0.01; /* of the gradient: what the sample tells is not known better */
 
 static int64_t rows_of(const struct ki_newton *newton) {
     return ROWS_EACH * (kiln_matrix_cols(newton->X) + 1);
+}
+
+/* Whether a budget of the device leaves room for the sample, and as much again for what is done with it. */
+static bool has_room(const struct ki_newton *newton) {
+    kiln_device_info info = {0};
+    kiln_device_statistics used = {0};
+    const kiln_device *device = kiln_matrix_device(newton->X);
+    const double sample = (double)rows_of(newton) * (double)kiln_matrix_cols(newton->X) * sizeof(double);
+    return kiln_device_get_info(device, &info) == KILN_OK &&
+           kiln_device_get_statistics(device, &used) == KILN_OK &&
+           COPIES * sample <= (double)(info.memory - used.memory_used);
 }
 
 static bool pays(const struct ki_newton_work *work, const struct ki_newton_start *start) {
@@ -24,7 +40,8 @@ static bool pays(const struct ki_newton_work *work, const struct ki_newton_start
     const bool smooth = loss->kind == KILN_LOSS_LOGISTIC || (loss->kind == KILN_LOSS_GLM && !quadratic);
     return work->factor && work->secant && smooth && !start->warm && ki_newton_stop(work) == KILN_STOP_NONE &&
            kiln_matrix_format(newton->X) == KILN_DENSE && kiln_matrix_nnz(newton->X) >= ENTRIES &&
-           ki_selectable(newton->X) && kiln_matrix_rows(newton->X) / SHARE >= rows_of(newton);
+           ki_selectable(newton->X) && kiln_matrix_rows(newton->X) / SHARE >= rows_of(newton) &&
+           has_room(newton);
 }
 
 static kiln_status take(const kiln_matrix **operand, kiln_matrix **few, int64_t count) {
@@ -35,6 +52,34 @@ static kiln_status take(const kiln_matrix **operand, kiln_matrix **few, int64_t 
     if (status == KILN_OK) ki_sample_rows(*few, all);
     *operand = *few;
     return status;
+}
+
+/* Whether a sample of so many rows says something of every column, by rows that count. few: its weights. */
+static kiln_status look(bool *tells, const struct ki_newton_work *work, const kiln_matrix *few,
+                        int64_t count) {
+    kiln_status status = KILN_OK;
+    const kiln_matrix *X = work->newton->X;
+    const struct ki_columns *columns = &work->newton->columns;
+    const int64_t cols = kiln_matrix_cols(X);
+    double sum = (double)count, norm = sqrt(sum);
+    if (few) TRY(kiln_norm(&sum, few, KILN_NORM_1));
+    if (few) TRY(kiln_norm(&norm, few, KILN_NORM_2));
+    *tells = sum > 0 && sum * sum >= WEIGHED * (double)count * norm * norm &&
+             ki_sample_differs(work->problem.y, count, 0, cols) == cols;
+    for (int64_t j = 0; j < cols && *tells; j++)
+        *tells = columns->variance[j] * columns->weight <= CONSTANT * columns->square[j] ||
+                 ki_sample_differs(X, count, j, FEW) == FEW;
+done:
+    return status;
+}
+
+/* The user is asked between the sample's steps as between others. */
+static int ask(void *user, const kiln_progress *now) {
+    struct ki_newton_work *work = user;
+    (void)now;
+    ki_newton_progress(work);
+    work->newton->cancelled |= ki_checkpoint_stopped(&work->newton->control);
+    return work->newton->cancelled;
 }
 
 /* `there` = the pilot's solution, and `here` if it is better. */
@@ -61,13 +106,33 @@ done:
     return status;
 }
 
+/* The problem on the sample, unless that tells too little: then *opened stays false. */
+static kiln_status open_pilot(bool *opened, struct ki_newton *pilot, kiln_loss *loss, kiln_matrix *few[4],
+                              const struct ki_newton_work *work) {
+    kiln_status status;
+    const int64_t count = rows_of(work->newton);
+    bool tells;
+    TRY(take(&loss->weights, &few[0], count));
+    TRY(look(&tells, work, few[0], count));
+    if (!tells) goto done;
+    TRY(take(&pilot->X, &few[1], count));
+    TRY(take(&loss->y, &few[2], count));
+    TRY(take(&loss->offset, &few[3], count));
+    pilot->weights = loss->weights;
+    status = ki_newton_open(pilot);
+    *opened = status == KILN_OK;
+    if (status == KILN_ERR_DATA) status = KILN_OK; /* squares that underflow, of the sample's rows alone */
+done:
+    return status;
+}
+
 kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_start *start) {
-    kiln_status status = KILN_OK;
-    const struct ki_newton *newton = work->newton;
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
     kiln_matrix *few[4] = {0};
+    bool opened = false;
     if (!pays(work, start)) return KILN_OK;
-    const int64_t count = rows_of(newton);
-    const double share = (double)count / (double)kiln_matrix_rows(newton->X);
+    const double share = (double)rows_of(newton) / (double)kiln_matrix_rows(newton->X);
     kiln_loss loss = work->problem;
     struct ki_newton pilot = {.call = newton->call,
                               .X = newton->X,
@@ -77,18 +142,14 @@ kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_
                               .standardize = newton->standardize,
                               .tolerance = fmax(ENOUGH, newton->tolerance),
                               .max_iterations = STEPS,
+                              .control = {ask, work},
                               .start = newton->start};
-    TRY(take(&pilot.X, &few[0], count));
-    TRY(take(&loss.y, &few[1], count));
-    TRY(take(&loss.weights, &few[2], count));
-    TRY(take(&loss.offset, &few[3], count));
-    pilot.weights = loss.weights;
-    TRY(ki_newton_open(&pilot));
+    TRY(open_pilot(&opened, &pilot, &loss, few, work));
+    if (!opened) goto done;
     TRY(ki_newton_solve(&pilot, &loss, &(struct ki_newton_start){.origin = start->origin}));
-    work->newton->report.passes += (int64_t)ceil(share * (double)pilot.report.passes);
-    if (pilot.report.converged) TRY(follow(work, &pilot));
+    newton->report.passes += (int64_t)ceil(share * (double)pilot.report.passes);
+    if (pilot.report.converged && !newton->cancelled) TRY(follow(work, &pilot));
 done:
-    if (status == KILN_ERR_DATA) status = KILN_OK;
     ki_newton_close(&pilot);
     for (int i = 0; i < 4; i++) kiln_matrix_free(few[i]);
     return status;

@@ -4,7 +4,8 @@
  * Where columns hardly depend on each other, the criterion's diagonal is nearly the Hessian, and a step by it takes a digit off the
  * gradient for the one pass that evaluates the new point; Newton's step takes a product besides. M is closer still. What the gradients of the
  * points so far differ by corrects either (L-BFGS, Nocedal, Math. Comp. 35 (1980)). Once a step leaves more than half of the
- * gradient, or does not lower the objective, Newton's go on.
+ * gradient, or does not lower the objective, Newton's go on; the first one by M may leave more, as it begins where columns of few entries are
+ * far from where they belong.
  *
  * There are few columns beside X, so that the vectors are the host's: of a step, a GPU has the pass alone, the coefficients go
  * to it, and value and gradient come back. In the coordinates of newton_step.c, (W, b') with b = b' - mu W. */
@@ -242,7 +243,8 @@ static kiln_status advance(struct ki_newton_work *work, bool *moved) {
     const bool lower = resolved ? actual >= 1e-4 * slope : actual >= -noise && norm < former;
     if (!lower || !isfinite(actual) || !isfinite(norm)) goto done;
     *moved = true;
-    secant->over = !accept(work, norm) || !(norm <= SLOW * former);
+    const bool gained = accept(work, norm), near = secant->count > 1 || !ki_newton_factored(work);
+    secant->over = !gained || (near && !(norm <= SLOW * former));
     work->iterations++;
     work->newton->report.iterations++;
     TRY(ki_newton_record(work, 0));
