@@ -246,9 +246,39 @@ static void fits(void *context) {
     kiln_device_close(device);
 }
 
+/* Two steps on so many rows that the first one is a sample's solution. */
+enum { TALL = 35000, NARROW = 15 };
+
+static void tall_fit(void *context) {
+    const double *X = context, *y = X + TALL * NARROW;
+    kiln_device *device = NULL;
+    kiln_matrix *A = NULL, *Y = NULL, *w = NULL, *b = NULL;
+    kiln_report report = {0};
+    STEP(kiln_device_open(&device, "cpu", NULL));
+    STEP(kiln_matrix_dense(&A, device, KILN_F64, TALL, NARROW, X));
+    STEP(kiln_matrix_dense(&Y, device, KILN_F64, TALL, 1, y));
+    STEP(kiln_matrix_dense(&w, device, KILN_F64, NARROW, 1, NULL));
+    STEP(kiln_matrix_dense(&b, device, KILN_F64, 1, 1, NULL));
+    const kiln_glm_options options = {
+        .family = KILN_POISSON, .weights = Y, .offset = Y, .l2 = 1, .max_iterations = 2};
+    STEP(kiln_glm(w, b, A, Y, &options, &report));
+    assert_true(report.iterations == 2 && report.trace[1].inner == 0 && report.trace[2].inner == 0);
+    kiln_report_free(&report);
+    kiln_matrix *const all[] = {A, Y, w, b};
+    for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
+    kiln_device_close(device);
+}
+
 static void survives_without_memory(void **state) {
     (void)state;
+    double *values = malloc(sizeof *values * TALL * (NARROW + 1));
+    uint64_t random = 5;
+    assert_non_null(values);
+    for (int i = 0; i < TALL * NARROW; i++) values[i] = random_uniform(&random);
+    for (int i = 0; i < TALL; i++) values[TALL * NARROW + i] = 1 + 3 * values[i * NARROW];
     brutal_memory("kiln_glm", 2, fits, NULL);
+    brutal_memory("kiln_glm with a sample", 1, tall_fit, values);
+    free(values);
 }
 
 static int open_device(void **state) {

@@ -22,42 +22,11 @@
  *
  * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's diagonal, as by
  * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
-#include "algorithms/newton/newton_work.h"
+#include "algorithms/newton/newton_factor.h"
 
 enum {
     AT_ONCE = 4,
     WORTH = 100 /* passes: one that costs more is not thought of */
-};
-
-/* What a class's factorisation and its solution leave behind. */
-struct of_class {
-    struct ki_factorisation factorisation;
-    double product;
-};
-
-struct ki_factor {
-    int64_t n, size;               /* columns; with the intercept */
-    double *U;                     /* for each class size x size: M, then U, by rows from the diagonal on; of
-                                      several classes U narrowed */
-    double *r;                     /* size x k, right sides and solutions */
-    double *column;                /* size x k, class by class */
-    double *weights;               /* m: a class's curvature, where M is of a sample of the rows; else NULL */
-    int64_t sample;                /* how many rows that has; or m */
-    double *scale;                 /* the criterion's diagonal, size */
-    kiln_matrix *G, *g, *unit;     /* unit: k x 1 */
-    double gram_price, host_price; /* of the Gram matrix of all rows, and of all else, in passes */
-    double rent;                   /* products that a new one would have saved since the last time */
-    double forecast;               /* what it will save now: as the last step that took any */
-    bool summed;                   /* in a checkpoint: `sum` holds something */
-    struct of_class *classes;      /* k */
-    bool ready;
-    bool sound,
-        exact; /* whether M alone can give a step, and so far always could; and is the present point's */
-    /* of losses whose curvature changes in few rows from step to step, else NULL */
-    double *sum;             /* G and g, added up */
-    double *formed, *lacked; /* m: the curvature that `sum` belongs to; what it lacks of the present one */
-    kiln_matrix *lack;       /* m x 1 */
-    double largest;          /* the largest total of such a curvature; 0: there is none */
 };
 
 bool ki_newton_factored(const struct ki_newton_work *work) {
@@ -174,10 +143,6 @@ static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
 
 /* ---- M ---- */
 
-static double penalty_of(const struct ki_newton *newton, int64_t j) {
-    return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
-}
-
 /* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit matrix. */
 static void fill(struct ki_newton_work *work, double *U, double total) {
     struct ki_factor *factor = work->factor;
@@ -188,7 +153,7 @@ static void fill(struct ki_newton_work *work, double *U, double total) {
         double *row = U + i * size;
         const double diagonal = newton->no_intercept ? newton->columns.square[i]
                                                      : newton->columns.weight * newton->columns.variance[i];
-        const double penalty = penalty_of(newton, i);
+        const double penalty = ki_newton_penalty_of(newton, i);
         row[i] += penalty;
         factor->scale[i] = diagonal > 0 ? diagonal * work->total / newton->columns.weight + penalty : 1;
         if (size > n) row[n] = factor->column[i];
@@ -253,7 +218,7 @@ done:
 
 /* Classes go on until it is time to ask the user. */
 struct round {
-    struct of_class *classes;
+    struct ki_factor_class *classes;
     double until;
 };
 
@@ -422,76 +387,4 @@ kiln_status ki_newton_factor_look(struct ki_newton_work *work) {
     const struct ki_state parts[] = {{"factor.ready", .flag = &factor->ready},
                                      {"factor.summed", .flag = &factor->summed}};
     return ki_checkpoint_look(&work->newton->control, parts, 2);
-}
-
-/* ---- M^-1 ---- */
-
-/* Takes a row's mean over the classes off it. */
-static double take_mean(double *row, int64_t k) {
-    double mean = 0;
-    for (int64_t c = 0; c < k; c++) mean += row[c] / (double)k;
-    for (int64_t c = 0; c < k; c++) row[c] -= mean;
-    return mean;
-}
-
-static void solve_class(void *arg, int c) {
-    const struct ki_newton_work *work = arg;
-    const struct ki_factor *factor = work->factor;
-    const int64_t size = factor->size, k = work->newton->k;
-    double *r = factor->column + c * size;
-    for (int64_t i = 0; i < size; i++) r[i] = factor->r[i * k + c];
-    const double *U = factor->U + c * size * size;
-    factor->classes[c].product =
-        k > 1 ? ki_substitute_narrow((const float *)U, r, size) : ki_substitute(U, r, size);
-    for (int64_t i = 0; i < size; i++) factor->r[i * k + c] = r[i];
-}
-
-/* r = M^-1 r; returns their product. */
-static double solve(struct ki_newton_work *work) {
-    const struct ki_factor *factor = work->factor;
-    const struct ki_newton *newton = work->newton;
-    const int64_t n = factor->n, size = factor->size, k = newton->k;
-    double product = 0, *r = factor->r;
-    for (int64_t i = 0; k > 1 && i < size; i++) factor->scale[i] = take_mean(r + i * k, k);
-    ki_newton_parallel(kiln_matrix_device(newton->X), (int)k, solve_class, work);
-    for (int64_t c = 0; c < k; c++) product += factor->classes[c].product;
-    for (int64_t i = 0; k > 1 && i < size; i++) {
-        const double penalty = i < n ? penalty_of(newton, i) : 0, mean = factor->scale[i];
-        const double part = penalty > 0 ? mean / penalty : 0;
-        take_mean(r + i * k, k);
-        for (int64_t c = 0; c < k; c++) r[i * k + c] += part;
-        product += (double)k * mean * part;
-    }
-    return product;
-}
-
-/* Columns that are left out have no part in it. */
-static void leave_out(const struct ki_newton *newton, double *r) {
-    const int64_t k = newton->k;
-    for (int64_t j = 0; j < kiln_matrix_cols(newton->X); j++) {
-        const double diagonal =
-            newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
-        for (int64_t c = 0; c < k && !(diagonal > 0); c++) r[j * k + c] = 0;
-    }
-}
-
-void ki_newton_factor_turn(const struct ki_newton_work *work, double *vector) {
-    leave_out(work->newton, vector);
-    ki_substitute(work->factor->U, vector, work->factor->size);
-}
-
-kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
-    kiln_status status;
-    struct ki_factor *factor = work->factor;
-    const struct ki_newton *newton = work->newton;
-    const int64_t n = factor->n, k = newton->k;
-    TRY(ki_vector_get(factor->r, work->R.w));
-    if (work->R.b) TRY(ki_vector_get(factor->r + n * k, work->R.b));
-    leave_out(newton, factor->r);
-    *rho = work->scale * solve(work);
-    for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
-    if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
-    TRY(ki_vector_set(work->Z.w, factor->r));
-done:
-    return status;
 }

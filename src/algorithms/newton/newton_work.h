@@ -63,12 +63,12 @@ kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_poi
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
 /* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
-/* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
- * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 /* The price of a Gram matrix of all rows; *host: of its curvature and its factor. In passes. */
 double ki_newton_factor_price(const struct ki_newton *newton, double size, double *host);
 /* Rows that M is formed from: a sample of several classes' where a Gram matrix is dear. */
 int64_t ki_newton_sample_rows(const struct ki_newton *newton, double gram_price, int64_t size);
+/* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
+ * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
 kiln_status ki_newton_factor_furnish(struct ki_newton_work *work); /* its matrices on the device */
 void ki_newton_factor_close(struct ki_newton_work *work);
@@ -94,8 +94,8 @@ kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
-/* The first steps of an easy problem, or those behind ki_newton_pilot's, each recorded, a pass each; leaves `here` and norm. resumed: the state of a checkpoint says
- * whether there are more. */
+/* The first steps of an easy problem, or those behind ki_newton_pilot's, each recorded, a pass each; leaves `here` and norm.
+ * resumed: the state of a checkpoint says whether there are more. */
 kiln_status ki_newton_secant_open(struct ki_newton_work *work);
 void ki_newton_secant_close(struct ki_newton_work *work);
 kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed);
@@ -112,9 +112,9 @@ kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
 /* The vectors that only steps by products want, once. */
 kiln_status ki_newton_furnish(struct ki_newton_work *work);
-/* What differences of the objective mean nothing below; a row of the trace for `here`. */
 /* What ends the run at `here`; NONE: nothing does. */
 kiln_stop ki_newton_stop(const struct ki_newton_work *work);
+/* What differences of the objective mean nothing below; a row of the trace for `here`. */
 double ki_newton_noise(const struct ki_newton_work *work);
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 /* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is ended first. */
