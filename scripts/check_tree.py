@@ -37,6 +37,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/status.h"),
     ("src/algorithms/algorithm.h", "ops/linear/ahead.h"),
     ("src/algorithms/algorithm.h", "ops/linear/dual.h"),
+    ("src/algorithms/algorithm.h", "ops/linear/dual_judge.h"),
     ("src/algorithms/algorithm.h", "ops/linear/fold_losses.h"),
     ("src/algorithms/algorithm.h", "ops/linear/gram.h"),
     ("src/algorithms/algorithm.h", "ops/linear/newton.h"),

@@ -17,6 +17,7 @@
 #include "kiln.h"
 #include "ops/linear/ahead.h"
 #include "ops/linear/dual.h"
+#include "ops/linear/dual_judge.h"
 #include "ops/linear/fold_losses.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/newton.h"

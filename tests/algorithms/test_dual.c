@@ -45,6 +45,20 @@ static const struct example examples[] = {
      0.1,
      false,
      {LOGREG, .classes = 2, .l2 = 0.5, .no_intercept = true, DUAL}},
+    {"hinge, weights, no intercept",
+     false,
+     120,
+     200,
+     0.1,
+     true,
+     {SVM, .classes = 2, .l2 = 3, .no_intercept = true, DUAL}},
+    {"logistic, weights, no intercept, weak penalty",
+     false,
+     120,
+     200,
+     0.1,
+     true,
+     {LOGREG, .classes = 2, .l2 = 1e-3, .no_intercept = true, DUAL}},
     {"logistic, weights, standardized",
      false,
      120,
@@ -132,6 +146,83 @@ static void moves_save_sweeps(void **state) {
     problem_free(&p);
 }
 
+/* A descent that judges itself says what the engine would, which judges where a checkpoint is kept. */
+static void judges_as_the_engine(void **state) {
+    (void)state;
+    struct problem p = labelled(150, 400, 2, 0.05, true, 9);
+    for (int kind = LOGREG; kind <= SVM; kind++)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+            kiln_report alone = {0}, engine = {0};
+            kiln_checkpoint *checkpoint = NULL;
+            const double near = type == KILN_F32 ? 1e-3 : 1e-9;
+            const struct run run = {devices[0], type, KILN_CSR, NULL};
+            struct question q = {.kind = (enum kind)kind,
+                                 .classes = 2,
+                                 .l2 = 0.3,
+                                 .no_intercept = true,
+                                 .tolerance = 1e-2,
+                                 DUAL};
+            struct solution a = answer(&alone, &run, &p, &q);
+            assert_int_equal(kiln_checkpoint_open(&checkpoint, NULL), KILN_OK);
+            q.control = kiln_checkpoint_control(checkpoint, q.control);
+            struct solution b = answer(&engine, &run, &p, &q);
+            kiln_checkpoint_close(checkpoint);
+            assert_true(alone.passes < engine.passes); /* each went its own way */
+            assert_true(alone.converged && engine.converged && alone.stopped_by == engine.stopped_by);
+            assert_true(alone.iterations == 0 && engine.iterations == 0);
+            assert_true(alone.trace_count == 1 && engine.trace_count == 1);
+            assert_string_equal(alone.solver, engine.solver);
+            assert_true(fabs(alone.residual - engine.residual) <= near * engine.residual);
+            assert_true(fabs(alone.trace[0].radius - engine.trace[0].radius) <=
+                        near * engine.trace[0].radius);
+            assert_true(fabs(alone.objective - engine.objective) <= near * engine.objective);
+            if (kind == SVM)
+                assert_true(fabs(kiln_report_figure(&alone, "gap") - kiln_report_figure(&engine, "gap")) <=
+                            near * kiln_report_figure(&engine, "gap") + near * near);
+            assert_true(difference(&a, &b) < near);
+            kiln_report_free(&alone);
+            kiln_report_free(&engine);
+            solution_free(&a);
+            solution_free(&b);
+        }
+    problem_free(&p);
+}
+
+/* Where sweeps end before the criterion is met, the engine goes on from there. */
+static void the_engine_goes_on(void **state) {
+    (void)state;
+    struct problem p = labelled(300, 60, 2, 0.3, false, 9);
+    const struct question q = {.kind = LOGREG, .classes = 2, .l2 = 1e-3, .no_intercept = true, DUAL};
+    kiln_report report = {0};
+    struct solution s = answer(&report, &(struct run){devices[0], KILN_F64, KILN_CSR, NULL}, &p, &q);
+    assert_string_equal(report.solver, "dual");
+    assert_true(report.converged && report.iterations > 0 && report.residual <= 1e-8);
+    assert_true(report.passes < 400); /* the sweeps once */
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
+/* Columns that the engine has an error about. Their sums of the labels' signs may be 0. */
+static void refuses_columns_out_of_range(void **state) {
+    (void)state;
+    static const double bad[] = {1e-170, 1e170, INFINITY};
+    for (int kind = LOGREG; kind <= SVM; kind++)
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            struct problem p = labelled(40, 60, 2, 0.2, false, 13);
+            const struct question q = {
+                .kind = (enum kind)kind, .classes = 2, .l2 = 1, .no_intercept = true, DUAL};
+            struct solution s = {0};
+            kiln_report report = {0};
+            for (int r = 0; r < p.m; r++) p.X[r * p.n + 7] = r < 2 ? bad[i] : 0; /* one row of each class */
+            assert_int_equal(
+                try_answer(&s, &report, &(struct run){devices[0], KILN_F64, KILN_CSR, NULL}, &p, &q),
+                KILN_ERR_DATA);
+            assert_non_null(strstr(kiln_last_error()->message, "column 7"));
+            problem_free(&p);
+        }
+}
+
 static int stop(void *user, const kiln_progress *now) {
     int *calls = user;
     assert_string_equal(now->phase, "solve");
@@ -174,7 +265,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meets_the_criterion),    cmocka_unit_test(newton_has_little_left),
         cmocka_unit_test(moves_save_sweeps),      cmocka_unit_test(stopping_keeps_the_result),
-        cmocka_unit_test(refuses_what_it_cannot),
+        cmocka_unit_test(judges_as_the_engine),   cmocka_unit_test(the_engine_goes_on),
+        cmocka_unit_test(refuses_what_it_cannot), cmocka_unit_test(refuses_columns_out_of_range),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

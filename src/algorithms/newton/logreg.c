@@ -50,20 +50,28 @@ static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *lab
                               .control = options->control};
 }
 
-/* The engine's start from the dual. */
-static kiln_status start_from_dual(struct ki_newton *newton, const struct ki_labels *labels,
-                                   const kiln_matrix *y) {
-    kiln_status status;
+/* What the dual's descent found, as a start or as the result. */
+struct descent {
+    struct ki_dual_task task;
+    struct ki_dual_alone alone;
+};
+
+static kiln_status descent_new(struct descent *descent, const struct ki_newton *newton,
+                               const struct ki_labels *labels, const kiln_matrix *y) {
     const int64_t cols = kiln_matrix_cols(newton->X), k = newton->k;
     double *w = ki_calloc((size_t)((cols + 1) * k) * sizeof *w);
-    if (!w) return ki_fail_nomem((size_t)((cols + 1) * k) * sizeof *w, "a start");
-    TRY(ki_dual_solve(
-        newton, &(struct ki_dual_task){
-                    .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = w + cols * k}));
-    TRY(ki_vector_set(newton->W, w));
-    TRY(ki_vector_set(newton->b, w + cols * k));
+    descent->task = (struct ki_dual_task){
+        .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = w + cols * k};
+    return w ? KILN_OK : ki_fail_nomem((size_t)((cols + 1) * k) * sizeof *w, "a start");
+}
+
+/* The engine's start from the dual. */
+static kiln_status start_from_dual(struct ki_newton *newton, const struct descent *descent) {
+    kiln_status status = KILN_OK;
+    if (!descent->alone.descended) TRY(ki_dual_solve(newton, &descent->task));
+    TRY(ki_vector_set(newton->W, descent->task.W));
+    TRY(ki_vector_set(newton->b, descent->task.b));
 done:
-    ki_free(w);
     return status;
 }
 
@@ -90,6 +98,61 @@ static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, c
     return kiln_logreg(W, b, X, y, options, report);
 }
 
+/* The model by the engine, from a start that the dual may have found. */
+static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b,
+                                   const kiln_matrix *y, const kiln_logreg_options *options,
+                                   const struct descent *descent) {
+    kiln_status status;
+    const struct ki_labels *labels = descent->task.labels;
+    const kiln_control *control = &options->control;
+    const bool softmax = newton->k > 1, dual = descent->task.W != NULL;
+    kiln_matrix *target = NULL;
+    TRY(ki_labels_column(&target, labels, y, softmax ? -1 : 1, 1, 0));
+    if (!softmax && !options->warm_start && !dual) newton->outcomes = target;
+    TRY(ki_newton_open(newton));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = control,
+                                             .algorithm = "logreg",
+                                             .options = options,
+                                             .X = newton->X,
+                                             .given = {{"y", y}, {"the weights", labels->weights}},
+                                             .report = &newton->report,
+                                             .start = &newton->start}));
+    if (options->warm_start) TRY(ki_newton_set_start(newton, W, b));
+    if (dual && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
+        TRY(start_from_dual(newton, descent));
+    newton->report.solver = dual ? "dual" : "newton";
+    TRY(ki_newton_solve(newton,
+                        &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,
+                                     .y = target,
+                                     .weights = labels->weights},
+                        &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
+done:
+    newton->outcomes = NULL;
+    kiln_matrix_free(target);
+    return status;
+}
+
+/* W, b and the engine's report; from the dual alone where that is enough. */
+static kiln_status solve(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
+                         const struct ki_labels *labels, const kiln_matrix *y,
+                         const kiln_logreg_options *options, bool dual) {
+    kiln_status status = KILN_OK;
+    struct descent descent = {.task.labels = labels};
+    if (dual) TRY(descent_new(&descent, newton, labels, y));
+    if (dual) TRY(ki_dual_alone(&descent.alone, newton, &descent.task));
+    if (descent.alone.met) {
+        TRY(ki_vector_set(W, descent.task.W));
+        if (b) TRY(ki_vector_set(b, descent.task.b));
+        goto done;
+    }
+    TRY(solve_by_engine(newton, W, b, y, options, &descent));
+    TRY(ki_copy(W, newton->W));
+    if (b) TRY(ki_copy(b, newton->b));
+done:
+    ki_free(descent.task.W);
+    return status;
+}
+
 kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                         const kiln_logreg_options *options, kiln_report *report) {
     kiln_status status;
@@ -97,7 +160,6 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     kiln_logreg_options own;
     struct ki_labels labels = {0};
     struct ki_newton newton = {0};
-    kiln_matrix *target = NULL;
     bool dual, solved;
     TRY(KI_TAKE(kiln_logreg_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
@@ -117,30 +179,10 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(ki_narrow_solve(&solved, again,
                         &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));
     if (solved) goto done;
-    const bool softmax = newton.k > 1;
-    TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));
-    if (!softmax && !options->warm_start && !dual) newton.outcomes = target;
-    TRY(ki_newton_open(&newton));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &own.control,
-                                             .algorithm = "logreg",
-                                             .options = &own,
-                                             .X = X,
-                                             .given = {{"y", y}, {"the weights", labels.weights}},
-                                             .report = &newton.report,
-                                             .start = &newton.start}));
-    if (options->warm_start) TRY(ki_newton_set_start(&newton, W, b));
-    if (dual && (!ki_checkpoint_waits(&own.control) || ki_dual_waits(&own.control)))
-        TRY(start_from_dual(&newton, &labels, y));
-    newton.report.solver = dual ? "dual" : "newton";
-    TRY(ki_newton_solve(&newton,
-                        &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,
-                                     .y = target,
-                                     .weights = labels.weights},
-                        &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
-    TRY(ki_newton_hand_over(&newton, W, b, report));
+    TRY(solve(&newton, W, b, &labels, y, options, dual));
+    TRY(ki_newton_hand_over(&newton, NULL, NULL, report));
 done:
     ki_newton_close(&newton);
     ki_labels_free(&labels);
-    kiln_matrix_free(target);
     return status;
 }

@@ -268,11 +268,25 @@ static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem
     all->newton->report.passes += (int64_t)ceil(problem->work);
 }
 
+static bool judged_begin(const struct ki_dual_descent *all) {
+    all->judge->weight = all->weight;
+    all->newton->report.passes++;
+    if (ki_dual_judge_begin(all->judge, &all->problems[0].dual, all->square)) return true;
+    all->judge->reference = 0;
+    return false;
+}
+
+static void judged_end(const struct ki_dual_descent *all) {
+    ki_dual_judge_end(all->judge, &all->problems[0].dual);
+    all->newton->report.passes++;
+}
+
 /* Problems first ... first + count - 1, side by side. */
 static kiln_status solve_together(struct ki_dual_descent *all, int64_t first, int count, bool resumed) {
     kiln_status status = KILN_OK;
     bool done = false;
     for (int p = 0; p < count; p++) TRY(begin(&all->problems[p], all, first + p));
+    if (all->judge && !judged_begin(all)) return KILN_OK;
     if (resumed) TRY(ki_dual_resume(all, first, count));
     while (!done && tell(all, first, count)) {
         struct round round = {all, ki_clock() + ROUND};
@@ -282,24 +296,17 @@ static kiln_status solve_together(struct ki_dual_descent *all, int64_t first, in
         if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_NONE));
     }
     if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_CANCELLED));
+    if (all->judge) judged_end(all);
     for (int p = 0; p < count; p++) keep(all, &all->problems[p]);
 done:
     return status;
 }
 
-/* What all classes share: L^-1, the rows' squares and, after them, the intercept's step, their mean. */
-static kiln_status prepare(struct ki_dual_descent *all) {
-    kiln_status status = KILN_OK;
+/* L^-1 and the rows' squares, from the columns as the engine has measured them; behind the squares the intercept's step, their mean. */
+static void measure(struct ki_dual_descent *all) {
     const struct ki_newton *newton = all->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
-    all->reciprocal = ki_alloc((size_t)n * sizeof(double));
-    all->square = ki_alloc((size_t)(m + 1) * sizeof(double));
-    if (newton->weights) all->s = ki_alloc((size_t)m * sizeof(double));
-    if (!all->reciprocal || !all->square || (newton->weights && !all->s))
-        return ki_fail_nomem((size_t)(n + 2 * m) * sizeof(double), "the dual");
-    if (newton->weights) TRY(ki_vector_get(all->s, newton->weights));
     all->weight = newton->columns.weight;
-    all->uniform = true;
     for (int64_t j = 0; j < n; j++) {
         const double variance = newton->columns.variance[j];
         const double penalty = newton->l2 * (newton->standardize ? variance : 1);
@@ -313,6 +320,27 @@ static kiln_status prepare(struct ki_dual_descent *all) {
     for (int64_t i = 0; i < m; i++) sum += all->square[i];
     all->square[m] = fmax(STEP * sum / (double)m, DBL_MIN);
     for (int64_t i = 0; i < m && !newton->no_intercept; i++) all->square[i] += all->square[m];
+}
+
+/* What all classes share. Of a judged descent L^-1 is one number, and a walk with the labels finds the squares (judged_begin). */
+static kiln_status prepare(struct ki_dual_descent *all) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = all->newton;
+    const int64_t m = kiln_matrix_rows(newton->X), n = all->judge ? 1 : kiln_matrix_cols(newton->X);
+    all->reciprocal = ki_alloc((size_t)n * sizeof(double));
+    all->square = ki_alloc((size_t)(m + 1) * sizeof(double));
+    if (newton->weights) all->s = ki_alloc((size_t)m * sizeof(double));
+    if (!all->reciprocal || !all->square || (newton->weights && !all->s))
+        return ki_fail_nomem((size_t)(n + 2 * m) * sizeof(double), "the dual");
+    if (newton->weights) TRY(ki_vector_get(all->s, newton->weights));
+    all->uniform = true;
+    if (!all->judge) {
+        measure(all);
+        return KILN_OK;
+    }
+    all->reciprocal[0] = 1 / newton->l2;
+    all->weight = newton->weights ? 0 : (double)m;
+    for (int64_t i = 0; i < m && newton->weights; i++) all->weight += all->s[i];
 done:
     return status;
 }
@@ -332,11 +360,13 @@ static int64_t sides_of(const struct ki_newton *newton, const struct ki_dual_tas
 }
 
 /* A run that goes on begins with the problems that were under way, which may be more than threads. */
-kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task) {
+kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_task *task,
+                                 struct ki_dual_judge *judge) {
     kiln_status status;
     const int64_t threads = ki_max(ki_newton_threads(kiln_matrix_device(newton->X)), 1);
     const bool resumed = ki_dual_waits(&newton->control);
-    struct ki_dual_descent all = {.newton = newton, .task = task, .sides = sides_of(newton, task, threads)};
+    struct ki_dual_descent all = {
+        .newton = newton, .task = task, .judge = judge, .sides = sides_of(newton, task, threads)};
     int64_t first = 0;
     int count = 0;
     all.shared = newton->k == 1 && threads >= KI_DUAL_PARTS * task->problems && ki_dual_shared(newton->X);
@@ -355,4 +385,8 @@ kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *t
 done:
     end(&all);
     return status;
+}
+
+kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task) {
+    return ki_dual_solve_judged(newton, task, NULL);
 }

@@ -31,4 +31,14 @@ bool ki_dual_waits(const kiln_control *control);
  * sets cancelled. After open. Goes on from a state that waits. */
 kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task);
 
+/* The same without the engine, which need not be open, where one problem has no intercept, one penalty for all columns and no checkpoint:
+ * the descent judges itself (ops/linear/dual_judge.h). */
+struct ki_dual_alone {
+    bool descended; /* W and b are where it ended, a start for the engine where it is not `met` */
+    bool met;       /* the criterion is, and the engine's report says so: nothing is left to do */
+    double gap;     /* then how far the dual's objective is below the primal's */
+};
+kiln_status ki_dual_alone(struct ki_dual_alone *alone, struct ki_newton *newton,
+                          const struct ki_dual_task *task);
+
 #endif

@@ -20,6 +20,7 @@ struct ki_dual_problem {
 struct ki_dual_descent {
     struct ki_newton *newton;
     const struct ki_dual_task *task;
+    struct ki_dual_judge *judge; /* of one problem; NULL: the engine judges, and has measured the columns */
     double *reciprocal, *square, *s; /* s NULL: ones */
     double weight;                   /* sum of s */
     bool uniform;
@@ -29,6 +30,10 @@ struct ki_dual_descent {
     int count;     /* at once */
     bool shared;   /* two threads a problem */
 };
+
+/* What ki_dual_solve does, and the criterion. judge has its l2 and scale; its reference is 0 where it cannot judge, and nothing has been solved. */
+kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_task *task,
+                                 struct ki_dual_judge *judge);
 
 /* Numbers in a problem's `a`, of one column with `rest` and what moves between sweeps want of the rows; in dual.w, with `own` and what they
  * want of the columns. */

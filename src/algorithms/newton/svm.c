@@ -28,8 +28,9 @@ struct machine {
     struct ki_labels labels;
     struct ki_newton newton;
     int64_t problems;
-    double *W, *b;                          /* results, n x problems and 1 x problems */
-    bool descended;                         /* W and b hold what the dual's descent found */
+    double *W, *b;  /* results, n x problems and 1 x problems */
+    bool descended; /* W and b hold what the dual's descent found */
+    struct ki_dual_alone alone;
     double dual;                            /* the sum of the duals' objectives */
     int64_t at;                             /* the problem at hand */
     struct ki_state state[KI_NEWTON_OUTER]; /* of all this, for a checkpoint */
@@ -90,7 +91,6 @@ static kiln_status machine_new(struct machine *m, double start) {
     m->W = ki_calloc(bytes);
     m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
     if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
-    TRY(ki_newton_open(&m->newton));
 done:
     return status;
 }
@@ -258,15 +258,18 @@ done:
     return status;
 }
 
+static struct ki_dual_task task_of(const struct machine *m, const kiln_matrix *y) {
+    return (struct ki_dual_task){.labels = &m->labels, .y = y, .problems = m->problems, .W = m->W, .b = m->b};
+}
+
 /* All classes' starts from the dual, where that is worth it. */
 static kiln_status descend(struct machine *m, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
+    const struct ki_dual_task task = task_of(m, y);
     m->newton.report.solver = m->descended ? "dual" : "newton";
     const kiln_control *control = &m->options->control;
-    if (m->descended && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
-        TRY(ki_dual_solve(&m->newton,
-                          &(struct ki_dual_task){
-                              .labels = &m->labels, .y = y, .problems = m->problems, .W = m->W, .b = m->b}));
+    if (m->descended && !m->alone.descended && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
+        TRY(ki_dual_solve(&m->newton, &task));
 done:
     return status;
 }
@@ -291,6 +294,23 @@ static kiln_status begin(struct machine *m) {
                                              .report = &m->newton.report,
                                              .start = &m->newton.start}));
     TRY(ki_checkpoint_look(&m->options->control, m->state, KI_NEWTON_OUTER));
+done:
+    return status;
+}
+
+/* All problems, from the dual where that is worth it, and from the dual alone where that is enough. */
+static kiln_status solve_all(struct machine *m, const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    const struct ki_dual_task task = task_of(m, y);
+    if (m->descended) TRY(ki_dual_alone(&m->alone, &m->newton, &task));
+    if (m->alone.met) {
+        m->dual = m->newton.report.objective - m->alone.gap;
+        return KILN_OK;
+    }
+    TRY(ki_newton_open(&m->newton));
+    TRY(begin(m));
+    TRY(descend(m, y));
+    for (; m->at < m->problems && (m->descended || !m->newton.cancelled); m->at++) TRY(solve(m, m->at));
 done:
     return status;
 }
@@ -364,9 +384,7 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     TRY(machine_new(&m, start));
     if (options->warm_start) TRY(ki_vector_get(m.W, W));
     if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));
-    TRY(begin(&m));
-    TRY(descend(&m, y));
-    for (; m.at < m.problems && (m.descended || !m.newton.cancelled); m.at++) TRY(solve(&m, m.at));
+    TRY(solve_all(&m, y));
     TRY(hand_over(&m, W, b, report));
 done:
     machine_free(&m);

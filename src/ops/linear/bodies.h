@@ -3,6 +3,7 @@
 #define KI_LINEAR_BODIES_H
 
 #include "ops/linear/cg.h"
+#include "ops/linear/dual_judge.h"
 #include "ops/linear/dual_plane.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/loss.h"
@@ -12,7 +13,9 @@
 /* clang-format off */
 #define KI_BODIES_linear(BODY)                                                                               \
     BODY(void, cg_step, (const struct ki_cg *step))                                                          \
+    BODY(void, dual_first, (struct ki_dual_walk *walk))                                                      \
     BODY(void, dual_join, (struct ki_dual_join *join))                                                       \
+    BODY(void, dual_last, (struct ki_dual_walk *walk))                                                       \
     BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal,                \
                               int64_t begin, int64_t end))                                                   \
     BODY(void, dual_move, (const struct ki_dual_plane *plane))                                               \

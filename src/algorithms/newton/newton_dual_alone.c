@@ -1,0 +1,45 @@
+/* A descent in the dual that proves its own result, and so takes neither the Newton engine's vectors nor its walks over X: for small data these
+ * take as long as the sweeps. Whatever is out of the ordinary, from a column that overflows to a criterion that is not met, is the engine's. */
+#include "algorithms/newton/newton_dual_work.h"
+
+static bool possible(const struct ki_newton *newton, const struct ki_dual_task *task) {
+    return newton->k == 1 && task->problems == 1 && newton->no_intercept && !newton->standardize &&
+           !ki_checkpoint_kept(&newton->control);
+}
+
+/* What the engine would say of a start that it has nothing to add to. */
+static kiln_status report(struct ki_newton *newton, const struct ki_dual_judge *judge) {
+    kiln_status status;
+    const kiln_trace_row row = {.residual = judge->norm / judge->reference,
+                                .objective = judge->objective,
+                                .seconds = ki_clock() - newton->start,
+                                .radius = 10 * judge->norm * sqrt(judge->largest)};
+    TRY(ki_report_begin(&newton->report));
+    TRY(ki_report_step(&newton->report, &row, newton->tolerance, newton->max_iterations, &newton->control,
+                       newton->report.passes * ki_bytes_of(newton->X)));
+    newton->report.solver = "dual";
+    newton->report.converged = 1;
+    newton->report.tolerance = newton->tolerance;
+done:
+    return status;
+}
+
+kiln_status ki_dual_alone(struct ki_dual_alone *alone, struct ki_newton *newton,
+                          const struct ki_dual_task *task) {
+    kiln_status status = KILN_OK;
+    const size_t bytes = (size_t)kiln_matrix_cols(newton->X) * sizeof(double);
+    struct ki_dual_judge judge = {.l2 = newton->l2};
+    *alone = (struct ki_dual_alone){0};
+    if (!possible(newton, task)) return KILN_OK;
+    judge.scale = ki_alloc(bytes);
+    if (!judge.scale) return ki_fail_nomem(bytes, "the columns' scales");
+    TRY(ki_dual_solve_judged(newton, task, &judge));
+    alone->descended = judge.reference > 0;
+    alone->met = alone->descended && isfinite(judge.objective) && !newton->cancelled &&
+                 judge.norm / judge.reference <= newton->tolerance;
+    alone->gap = 0.5 * judge.size / newton->l2;
+    if (alone->met) TRY(report(newton, &judge));
+done:
+    ki_free(judge.scale);
+    return status;
+}
