@@ -276,6 +276,45 @@ static void body(int which) {
     kiln_device_close(device);
 }
 
+/* Two classes by the dual, which judges itself, or, standardized, leaves that to the engine. */
+static void dual_body(int which) {
+    const int64_t start[] = {0, 2, 3, 4};
+    const int32_t col[] = {0, 3, 1, 3};
+    const double value[] = {1, 2, -1, 0.5}, y[] = {0, 1, 0};
+    kiln_device *device = NULL;
+    kiln_matrix *X = NULL, *labels = NULL, *W = NULL;
+    kiln_report report = {0};
+    STEP(kiln_device_open(&device, "cpu", &(kiln_device_options){.threads = 2}));
+    STEP(kiln_matrix_csr(&X, device, KILN_F64, 3, 4, start, col, value));
+    STEP(kiln_matrix_dense(&labels, device, KILN_F64, 3, 1, y));
+    STEP(kiln_matrix_dense(&W, device, KILN_F64, 4, 1, NULL));
+    const kiln_logreg_options logreg = {
+        .l2 = 1, .no_intercept = 1, .standardize = which / 2, .solver = KILN_CLASSIFIER_DUAL};
+    const kiln_svm_options svm = {
+        .l2 = 1, .no_intercept = 1, .standardize = which / 2, .solver = KILN_CLASSIFIER_DUAL};
+    if (which % 2 == 0)
+        STEP(kiln_logreg(W, NULL, X, labels, &logreg, &report));
+    else
+        STEP(kiln_svm(W, NULL, X, labels, &svm, &report));
+    assert_int_equal(report.converged, 1);
+    kiln_report_free(&report);
+    kiln_matrix *const all[] = {X, labels, W};
+    for (int i = 0; i < 3; i++) kiln_matrix_free(all[i]);
+    kiln_device_close(device);
+}
+
+static void dual_survives_without_memory(void **state) {
+    (void)state;
+    for (int which = 0; which < 4; which++)
+        for (int persistent = 0; persistent < 2; persistent++)
+            for (long n = 0, fired = 1; fired; n++) {
+                brutal_start(n, persistent);
+                dual_body(which);
+                fired = brutal_stop();
+                assert_true(fired || n > 15);
+            }
+}
+
 static void survives_without_memory(void **state) {
     (void)state;
     for (int which = 0; which < 3; which++)
@@ -305,6 +344,7 @@ int main(void) {
         cmocka_unit_test(too_many_classes),
         cmocka_unit_test(optional_operands),
         cmocka_unit_test(survives_without_memory),
+        cmocka_unit_test(dual_survives_without_memory),
     };
     return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

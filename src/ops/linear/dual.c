@@ -20,7 +20,7 @@ int64_t ki_dual_stride(int64_t k) {
 }
 
 double ki_dual_mean_square(const kiln_matrix *X) {
-    enum { LOOKED_AT = 1 << 16 };
+    enum { LOOKED_AT = 1 << 13 };
     const int64_t nnz = X->nnz, step = ki_max(nnz / LOOKED_AT, 1), count = nnz / step;
     const float *narrow = ki_host(&X->values);
     const double *wide = ki_host(&X->values);

@@ -14,21 +14,32 @@ static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) 
     const double y = dual->y[i], a = dual->a[i];
     const double slope = y * (FN(dual_dot)(row, dual->w) + *dual->b) - 1 + a / s;
     if (a == 0 && slope > 0) return slope <= dual->bound;
-    const double best = fmax(a - slope / (dual->stretch * dual->square[i] + 1 / s), 0);
+    const double free = a - slope / (dual->stretch * dual->square[i] + 1 / s), best = free > 0 ? free : 0;
     dual->violation += s * slope * slope;
-    dual->worst = fmax(dual->worst, fabs(slope));
+    if (fabs(slope) > dual->worst) dual->worst = fabs(slope);
     if (best == a) return true;
     dual->a[i] = best;
     FN(dual_add)(dual, row, (best - a) * y);
     return true;
 }
 
-/* Newton's method for the z in (0, s) at which slope_at + square (z - former) + log(z / (s - z)) is 0, until a hundredth of that is left: the
- * sweeps to come see to the rest. */
-static double FN(dual_root)(double former, double slope_at, double square, double s) {
-    double z = s - former < 0.5 * s ? 0.1 * former : former;
+/* Newton's method for the z in (0, s) at which slope_at + square (z - former) + log(z / (s - z)) is 0, which is about s / 2 at most, until a
+ * hundredth of the way is left: the sweeps to come see to the rest. It lies between `former` and the loss's own `goal`, where the logarithm is
+ * -slope_at: a first step from there, or from s / 2 if that is less, takes none. Not from a goal below `former` where square has more to say than
+ * the logarithm's curvature. */
+static double FN(dual_root)(double former, double goal, double slope_at, double square, double s) {
+    const double half = 0.5 * s;
+    const double far = fmin(fmax(former, goal), half);
+    const bool own = goal > 0 && former < half && (square * far * (s - far) < s || former < 0.01 * goal);
+    double z = own ? fmin(goal, half) : former < half ? former : 0.1 * former, enough = 0;
+    if (own) {
+        const double slope = goal < half ? square * (goal - former) : slope_at + square * (half - former);
+        const double curve = s / (s - z) / z;
+        enough = 0.01 * curve * fabs(goal - former);
+        z -= slope / (square + curve);
+    }
     double slope = slope_at + square * (z - former) + log(z / (s - z));
-    const double enough = fmax(0.01 * fabs(slope), 1e-14 * (1 + fabs(slope_at)));
+    enough = fmax(own ? enough : 0.01 * fabs(slope), 1e-14 * (1 + fabs(slope_at)));
     for (int step = 0; step < FN(DUAL_STEPS) && fabs(slope) > enough; step++) {
         const double next = z - slope / (square + s / (s - z) / z);
         z = next > 0 ? fmin(next, 0.5 * (z + s)) : 0.1 * z;
@@ -41,12 +52,13 @@ static double FN(dual_root)(double former, double slope_at, double square, doubl
 static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
     const double square = dual->stretch * dual->square[i],
                  eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + *dual->b);
-    const double off = dual->a[i] - s / (1 + exp(eta));
+    const double small = exp(-fabs(eta)), less = s * small / (1 + small), more = s / (1 + small);
+    const double off = dual->a[i] - (eta > 0 ? less : more);
     const bool turned = 0.5 * square * (dual->rest[i] - dual->a[i]) + eta < 0;
     const double former = turned ? dual->rest[i] : dual->a[i];
     dual->violation += 4 * off * off / s;
     dual->worst = fmax(dual->worst, fabs(off));
-    const double z = FN(dual_root)(former, turned ? -eta : eta, square, s);
+    const double z = FN(dual_root)(former, (eta > 0) != turned ? less : more, turned ? -eta : eta, square, s);
     if (!(z > 0) || !(z < s)) return;
     dual->a[i] = turned ? s - z : z;
     dual->rest[i] = turned ? z : s - z;

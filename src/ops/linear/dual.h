@@ -71,7 +71,7 @@ int64_t ki_dual_stride(int64_t k);
 bool ki_dual_shared(const kiln_matrix *X);
 /* The active rows once, in random order. Nothing is shared between two of the kind but what is const. */
 void ki_dual_sweep(struct ki_dual *dual);
-/* The mean of a row's sum of squares, from up to 65,536 of X's entries. */
+/* The mean of a row's sum of squares, from about 8,192 of X's entries. */
 double ki_dual_mean_square(const kiln_matrix *X);
 /* square[i] of all rows, without an intercept's part. */
 void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal);

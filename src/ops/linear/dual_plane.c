@@ -8,9 +8,10 @@
 #include "core/size.h"
 #include "core/threads.h"
 
-/* SETBACK: slopes' squares, in times of the least so far, after which no move is made. LEAST: of a sweep's change that a move must keep. NEAR: of
- * the way to an end that the logistic loss's variables go at most. DEPENDENT: of one of two directions, squared, what must be left across the other. */
-static const double SETBACK = 16, LEAST = 0.1, NEAR = 0.9, DEPENDENT = 1e-10;
+/* QUICK and SETBACK: slopes' squares, in times of the least so far, at or below which sweeps alone are fast enough, and above which the last move
+ * made things worse: no move is made. LEAST: of a sweep's change that a move must keep. NEAR: of the way to an end that the logistic loss's
+ * variables go at most. DEPENDENT: of one of two directions, squared, what must be left across the other. */
+static const double QUICK = 0.1, SETBACK = 16, LEAST = 0.1, NEAR = 0.9, DEPENDENT = 1e-10;
 
 static void look_part(void *arg, int p) {
     struct ki_dual_plane *planes = arg, plane = planes[p];
@@ -77,7 +78,7 @@ void ki_dual_move(struct ki_dual *dual, double before_b) {
                                           .end = ki_part_begin(dual->X->cols, p + 1, parts),
                                           .first_row = ki_part_begin(dual->X->rows, p, parts),
                                           .end_row = ki_part_begin(dual->X->rows, p + 1, parts)};
-    if (dual->violation <= SETBACK * dual->least) {
+    if (dual->violation > QUICK * dual->least && dual->violation <= SETBACK * dual->least) {
         run(dual, look_part, plane);
         for (int p = 0; p < parts; p++)
             for (int n = 0; n < KI_DUAL_PLANE; n++) sum[n] += plane[p].sum[n];

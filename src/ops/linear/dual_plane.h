@@ -5,7 +5,8 @@
  *
  * A hinge's variable stays at 0 where it is, and where it would fall below: what w then has too much is taken off by the row. Of the logistic
  * loss no variable comes nearer to an end than by nine tenths of the way. Such a move may make things worse: after a sweep
- * whose slopes are far above the least ones so far there is none, so that sweeps alone, which converge, go on. */
+ * whose slopes are far above the least ones so far there is none, so that sweeps alone, which converge, go on. Nor is there one, as it
+ * would gain little, where slopes fall fast. */
 #ifndef KI_OPS_DUAL_PLANE_H
 #define KI_OPS_DUAL_PLANE_H
 

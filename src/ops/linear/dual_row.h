@@ -28,7 +28,10 @@ ALWAYS_INLINE void FN(dual_add)(struct ki_dual *dual, struct FN(dual_row) row, d
     *dual->b += step * dual->bias_step;
     if (dual->uniform) {
         step *= dual->reciprocal[0];
-        for (int64_t e = 0; e < row.count; e++) w[row.col[e]] += step * (double)row.value[e];
+        int64_t e = 0;
+        for (; e + 4 <= row.count; e += 4)
+            for (int l = 0; l < 4; l++) w[row.col[e + l]] += step * (double)row.value[e + l];
+        for (; e < row.count; e++) w[row.col[e]] += step * (double)row.value[e];
     } else {
         for (int64_t e = 0; e < row.count; e++)
             w[row.col[e]] += step * (double)row.value[e] * dual->reciprocal[row.col[e]];
