@@ -17,7 +17,11 @@
 KI_ARGUMENTS(reduce);
 KI_ARGUMENTS(reduce_finish);
 
-enum { GROUP = 128, SPAN_MOST = 32 /* columns of a group: of f32 they fill a line of a cache */ };
+enum {
+    GROUP = 128,
+    SPAN_MOST = 32, /* columns of a group: of f32 they fill a line of a cache */
+    FEW = 32        /* rows a thread, with which a group is through before a second launch would begin */
+};
 
 /* What the kernels for so many entries are built with. */
 #define REDUCE_DEFINES(entries, kind)                                                                        \
@@ -29,7 +33,7 @@ void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t ent
 }
 
 /* Row `row` of R; of squares, their sums' roots. scaled: the row holds the columns' largest elements, by which squares are scaled.
- * A group takes `span` columns and one of `groups` shares of the rows. */
+ * A group takes `span` columns and one of `groups` shares of the rows; of few rows all, and then nothing is left to join. */
 static kiln_status reduce_on_gpu(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
                                  int kind, bool scaled) {
     kiln_device *device = X->device;
@@ -39,13 +43,14 @@ static kiln_status reduce_on_gpu(kiln_matrix *R, int64_t row, const kiln_matrix 
     kiln_status status;
     int span = 1;
     while (span < SPAN_MOST && 2 * span <= k) span *= 2;
-    const int64_t groups = ki_min(ki_ceil_div(X->rows, GROUP / span), most);
-    TRY(ki_device_scratch(device, &partial, ki_max(groups, 1) * k * ki_type_bytes(ki_wide_type(device))));
-    if (groups > 0)
-        TRY(ki_kernel_run(device, "reduce", "reduce", X->type, defines, groups * ki_ceil_div(k, span), GROUP,
-                          KI_PACK(reduce, X, .partial = &partial, .X = X, .Y = Y ? Y : X,
-                                  .largest = scaled ? R : NULL, .row = row, .rows = X->rows, .k = (int32_t)k,
-                                  .y_cols = (int32_t)(Y ? Y : X)->cols, .span = span)));
+    const int64_t at_once = ki_ceil_div(X->rows, GROUP / span),
+                  groups = at_once > FEW ? ki_min(at_once, most) : 1;
+    TRY(ki_device_scratch(device, &partial, groups * k * ki_type_bytes(ki_wide_type(device))));
+    TRY(ki_kernel_run(device, "reduce", "reduce", X->type, defines, groups * ki_ceil_div(k, span), GROUP,
+                      KI_PACK(reduce, X, .R = R, .partial = &partial, .X = X, .Y = Y ? Y : X, .row = row,
+                              .rows = X->rows, .k = (int32_t)k, .y_cols = (int32_t)(Y ? Y : X)->cols,
+                              .span = span, .scaled = scaled)));
+    if (groups == 1) goto done;
     TRY(ki_kernel_run(device, "reduce", "reduce_finish", X->type, defines, k, GROUP,
                       KI_PACK(reduce_finish, X, .R = R, .partial = &partial, .row = row,
                               .groups = (int32_t)groups, .k = (int32_t)k, .scaled = scaled)));

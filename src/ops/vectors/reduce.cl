@@ -1,17 +1,18 @@
 /* GPU body of the column reductions: each group leaves the reduction of its rows of `span` adjacent ones of k columns (KIND of
- * ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][k]. Adjacent threads read adjacent columns; span
- * is a power of two, GROUP at most. Squares are scaled by what row `row` of `largest` says, if that is there. */
+ * ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][k], or row `row` of R if all rows are one share.
+ * Adjacent threads read adjacent columns; span is a power of two, GROUP at most. scaled: squares by what is in that row of R. */
 
 #define ARGUMENTS_reduce(FIRST, NEXT)                                                                        \
-    FIRST(SPACE, wide, partial)                                                                              \
+    FIRST(OUT, wide, R)                                                                                      \
+    NEXT(SPACE, wide, partial)                                                                               \
     NEXT(IN, real, X)                                                                                        \
     NEXT(IN, real, Y)                                                                                        \
-    NEXT(IN, wide, largest)                                                                                  \
     NEXT(VALUE, long, row)                                                                                   \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, y_cols)                                                                                 \
-    NEXT(VALUE, int, span)
+    NEXT(VALUE, int, span)                                                                                   \
+    NEXT(VALUE, int, scaled)
 
 #define ARGUMENTS_reduce_finish(FIRST, NEXT)                                                                 \
     FIRST(OUT, wide, R)                                                                                      \
@@ -36,6 +37,10 @@ DEVICE_FN wide reduce_group(wide sum, int span, LOCAL_PTR wide *shared) {
     return shared[lane];
 }
 
+DEVICE_FN wide reduce_result(wide sum, wide by) {
+    return KIND == 2 ? sqrt(sum) / by : sum;
+}
+
 /* A % beside a / of the same numbers is avoided: PoCL 5.0 with LLVM 16 takes addresses that follow from them for the same in
  * all threads (docs/limits.md). */
 __kernel void reduce(PARAMETERS(reduce)) {
@@ -45,7 +50,7 @@ __kernel void reduce(PARAMETERS(reduce)) {
     const int rows_at_once = GROUP / span, y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
     const index_t step = (index_t)(get_num_groups(0) / blocks) * rows_at_once;
     const bool mine = column < k;
-    const wide by = largest && mine ? reduce_scale(largest[row * k + column]) : (wide)1;
+    const wide by = scaled && mine ? reduce_scale(R[row * k + column]) : (wide)1;
     const index_t end = mine ? (index_t)rows : 0;
     wide sum = 0;
     index_t i = (index_t)share * rows_at_once + lane / span;
@@ -62,7 +67,11 @@ __kernel void reduce(PARAMETERS(reduce)) {
     for (; i < end; i += step)
         sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, by);
     sum = reduce_group(sum, span, shared);
-    if (lane < span && mine) partial[(long)share * k + column] = sum;
+    if (lane >= span || !mine) return;
+    if ((int)get_num_groups(0) > blocks)
+        partial[(long)share * k + column] = sum;
+    else
+        R[row * k + column] = reduce_result(sum, by);
 }
 
 /* A group a column joins what the groups of the launch before have left: row `row` of R. */
@@ -74,8 +83,7 @@ __kernel void reduce_finish(PARAMETERS(reduce_finish)) {
 #pragma unroll 1
     for (int g = lane; g < groups; g += GROUP) sum = reduce_join(sum, partial[g * k + column], KIND);
     sum = reduce_group(sum, 1, shared);
-    if (lane > 0) return;
-    *result = KIND == 2 ? sqrt(sum) / (scaled ? reduce_scale(*result) : (wide)1) : sum;
+    if (lane == 0) *result = reduce_result(sum, scaled ? reduce_scale(*result) : (wide)1);
 }
 
 /* The variants that differ in text, as the tests build them. */
