@@ -7,11 +7,6 @@
 enum { LINKS = 8, COLUMNS = 16, CLUSTERS = 16, DIMENSIONS = 2 };
 static const double NEVER = 1e-300; /* a tolerance */
 
-static double random_number(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*state >> 11) * 0x1p-53;
-}
-
 /* Rows spread evenly in a cube. */
 static kiln_status make_points(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
     kiln_status status;
@@ -21,7 +16,7 @@ static kiln_status make_points(kiln_matrix **X, kiln_device *device, kiln_type t
     if (!values)
         return ki_fail_nomem((size_t)(count * ki_type_bytes(type)), "points to measure a device with");
     for (int64_t i = 0; i < count; i++) {
-        const double value = random_number(&state);
+        const double value = ki_next_uniform(&state);
         if (type == KILN_F32)
             ((float *)values)[i] = (float)value;
         else
@@ -65,7 +60,7 @@ static kiln_status make_graph(kiln_matrix **X, kiln_device *device, kiln_type ty
         TRY(ki_fail_nomem((size_t)(count * (4 + ki_type_bytes(type))), "a graph to measure a device with"));
     for (int64_t i = 0; i <= rows; i++) start[i] = i * LINKS;
     for (int64_t i = 0; i < count; i++)
-        to[i] = (int32_t)(i % LINKS * stretch + (int64_t)(random_number(&state) * (double)stretch));
+        to[i] = (int32_t)(i % LINKS * stretch + (int64_t)(ki_next_uniform(&state) * (double)stretch));
     TRY(kiln_matrix_csr(X, device, type, rows, rows, start, to, values));
 done:
     ki_free(start);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/random.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "choose/figures.h"
@@ -125,8 +126,7 @@ static void fill_pattern(int64_t *row_start, int32_t *col, void *values, kiln_ty
     for (int64_t i = 0; i < rows; i++) {
         const bool skewed = zipf && i % zipf == 0;
         for (int64_t j = 0; j < per_row; j++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            const double uniform = (double)(state >> 11) * 0x1p-53;
+            const double uniform = ki_next_uniform(&state);
             const double within = skewed ? exp(uniform * scale) - 1 : uniform * stretch;
             col[i * per_row + j] = (int32_t)((double)j * stretch + within);
             if (type == KILN_F32)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "core/random.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
@@ -61,8 +62,7 @@ static kiln_status look_for_skew(struct history *history, const kiln_matrix *X) 
     uint64_t random = 1;
     uint8_t *count = ki_calloc((size_t)lines);
     if (!count) return ki_fail_nomem((size_t)lines, "frequencies of columns");
-    for (int64_t e = 0; e < X->nnz; e += 1 + (int64_t)((random >> 33) % gaps), seen++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+    for (int64_t e = 0; e < X->nnz; e += 1 + (int64_t)((ki_next_random(&random) >> 33) % gaps), seen++) {
         uint8_t *line = &count[col[e] / columns];
         if (*line < COUNTS - 1)
             ++*line;

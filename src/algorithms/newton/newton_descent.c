@@ -179,8 +179,7 @@ static double violation(const struct ki_quadratic *of, int64_t a, double slope) 
 
 static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
     for (int64_t i = count - 1; i > 0; i--) {
-        *random = *random * 6364136223846793005u + 1442695040888963407u;
-        const int64_t other = (int64_t)(((*random >> 33) * (uint64_t)(i + 1)) >> 31);
+        const int64_t other = (int64_t)(((ki_next_random(random) >> 33) * (uint64_t)(i + 1)) >> 31);
         const int32_t former = order[i];
         order[i] = order[other];
         order[other] = former;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bodies/bodies.h"
+#include "core/random.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "derived/select.h"
@@ -44,8 +45,8 @@ bool ki_dual_shared(const kiln_matrix *X) {
 static void shuffle(struct ki_dual *dual) {
     int32_t *order = dual->order;
     for (int64_t k = 0; k < dual->active; k++) {
-        dual->random = dual->random * 6364136223846793005u + 1442695040888963407u;
-        const int64_t other = k + (int64_t)((dual->random >> 32) * (uint64_t)(dual->active - k) >> 32);
+        const uint64_t random = ki_next_random(&dual->random) >> 32;
+        const int64_t other = k + (int64_t)(random * (uint64_t)(dual->active - k) >> 32);
         const int32_t i = order[other];
         order[other] = order[k];
         order[k] = i;
