@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/each.h"
+#include "core/random.h"
 #include "core/range.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -39,6 +40,8 @@ static inline double ki_epsilon(kiln_type type) {
 
 /* Dense matrices between host and device as doubles, whatever the device's type. */
 kiln_status ki_vector_get(double *values, const kiln_matrix *A);
+/* Of one column, rows [first, first + count). */
+kiln_status ki_vector_part(double *values, const kiln_matrix *A, int64_t first, int64_t count);
 kiln_status ki_vector_set(kiln_matrix *A, double *values); /* for f32 narrows them where they are */
 /* to = from, which has to's shape, or one column that each of to's becomes. */
 static inline kiln_status ki_copy(kiln_matrix *to, const kiln_matrix *from) {

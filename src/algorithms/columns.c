@@ -8,17 +8,27 @@ void ki_columns_free(struct ki_columns *columns) {
     *columns = (struct ki_columns){0};
 }
 
-kiln_status ki_vector_get(double *values, const kiln_matrix *A) {
-    const int64_t count = kiln_matrix_nnz(A);
-    kiln_status status = kiln_matrix_get(values, A);
-    if (status != KILN_OK || kiln_matrix_type(A) == KILN_F64) return status;
-    const float *narrow = (const float *)values; /* widened in place, from the end */
+/* What came as elements of A's type becomes doubles where it is, from the end. */
+static void widen(double *values, const kiln_matrix *A, int64_t count) {
+    const float *narrow = (const float *)values;
+    if (kiln_matrix_type(A) == KILN_F64) return;
     for (int64_t i = count; i-- > 0;) {
         float value;
         memcpy(&value, narrow + i, sizeof value);
         values[i] = value;
     }
-    return KILN_OK;
+}
+
+kiln_status ki_vector_get(double *values, const kiln_matrix *A) {
+    const kiln_status status = kiln_matrix_get(values, A);
+    if (status == KILN_OK) widen(values, A, kiln_matrix_nnz(A));
+    return status;
+}
+
+kiln_status ki_vector_part(double *values, const kiln_matrix *A, int64_t first, int64_t count) {
+    const kiln_status status = ki_elements_get(values, A, first, count);
+    if (status == KILN_OK) widen(values, A, count);
+    return status;
 }
 
 kiln_status ki_vector_set(kiln_matrix *A, double *values) {

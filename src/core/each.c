@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/file.h"
 #include "core/matrix.h"
 #include "core/processes.h"
 
@@ -17,6 +18,16 @@ kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln
     const kiln_status status = X->here ? kiln_matrix_copy(own, X->device, X->type, X) : KILN_OK;
     *whole = X->here ? *own : X;
     return status;
+}
+
+kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64_t count) {
+    const int64_t element = ki_type_bytes(A->type);
+    if (A->here) return ki_matrix_fail_away(A);
+    if (ki_matrix_resident(A))
+        return ki_device_download(A->device, to, &A->values, first * element, count * element);
+    if (!A->host[KI_VALUES]) return ki_matrix_read(to, A, KI_VALUES, first, count);
+    memcpy(to, (const char *)A->host[KI_VALUES] + first * element, (size_t)(count * element));
+    return KILN_OK;
 }
 
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X) {

@@ -1,4 +1,4 @@
-/* What is done to the rows of a matrix where they lie: here, or in each of the processes that have some. */
+/* What is done to the rows of a matrix where they lie: here, or in each of the processes that have some; and some of its entries. */
 #ifndef KI_EACH_H
 #define KI_EACH_H
 
@@ -24,6 +24,9 @@ struct ki_each {
 
 /* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing is made. */
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
+
+/* Entries [first, first + count) of a dense matrix, elements of its type, to host memory. */
+kiln_status ki_elements_get(void *to, const kiln_matrix *A, int64_t first, int64_t count);
 
 /* X; where its rows lie in processes *own, a copy that has them all, which the caller frees. */
 kiln_status ki_whole_of(const kiln_matrix **whole, kiln_matrix **own, const kiln_matrix *X);

@@ -105,6 +105,39 @@ static void fills_empty_clusters(void **state) {
     kiln_matrix_free(C);
 }
 
+/* More rows than come to the host at once: the furthest come last. One becomes a centre that has no rows, one tells the radius. */
+static void looks_at_all_rows(void **state) {
+    enum { ROWS = 150001 };
+    static double x[ROWS], s[ROWS];
+    double start[] = {0.5, 10.5, -1e6}, found[9];
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        x[i] = i % 4 / 2 * 10 + i % 2;
+        s[i] = 1;
+    }
+    x[ROWS - 3] = 60;
+    x[ROWS - 2] = 4000;
+    x[ROWS - 1] = 9000;
+    s[ROWS - 1] = 0; /* no row that a centre could take */
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        kiln_matrix *X = dense_matrix(type, ROWS, 1, x), *C = dense_matrix(type, 3, 1, start),
+                    *T = dense_matrix(type, 3, 3, NULL), *W = dense_matrix(type, ROWS, 1, s);
+        const kiln_kmeans_options options = {.init = KILN_INIT_GIVEN, .clusters = T, .weights = W};
+        assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_OK);
+        values_of(start, C);
+        values_of(found, T);
+        assert_true(start[2] == 4000 && found[6] == 1 && found[8] == 5000);
+        assert_true(fabs(start[1] - 10.5) < 0.01 && fabs(found[5] - (60 - start[1])) < 1e-4);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+        kiln_matrix_free(T);
+        kiln_matrix_free(W);
+        start[0] = 0.5;
+        start[1] = 10.5;
+        start[2] = -1e6;
+    }
+}
+
 /* Two different rows, four centres. */
 static void fewer_rows_than_centres(void **state) {
     static const double x[] = {1, 1, 1, 2, 2, 2};
@@ -261,13 +294,10 @@ static void predicts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_clusters),
-        cmocka_unit_test(fills_empty_clusters),
-        cmocka_unit_test(fewer_rows_than_centres),
-        cmocka_unit_test(refuses_and_stops),
-        cmocka_unit_test(finds_directions),
-        cmocka_unit_test(goes_on),
-        cmocka_unit_test(predicts),
+        cmocka_unit_test(finds_clusters),    cmocka_unit_test(fills_empty_clusters),
+        cmocka_unit_test(looks_at_all_rows), cmocka_unit_test(fewer_rows_than_centres),
+        cmocka_unit_test(refuses_and_stops), cmocka_unit_test(finds_directions),
+        cmocka_unit_test(goes_on),           cmocka_unit_test(predicts),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

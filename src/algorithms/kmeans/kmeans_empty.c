@@ -19,26 +19,10 @@ static void note(struct far *far, double distance, int64_t row, int64_t cluster)
     far->rows[at] = (struct far_row){distance, row, cluster};
 }
 
-static kiln_status find(struct far *far, struct kmeans *s) {
-    kiln_matrix *D = NULL, *L = NULL;
-    double distances[KI_PIECE], labels[KI_PIECE], weights[KI_PIECE];
-    kiln_status status;
-    TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
-    TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
-    TRY(kiln_assign(&(kiln_assignment){.distances = D, .labels = L}, s->X, s->C, NULL));
-    s->report.passes++;
-    for (int64_t first = 0; first < s->m; first += KI_PIECE) {
-        const int64_t count = ki_min(s->m - first, KI_PIECE);
-        TRY(ki_kmeans_piece(distances, D, first, count));
-        TRY(ki_kmeans_piece(labels, L, first, count));
-        if (s->options.weights) TRY(ki_kmeans_piece(weights, s->options.weights, first, count));
-        for (int64_t i = 0; i < count; i++)
-            if (!s->options.weights || weights[i] > 0) note(far, distances[i], first + i, (int64_t)labels[i]);
-    }
-done:
-    kiln_matrix_free(D);
-    kiln_matrix_free(L);
-    return status;
+static void note_rows(void *of, const struct kmeans_rows *rows) {
+    for (int64_t i = 0; i < rows->count; i++)
+        if (!rows->weights || rows->weights[i] > 0)
+            note(of, rows->distances[i], rows->first + i, (int64_t)rows->labels[i]);
 }
 
 /* The row leaves its cluster and becomes cluster c. */
@@ -47,7 +31,7 @@ static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *f
     double w = 1, *x = ki_alloc((size_t)s->n * sizeof *x);
     kiln_status status = KILN_OK;
     if (!x) return ki_fail_nomem((size_t)s->n * sizeof *x, "a row");
-    if (s->options.weights) TRY(ki_kmeans_piece(&w, s->options.weights, from->row, 1));
+    if (s->options.weights) TRY(ki_vector_part(&w, s->options.weights, from->row, 1));
     if (!(s->totals[2 * from->cluster] > w)) goto done; /* it is all that the cluster has */
     TRY(kiln_matrix_dense(&row, s->device, s->type, 1, s->n, NULL));
     TRY(kiln_rows(row, s->X, &from->row));
@@ -72,7 +56,8 @@ kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved) {
     if (!far.most) return KILN_OK;
     if (!(far.rows = ki_alloc((size_t)far.most * sizeof *far.rows)))
         return ki_fail_nomem((size_t)far.most * sizeof *far.rows, "rows far from their centres");
-    TRY(find(&far, s));
+    TRY(ki_kmeans_look(s, NULL, s->options.weights, note_rows, &far));
+    s->report.passes++;
     for (int64_t c = 0, next = 0; c < s->k; c++)
         for (; !(s->totals[2 * c] > 0) && next < far.count; next++) TRY(relocate(s, c, &far.rows[next]));
     for (int64_t c = 0; c < s->k; c++) *moved += s->totals[2 * c] > 0;

@@ -101,7 +101,7 @@ static kiln_status draw(int64_t *row, struct kmeans *s, const struct pool *pool,
     *row = any;
     if (block < 0) return KILN_OK;
     const int64_t first = block * KI_PIECE, count = ki_min(pool->m - first, KI_PIECE);
-    TRY(ki_kmeans_piece(numbers, p, first, count));
+    TRY(ki_vector_part(numbers, p, first, count));
     for (int64_t i = 0; i < count; i++) sum += numbers[i];
     const int64_t at = pass(numbers, count, in_block * sum);
     if (at >= 0) *row = first + at;
@@ -155,7 +155,7 @@ static kiln_status draw_round(struct kmeans *s, const struct pool *pool, int64_t
     for (int64_t b = 0; b < pool->blocks; b++) {
         const int64_t first = b * KI_PIECE, rows = ki_min(pool->m - first, KI_PIECE);
         if (!(pool->block[b] > 0)) continue;
-        TRY(ki_kmeans_piece(numbers, pool->P, first, rows));
+        TRY(ki_vector_part(numbers, pool->P, first, rows));
         for (int64_t i = 0; i < rows && *count < most; i++)
             if (ki_kmeans_random(s) < rate * numbers[i]) chosen[(*count)++] = first + i;
     }
