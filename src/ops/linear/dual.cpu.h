@@ -25,8 +25,8 @@ static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) 
 
 /* Newton's method for the z in (0, s) at which slope_at + square (z - former) + log(z / (s - z)) is 0, which is about s / 2 at most, until a
  * hundredth of the way is left: the sweeps to come see to the rest. It lies between `former` and the loss's own `goal`, where the logarithm is
- * -slope_at: a first step from there, or from s / 2 if that is less, takes none. Not from a goal below `former` where square has more to say than
- * the logarithm's curvature. */
+ * -slope_at: a first step from there, or from s / 2 if that is less, takes none. That is done where the logarithm's
+ * curvature outweighs square, and where `former` is next to nothing beside the goal. */
 static double FN(dual_root)(double former, double goal, double slope_at, double square, double s) {
     const double half = 0.5 * s;
     const double far = fmin(fmax(former, goal), half);
