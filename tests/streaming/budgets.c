@@ -8,6 +8,7 @@
 #include "kiln.h"
 #include "backends/check.h"
 #include "core/matrix.h"
+#include "ops/linear/gram.h"
 
 enum { ROWS = 2000, COLS = 90, K = 2, RESULTS = 80000 };
 
@@ -257,6 +258,62 @@ static void deterministic(void **state) {
     free(o.results);
 }
 
+/* A device that has 100 bytes less than the call asks for beside X, Y and Z: one of these leaves, and never what the call works with. */
+enum { LONG = 20000, WIDE = 64, ALL = WIDE + 1 };
+enum full_call { NORM, DOT, GRAM, FULL_CALLS };
+
+static void check_sums(const double *got, int64_t stride, const double *x, const double *y, bool root) {
+    for (int64_t c = 0; c < WIDE; c++) {
+        long double sum = 0;
+        for (int64_t i = 0; i < LONG; i++) sum += (long double)x[i * WIDE + c] * y[i * WIDE + c];
+        const double want = root ? sqrt((double)sum) : (double)sum;
+        if (!(fabs(got[c * stride] - want) <= 1e-12 * LONG))
+            fail_msg("column %d: %.17g, not %.17g", (int)c, got[c * stride], want);
+    }
+}
+
+/* *wanted: bytes that the call has asked for. */
+static void with_little(int64_t *wanted, enum full_call call, const double *x, const double *y,
+                        int64_t memory) {
+    const kiln_device_options options = {.memory = memory};
+    kiln_device_statistics before = {0}, after = {0};
+    kiln_device *device;
+    kiln_matrix *X, *Y, *Z;
+    double *got = calloc(ALL * ALL, sizeof *got);
+    OK(kiln_device_open(&device, device_name, &options));
+    OK(kiln_matrix_dense(&X, device, KILN_F64, LONG, WIDE, x));
+    OK(kiln_matrix_dense(&Y, device, KILN_F64, LONG, WIDE, y));
+    OK(kiln_matrix_dense(&Z, device, KILN_F64, LONG, WIDE, NULL));
+    OK(kiln_fill(Z, 1));
+    kiln_device_get_statistics(device, &before);
+    if (call == NORM) OK(kiln_norm(got, X, KILN_NORM_2));
+    if (call == DOT) OK(kiln_dot(got, X, Y));
+    if (call == GRAM) OK(ki_gram_all(&(struct ki_gram){.X = X, .all = got}));
+    check_sums(got, call == GRAM ? ALL + 1 : 1, x, call == DOT ? y : x, call == NORM);
+    kiln_device_get_statistics(device, &after);
+    *wanted = after.memory_used - before.memory_used;
+    assert_int_equal(before.evictions, 0);
+    assert_int_equal(after.evictions > 0, memory > 0);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+    kiln_matrix_free(Z);
+    kiln_device_close(device);
+    free(got);
+}
+
+static void full(void **state) {
+    (void)state;
+    double *x = numbers(KILN_F64, LONG * WIDE, 21), *y = numbers(KILN_F64, LONG * WIDE, 22);
+    for (enum full_call call = 0; call < FULL_CALLS; call++) {
+        int64_t wanted, again;
+        with_little(&wanted, call, x, y, 0);
+        assert_true(wanted > 100);
+        with_little(&again, call, x, y, (int64_t)3 * LONG * WIDE * 8 + wanted - 100);
+    }
+    free(x);
+    free(y);
+}
+
 int main(int argc, char **argv) {
     kiln_device *device = NULL;
     device_name = argc > 1 ? argv[1] : "opencl";
@@ -266,6 +323,6 @@ int main(int argc, char **argv) {
     }
     kiln_device_close(device);
     const struct CMUnitTest tests[] = {cmocka_unit_test(dense_f64), cmocka_unit_test(sparse_f32),
-                                       cmocka_unit_test(deterministic)};
+                                       cmocka_unit_test(deterministic), cmocka_unit_test(full)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,9 +133,19 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_gram, X, offsetof(struct ki_gram, all), rules);
 
+/* The partial sums are held while the result wants space, too. */
 static kiln_status walk(const void *of) {
     const struct ki_gram *gram = of;
-    return ki_on_cpu(gram->X->device) ? ki_bodies(gram->X)->gram(gram) : ki_gram_gpu(gram);
+    const struct ki_operand operands[] = {{gram->X, false}, {gram->v, false}, {gram->c, false},
+                                          {gram->Y, false}, {gram->d, false}, {gram->G, true},
+                                          {gram->g, true}};
+    kiln_device *device = gram->X->device;
+    if (ki_on_cpu(device)) return ki_bodies(gram->X)->gram(gram);
+    kiln_status status = ki_operands_hold(device, operands, 7);
+    if (status != KILN_OK) return status;
+    status = ki_gram_gpu(gram);
+    ki_operands_release(device, operands, 7);
+    return status;
 }
 
 kiln_status ki_gram_all(const struct ki_gram *gram) {

@@ -58,11 +58,13 @@ done:
     return status;
 }
 
-/* Into work space, from where the host reads it. */
+/* Into work space, from where the host reads it. What holds the operands holds that too, while the sums' parts want some. */
 static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
                               bool scaled) {
     kiln_matrix R = {.device = X->device, .type = ki_wide_type(X->device), .rows = 1, .cols = X->cols};
-    kiln_status status;
+    const struct ki_operand operands[] = {{X, false}, {Y, false}};
+    kiln_status status = ki_operands_hold(R.device, operands, 2);
+    if (status != KILN_OK) return status;
     R.nnz = R.cols;
     R.view = true;
     TRY(ki_device_space(R.device, 0, &R.values, R.cols * ki_type_bytes(R.type)));
@@ -70,6 +72,7 @@ static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_m
     TRY(reduce_on_gpu(&R, 0, X, Y, kind, scaled));
     TRY(ki_download_wide(result, R.device, &R.values, 0, R.cols));
 done:
+    ki_operands_release(R.device, operands, 2);
     return status;
 }
 
