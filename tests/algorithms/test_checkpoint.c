@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include "core/device.h"
 #include "algorithms/on_cpu.h"
 #include "io/scratch.h"
 
@@ -377,6 +378,75 @@ static void test_every_iteration(void **state) {
         if (stops < 3) fail_msg("%s was stopped %d times", runs[r].name, (int)stops);
         kiln_report_free(&whole.report);
     }
+}
+
+/* ---- on another device ---- */
+
+static kiln_matrix **const moving[] = {&X, &wide, &targets, &classes, &three, &positive, &tall, &means};
+enum { MOVING = sizeof moving / sizeof *moving };
+
+/* The data of these runs on a device, as the Newton engine takes a GPU, whatever OpenCL has found. */
+struct place {
+    kiln_device *on;
+    kiln_matrix *data[MOVING];
+};
+
+static void go_to(const struct place *place) {
+    device = place->on;
+    for (int i = 0; i < MOVING; i++) *moving[i] = place->data[i];
+}
+
+/* The run begins in one place, is stopped after iteration `at`, and goes on in the other to the same end, but for its last digits. */
+static bool stop_and_move(const struct run *run, const struct place *from, const struct place *to,
+                          const struct outcome *whole, int64_t at) {
+    static struct outcome part;
+    const char *path = in_scratch("state");
+    struct stopper stopper = {.at = at};
+    remove(path);
+    for (int piece = 0; piece < 2; piece++) {
+        kiln_checkpoint *checkpoint = open_at(path, piece > 0);
+        const kiln_control control = kiln_checkpoint_control(checkpoint, (kiln_control){stop_at, &stopper});
+        part = (struct outcome){.count = 0};
+        go_to(piece ? to : from);
+        if (run->call(&part, control) != KILN_OK) fail_msg("%s: %s", run->name, kiln_last_error()->message);
+        kiln_checkpoint_close(checkpoint);
+        kiln_report_free(&part.report);
+        if (part.report.stopped_by != KILN_STOP_CANCELLED) break;
+        stopper.at = INT64_MAX;
+    }
+    const double end = part.report.objective, want = whole->report.objective;
+    if (part.report.converged != whole->report.converged || !(fabs(end - want) <= 1e-5 * fabs(want)))
+        fail_msg("%s, stopped at %d: %.17g, not %.17g", run->name, (int)at, end, want);
+    return stopper.at == INT64_MAX;
+}
+
+/* Which parts there are hangs on the device: the first steps, the factor, what adds up, the descent. */
+static void test_other_device(void **state) {
+    (void)state;
+    static const struct run movers[] = {{"logreg", logreg},        {"logreg, wide", logreg_wide},
+                                        {"logreg, l1", logreg_l1}, {"svm", svm},
+                                        {"glm, gamma", glm_gamma}, {"glm, tall", glm_tall}};
+    static struct outcome whole;
+    struct place places[2] = {{.on = device}};
+    if (kiln_device_open(&places[1].on, "opencl", NULL) != KILN_OK) skip();
+    places[1].on->info.is_gpu = 1;
+    for (int i = 0; i < MOVING; i++) {
+        places[0].data[i] = *moving[i];
+        assert_int_equal(kiln_matrix_copy(&places[1].data[i], places[1].on, KILN_TYPE_DEFAULT, *moving[i]),
+                         KILN_OK);
+    }
+    for (size_t r = 0; r < sizeof movers / sizeof *movers; r++) {
+        whole = (struct outcome){.count = 0};
+        go_to(&places[0]);
+        assert_int_equal(movers[r].call(&whole, (kiln_control){NULL, NULL}), KILN_OK);
+        for (int from = 0; from < 2; from++)
+            for (int at = 1; at < 4; at++)
+                if (!stop_and_move(&movers[r], &places[from], &places[1 - from], &whole, at)) break;
+        kiln_report_free(&whole.report);
+    }
+    go_to(&places[0]);
+    for (int i = 0; i < MOVING; i++) kiln_matrix_free(places[1].data[i]);
+    kiln_device_close(places[1].on);
 }
 
 /* ---- within a descent in the dual ---- */
@@ -769,11 +839,15 @@ static int free_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_iteration), cmocka_unit_test(test_descents),
-        cmocka_unit_test(test_starts),          cmocka_unit_test(test_all_algorithms),
-        cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_iteration),
+                                       cmocka_unit_test(test_other_device),
+                                       cmocka_unit_test(test_descents),
+                                       cmocka_unit_test(test_starts),
+                                       cmocka_unit_test(test_all_algorithms),
+                                       cmocka_unit_test(test_other_runs),
+                                       cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_full_disk),
+                                       cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }

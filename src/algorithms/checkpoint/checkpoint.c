@@ -156,6 +156,10 @@ bool ki_checkpoint_has(const kiln_control *control, const char *name) {
     return c && c->waits && ki_container_tensor(&c->found, name) != NULL;
 }
 
+bool ki_checkpoint_lacks(const kiln_control *control, const char *name) {
+    return ki_checkpoint_waits(control) && !ki_checkpoint_has(control, name);
+}
+
 /* What every run has. */
 enum { OWN = 2 };
 static void own_state(struct ki_state state[OWN], const kiln_checkpoint *c, double *seconds) {

@@ -46,8 +46,9 @@ struct ki_run {
 kiln_status ki_checkpoint_begin(const struct ki_run *run);
 /* Whether there is a state to go on from, which nobody has taken yet. */
 bool ki_checkpoint_waits(const kiln_control *control);
-/* Whether that state has a part of that name. */
+/* Whether that state has a part of that name; whether there is a state without one, as of a device that works without it. */
 bool ki_checkpoint_has(const kiln_control *control, const char *name);
+bool ki_checkpoint_lacks(const kiln_control *control, const char *name);
 /* Some parts of that state, where it waits; ERR_MODEL if it has no such part, or one of another shape. */
 kiln_status ki_checkpoint_look(const kiln_control *control, const struct ki_state *state, int count);
 /* The same, and the report and the clock: the state waits no more. *resumed: whether it did. */

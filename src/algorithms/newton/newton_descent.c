@@ -51,6 +51,7 @@ kiln_status ki_newton_descent_open(struct ki_newton_work *work) {
     if (!descent) return ki_fail_nomem(sizeof *descent, "coordinate descent");
     if (!ki_mul3(n, 5, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, "coordinate descent");
     descent->n = n;
+    descent->looseness = 1;
     descent->w = ki_alloc((size_t)bytes);
     descent->chosen = ki_alloc((size_t)n * sizeof *descent->chosen);
     if (!descent->w || !descent->chosen) return ki_fail_nomem((size_t)bytes, "coordinate descent");
@@ -260,7 +261,7 @@ static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work
 
 int ki_newton_descent_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_descent *descent = work->descent;
-    if (!descent) return 0;
+    if (!descent || ki_checkpoint_lacks(&work->newton->control, "descent.looseness")) return 0;
     int count = 0;
     state[count++] = (struct ki_state){"descent.looseness", .reals = &descent->looseness};
     state[count++] = (struct ki_state){"descent.slope", .reals = &descent->slope};

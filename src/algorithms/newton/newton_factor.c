@@ -359,32 +359,39 @@ void ki_newton_doubt(struct ki_newton_work *work) {
 
 /* ---- checkpoints ---- */
 
-/* U and `sum` only as far as they are in use. */
+/* U and `sum` only as far as they are in use. What a checkpoint of another device lacks is as it begins. */
 int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
-    if (!factor) return 0;
+    const kiln_control *control = &work->newton->control;
+    if (!factor || ki_checkpoint_lacks(control, "factor.ready")) return 0;
     const int64_t size = factor->size * factor->size * work->newton->k, m = kiln_matrix_rows(work->newton->X);
-    const bool summed = factor->summed && factor->sum;
     int count = 0;
     state[count++] = (struct ki_state){"factor.ready", .flag = &factor->ready};
-    state[count++] = (struct ki_state){"factor.summed", .flag = &factor->summed};
     state[count++] = (struct ki_state){"factor.sound", .flag = &factor->sound};
     state[count++] = (struct ki_state){"factor.exact", .flag = &factor->exact};
     state[count++] = (struct ki_state){"factor.rent", .reals = &factor->rent};
     state[count++] = (struct ki_state){"factor.forecast", .reals = &factor->forecast};
-    state[count++] = (struct ki_state){"factor.largest", .reals = &factor->largest};
     if (factor->ready) state[count++] = (struct ki_state){"factor", .reals = factor->U, .count = size};
-    if (summed)
-        state[count++] =
-            (struct ki_state){"factor.sum", .reals = factor->sum, .count = factor->n * (factor->n + 1)};
-    if (summed) state[count++] = (struct ki_state){"factor.formed", .reals = factor->formed, .count = m};
+    if (!factor->sum || ki_checkpoint_lacks(control, "factor.summed")) return count;
+    state[count++] = (struct ki_state){"factor.summed", .flag = &factor->summed};
+    state[count++] = (struct ki_state){"factor.largest", .reals = &factor->largest};
+    if (!factor->summed) return count;
+    state[count++] =
+        (struct ki_state){"factor.sum", .reals = factor->sum, .count = factor->n * (factor->n + 1)};
+    state[count++] = (struct ki_state){"factor.formed", .reals = factor->formed, .count = m};
     return count;
 }
 
 kiln_status ki_newton_factor_look(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
     struct ki_factor *factor = work->factor;
+    const kiln_control *control = &work->newton->control;
     if (!factor) return KILN_OK;
     const struct ki_state parts[] = {{"factor.ready", .flag = &factor->ready},
                                      {"factor.summed", .flag = &factor->summed}};
-    return ki_checkpoint_look(&work->newton->control, parts, 2);
+    if (!ki_checkpoint_lacks(control, parts[0].name)) TRY(ki_checkpoint_look(control, parts, 1));
+    if (factor->sum && !ki_checkpoint_lacks(control, parts[1].name))
+        TRY(ki_checkpoint_look(control, parts + 1, 1));
+done:
+    return status;
 }

@@ -64,10 +64,11 @@ void ki_newton_secant_close(struct ki_newton_work *work) {
 
 /* ---- checkpoints ---- */
 
-/* The vectors only while there are such steps: what they do not hold follows from them. */
+/* The vectors only while there are such steps: what they do not hold follows from them. A checkpoint without is of a device on which
+ * they did not pay: there are none then. */
 int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_secant *secant = work->secant;
-    if (!secant) return 0;
+    if (!secant || ki_checkpoint_lacks(&work->newton->control, "secant.on")) return 0;
     state[0] = (struct ki_state){"secant.on", .flag = &secant->on};
     if (!secant->on) return 1;
     state[1] = (struct ki_state){"secant.over", .flag = &secant->over};

@@ -1,5 +1,6 @@
 /* The Newton engine between two steps, for checkpoints: the point, what the criterion and the preconditioner are made of, and what
  * decides about the next step. What is known about the point is found again in one pass. */
+#include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_work.h"
 
 enum {
@@ -56,6 +57,11 @@ kiln_status ki_newton_resume(bool *resumed, struct ki_newton_work *work, struct 
     struct ki_state state[STATE];
     *resumed = ki_checkpoint_waits(&newton->control);
     if (!*resumed) return KILN_OK;
+    if (ki_dual_waits(&newton->control)) {
+        ki_fail(KILN_ERR_MODEL, "%s: the checkpoint is of a descent in the dual, and this run has none",
+                newton->call);
+        return ki_hint("go on with the CPU");
+    }
     TRY(open_columns(&work->spread, newton));
     TRY(open_columns(&work->floor, newton));
     TRY(ki_newton_factor_look(work));
