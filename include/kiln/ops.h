@@ -255,8 +255,8 @@ typedef enum kiln_distribution { KILN_UNIFORM = 0, KILN_NORMAL = 1 } kiln_distri
 KILN_API kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uint64_t seed,
                                       uint64_t stream);
 
-/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double. X r x k; Y r x k or r x 1
- * (used for each column). */
+/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double, or in float on a device without
+ * f64 (kiln_device_info.has_f64). X r x k; Y r x k or r x 1 (used for each column). */
 KILN_API kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y);
 
 typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 3 } kiln_norm_kind;

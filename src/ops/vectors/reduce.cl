@@ -81,7 +81,7 @@ __kernel void reduce_finish(PARAMETERS(reduce_finish)) {
     __global wide *result = R + row * k + column;
     wide sum = 0;
 #pragma unroll 1
-    for (int g = lane; g < groups; g += GROUP) sum = reduce_join(sum, partial[g * k + column], KIND);
+    for (int g = lane; g < groups; g += GROUP) sum = reduce_join(sum, partial[(long)g * k + column], KIND);
     sum = reduce_group(sum, 1, shared);
     if (lane == 0) *result = reduce_result(sum, scaled ? reduce_scale(*result) : (wide)1);
 }
