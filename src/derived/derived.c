@@ -75,12 +75,13 @@ done:
 
 /* ---- what is due ---- */
 
-/* Offsets into panels are of 32 bits, and a group's last turn reaches beyond its piece. */
+/* Offsets into panels are of 32 bits, and a group's last turn reaches beyond its piece. A device may have less memory on chip than OpenCL
+ * promises of all but small ones. */
 static bool panels_due(const kiln_matrix *X, const struct ki_popular *popular) {
     const bool cached = popular->count ? X->cols <= popular->count
                                        : X->cols * ki_type_bytes(X->type) <= ki_limits.cached_bytes;
     return !X->device->options.deterministic && !cached && X->nnz <= INT32_MAX - ki_limits.piece &&
-           X->rows <= INT32_MAX && !ki_slot_get(X, &ki_slot_panels);
+           X->rows <= INT32_MAX && ki_panels_fit(X->device) && !ki_slot_get(X, &ki_slot_panels);
 }
 
 static bool worth_ranking(const kiln_matrix *X, int64_t chip_columns) {
@@ -161,7 +162,7 @@ bool ki_derived_programs(struct ki_programs *programs, const kiln_matrix *X, int
     ki_programs_add(programs, "derived", "scan_sum", KILN_F32, "-DSCAN");
     ki_programs_add(programs, "derived", "values_differ", X->type, "-DALIKE");
     if (!worth_ranking(X, chip_columns)) return false;
-    ki_programs_add(programs, "derived", "popular_fill", KILN_F32, "-DPOPULAR");
+    ki_popular_programs(programs, X->device);
     ki_programs_add(programs, "derived", "sort_count", KILN_F32, "-DSORT");
     ki_programs_add(programs, "derived", "pack_hot", X->type, "-DPACK");
     return true;

@@ -98,6 +98,13 @@
 #define PANELS_GROUP 128
 #define PANELS_MAX 32
 #define PANELS_HEIGHT 2048
+#define PANELS_EACH 12
+#define PANELS_SHARE_BITS 2                   /* of a panel's counters: each share is added up by a thread */
+#define PANELS_SHARES (1 << PANELS_SHARE_BITS) /* PANELS_GROUP / PANELS_MAX */
+#define PANELS_CODES (PANELS_GROUP * (PANELS_EACH + 1))
+#define PANELS_COUNTS (PANELS_MAX * (PANELS_GROUP + PANELS_SHARES))
+/* Numbers on chip that making them takes; OpenCL promises room for 8192. */
+#define PANELS_LOCAL (PANELS_CODES + PANELS_COUNTS + PANELS_HEIGHT + 1 + PANELS_MAX + PANELS_GROUP)
 
 #ifndef KI_HOST
 #define THREAD ((long)get_global_id(0))
@@ -163,13 +170,13 @@ __kernel void scan_apply(PARAMETERS(scan_apply)) {
 #endif
 
 /* ---- popular columns ---- */
-#ifdef POPULAR
+#ifdef COUNT_GROUP
 #define COUNTER_OF(c) ((int)((uint32)(c) * (uint32)2654435769u >> shift))
 
 /* A group counts `chunk` entries, those of some columns on chip: the memory adds to one address in its turn, and a frequent column has
  * millions of entries. Which columns these are, a look at the first entries says: one that comes up often is the more likely to be
  * the last of those that want the same counter, of which there are 2^(32 - shift). */
-__kernel void popular_count(PARAMETERS(popular_count) LOCAL_PARAMETER(counters)) {
+__kernel GROUP_OF(COUNT_GROUP) void popular_count(PARAMETERS(popular_count) LOCAL_PARAMETER(counters)) {
     LOCAL_BEGIN(counters)
     const int counted = 1 << (32 - shift);
     LOCAL_PTR int *const column = (LOCAL_PTR int *)counters, *const times = column + counted;
@@ -196,7 +203,7 @@ __kernel void popular_count(PARAMETERS(popular_count) LOCAL_PARAMETER(counters))
 }
 
 /* How many columns have so many entries, or for the last bin that many and more. */
-__kernel void popular_bins(PARAMETERS(popular_bins)) {
+__kernel GROUP_OF(COUNT_GROUP) void popular_bins(PARAMETERS(popular_bins)) {
     LOCAL int times[POPULAR_BINS];
     const int id = (int)get_local_id(0), threads = (int)get_local_size(0);
     for (int i = id; i < POPULAR_BINS; i += threads) times[i] = 0;
@@ -206,7 +213,9 @@ __kernel void popular_bins(PARAMETERS(popular_bins)) {
     for (int i = id; i < POPULAR_BINS; i += threads)
         if (times[i] > 0) atomic_add_int(bins + i, times[i]);
 }
+#endif
 
+#ifdef POPULAR
 /* The columns of `least` entries and more, in their order; keys in whose order the most frequent column is the first. */
 __kernel void popular_find(PARAMETERS(popular_find)) {
     int found = 0;
@@ -330,20 +339,20 @@ __kernel GROUP_OF(PANELS_GROUP) void panels_count(PARAMETERS(panels_make)) {
 }
 
 /* A tile of entries is read side by side, and then each thread has EACH of them in a row, for their order is kept. What threads read at
- * once lies in different banks: hence the gaps. */
-#define EACH 16
+ * once lies in different banks: hence the gaps. A % beside a / of the same number is avoided, as in reduce.cl. */
+#define EACH PANELS_EACH
 #define TILE (PANELS_GROUP * EACH)
 #define CODE(i) ((i) + (i) / EACH)
-#define SHARES (PANELS_GROUP / PANELS_MAX) /* of a panel's counters, each added up by a thread */
+#define SHARES PANELS_SHARES
 #define SHARE (PANELS_GROUP / SHARES)
 #define COUNT(p, thread) ((p) * (PANELS_GROUP + SHARES) + (thread) + (thread) / SHARE)
 
 __kernel GROUP_OF(PANELS_GROUP) void panels_move(PARAMETERS(panels_make)) {
-    LOCAL int codes[TILE + PANELS_GROUP], counts[PANELS_MAX * (PANELS_GROUP + SHARES)];
+    LOCAL int codes[PANELS_CODES], counts[PANELS_COUNTS];
     LOCAL int starts[PANELS_HEIGHT + 1], next[PANELS_MAX], sums[PANELS_GROUP];
     BLOCK
     const int entries = (int)(end - begin), height_here = (int)(row1 - row0);
-    const int panel = id / SHARES, share = id % SHARES;
+    const int panel = id >> PANELS_SHARE_BITS, share = id & (SHARES - 1);
     for (int r = id; r <= height_here; r += PANELS_GROUP) starts[r] = (int)(row_start[row0 + r] - begin);
     if (id < panels) next[id] = start[(long)id * blocks + block];
     for (int tile = 0; tile < entries; tile += TILE) {
@@ -478,6 +487,8 @@ __kernel void rows_list(PARAMETERS(rows_list)) {
 // build SORT INDEX64
 // build SCAN
 // build SCAN INDEX64
+// build COUNT_GROUP=64
+// build COUNT_GROUP=1024
 // build POPULAR
 // build PACK
 // build TRANSPOSE

@@ -7,6 +7,13 @@
 
 KI_ARGUMENTS(panels_make);
 
+_Static_assert(PANELS_SHARES == PANELS_GROUP / PANELS_MAX, "a share of a panel's counters for each thread");
+_Static_assert(PANELS_LOCAL <= 8192, "OpenCL promises 32 KB of local memory");
+
+bool ki_panels_fit(const kiln_device *device) {
+    return device->properties.local_bytes >= PANELS_LOCAL * (int64_t)sizeof(int32_t);
+}
+
 static void shape(struct ki_panels *panels, const kiln_matrix *X) {
     panels->bits = ki_limits.panel_bits;
     while (ki_ceil_div(X->cols, (int64_t)1 << panels->bits) > PANELS_MAX) panels->bits++;

@@ -29,9 +29,12 @@ struct ki_lengths ki_rows_lengths(const kiln_device *device, int64_t nnz, int64_
 /* Each makes what X does not have yet and puts it in its slot. values: X's values are not all the same. */
 extern const struct ki_slot_kind ki_slot_rows, ki_slot_popular, ki_slot_panels, ki_slot_transpose;
 kiln_status ki_rows_make(const kiln_matrix *X);
+/* Lists the kernels that count columns. */
+void ki_popular_programs(struct ki_programs *programs, const kiln_device *device);
 /* Popular columns, if the `chip` most frequent ones hold so many entries that they are worth it. */
 kiln_status ki_popular_make(const kiln_matrix *X, int64_t chip);
-/* Of the columns that are not popular. */
+/* Of the columns that are not popular, on a device that has room for it on chip. */
+bool ki_panels_fit(const kiln_device *device);
 kiln_status ki_panels_make(const kiln_matrix *X, const struct ki_popular *popular, bool values);
 kiln_status ki_transpose_make(const kiln_matrix *X, bool values);
 

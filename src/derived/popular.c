@@ -38,6 +38,13 @@ static int64_t counting_group(const kiln_device *device) {
     return device->properties.is_gpu ? ki_min(COUNT_GROUP, device->properties.group_max) : COUNT_GROUP_CPU;
 }
 
+#define COUNTING(device) KI_DEFINES("-DCOUNT_GROUP=%d", (int)counting_group(device))
+
+void ki_popular_programs(struct ki_programs *programs, const kiln_device *device) {
+    ki_programs_add(programs, "derived", "popular_count", KILN_F32, COUNTING(device));
+    ki_programs_add(programs, "derived", "popular_fill", KILN_F32, "-DPOPULAR");
+}
+
 static kiln_status count_entries(const struct ki_buffer *count, const kiln_matrix *X) {
     kiln_device *device = X->device;
     const int64_t limit = device->properties.is_gpu ? ki_limits.chip_bytes : ki_limits.chip_bytes_cpu;
@@ -51,7 +58,7 @@ static kiln_status count_entries(const struct ki_buffer *count, const kiln_matri
     while (shift > 0 && COUNTER_BYTES << (33 - shift) <= room) shift--;
     const int64_t bytes = COUNTER_BYTES << (32 - shift);
     TRY(ki_derived_fill(device, count, X->cols, 0));
-    TRY(ki_kernel_get(&kernel, device, "derived", "popular_count", KILN_F32, "-DPOPULAR"));
+    TRY(ki_kernel_get(&kernel, device, "derived", "popular_count", KILN_F32, COUNTING(device)));
     if (device->backend->resident_with)
         TRY(ki_kernel_resident_with(device, &groups, kernel, group, bytes));
     else
@@ -66,7 +73,8 @@ done:
     return status;
 }
 
-/* *selected columns have *least entries or more: as many as may be popular, but for those that the last would share their frequency with. */
+/* *least: how often a column comes up that is popular; *selected: how many do. Columns that come up as often as each other are popular
+ * together or not at all, so that fewer may be than are allowed. */
 static kiln_status choose(int32_t *least, int64_t *selected, const struct ki_buffer *count,
                           const kiln_matrix *X) {
     kiln_device *device = X->device;
@@ -77,7 +85,7 @@ static kiln_status choose(int32_t *least, int64_t *selected, const struct ki_buf
     kiln_status status;
     TRY(ki_device_alloc(device, &counter, sizeof bins));
     TRY(ki_derived_fill(device, &counter, POPULAR_BINS, 0));
-    TRY(ki_kernel_run(device, "derived", "popular_bins", KILN_F32, "-DPOPULAR",
+    TRY(ki_kernel_run(device, "derived", "popular_bins", KILN_F32, COUNTING(device),
                       device->properties.compute_units, counting_group(device),
                       KI_PACK(popular_bins, X, .bins = &counter, .count = count, .n = X->cols)));
     TRY(ki_device_download(device, bins, &counter, 0, sizeof bins));
