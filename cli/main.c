@@ -73,7 +73,7 @@ static int run_verb(const struct command *command, kiln_processes *processes) {
         help_print(stdout, command->verb);
         return EXIT_DONE;
     }
-    if (option_for(command, "map") && !settings->map)
+    if (option_for(command, "map") && !settings->map && !processes)
         offer_for_memory("; or --map, which leaves X in its file");
     say_alone(&run);
     int code = command->verb->run(&run);

@@ -116,7 +116,9 @@ def write_data(folder):
     write_market(path, rows, draw)
     with open(path("both.npy"), "wb") as file:  # more than what is read of a stream at once
         file.write(npy("<f8", [value for label, row in rows for value in [abs(label), *row, label]], f"({ROWS}, {COLUMNS + 2})"))
-    for name in ("all.svm", "all.csv", "quoted.csv", "text.csv", "x.mtx", "both.npy"):
+    with open(path("one.npy"), "wb") as file:
+        file.write(npy("<f8", [1, *rows[0][1], rows[0][0]], f"(1, {COLUMNS + 2})"))
+    for name in ("all.svm", "all.csv", "quoted.csv", "text.csv", "x.mtx", "both.npy", "one.npy"):
         compress(path(name), 3)
     return path
 
@@ -199,6 +201,7 @@ def cases(path):
     yield True, ["logreg", path("all.svm.gz"), path("part-1.svm")]
     yield True, ["logreg", path("both.npy"), "--target", "-1", "--weights", "1"]
     yield True, ["logreg", path("both.npy.gz"), "--target", "-1", "--weights", "1"]
+    yield True, ["logreg", path("both.npy.gz"), path("one.npy.gz"), "--target", "-1", "--weights", "1"]  # fewer rows than processes
     yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
     yield True, ["sfa", path("all.svm"), "--format", "libsvm", "--factors", "3", "--max-iterations", "3", "--test-fraction", "0.2"]
     yield True, ["linreg", FLIGHTS, "--target", "arr_delay"]
@@ -411,6 +414,10 @@ def check_errors(path, mpirun, environment):
         together = run([mpirun, "-n", "3", KILN, *case, "--mpi", "-q"], environment)
         assert alone.returncode == together.returncode != 0, (case, alone.returncode, together.returncode, together.stderr)
         assert together.stderr.count(message) == 1, (message, together.stderr)
+    case = ["linreg", path("x.npz"), *targets, "--memory", "4K", "--device", "cpu", "-q"]
+    alone, together = run([KILN, *case]), run([mpirun, "-n", "2", KILN, *case, "--mpi"], environment)
+    assert "or --map" in alone.stderr and "--map" not in together.stderr, (alone.stderr, together.stderr)
+    assert alone.returncode == together.returncode == 6, (alone, together)
 
 
 def members(mark):
