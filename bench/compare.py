@@ -12,8 +12,10 @@ import re
 import sys
 
 NAMES = ("set", "case", "call", "graph", "model", "application", "verb", "data", "format", "operation", "kind", "loss", "type", "cols", "columns", "k", "factors",
-         "clusters", "size", "length", "points", "n", "p")
-TIME = re.compile(r"(^|_)(ms|us|seconds|milliseconds|measured|sum|scale|l2|argmax|variance)$")  # from sum on: h200-batch.json's
+         "clusters", "size", "length", "points", "n", "p", "l2")
+TIME = re.compile(r"(^|_)(ms|us|seconds|milliseconds|measured)$")
+REDUCTIONS = {"sum", "scale", "l2", "argmax", "variance", "broadcast"}  # of *-batch.json and *-wire.json, whose rows have a sum: a time each
+REDUCTION = re.compile(rf"(^|_)({'|'.join(REDUCTIONS)})$")
 NOT_TIMES = ("saving_ms",)
 
 
@@ -21,13 +23,15 @@ def times(value, path=(), timed=False):
     """(path, number) of each time in a JSON value; a list of rows is a step of the path for each, by what the row says of itself."""
     if isinstance(value, dict):
         for name, part in value.items():
-            yield from times(part, path + (name,), timed or bool(TIME.search(name) and name not in NOT_TIMES))
+            is_time = TIME.search(name) and name not in NOT_TIMES or "sum" in value and REDUCTION.search(name)
+            yield from times(part, path + (name,), timed or bool(is_time))
     elif isinstance(value, list):
         seen = {}
         for part in value:
             if not isinstance(part, dict):
                 continue
-            label = " ".join(f"{part[name]}" for name in NAMES if isinstance(part.get(name), (str, int)))
+            says = [name for name in NAMES if not (name in REDUCTIONS and "sum" in part)]
+            label = " ".join(f"{part[name]}" for name in says if isinstance(part.get(name), (str, int, float)))
             seen[label] = seen.get(label, 0) + 1
             yield from times(part, path + (label if seen[label] == 1 else f"{label} ({seen[label]})",), timed)
     elif timed and isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:

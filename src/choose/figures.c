@@ -94,6 +94,7 @@ static kiln_status keep(kiln_device *device, const struct ki_figures *figures, c
     for (int i = 0; i < KEPT && status == KILN_OK; i++) {
         const double value = *(const double *)((const char *)figures + figures_kept[i].offset);
         if (!needed(&figures_kept[i], work, ki_on_cpu(device)) || value == 0) continue;
+        if (figures_kept[i].of == TOLD) continue; /* kept when it was told */
         figure_name(name, &figures_kept[i], work, owner);
         status = ki_cache_profile_put(device, name, value);
     }

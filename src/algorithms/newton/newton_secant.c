@@ -13,8 +13,8 @@
 
 enum {
     PAIRS = 8, /* steps that are remembered */
-    /* Of X for each coefficient: with fewer, the host's part is not small beside a pass, which a GPU is through with hundreds of times
-     * sooner. */
+    /* The least entries of X a coefficient: with fewer, what the host does takes long beside a pass. A GPU's pass takes hundreds of times
+     * less, so that it wants more of them. */
     ENTRIES = 32,
     ENTRIES_GPU = 1 << 14,
     VECTORS = 2 * PAIRS + 9
