@@ -10,9 +10,11 @@ typedef unsigned long uint64; /* offsets are long, 64 bits as in OpenCL C */
 #ifdef REAL_F64
 typedef double real;
 #define REAL(x) x
+#define REAL_SMALLEST 2.2250738585072014e-308 /* with all its digits */
 #else
 typedef float real;
 #define REAL(x) x##f /* REAL(0.5), with a decimal point or an exponent */
+#define REAL_SMALLEST 1.17549435e-38f
 #endif
 
 #define REAL_INFINITY ((real)INFINITY)

@@ -54,12 +54,10 @@
 #define SPREAD (BS + 4)             /* threads of a row in local memory, one more so that rows lie in different banks */
 
 #ifdef REAL_F64
-#define SMALLEST 2.2250738585072014e-308
 #define UNIT double2
 #define SUM_UNIT double2 /* of 16 bytes */
 #define SUM_OF(unit) ((unit).x + (unit).y)
 #else
-#define SMALLEST 1.17549435e-38f
 #define SUM_UNIT float4
 #define SUM_OF(unit) (((unit).x + (unit).y) + ((unit).z + (unit).w))
 #if W == 4
@@ -115,7 +113,7 @@ DEVICE_FN void add_pairs(real *of_row, real *of_columns, real *sums, const real 
             apart[c] = y[c] - y_columns[c * COLUMNS + k];
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_sqrt(fmax(square, (real)SMALLEST)), rest = delta[k] - square * inverse;
+        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST)), rest = delta[k] - square * inverse;
         const real stress = weight[k] * rest * rest, of_U = weight[k] * inverse, of_R = of_U * delta[k];
         sums[0] += stress;
         sums[1] += weight[k] * square;

@@ -123,18 +123,21 @@ static void FN(factor_multiply)(real *to, struct FN(factor_row) * row, const rea
     FN(factor_add_gram)(to, row, v, sign);
 }
 
+/* A row is done whose residual's square is below `least`: factor_step.cl says why. */
 static void FN(factor_cg)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
     const int64_t pitch = s->pitch, steps = row->rows->given.steps;
+    const real smallest = sizeof(real) == sizeof(float) ? (real)FLT_MIN : (real)DBL_MIN,
+               least = (real)1e8 * smallest;
     memset(s->r, 0, (size_t)pitch * sizeof(real));
     FN(factor_multiply)(s->r, row, s->x, -1, true);
     memcpy(s->p, s->r, (size_t)pitch * sizeof(real));
     real rho = FN(factor_dot)(s->r, s->r, pitch);
-    for (int64_t step = 0; step < steps && rho > 0; step++) {
+    for (int64_t step = 0; step < steps && rho > least; step++) {
         memset(s->q, 0, (size_t)pitch * sizeof(real));
         FN(factor_multiply)(s->q, row, s->p, 1, false);
         const real curvature = FN(factor_dot)(s->p, s->q, pitch), alpha = rho / curvature;
-        if (!(curvature > 0) || !(alpha <= (real)1e30)) break;
+        if (!(curvature > smallest) || !(alpha <= (real)1e30)) break;
         for (int64_t j = 0; j < pitch; j++) {
             s->x[j] += alpha * s->p[j];
             s->r[j] -= alpha * s->q[j];

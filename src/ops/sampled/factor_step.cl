@@ -90,6 +90,9 @@ __kernel GROUP_OF(BS) void factor_begin(PARAMETERS(factor_step)) {
     }
 }
 
+/* Of smaller numbers a sum of squares has lost digits, for they are too small for the type: a step made of it goes anywhere. */
+#define LEAST_SQUARE (REAL(1e8) * REAL_SMALLEST)
+
 /* One step of all rows. A row that is done rests: its residual is 0. */
 __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
     LOCAL real scratch[2 * BS];
@@ -114,7 +117,7 @@ __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
             }
         group_sums(sums, 2, scratch);
         const real rho = sums[1], length = rho / sums[0];
-        const int goes_on = there && rho > REAL(0.0) && sums[0] > REAL(0.0) && length <= REAL(1e30);
+        const int goes_on = there && rho > LEAST_SQUARE && sums[0] > REAL_SMALLEST && length <= REAL(1e30);
         sums[0] = REAL(0.0);
         for (int j = lane; there && j < WIDTH; j += VS) {
             if (goes_on) x[j] += length * p[j];
