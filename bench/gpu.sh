@@ -134,7 +134,7 @@ for wanted in "$@"; do
         done ;;
     planted)
         turns="python3 $here/peers/gpu_rings.py --what"
-        step planted-map plant memcheck 'Invalid __global__ write' elementwise \
+        step planted-map plant memcheck 'Invalid __global__ ' elementwise \
             's/FOR_EACH(i, count) W\[i\] = map_value/FOR_EACH(i, count + 4096) W[i] = map_value/' \
             "$build/tests/conformance" --device cuda:0 --quick --op map
         step planted-gram plant memcheck 'Invalid __global__ write' gram_narrow 's/ to\[e\] = sum;/ to[e + (1 << 28)] = sum;/' $turns grams --part 0/4
