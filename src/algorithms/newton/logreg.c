@@ -61,7 +61,7 @@ static kiln_status descent_new(struct descent *descent, const struct ki_newton *
     const int64_t cols = kiln_matrix_cols(newton->X), k = newton->k;
     double *w = ki_calloc((size_t)((cols + 1) * k) * sizeof *w);
     descent->task = (struct ki_dual_task){
-        .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = w + cols * k};
+        .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = w ? w + cols * k : NULL};
     return w ? KILN_OK : ki_fail_nomem((size_t)((cols + 1) * k) * sizeof *w, "a start");
 }
 

@@ -127,8 +127,7 @@ static void FN(factor_multiply)(real *to, struct FN(factor_row) * row, const rea
 static void FN(factor_cg)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
     const int64_t pitch = s->pitch, steps = row->rows->given.steps;
-    const real smallest = sizeof(real) == sizeof(float) ? (real)FLT_MIN : (real)DBL_MIN,
-               least = (real)1e8 * smallest;
+    const real smallest = sizeof(real) == 4 ? (real)FLT_MIN : (real)DBL_MIN, least = (real)1e8 * smallest;
     memset(s->r, 0, (size_t)pitch * sizeof(real));
     FN(factor_multiply)(s->r, row, s->x, -1, true);
     memcpy(s->p, s->r, (size_t)pitch * sizeof(real));
