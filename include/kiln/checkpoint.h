@@ -42,7 +42,8 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * zeroed. The checkpoint must outlive the run. What takes a control and is no algorithm, such as reading, asks the caller's.
  *
  * The run that goes on must be of the same algorithm, with data, weights and options as before: the options that say when to
- * stop (tolerance, max_iterations, iterations) may differ, as may the device and the number of threads. Data are compared by
+ * stop (tolerance, max_iterations, iterations) may differ, as may the device and the number of threads; only a descent in the
+ * dual goes on with the CPU alone, and on so many more threads that Newton's method would be chosen it may be refused. Data are compared by
  * shape, type and sums of products with random vectors, in up to 256 bands of rows, to within rounding: one pass over X at the
  * beginning of the run, whether it goes on or is the first, and no place in the report. A start that is given (warm_start, centres) does not
  * count any more. On a deterministic device of the same kind the run ends at the same bits as one that was never stopped, with the
