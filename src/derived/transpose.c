@@ -6,7 +6,6 @@
  * in order. */
 #include "core/arguments.h"
 #include "core/limits.h"
-#include "core/seams.h"
 #include "derived/columns.h"
 #include "derived/derived.cl"
 #include "derived/parts.h"
@@ -61,17 +60,9 @@ const struct ki_slot_kind ki_slot_transpose = {
 
 /* No entries: nothing to sort. */
 static kiln_status fill_empty(struct ki_transpose *T, const kiln_matrix *X) {
-    const int64_t bytes = (X->cols + 1) * 4;
-    void *zeros = ki_calloc((size_t)bytes);
-    kiln_status status;
-    if (!zeros) return ki_fail_nomem((size_t)bytes, ki_slot_transpose.name);
     T->bands = 1;
-    TRY(ki_device_alloc(X->device, &T->start, bytes));
-    TRY(ki_device_upload(X->device, &T->start, 0, zeros, bytes));
-    TRY(X->device->backend->sync(X->device));
-done:
-    ki_free(zeros);
-    return status;
+    const kiln_status status = ki_device_alloc(X->device, &T->start, (X->cols + 1) * 4);
+    return status == KILN_OK ? ki_derived_fill(X->device, &T->start, X->cols + 1, 0) : status;
 }
 
 /* All but the lists of its rows, which only passes need. */
