@@ -54,12 +54,18 @@ static kiln_status column_vectors(struct ki_newton *newton) {
     if (!newton->no_intercept) TRY(set_columns(&work->mean, newton, newton->columns.mean));
     for (int64_t j = 0; j < cols; j++) values[j] = diagonal(newton, j) > 0 ? 1 : 0;
     TRY(set_columns(&work->kept, newton, values));
-    for (int64_t j = 0; j < cols; j++)
-        values[j] = newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
-    TRY(set_columns(&work->penalty, newton, values));
-    for (int64_t j = 0; j < cols; j++)
-        values[j] = newton->l1 * (newton->standardize ? sqrt(newton->columns.variance[j]) : 1);
-    if (newton->l1 > 0) TRY(set_columns(&work->l1, newton, values));
+    if (newton->standardize) {
+        for (int64_t j = 0; j < cols; j++) values[j] = newton->l2 * newton->columns.variance[j];
+        TRY(set_columns(&work->penalty, newton, values));
+    } else {
+        TRY(matrix_new(&work->penalty, newton, cols, 1));
+        TRY(kiln_fill(work->penalty, newton->l2));
+    }
+    if (newton->l1 > 0) {
+        for (int64_t j = 0; j < cols; j++)
+            values[j] = newton->l1 * (newton->standardize ? sqrt(newton->columns.variance[j]) : 1);
+        TRY(set_columns(&work->l1, newton, values));
+    }
 done:
     ki_free(values);
     return status;
