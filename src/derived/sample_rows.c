@@ -1,6 +1,6 @@
 /* A dense matrix's rows, a sample: the rows are cut into as many parts as are wanted, and of each part one row is taken, now here, now
- * there (the golden ratio's multiples), so that rows in order, or in a pattern, give a fair share of what they hold. And what tells columns
- * apart of which a sample has too little. */
+ * there (the golden ratio's multiples), so that rows in order, or in a pattern, give a fair share of what they hold. Also finds columns in
+ * which the sample hardly varies, by Boyer and Moore's vote: each row either is like the value that leads, or is paired with a row of it. */
 #include <string.h>
 
 #include "core/matrix.h"
@@ -45,9 +45,17 @@ static double at(const kiln_matrix *X, int64_t k) {
 
 int64_t ki_sample_differs(const kiln_matrix *X, int64_t count, int64_t column, int64_t enough) {
     const struct sampling of = {.rows = X->rows, .count = count};
-    const double first = at(X, chosen(&of, 0) * X->cols + column);
-    int64_t found = 0;
-    for (int64_t i = 1; i < count && found < enough; i++)
-        found += at(X, chosen(&of, i) * X->cols + column) != first;
-    return found;
+    double leader = 0;
+    int64_t votes = 0, pairs = 0;
+    for (int64_t i = 0; i < count && pairs < enough; i++) {
+        const double value = at(X, chosen(&of, i) * X->cols + column);
+        if (votes == 0) leader = value;
+        if (value == leader) {
+            votes++;
+        } else {
+            votes--;
+            pairs++;
+        }
+    }
+    return pairs;
 }

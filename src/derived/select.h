@@ -1,5 +1,5 @@
 /* Some columns of a sparse matrix on the CPU: by rows, as a matrix, or by columns, as plain arrays. Algorithms that work on a
- * few columns for a while (newton_descent.c) then read no others. */
+ * few columns for a while (newton_descent.c) then read no others. Also a sample of the rows of a dense matrix. */
 #ifndef KI_OPS_SELECT_H
 #define KI_OPS_SELECT_H
 
@@ -24,7 +24,7 @@ struct ki_selection {
     int64_t *next;  /* for each part of the rows the same of its entries, and where others may go */
 };
 
-/* X lies on the CPU, in memory, and has rows that 32 bits number. Only where X is sparse is there anything to select. */
+/* X lies on the CPU, in memory, and has rows that 32 bits number. Columns are selected only where X is sparse, rows only where it is dense. */
 bool ki_selectable(const kiln_matrix *X);
 kiln_status ki_selector_open(struct ki_selector *selector, const kiln_matrix *X);
 void ki_selector_close(struct ki_selector *selector);
@@ -50,7 +50,8 @@ void ki_selection_columns(int32_t *row, double *value, struct ki_selection *sele
 /* few = as many rows as it has of a dense X that is ki_selectable, spread over all of it: the same ones for every X of as many rows
  * (sample_rows.c). */
 void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X);
-/* How many rows of such a sample of `count` differ from its first one in a column, up to `enough`. */
+/* Pairs of rows that differ in a column, no row in two of them, in such a sample of `count`; up to `enough`. With two values that is how
+ * often the rarer one is there, with more at least half of the rows that do not have the most frequent one. */
 int64_t ki_sample_differs(const kiln_matrix *X, int64_t count, int64_t column, int64_t enough);
 
 /* ---- columns without entries ---- */

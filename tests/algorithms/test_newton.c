@@ -422,6 +422,10 @@ static void rare_column(struct problem *p) {
     for (int r = 0; r < TALL; r++) p->X[r * NARROW + 7] = r % 1000 == 3;
 }
 
+static void rare_from_the_first_row(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->X[r * NARROW + 7] = r % 1000 == 0;
+}
+
 static void last_rows_alone(struct problem *p) {
     for (int r = 0; r < TALL; r++) p->X[r * NARROW + 7] = r > TALL - 6;
 }
@@ -434,8 +438,16 @@ static void rare_class(struct problem *p) {
     for (int r = 0; r < TALL; r++) p->y[r] = r % 3500 == 17 ? -2 : -5;
 }
 
+static void rare_class_first(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->y[r] = r < 10 ? -2 : -5;
+}
+
 static void few_weights(struct problem *p) {
     for (int r = 0; r < TALL; r++) p->weights[r] = r % 20 == 0 ? p->weights[r] : 0;
+}
+
+static void heavy_rows(struct problem *p) {
+    for (int r = 0; r < TALL; r++) p->weights[r] = r % 3500 == 17 ? 1e4 : 1;
 }
 
 static void own_intercept(struct problem *p) {
@@ -456,8 +468,11 @@ static const struct tall {
              {"the intercept a column", own_intercept, true, {.classes = 2, .l2 = 1, .no_intercept = true}},
              {"parted classes", parted_classes, true, {.classes = 2, .l2 = 1, .no_intercept = true}},
              {"a rare column", rare_column, false, {.classes = 2, .l2 = 1}},
+             {"a rare column, from the first row", rare_from_the_first_row, false, {.classes = 2, .l2 = 1}},
              {"a column that is in no sample", last_rows_alone, false, {.classes = 2, .l2 = 1}},
              {"a rare class", rare_class, false, {.classes = 2, .l2 = 1}},
+             {"a rare class, first", rare_class_first, false, {.classes = 2, .l2 = 1}},
+             {"heavy rows outside the sample", heavy_rows, false, {.classes = 2, .l2 = 1}},
              {"few rows with a weight", few_weights, false, {.classes = 2, .l2 = 1}}};
 
 /* Where rows are many the first step is a sample's solution, unless the sample tells too little of a column, the classes or the weights. The
@@ -469,7 +484,8 @@ static void many_rows_begin_with_a_sample(void **state) {
         const struct run run = on(0, KILN_F64);
         struct question q = tall->question;
         struct beginning beginning = {0};
-        struct problem p = labelled(TALL, NARROW, 2, 1, tall->change == few_weights, 4);
+        const bool weighted = tall->change == few_weights || tall->change == heavy_rows;
+        struct problem p = labelled(TALL, NARROW, 2, 1, weighted, 4);
         if (tall->change) tall->change(&p);
         q.control = (kiln_control){count_beginning, &beginning};
         kiln_report report = {0};

@@ -329,7 +329,6 @@ kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matr
     double total;
     TRY(ki_newton_furnish(work));
     TRY(kiln_gram(factor->G, factor->g, X, C, work->mean));
-    work->newton->report.passes += (int64_t)round((double)ki_gram_passes(n) / ratio);
     TRY(ki_vector_get(factor->U, factor->G));
     TRY(ki_vector_get(factor->column, factor->g));
     TRY(kiln_norm(&total, C, KILN_NORM_1));
@@ -339,7 +338,7 @@ kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matr
     for (int64_t i = 0; i < size; i++) factor->column[i] = factor->U[i * size + i];
     factorise(work);
     factor->exact = false;
-    factor->sound = true;   /* of the whole nothing is known that is not */
+    factor->sound = true;   /* no factor of all rows has failed yet */
     factor->rent = AT_ONCE; /* so that steps by products begin with the whole's where that is cheap */
 done:
     return status;

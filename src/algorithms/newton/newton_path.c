@@ -239,6 +239,7 @@ static kiln_status form(struct ki_lanes *t) {
     TRY(ki_path_walk(&t->walks, NULL, t->C, t->intercept));
     for (int64_t f = 0; f < t->folds; f++)
         if (!t->lane[f].bad) take_hessian(t, f, 1);
+    t->products += 1 + ki_gram_passes(t->n);
     t->rent = 0;
 done:
     return status;

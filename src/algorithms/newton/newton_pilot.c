@@ -6,17 +6,18 @@
  * takes as long as many passes, is not formed.
  *
  * The sample is an eighth of the rows at most. Of a column that is the same in all but a few of its rows it tells next to nothing, and
- * Newton's steps need long to come back from where it puts that coefficient. So there is no such step then, nor where few rows have
- * most of the weight, nor where y differs in fewer rows than there are coefficients. Where its solution is of no use all the same, that is
- * what is lost: everything goes on from the origin. */
+ * Newton's steps need long to come back from where it puts that coefficient. So there is no such step then, nor where few rows, of the
+ * sample or of all, have most of the weight, nor where y differs in fewer rows than there are coefficients. If its solution does not help,
+ * only that time is lost: everything goes on from the origin. */
 #include "algorithms/newton/newton_work.h"
 
 /* ROWS_EACH: of the sample, for each coefficient. ENTRIES: with fewer a pass takes no longer than what surrounds it. */
 enum { ROWS_EACH = 250, SHARE = 8, STEPS = 20, ENTRIES = 1 << 19 };
-/* FEW: rows that differ from others in a column. A sample of which few rows have the weight counts for WEIGHED of its rows at least. */
-enum { FEW = 32, COPIES = 2 };
+/* FEW: pairs of rows that differ in a column. Rows of which few have the weight count for WEIGHED of their number at least.
+ * VECTORS: y, the weights, the offset, ones and curvatures. */
+enum { FEW = 32, COPIES = 2, VECTORS = 8 };
 static const double WEIGHED = 0.25, CONSTANT = 1e-9;
-static const double ENOUGH = 0.01; /* of the gradient: what the sample tells is not known better */
+static const double ENOUGH = 0.01; /* of the gradient: no more digits than the sample knows */
 
 static int64_t rows_of(const struct ki_newton *newton) {
     return ROWS_EACH * (kiln_matrix_cols(newton->X) + 1);
@@ -27,10 +28,11 @@ static bool has_room(const struct ki_newton *newton) {
     kiln_device_info info = {0};
     kiln_device_statistics used = {0};
     const kiln_device *device = kiln_matrix_device(newton->X);
-    const double sample = (double)rows_of(newton) * (double)kiln_matrix_cols(newton->X) * sizeof(double);
+    const int64_t width = COPIES * kiln_matrix_cols(newton->X) + VECTORS;
+    const double sample = (double)rows_of(newton) * (double)width * sizeof(double);
     return kiln_device_get_info(device, &info) == KILN_OK &&
            kiln_device_get_statistics(device, &used) == KILN_OK &&
-           COPIES * sample <= (double)(info.memory - used.memory_used);
+           sample <= (double)(info.memory - used.memory_used);
 }
 
 static bool pays(const struct ki_newton_work *work, const struct ki_newton_start *start) {
@@ -54,18 +56,30 @@ static kiln_status take(const kiln_matrix **operand, kiln_matrix **few, int64_t 
     return status;
 }
 
+/* Whether the weights of so many rows, NULL for ones, are spread over enough of them. */
+static kiln_status weigh(bool *spread, const kiln_matrix *weights) {
+    kiln_status status = KILN_OK;
+    double sum, norm;
+    *spread = true;
+    if (!weights) return KILN_OK;
+    TRY(kiln_norm(&sum, weights, KILN_NORM_1));
+    TRY(kiln_norm(&norm, weights, KILN_NORM_2));
+    *spread = sum > 0 && sum * sum >= WEIGHED * (double)kiln_matrix_rows(weights) * norm * norm;
+done:
+    return status;
+}
+
 /* Whether a sample of so many rows says something of every column, by rows that count. few: its weights. */
 static kiln_status look(bool *tells, const struct ki_newton_work *work, const kiln_matrix *few,
                         int64_t count) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     const kiln_matrix *X = work->newton->X;
     const struct ki_columns *columns = &work->newton->columns;
     const int64_t cols = kiln_matrix_cols(X);
-    double sum = (double)count, norm = sqrt(sum);
-    if (few) TRY(kiln_norm(&sum, few, KILN_NORM_1));
-    if (few) TRY(kiln_norm(&norm, few, KILN_NORM_2));
-    *tells = sum > 0 && sum * sum >= WEIGHED * (double)count * norm * norm &&
-             ki_sample_differs(work->problem.y, count, 0, cols) == cols;
+    bool spread;
+    TRY(weigh(tells, work->problem.weights));
+    TRY(weigh(&spread, few));
+    *tells = *tells && spread && ki_sample_differs(work->problem.y, count, 0, cols) == cols;
     for (int64_t j = 0; j < cols && *tells; j++)
         *tells = columns->variance[j] * columns->weight <= CONSTANT * columns->square[j] ||
                  ki_sample_differs(X, count, j, FEW) == FEW;
@@ -73,17 +87,16 @@ done:
     return status;
 }
 
-/* The user is asked between the sample's steps as between others. */
+/* The user is asked between the sample's steps as between others. With a checkpoint the step on all rows is ended first. */
 static int ask(void *user, const kiln_progress *now) {
     struct ki_newton_work *work = user;
     (void)now;
     ki_newton_progress(work);
-    work->newton->cancelled |= ki_checkpoint_stopped(&work->newton->control);
     return work->newton->cancelled;
 }
 
 /* `there` = the pilot's solution, and `here` if it is better. */
-static kiln_status follow(struct ki_newton_work *work, const struct ki_newton *pilot) {
+static kiln_status follow(struct ki_newton_work *work, struct ki_newton *pilot) {
     kiln_status status;
     struct ki_newton_point *there = &work->there;
     double norm;
@@ -102,6 +115,7 @@ static kiln_status follow(struct ki_newton_work *work, const struct ki_newton *p
     work->newton->report.iterations++;
     TRY(ki_newton_factor_sample(work, pilot->X, pilot->C,
                                 work->newton->columns.weight / pilot->columns.weight));
+    pilot->report.passes += ki_gram_passes(kiln_matrix_cols(pilot->X));
 done:
     return status;
 }
@@ -147,8 +161,8 @@ kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_
     TRY(open_pilot(&opened, &pilot, &loss, few, work));
     if (!opened) goto done;
     TRY(ki_newton_solve(&pilot, &loss, &(struct ki_newton_start){.origin = start->origin}));
-    newton->report.passes += (int64_t)ceil(share * (double)pilot.report.passes);
     if (pilot.report.converged && !newton->cancelled) TRY(follow(work, &pilot));
+    newton->report.passes += (int64_t)ceil(share * (double)pilot.report.passes);
 done:
     ki_newton_close(&pilot);
     for (int i = 0; i < 4; i++) kiln_matrix_free(few[i]);
