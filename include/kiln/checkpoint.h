@@ -50,7 +50,7 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * same trace but for its times, as far as that is the same from run to run.
  * After a request to stop the algorithm ends its present iteration, which for Newton's method is a whole step, so that there is a
  * state to keep.
- * What begins anew where it was under way: starts that are computed (k-means++, classical scaling), and Cholesky factors
+ * What begins anew where it was under way: starts that are computed (k-means||, classical scaling), and Cholesky factors
  * of linreg.
  * A limit of iterations counts for each start and each class by itself: those that came to it before the stop are not taken up again.
  *

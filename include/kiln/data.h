@@ -19,7 +19,8 @@ typedef enum kiln_file_format {
     KILN_FILE_MATRIX_MARKET = 2,
     KILN_FILE_CSV = 3,
     KILN_FILE_NPY = 4,
-    KILN_FILE_NPZ = 5, /* a CSR matrix as scipy.sparse.save_npz writes it */
+    /* a CSR or CSC matrix as scipy.sparse.save_npz writes it, or X and y as numpy.savez does */
+    KILN_FILE_NPZ = 5,
     KILN_FILE_EDGES =
         6, /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
     KILN_FILE_BAG_OF_WORDS = 7, /* UCI's: documents, words, entries, then "document word count" lines */
@@ -58,8 +59,8 @@ typedef struct kiln_read_options {
     kiln_type type; /* element type of X and y; default f64 */
     int zero_based; /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
     /* CSV: name of the target column, several separated by commas; NULL = none. Of a dense matrix without
-     * names, .npy, .npz or a Matrix Market array, that one process reads into memory: its number, from 1 on,
-     * or from the end, -1 for the last. */
+     * names, .npy, .npz or a Matrix Market array, that is read into memory: its number, from 1 on, or from
+     * the end, -1 for the last. */
     const char *target;
     /* Likewise: columns that are no features but the rows' weights (none negative) and offset
      * (kiln_data_weights, _offset) */

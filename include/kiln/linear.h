@@ -88,9 +88,9 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * iteration (the trace's `inner`). With l1 on the CPU `inner` may count sweeps over the columns that are not
  * 0; work space is then up to 24 bytes for each entry of a sparse X. docs/solvers.md says how steps are
  * found. Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the
- * arithmetic. With the dual (two classes) sweeps of coordinate descent, each of which counts as a pass, come
- * first, from zero even with a warm start, and Newton's method begins at what they found. They are one
- * thread's work a class. Work space: 3 doubles a row and one a column.
+ * arithmetic. With the dual sweeps of coordinate descent, each of which counts as a pass, come first, from
+ * zero even with a warm start, and Newton's method begins at what they found, unless that proves itself.
+ * Work space: of two classes 6 doubles a row and 4 to 6 a column, of softmax K + 2 a row and K + 1 a column.
  * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (the dual is asked for); ERR_DATA
  * (one class or too many, see kiln_classes; X without rows or columns; NaN or infinity in X, y, weights or a
  * warm start, squares of X that overflow; weights negative or all zero); memory and device errors.

@@ -55,6 +55,8 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   linreg  X W + b, m x k                 glm  the mean, m x 1, at offset 0
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
+ *   lda, gap  mixtures of topics, m x topics       mds  coordinates of new points, m x dimensions
+ *   als, sfa  ERR_MODEL: kiln_transform and kiln_recommend take them
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
  *   kmeans  m x 2: the number of the nearest centre, and the distance from it (rows scaled to length 1 where
  *           the model's text "geometry" is "spherical")
@@ -127,7 +129,8 @@ KILN_API void kiln_report_free(kiln_report *report);
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
  *           "relocated"      times that a centre without rows was moved to a row far from its own
- *           "skipped"        with bounds: the share of the distances that the last start did not measure */
+ *           "skipped"        with bounds: the share of the distances that the last start did not measure
+ *   mds, als, sfa, lda, gap  as their comments have them (kiln/mds.h, kiln/factors.h, kiln/topics.h) */
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
@@ -195,8 +198,9 @@ KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln
  * Rounding, some n u sums of the unit u for terms of the size 1/n, comes on top. The figure "dangling" is the
  * largest of the columns' m. ranks are scaled at the end, so that each column adds up to 1 but for rounding.
  * Not converging is not an error. On failure ranks and the report are untouched.
- * Cost: kiln_ranks_step's for each iteration; on a GPU several iterations are queued at once while they take
- * less than 50 ms in all. A warm start takes ranks, scaled to add up to 1. Determinism: kiln_ranks_step's.
+ * Cost: kiln_ranks_step's for each iteration; on a GPU up to 16 iterations are queued at once while they take
+ * less than 0.2 s in all: a stop takes effect after them. A warm start takes ranks, scaled to add up to 1.
+ * Determinism: kiln_ranks_step's.
  * Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (A is dense); ERR_DATA (no vertices; weights that are negative, not
  * finite or do not add up; personalize, dangling or a warm start with numbers that are negative or not
  * finite, or a column without a number above 0); ERR_LIMIT (2^31 links or more on a GPU); memory and device

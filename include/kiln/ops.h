@@ -136,8 +136,8 @@ KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
 typedef enum kiln_link {
     KILN_LINK_DEFAULT =
         0, /* the family's canonical link; log for gamma's, Tweedie's and the negative binomial's */
-    /* These and POWER want eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG
-     * takes any eta; the binomial family also wants mu < 1. */
+    /* These and POWER need eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG
+     * takes any eta; the binomial family also needs mu < 1. */
     KILN_LINK_IDENTITY = 1,
     KILN_LINK_LOG = 2,
     KILN_LINK_INVERSE = 3,
