@@ -59,7 +59,7 @@ static void collect_verbs(void) {
         const struct verb *verb = find_algorithm(algorithm->name);
         if (verb) add_verb(verb);
     }
-    join(explained, sizeof explained, "mmchain|sddmm", verb_count);
+    join(explained, sizeof explained, "mmchain|sddmm|batch", verb_count);
     for (int i = 0; i < tool_verb_count; i++) add_verb(&tool_verbs[i]);
     join(all, sizeof all, "", verb_count);
     for (int v = 0; v < verb_count; v++) {

@@ -221,8 +221,8 @@ const struct option tool_options[] = {
      "Start the device, run a pass over a small matrix there, and say how long that took.", AT(start)},
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, COMPUTES, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; info cpu; convert cpu", ANY,
-     "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "
-     "platform P. Several, which share the rows: cuda:all or cuda:0,1. "
+     "auto (where the work is expected to end first; says which), cpu, cuda, cuda:1, opencl, or device D of "
+     "platform P as opencl:P.D. Several, which share the rows: cuda:all or cuda:0,1. "
      "Only auto falls back.",
      AT(device)},
     {"type", 0, OPTION_CHOICE, GROUP_DEVICE, TYPED, "TYPE", "f32|f64",

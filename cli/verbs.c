@@ -93,8 +93,9 @@ const struct verb tool_verbs[] = {
      "kiln convert matrix.mtx - --to csv | head",
      verb_convert, .kinds = VERB_BIT(CONVERT)},
     {"devices", "", 0, 0, NULL, "List the devices of this machine",
-     "One row for each device, usable or not, best first: --device auto takes the first usable one, but "
-     "never a processor that is offered through OpenCL. For those that are not usable: why, and what "
+     "One row for each device, usable or not, best first. --device auto takes the one on which the work is "
+     "expected to end first, but never a processor that is offered through OpenCL. For those that are not "
+     "usable: why, and what "
      "to do. With --start: one of them is started, and how long that took is told before it is closed.",
      "kiln devices\nkiln devices --json\nkiln devices --start --device cuda", verb_devices,
      .kinds = VERB_BIT(DEVICES)},

@@ -336,8 +336,8 @@ static const struct option own[] = {
      "Write the number of each row's cluster, from 0, one a line. - is standard output.",
      .offset = offsetof(struct wanted, labels)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Draw the rows, coloured by cluster, as an SVG picture: two columns as they are, more in the plane in "
-     "which the centres lie furthest apart.",
+     "Draw the rows, coloured by cluster, to FILE, as SVG or PNG: two columns as they are, more in the plane "
+     "in which the centres lie furthest apart.",
      .offset = offsetof(struct wanted, plot)},
 };
 

@@ -115,7 +115,7 @@ const struct verb verb_of_lda = {
     "Variational "
     "Bayes finds distributions near those of mixtures and topics given the documents: documents and topics "
     "take turns, "
-    "and "
+    "and from the fifth iteration on "
     "the lower bound of the documents' probability never falls. With --learn-alpha the documents' prior gets "
     "a number "
     "for each topic. With --online the topics are updated after each of many batches of documents (Hoffman, "

@@ -111,7 +111,7 @@ static const kiln_option logreg_options[] = {
     KI_OPTION(
         kiln_logreg_options, solver, CHOICE, 0, 0, 1, KILN_CLASSIFIER_DUAL, "newton|dual",
         "Newton's method alone, or after coordinate descent in the dual, for a sparse X on the CPU, which "
-        "takes no start; without it the one that is expected to be faster."),
+        "takes no warm start; without it the one that is expected to be faster."),
 };
 
 static const kiln_option glm_options[] = {
@@ -147,7 +147,7 @@ static const kiln_option svm_options[] = {
     KI_OPTION(
         kiln_svm_options, solver, CHOICE, 0, 0, 1, KILN_CLASSIFIER_DUAL, "newton|dual",
         "Newton's method alone, or after coordinate descent in the dual, for a sparse X on the CPU, which "
-        "takes no start; without it the one that is expected to be faster."),
+        "takes no warm start; without it the one that is expected to be faster."),
 };
 
 /* ------------------------------------------------------------------------------------------- the paths */
