@@ -31,8 +31,8 @@ def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> N
             sys.exit(f"{source}: links to the folder {path}; link to a file of it")
         if str(path) in PAGES:
             return f"]({PAGES[str(path)]}{found['anchor'] or ''})"
-        if path.parent == pathlib.Path("include/kiln"):
-            return f"](c-{path.stem}.md)"
+        if path.parts[0] == "include":
+            return f"](c-{'reference' if path.name == 'kiln.h' else path.stem}.md)"
         if path.parts[0] == "docs":
             return f"]({path.relative_to('docs')}{found['anchor'] or ''})"
         copy = stage / "files" / path
