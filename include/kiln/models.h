@@ -260,9 +260,10 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * one of a run that ends before. Labels are those of all distances. X on several devices, batches, GPUs and
  * sparse rows go without.
  * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one
- * more, and one for labels and clusters. Memory: C twice, its sums three times in double; while starting one
- * element a row (two with weights); where a cluster is empty and for clusters two elements a row; in an
- * iteration on the CPU none a row, or with bounds up to a fifth of X, 16 bytes on GPUs.
+ * more, and one for labels and clusters. Memory: K x n elements three times, and three times in double on the
+ * host, beside kiln_assign's; while starting one element a row (two with weights); where a cluster is empty
+ * and for clusters two elements a row; in an iteration on the CPU none a row, or with bounds up to a fifth of
+ * X, 16 bytes on GPUs.
  * Determinism: as kiln_assign; the random numbers depend on the seed alone.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights
  * or given centres; weights negative or all 0); those of kiln_assign.
