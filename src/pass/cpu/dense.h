@@ -3,11 +3,13 @@
  *
  * Memory is to be busy all the time and not only while products are formed. So a block is scattered in one walk with the
  * products of the next one, and the reading of X does not pause. The hardware's own prefetching begins anew at each row and
- * each page: asking ahead for what the walk comes to, two rows at a time, reads faster than a plain loop over X does. */
+ * each page: asking ahead for what the walk comes to reads faster than a plain loop over X does. */
+
+#include "pass/cpu/rows.h"
 
 enum {
     FN(BATCH) = 4,         /* rows taken together: y and w are loaded once for them */
-    FN(PAIR) = 2,          /* rows of a walk */
+    FN(PAIR) = 2,          /* sums of a walk */
     FN(SHORT) = 4,         /* vectors in rows that have kernels of their own */
     FN(BLOCK_BYTES) = 2048 /* of X in a block, if that is a batch or more */
 };
@@ -27,21 +29,24 @@ ALWAYS_INLINE FN(vreal) FN(row_vector)(const real *x, int64_t j, int64_t vectors
     return j == vectors - 1 ? FN(masked)(v, mask) : v;
 }
 
-/* p[r] = x_r . y for R rows, R being BATCH or 1 and a constant wherever this is inlined. */
+/* p[r] = x_r . y for R rows, R being BATCH or 1 and a constant wherever this is inlined; BATCH sums in all. */
 ALWAYS_INLINE void FN(dots)(int R, real *p, const real *x, int64_t stride, const real *y, int64_t vectors,
                             FN(vmask) mask) {
+    const int U = FN(BATCH) / R;
     FN(vreal) sum[FN(BATCH)] = {{0}};
-    for (int64_t j = 0; j < vectors - 1; j++) {
-        FN(vreal) yj = FN(load)(y + j * LANES);
-        for (int r = 0; r < R; r++) sum[r] += FN(load)(x + r * stride + j * LANES) * yj;
-    }
-    FN(vreal) yj = FN(load)(y + (vectors - 1) * LANES);
-    for (int r = 0; r < R; r++)
-        sum[r] += FN(masked)(FN(load)(x + r * stride + (vectors - 1) * LANES), mask) * yj;
+    int64_t j = 0;
+    for (; j + U < vectors; j += U)
+        for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+            for (int u = 0; u < U; u++)
+                sum[r * U + u] += FN(load)(x + r * stride + (j + u) * LANES) * FN(load)(y + (j + u) * LANES);
+    for (; j < vectors; j++)
+        for (int r = 0; r < R; r++)
+            sum[r * U] += FN(row_vector)(x + r * stride, j, vectors, mask) * FN(load)(y + j * LANES);
     if (R == FN(BATCH))
         FN(four_lane_sums)(p, sum);
     else
-        p[0] = FN(lane_sum)(sum[0]);
+        p[0] = FN(lane_sum)((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 /* w += sum_r p[r] * x_r, or x_r squared. */
@@ -58,7 +63,7 @@ ALWAYS_INLINE void FN(scatters)(int R, bool square, real *w, const real *p, cons
 }
 
 /* One vector of each row of a walk: w += sum_r p[r] * x_r, and sum += the products of the rows `next` numbers behind x. */
-ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(vreal) sum[FN(BATCH)], real *w,
+ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(vreal) sum[FN(PAIR)], real *w,
                             const real *p, const real *x, const real *y, int64_t asked, FN(vmask) mask) {
     const int64_t n = pass->n, next = pass->block * n;
     const FN(vreal) yj = FN(load)(y);
@@ -74,17 +79,22 @@ ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(v
     FN(store)(w, wj);
 }
 
-/* A walk for R rows, a constant wherever this is inlined: scatters them, and puts the products of the rows a block behind
+/* A walk for R rows, 1 or PAIR, a constant wherever this is inlined: scatters them, and puts the products of the rows a block behind
  * them into ahead. */
 ALWAYS_INLINE void FN(walk)(int R, const struct FN(pass) * pass, real *w, const real *p, real *ahead,
                             const real *x, FN(vmask) mask) {
     const int64_t whole = pass->padded - LANES, row = pass->n * (int64_t)sizeof(real);
     const int64_t asked = row < FN(STREAM) ? FN(STREAM) : row < FN(LONG_ROW) ? R * row : FN(NEAR);
     const real *y = pass->y;
-    FN(vreal) sum[FN(BATCH)] = {{0}};
-    for (int64_t j = 0; j < whole; j += LANES)
-        FN(step)(R, false, pass, sum, w + j, p, x + j, y + j, asked, mask);
+    FN(vreal) sum[FN(PAIR)] = {{0}};
+    int64_t j = 0;
+    for (; R == 1 && j + LANES < whole; j += 2 * LANES)
+#pragma GCC unroll 2
+        for (int u = 0; u < FN(PAIR); u++) FN(step)
+    (1, false, pass, sum + u, w + j + u * LANES, p, x + j + u * LANES, y + j + u * LANES, asked, mask);
+    for (; j < whole; j += LANES) FN(step)(R, false, pass, sum, w + j, p, x + j, y + j, asked, mask);
     FN(step)(R, true, pass, sum, w + whole, p, x + whole, y + whole, asked, mask);
+    if (R == 1) sum[0] += sum[1];
     for (int r = 0; r < R; r++) ahead[r] = FN(lane_sum)(sum[r]);
 }
 
@@ -147,7 +157,7 @@ NEVER_INLINE void FN(dense_products)(const struct FN(pass) * pass, real *q, cons
     case 4: FN(short_products)(4, q, x, n, count, pass->y, mask); return;
     }
     int64_t r = 0;
-    for (; r + FN(BATCH) <= count; r += FN(BATCH))
+    for (; FN(side_by_side)(n) && r + FN(BATCH) <= count; r += FN(BATCH))
         FN(dots)(FN(BATCH), q + r, x + r * n, n, pass->y, vectors, mask);
     for (; r < count; r++) FN(dots)(1, q + r, x + r * n, n, pass->y, vectors, mask);
 }
@@ -171,7 +181,7 @@ NEVER_INLINE void FN(dense_scatter)(const struct FN(pass) * pass, real *w, const
     case 4: FN(short_scatter)(4, w, q, x, n, count, mask); return;
     }
     int64_t r = 0;
-    for (; r + FN(BATCH) <= count; r += FN(BATCH))
+    for (; FN(side_by_side)(n) && r + FN(BATCH) <= count; r += FN(BATCH))
         FN(scatters)(FN(BATCH), false, w, q + r, x + r * n, n, vectors, mask);
     for (; r < count; r++) FN(scatters)(1, false, w, q + r, x + r * n, n, vectors, mask);
 }
@@ -190,8 +200,11 @@ NEVER_INLINE void FN(dense_walk)(const struct FN(pass) * pass, real *w, const re
     case 3: FN(short_walk)(3, pass, w, q, ahead, x, mask); return;
     case 4: FN(short_walk)(4, pass, w, q, ahead, x, mask); return;
     }
-    for (int64_t r = 0; r < pass->block; r += FN(PAIR))
-        FN(walk)(FN(PAIR), pass, w, q + r, ahead + r, x + r * n, mask);
+    if (FN(side_by_side)(n))
+        for (int64_t r = 0; r < pass->block; r += FN(PAIR))
+            FN(walk)(FN(PAIR), pass, w, q + r, ahead + r, x + r * n, mask);
+    else
+        for (int64_t r = 0; r < pass->block; r++) FN(walk)(1, pass, w, q + r, ahead + r, x + r * n, mask);
 }
 
 /* As many whole blocks from `first` on as there are before `end`, each with the products of the next. Returns the first row
@@ -242,9 +255,10 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
         FN(dense_block)(pass, tally, w, row, count, x + row * n, mask);
     }
     if (row < end) memset(tail, 0, (size_t)pass->padded * sizeof(real));
-    for (; row < end; row++) {
-        memcpy(tail, x + row * n, (size_t)n * sizeof(real));
-        FN(dense_block)(pass, tally, w, row, 1, tail, mask);
+    for (int64_t count; row < end; row += count) {
+        count = n == 0 ? ki_min(pass->block, end - row) : 1; /* rows without columns are all alike */
+        if (n > 0) memcpy(tail, x + row * n, (size_t)n * sizeof(real));
+        FN(dense_block)(pass, tally, w, row, count, tail, mask);
     }
 }
 

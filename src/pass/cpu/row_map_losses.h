@@ -32,6 +32,52 @@ static void FN(poisson_losses)(const struct FN(losses) * rows) {
     }
 }
 
+/* y / mu, and 0 where y is, though mu be 0 in the type. */
+ALWAYS_INLINE FN(vreal) FN(share_of_mean)(FN(vreal) y, FN(vreal) eta) {
+    return FN(masked)(y * FN(vexp)(-eta), (FN(vmask))(y != (real)0));
+}
+
+/* y / mu + eta, mu = e^eta. */
+static void FN(gamma_losses)(const struct FN(losses) * rows) {
+    for (int64_t i = 0; i < rows->count; i += LANES) {
+        const FN(vreal) eta = FN(load)(rows->eta + i);
+        const FN(vreal) part = FN(share_of_mean)(FN(load_some)(rows->y + i, rows->count - i), eta);
+        FN(store)(rows->value + i, part + eta);
+        FN(store)(rows->eta + i, (real)1 - part);
+        FN(store)(rows->curve + i, part);
+    }
+}
+
+/* mu^(2-p) (1 / (2-p) + y / mu / (p-1)), mu = e^eta. */
+static void FN(tweedie_losses)(const struct FN(losses) * rows, real p) {
+    const real under = (real)2 - p, over = p - (real)1;
+    for (int64_t i = 0; i < rows->count; i += LANES) {
+        const FN(vreal) eta = FN(load)(rows->eta + i), share = FN(vexp)(under * eta);
+        const FN(vreal) part = FN(share_of_mean)(FN(load_some)(rows->y + i, rows->count - i), eta);
+        FN(store)(rows->value + i, share * ((real)1 / under + part / over));
+        FN(store)(rows->eta + i, share * ((real)1 - part));
+        FN(store)(rows->curve + i, share * (under + over * part));
+    }
+}
+
+/* (y + 1/alpha) log(1 + e^x) - y eta, x = eta + log alpha, from e = e^-|x|; alpha mu / (1 + alpha mu) = e^x / (1 + e^x). */
+static void FN(negative_binomial_losses)(const struct FN(losses) * rows, real alpha) {
+    const real moved = (real)log(alpha);
+    for (int64_t i = 0; i < rows->count; i += LANES) {
+        const FN(vreal) eta = FN(load)(rows->eta + i), y = FN(load_some)(rows->y + i, rows->count - i);
+        const FN(vreal) x = eta + moved;
+        const FN(vmask) negative = x < (real)0;
+        const FN(vreal) size = FN(select)(negative, -x, x), e = FN(vexp)(-size);
+        const FN(vreal) near = (real)1 / ((real)1 + e), tail = e * near;
+        const FN(vreal) share = FN(select)(negative, tail, near) / alpha,
+                        rest = FN(select)(negative, near, tail);
+        const FN(vreal) softplus = FN(vlog1p)(e) + FN(masked)(x, ~negative);
+        FN(store)(rows->value + i, (y + (real)1 / alpha) * softplus - y * eta);
+        FN(store)(rows->eta + i, share - y * rest);
+        FN(store)(rows->curve + i, share * rest * ((real)1 + alpha * y));
+    }
+}
+
 ALWAYS_INLINE void FN(each_loss)(int kind, const kiln_loss *loss, const struct FN(losses) * rows) {
     for (int64_t i = 0; i < rows->count; i++)
         rows->value[i] =
@@ -50,6 +96,12 @@ static void FN(block_losses)(const kiln_loss *loss, const struct FN(losses) * ro
             FN(logistic_losses)(rows);
         else if (loss->family == KILN_POISSON && loss->link == KILN_LINK_LOG)
             FN(poisson_losses)(rows);
+        else if (loss->family == KILN_GAMMA && loss->link == KILN_LINK_LOG)
+            FN(gamma_losses)(rows);
+        else if (loss->family == KILN_TWEEDIE && loss->link == KILN_LINK_LOG)
+            FN(tweedie_losses)(rows, (real)loss->parameter);
+        else if (loss->family == KILN_NEGATIVE_BINOMIAL && loss->link == KILN_LINK_LOG)
+            FN(negative_binomial_losses)(rows, (real)loss->parameter);
         else
             FN(each_loss)(KILN_LOSS_GLM, loss, rows);
     }
