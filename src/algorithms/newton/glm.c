@@ -340,6 +340,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(measure_rows(&glm));
     TRY(ki_glm_check_target(&glm.loss));
     TRY(ki_glm_null(&glm));
+    TRY(ki_glm_tell_derivative(&glm));
     TRY(fit(&glm, w, b));
     TRY(count_parameters(&parameters, &unit, &glm));
     TRY(judge(&figures, &glm, (double)parameters.count));

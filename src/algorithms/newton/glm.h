@@ -32,6 +32,8 @@ bool ki_glm_any_eta(const kiln_loss *loss);
 kiln_status ki_glm_check_target(const kiln_loss *loss);
 /* glm->null: the best intercept alone, with the offset, to the last digits. ERR_DATA if no intercept is in range. */
 kiln_status ki_glm_null(struct ki_glm *glm);
+/* After it: tells the engine the derivative of every row's loss there, if that is a multiple of the distance of y from the mean of all. */
+kiln_status ki_glm_tell_derivative(struct ki_glm *glm);
 /* Of the rows of X by their weights in the loss, which has no offset. */
 kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss);
 /* The engine's W where W = 0 is out of range without an intercept: the regression of what the link makes of y smoothed, or of

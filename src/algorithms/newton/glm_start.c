@@ -203,6 +203,36 @@ done:
     return status;
 }
 
+/* (mu - y) mu' / V is a multiple of mean - y where all rows have the mean for mu. Which one, a row with another y tells. */
+kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
+    kiln_status status;
+    struct null_model null = {0};
+    struct null_point point;
+    kiln_matrix *X = NULL, *y = NULL;
+    kiln_device *device = kiln_matrix_device(glm->X);
+    const kiln_type type = kiln_matrix_type(glm->X);
+    double other = glm->loss.family == KILN_GAUSSIAN ? glm->mean - 1 : glm->mean / 2;
+    const float narrow = (float)other;
+    if (glm->options->no_intercept || !starts_at_best(glm)) return KILN_OK;
+    if (type == KILN_F32) other = narrow;
+    TRY(kiln_matrix_dense(&X, device, type, 1, 0, NULL));
+    TRY(kiln_matrix_dense(&y, device, type, 1, 1, type == KILN_F32 ? (const void *)&narrow : &other));
+    struct ki_glm one = {.X = X, .loss = glm->loss};
+    one.loss.y = y;
+    one.loss.weights = NULL;
+    TRY(null_new(&null, &one));
+    TRY(null_at(&point, &null, glm->null));
+    if (!isfinite(point.gradient) || point.gradient == 0) goto done;
+    glm->newton.outcomes = glm->loss.y;
+    glm->newton.mean = glm->mean;
+    glm->newton.steep = point.gradient / (glm->mean - other);
+done:
+    null_free(&null);
+    kiln_matrix_free(X);
+    kiln_matrix_free(y);
+    return status;
+}
+
 /* ---- without an intercept ---- */
 
 /* z_i = the link of (y_i + mean) / 2, less the offset; or of the mean alone. */

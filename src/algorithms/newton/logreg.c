@@ -108,7 +108,11 @@ static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *
     const bool softmax = newton->k > 1, dual = descent->task.W != NULL;
     kiln_matrix *target = NULL;
     TRY(ki_labels_column(&target, labels, y, softmax ? -1 : 1, 1, 0));
-    if (!softmax && !options->warm_start && !dual) newton->outcomes = target;
+    if (!softmax && !options->warm_start && !dual) {
+        newton->outcomes = target;
+        newton->mean = 0.5;
+        newton->steep = 1;
+    }
     TRY(ki_newton_open(newton));
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = control,
                                              .algorithm = "logreg",

@@ -204,15 +204,20 @@ static double level_of(const struct ki_newton_work *work, double origin) {
     return loss->kind == KILN_LOSS_LOGISTIC ? 0.25 : loss->kind == KILN_LOSS_SQUARED_HINGE ? 1 : 0;
 }
 
-/* The objective's gradient at W = 0, b = 0 of a logistic problem, from what the walk over X has left; returns every row's loss there. */
+/* The losses' gradient with respect to W where the run begins, from what the walk over X's columns has left. */
+static kiln_status known_gradient(const struct ki_newton_work *work, struct ki_newton_point *here) {
+    const double factor = -work->newton->steep;
+    return kiln_combine(here->gradient.w, &factor, work->right, NULL, NULL);
+}
+
+/* The objective's gradient at W = 0, b = 0 of a logistic problem; returns every row's loss there. */
 static kiln_status zero_logistic(struct ki_newton_work *work, double *each, struct ki_newton_point *here) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
-    const double minus = -1;
     double sum;
     TRY(newton->weights ? kiln_dot(&sum, newton->outcomes, newton->weights)
                         : kiln_norm(&sum, newton->outcomes, KILN_NORM_1));
-    TRY(kiln_combine(here->gradient.w, &minus, work->right, NULL, NULL));
+    TRY(known_gradient(work, here));
     if (work->mean) TRY(kiln_fill(here->gradient.b, 0.5 * newton->columns.weight - sum));
     *each = log(2);
 done:
@@ -255,6 +260,32 @@ done:
     return status;
 }
 
+/* `here` at W = 0 and any b, where the walk over X's columns has left the gradient: the rest is a matter of the rows alone. */
+static kiln_status evaluate_constant(struct ki_newton_work *work) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    struct ki_newton_point *here = &work->here;
+    kiln_device *device = kiln_matrix_device(newton->X);
+    const kiln_type type = kiln_matrix_type(newton->X);
+    kiln_matrix *X = NULL, *W = NULL, *G = NULL; /* of no columns */
+    double sums[3];
+    TRY(kiln_matrix_dense(&X, device, type, kiln_matrix_rows(newton->X), 0, NULL));
+    TRY(kiln_matrix_dense(&W, device, type, 0, 1, NULL));
+    TRY(kiln_matrix_dense(&G, device, type, 0, 1, NULL));
+    TRY(kiln_loss_gradient(&here->loss, G, here->gradient.b, here->C, &work->problem, X, W, here->at.b));
+    TRY(known_gradient(work, here));
+    TRY(ki_pairs_run(sums,
+                     &(struct ki_pairs){
+                         .op = KI_PAIR_COMPLETE, .out = here->gradient, .x = here->at, .mean = work->mean}));
+    here->objective = here->loss;
+    here->norm1 = 0;
+done:
+    kiln_matrix_free(X);
+    kiln_matrix_free(W);
+    kiln_matrix_free(G);
+    return status;
+}
+
 static bool valid(const struct ki_newton_work *work) {
     return isfinite(work->here.objective) && isfinite(work->norm);
 }
@@ -268,7 +299,9 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     work->level = level_of(work, start->origin);
     const bool hinge = work->problem.kind == KILN_LOSS_SQUARED_HINGE && ki_selectable(newton->X);
     const bool zero = work->level > 0 && start->origin == 0 && (work->right || hinge);
-    TRY(zero ? evaluate_zero(work) : ki_newton_evaluate(work, &work->here));
+    TRY(zero          ? evaluate_zero(work)
+        : work->right ? evaluate_constant(work)
+                      : ki_newton_evaluate(work, &work->here));
     TRY(judge(work, true));
     if (!start->warm) return KILN_OK;
     const bool judged = valid(work) && !start->own_reference;

@@ -19,9 +19,11 @@ struct ki_newton {
     const char *call; /* "kiln_logreg": begins error messages */
     const kiln_matrix *X;
     const kiln_matrix *weights; /* m x 1, as the loss's; NULL = ones */
-    const kiln_matrix *
-        outcomes; /* of one logistic problem m x 1, 0 and 1: saves its first pass where there is a walk; or NULL */
-    int k;        /* columns of W */
+    /* Where a run begins at W = 0 and every row's loss has the derivative steep (mean - y), y = outcomes, m x 1, the walk over X's
+     * columns leaves the first gradient, which is a pass less. NULL: it is not so, or not known. */
+    const kiln_matrix *outcomes;
+    double mean, steep;
+    int k;         /* columns of W */
     double l2, l1; /* >= 0 */
     bool no_intercept, standardize;
     double tolerance;

@@ -84,7 +84,7 @@ static kiln_status measure_columns(struct ki_newton *newton) {
     }
     if (!(total > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", newton->call));
     struct ki_moments moments = {
-        .rough = newton->no_intercept && !newton->standardize, .y = newton->outcomes, .d = 0.5};
+        .rough = newton->no_intercept && !newton->standardize, .y = newton->outcomes, .d = newton->mean};
     TRY(ki_columns_measure(&newton->columns, &moments, newton->X, weights ? weights : ones, total));
     newton->work->right = moments.right;
     newton->report.passes += moments.passes;

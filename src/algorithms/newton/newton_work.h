@@ -22,7 +22,7 @@ struct ki_newton_work {
     kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
     kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
     double level; /* the curvature of every row at `here`, beside the row's weight; 0: it differs, or may */
-    kiln_matrix *right; /* n x 1: X^T s (outcomes - 1/2), minus the gradient at 0; NULL: not known */
+    kiln_matrix *right; /* n x 1: X^T s (outcomes - mean), which tells the first gradient; NULL: not known */
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
     struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */

@@ -13,6 +13,7 @@
 /* clang-format off */
 #define KI_BODIES_linear(BODY)                                                                               \
     BODY(void, cg_step, (const struct ki_cg *step))                                                          \
+    BODY(kiln_status, column_sums, (const struct ki_column_sums *sums))                                      \
     BODY(void, dual_first, (struct ki_dual_walk *walk))                                                      \
     BODY(void, dual_join, (struct ki_dual_join *join))                                                       \
     BODY(void, dual_last, (struct ki_dual_walk *walk))                                                       \

@@ -1,6 +1,7 @@
-/* Sums over the columns of a dense X on a GPU: two launches, on each member of a group. */
+/* Sums over the columns of a dense X: CPU body or two launches, on each member of a group. */
 #include "core/arguments.h"
 #include "core/size.h"
+#include "bodies/bodies.h"
 #include "ops/linear/column_sums.cl"
 #include "ops/linear/scales.h"
 #include "pass/dense/variants.h"
@@ -24,9 +25,8 @@ void ki_column_sums_programs(struct ki_programs *programs, const kiln_matrix *X)
     ki_programs_add(programs, "column_sums", "column_sums_finish", X->type, FINISH);
 }
 
-static kiln_status run_gpu(const void *of) {
+static kiln_status run_gpu(const struct ki_column_sums *sums) {
     kiln_status status;
-    const struct ki_column_sums *sums = of;
     const kiln_matrix *X = sums->X;
     kiln_device *device = X->device;
     const int64_t group = group_of(X), width = ki_load_width(X);
@@ -54,6 +54,11 @@ done:
     return status;
 }
 
+static kiln_status run(const void *of) {
+    const struct ki_column_sums *sums = of;
+    return ki_on_cpu(sums->X->device) ? ki_bodies(sums->X)->column_sums(sums) : run_gpu(sums);
+}
+
 static const struct ki_rule rules[] = {
     {offsetof(struct ki_column_sums, v), KI_READS, {KI_ROW}},
     {offsetof(struct ki_column_sums, y), KI_READS, {KI_ROW}},
@@ -64,12 +69,12 @@ static const struct ki_rule rules[] = {
 static const struct ki_rules table = KI_RULES(struct ki_column_sums, X, 0, rules);
 
 bool ki_column_sums_apply(const kiln_matrix *X) {
-    return X->format == KILN_DENSE && !X->streams && !ki_on_cpu(X->device) && X->cols > 0 && X->rows > 0;
+    return X->format == KILN_DENSE && !X->streams && X->cols > 0 && X->rows > 0;
 }
 
 kiln_status ki_column_sums(const struct ki_column_sums *sums) {
     const kiln_matrix *X = sums->X;
     if (X->device->lost) return kiln_device_sync(X->device);
-    if (!ki_is_split(X)) return run_gpu(sums);
-    return ki_share(&(struct ki_shared){.rules = &table, .whole = sums, .run = run_gpu});
+    if (!ki_is_split(X)) return run(sums);
+    return ki_share(&(struct ki_shared){.rules = &table, .whole = sums, .run = run});
 }
