@@ -236,14 +236,6 @@ done:
     return status;
 }
 
-/* Longest source first: it takes the compiler longest, and the others are done beside it. NVRTC reads one program at a time and
- * optimises any number of them, so that a long one that is read last would be waited for. */
-static int longer_source(const void *a, const void *b) {
-    const size_t first = strlen(((const struct making *)a)->source),
-                 second = strlen(((const struct making *)b)->source);
-    return (first < second) - (first > second);
-}
-
 kiln_status ki_programs_build(kiln_device *device, const struct ki_programs *programs) {
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || !device->backend->build) return status;
@@ -252,7 +244,6 @@ kiln_status ki_programs_build(kiln_device *device, const struct ki_programs *pro
     if (!ahead) return ki_fail_nomem(sizeof *ahead, "kernels");
     ahead->device = device;
     TRY(begin_ahead(ahead, programs));
-    qsort(ahead->makings, (size_t)ahead->count, sizeof *ahead->makings, longer_source);
     ki_parallel(ki_max(device->threads, 1), ahead->count, compile_part, ahead);
     for (int i = 0; i < ahead->count; i++)
         if (ahead->status[i] == KILN_OK) TRY(settle(&ahead->makings[i], device));

@@ -32,7 +32,9 @@ struct ki_program {
     char defines[KI_DEFINES_MOST];
 };
 /* Kernels that a call will ask for, so that those not built yet are compiled side by side and not one after the other. A program that several
- * kernels lie in is listed once. Room for more than any call asks for: what is beyond it is built when it is needed. */
+ * kernels lie in is listed once. Those that the compiler takes longest for are listed first: NVRTC reads one program at a time, 20 ms
+ * each, and optimises any number of them, so that a long one that is read last would be waited for. Room for more than any call asks
+ * for: what is beyond it is built when it is needed. */
 enum { KI_PROGRAMS_MOST = 32 };
 struct ki_programs {
     int count;

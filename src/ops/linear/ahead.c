@@ -1,4 +1,5 @@
-/* The kernels that training a linear model asks for, in a list: each operation adds its own. */
+/* The kernels that training a linear model asks for, in a list: each operation adds its own, passes over X first, which take the compiler
+ * longest. */
 #include "ops/linear/ahead.h"
 
 #include "core/kernels/kernels.h"
@@ -46,7 +47,7 @@ static void list_products(struct ki_programs *programs, const kiln_matrix *X, in
 }
 
 static void list_newton(struct ki_programs *programs, const struct ki_ahead *ahead) {
-    static const enum ki_pair_op steps[] = {KI_PAIR_COMPLETE, KI_PAIR_TURN, KI_PAIR_ADVANCE, KI_PAIR_MIX};
+    static const enum ki_pair_op steps[] = {KI_PAIR_TURN, KI_PAIR_ADVANCE, KI_PAIR_COMPLETE, KI_PAIR_MIX};
     const kiln_matrix *X = ahead->X;
     /* A column of means, times the coefficients. */
     const kiln_matrix mean = {.device = X->device,
@@ -55,38 +56,39 @@ static void list_newton(struct ki_programs *programs, const struct ki_ahead *ahe
                               .rows = X->cols,
                               .cols = 1,
                               .nnz = X->cols};
-    list_scales(programs, X);
-    if (ahead->labels) ki_reduce_program(programs, X->type, X->rows, KI_REDUCE_ONES);
-    ki_reduce_program(programs, X->type, X->rows, KI_REDUCE_ABS);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        ki_pairs_program(programs, X->type, X->cols + 1, steps[i]);
-    ki_chain_programs(programs, &(struct ki_chain){.kind = KI_CHAIN_TRANSPOSED, .X = &mean, .k = 1}, true);
     list_loss(programs, ahead);
     list_products(programs, X, 1);
+    ki_chain_programs(programs, &(struct ki_chain){.kind = KI_CHAIN_TRANSPOSED, .X = &mean, .k = 1}, true);
+    list_scales(programs, X);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        ki_pairs_program(programs, X->type, X->cols + 1, steps[i]);
+    ki_reduce_program(programs, X->type, X->rows, KI_REDUCE_ABS);
+    if (ahead->labels) ki_reduce_program(programs, X->type, X->rows, KI_REDUCE_ONES);
 }
 
 static void list_least_squares(struct ki_programs *programs, const struct ki_ahead *ahead) {
     const kiln_matrix *X = ahead->X;
-    ki_reduce_program(programs, X->type, X->rows, KI_REDUCE_DOT);
-    ki_programs_add(programs, "elementwise", "times", X->type, "");
-    ki_programs_add(programs, "combine", "fill", ki_wide_type(X->device), "");
+    if (!ahead->gram) {
+        list_products(programs, X, (int)ahead->targets);
+        ki_cg_program(programs, X, ahead->targets);
+    }
     if (ahead->gram && ki_gram_in_one_walk(X)) {
         ki_gram_programs(programs, X, ahead->weighted, ahead->targets);
-        ki_scales_program(programs, X->type, X->cols);
         list_loss(programs, ahead);
+        ki_scales_program(programs, X->type, X->cols);
     } else {
         list_scales(programs, X);
     }
-    if (ahead->gram) return;
-    ki_cg_program(programs, X, ahead->targets);
-    list_products(programs, X, (int)ahead->targets);
+    ki_programs_add(programs, "elementwise", "times", X->type, "");
+    ki_reduce_program(programs, X->type, X->rows, KI_REDUCE_DOT);
+    ki_programs_add(programs, "combine", "fill", ki_wide_type(X->device), "");
 }
 
 kiln_status ki_linear_ahead(const struct ki_ahead *ahead) {
     const kiln_matrix *X = ahead->X;
     struct ki_programs programs = {0};
     if (!X->device->backend->build || X->nnz == 0) return KILN_OK;
-    ki_programs_add(&programs, "combine", "fill", X->type, "");
     (ahead->newton ? list_newton : list_least_squares)(&programs, ahead);
+    ki_programs_add(&programs, "combine", "fill", X->type, "");
     return ki_programs_build(X->device, &programs);
 }
