@@ -78,6 +78,7 @@ DEVICE_FN void fetch(const struct tiles *t, long i) {
     int all = (before + rows * t->n + BULK_UNIT - 1) / BULK_UNIT * BULK_UNIT;
     if (all > left) {
         all = (int)left / BULK_UNIT * BULK_UNIT;
+#pragma unroll 1 /* less than BULK_UNIT, of the last tile */
         for (int e = all; e < (int)left; e++) to[e] = from[e];
     }
     ticket_expect(&t->full[stage], all * (uint)sizeof(real));
