@@ -116,12 +116,20 @@ DEVICE_FN void warp_sync() {
 }
 
 #ifdef REAL_F64
+#define REAL_BITS unsigned long long
 #define BITS_OF(x) (ulong) __double_as_longlong(x)
 #define REAL_OF(bits) __longlong_as_double((long)(bits))
 #else
+#define REAL_BITS uint
 #define BITS_OF(x) __float_as_uint(x)
 #define REAL_OF(bits) __uint_as_float(bits)
 #endif
+
+/* *address = the larger one of two numbers that are not negative, whose bits are in the same order; the result is the same in any order.
+ * Most often a load shows that there is nothing to do. */
+DEVICE_FN void atomic_max_global(volatile real *address, real value) {
+    if (*address < value) atomicMax((REAL_BITS *)address, (REAL_BITS)BITS_OF(value));
+}
 
 #define FLOAT_OF(bits) __uint_as_float(bits)
 

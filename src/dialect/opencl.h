@@ -64,6 +64,22 @@ DEVICE_FN void atomic_add_global(volatile __global real *address, real value) {
 #endif
 }
 
+/* *address = the larger one of two numbers that are not negative, whose bits are in the same order; the result is the same in any order.
+ * Most often a load shows that there is nothing to do. Of 64 bits OpenCL 1.2 promises no maximum beside compare and swap. */
+DEVICE_FN void atomic_max_global(volatile __global real *address, real value) {
+#ifdef REAL_F64
+    volatile __global ulong *word = (volatile __global ulong *)address;
+    ulong seen = *word, expected;
+    while (as_double(seen) < value) {
+        expected = seen;
+        seen = atom_cmpxchg(word, expected, as_ulong(value));
+        if (seen == expected) break;
+    }
+#else
+    if (*address < value) atomic_max((volatile __global uint *)address, as_uint(value));
+#endif
+}
+
 DEVICE_FN void atomic_add_int(volatile __global int *address, int value) {
     atomic_add(address, value);
 }

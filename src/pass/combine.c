@@ -17,7 +17,7 @@ KI_ARGUMENTS(combine_one);
 KI_ARGUMENTS(combine_tile);
 KI_ARGUMENTS(fill);
 
-kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
+kiln_status ki_launch_elements(const kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count) {
     const char *all = KI_DEFINES("%s%s", defines, W->nnz > ki_limits.index32 ? " -DINDEX64" : "");
     int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)W->device->properties.compute_units * 32);

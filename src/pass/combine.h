@@ -7,7 +7,7 @@
 
 /* One thread for each of `count` elements or rows, on the device and in the type of W, the largest operand; the kernels
  * walk on where there are more elements than threads. */
-kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
+kiln_status ki_launch_elements(const kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count);
 
 /* Numbers [first, first + count) of a buffer in the device's widest type, as doubles. */

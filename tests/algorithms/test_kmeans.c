@@ -1,4 +1,6 @@
 /* K-Means against plain loops: labels, means and inertia agree with the centres returned; what is refused; starts. */
+#include <stdio.h>
+
 #include "algorithms/on_cpu.h"
 
 enum { M = 900, N = 3, K = 5 };
@@ -105,7 +107,7 @@ static void fills_empty_clusters(void **state) {
     kiln_matrix_free(C);
 }
 
-/* More rows than come to the host at once: the furthest come last. One becomes a centre that has no rows, one tells the radius. */
+/* More rows than come to the host at once, where a cluster has none: the furthest come last. One becomes its centre, one tells a radius. */
 static void looks_at_all_rows(void **state) {
     enum { ROWS = 150001 };
     static double x[ROWS], s[ROWS];
@@ -292,12 +294,26 @@ static void predicts(void **state) {
     kiln_matrix_free(X);
 }
 
+/* Radii are found where the rows are, and so are means; what empty clusters take comes to the host. */
+static void on_opencl(void **state) {
+    kiln_device *const cpu = device, *gpu = NULL;
+    if (kiln_device_open(&gpu, "opencl", NULL) != KILN_OK) {
+        printf("skip opencl: %s\n", kiln_last_error()->message);
+        return;
+    }
+    device = gpu;
+    looks_at_all_rows(state);
+    device = cpu;
+    kiln_device_close(gpu);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_clusters),    cmocka_unit_test(fills_empty_clusters),
         cmocka_unit_test(looks_at_all_rows), cmocka_unit_test(fewer_rows_than_centres),
         cmocka_unit_test(refuses_and_stops), cmocka_unit_test(finds_directions),
         cmocka_unit_test(goes_on),           cmocka_unit_test(predicts),
+        cmocka_unit_test(on_opencl),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

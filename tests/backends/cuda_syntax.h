@@ -64,6 +64,8 @@ float atomicAdd(float *, float);
 double atomicAdd(double *, double);
 int atomicAdd(int *, int);
 unsigned atomicOr(unsigned *, unsigned);
+unsigned atomicMax(unsigned *, unsigned);
+unsigned long long atomicMax(unsigned long long *, unsigned long long);
 int __ffs(int);
 float __ldcs(const float *);
 double __ldcs(const double *);

@@ -29,34 +29,6 @@ void ki_kmeans_tell(struct kmeans *s) {
     if (control->progress && control->progress(control->user, &now) != 0) s->cancelled = true;
 }
 
-kiln_status ki_kmeans_look(struct kmeans *s, kiln_matrix *labels, const kiln_matrix *weights,
-                           void (*use)(void *of, const struct kmeans_rows *rows), void *of) {
-    enum { AT_ONCE = 1 << 16 }; /* rows: a fetch takes little beside its bytes, which a cache holds */
-    const int64_t most = ki_min(s->m, AT_ONCE), bytes = 3 * most * (int64_t)sizeof(double);
-    kiln_matrix *D = NULL, *L = NULL;
-    double *numbers = ki_alloc((size_t)bytes);
-    kiln_status status;
-    if (!numbers) return ki_fail_nomem((size_t)bytes, "labels and distances");
-    struct kmeans_rows rows = {.distances = numbers, .labels = numbers + most};
-    if (weights) rows.weights = numbers + 2 * most;
-    TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
-    if (!labels) TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
-    kiln_matrix *const of_rows = labels ? labels : L;
-    TRY(kiln_assign(&(kiln_assignment){.labels = of_rows, .distances = D}, s->X, s->C, NULL));
-    for (; rows.first < s->m; rows.first += rows.count) {
-        rows.count = ki_min(s->m - rows.first, most);
-        TRY(ki_vector_part(numbers, D, rows.first, rows.count));
-        TRY(ki_vector_part(numbers + most, of_rows, rows.first, rows.count));
-        if (weights) TRY(ki_vector_part(numbers + 2 * most, weights, rows.first, rows.count));
-        use(of, &rows);
-    }
-done:
-    kiln_matrix_free(D);
-    kiln_matrix_free(L);
-    ki_free(numbers);
-    return status;
-}
-
 kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X) {
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
@@ -378,28 +350,27 @@ done:
     return status;
 }
 
-/* The largest squared distances so far, where the clusters' radii are to be. */
-static void widen_clusters(void *of, const struct kmeans_rows *rows) {
-    double *clusters = of;
-    for (int64_t i = 0; i < rows->count; i++) {
-        double *radius = clusters + (int64_t)rows->labels[i] * KI_CLUSTER + 2;
-        if (rows->distances[i] > *radius) *radius = rows->distances[i];
-    }
-}
-
 /* clusters = weight, inertia and radius of each; labels, which the radius needs, in the same pass. */
 static kiln_status give_clusters(struct kmeans *s) {
-    double *clusters = ki_calloc((size_t)s->k * KI_CLUSTER * sizeof *clusters);
+    const size_t bytes = (size_t)s->k * KI_CLUSTER * sizeof(double);
+    kiln_matrix *distances = NULL, *own_labels = NULL;
+    double *clusters = ki_alloc(bytes), *const squares = s->next;
     kiln_status status;
-    if (!clusters) return ki_fail_nomem((size_t)s->k * KI_CLUSTER * sizeof *clusters, "clusters");
-    TRY(ki_kmeans_look(s, s->options.labels, NULL, widen_clusters, clusters));
+    if (!clusters) return ki_fail_nomem(bytes, "clusters");
+    TRY(kiln_matrix_dense(&distances, s->device, s->type, s->m, 1, NULL));
+    if (!s->options.labels) TRY(kiln_matrix_dense(&own_labels, s->device, s->type, s->m, 1, NULL));
+    kiln_matrix *const labels = s->options.labels ? s->options.labels : own_labels;
+    TRY(kiln_assign(&(kiln_assignment){.labels = labels, .distances = distances}, s->X, s->C, NULL));
+    TRY(ki_furthest(s->per, distances, labels));
+    TRY(ki_vector_get(squares, s->per));
     for (int64_t c = 0; c < s->k; c++) {
-        double *cluster = clusters + c * KI_CLUSTER;
-        memcpy(cluster, s->best_totals + 2 * c, 2 * sizeof *cluster);
-        cluster[2] = sqrt(cluster[2]);
+        memcpy(clusters + c * KI_CLUSTER, s->best_totals + 2 * c, 2 * sizeof *clusters);
+        clusters[c * KI_CLUSTER + 2] = sqrt(squares[c]);
     }
     TRY(ki_vector_set(s->options.clusters, clusters));
 done:
+    kiln_matrix_free(distances);
+    kiln_matrix_free(own_labels);
     ki_free(clusters);
     return status;
 }

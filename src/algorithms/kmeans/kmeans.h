@@ -72,14 +72,6 @@ kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *
 kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s);
 /* A line of the trace: of the centres that s->objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);
-/* What the centres s->C are to `count` rows from `first` on; weights NULL: ones. */
-struct kmeans_rows {
-    int64_t first, count;
-    const double *distances, *labels, *weights;
-};
-/* Tells `use` of all rows, some at a time, and gives the labels, if they are wanted. One pass. */
-kiln_status ki_kmeans_look(struct kmeans *s, kiln_matrix *labels, const kiln_matrix *weights,
-                           void (*use)(void *of, const struct kmeans_rows *rows), void *of);
 /* *U = X with rows of length 1; rows of zeros stay. */
 kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X);
 

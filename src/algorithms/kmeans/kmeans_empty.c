@@ -19,10 +19,32 @@ static void note(struct far *far, double distance, int64_t row, int64_t cluster)
     far->rows[at] = (struct far_row){distance, row, cluster};
 }
 
-static void note_rows(void *of, const struct kmeans_rows *rows) {
-    for (int64_t i = 0; i < rows->count; i++)
-        if (!rows->weights || rows->weights[i] > 0)
-            note(of, rows->distances[i], rows->first + i, (int64_t)rows->labels[i]);
+/* All rows that count, by their distances, their labels and their weights, which come to the host piece by piece. */
+static kiln_status note_rows(struct far *far, const struct kmeans *s) {
+    enum { AT_ONCE = 1 << 16 }; /* rows: a fetch takes little beside its bytes, which a cache holds */
+    const kiln_matrix *const weights = s->options.weights;
+    const int64_t most = ki_min(s->m, AT_ONCE), bytes = 3 * most * (int64_t)sizeof(double);
+    kiln_matrix *D = NULL, *L = NULL;
+    double *const distance = ki_alloc((size_t)bytes);
+    kiln_status status;
+    if (!distance) return ki_fail_nomem((size_t)bytes, "labels and distances");
+    double *const label = distance + most, *const weight = label + most;
+    TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
+    TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
+    TRY(kiln_assign(&(kiln_assignment){.labels = L, .distances = D}, s->X, s->C, NULL));
+    for (int64_t first = 0; first < s->m; first += most) {
+        const int64_t count = ki_min(s->m - first, most);
+        TRY(ki_vector_part(distance, D, first, count));
+        TRY(ki_vector_part(label, L, first, count));
+        if (weights) TRY(ki_vector_part(weight, weights, first, count));
+        for (int64_t i = 0; i < count; i++)
+            if (!weights || weight[i] > 0) note(far, distance[i], first + i, (int64_t)label[i]);
+    }
+done:
+    kiln_matrix_free(D);
+    kiln_matrix_free(L);
+    ki_free(distance);
+    return status;
 }
 
 /* The row leaves its cluster and becomes cluster c. */
@@ -56,7 +78,7 @@ kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved) {
     if (!far.most) return KILN_OK;
     if (!(far.rows = ki_alloc((size_t)far.most * sizeof *far.rows)))
         return ki_fail_nomem((size_t)far.most * sizeof *far.rows, "rows far from their centres");
-    TRY(ki_kmeans_look(s, NULL, s->options.weights, note_rows, &far));
+    TRY(note_rows(&far, s));
     s->report.passes++;
     for (int64_t c = 0, next = 0; c < s->k; c++)
         for (; !(s->totals[2 * c] > 0) && next < far.count; next++) TRY(relocate(s, c, &far.rows[next]));

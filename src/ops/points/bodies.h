@@ -11,6 +11,7 @@
     BODY(void, bounds_centres, (const struct ki_assign *assign))                                             \
     BODY(kiln_status, bounds, (const struct ki_assign *assign))                                              \
     BODY(void, bounds_add, (const struct ki_assign *assign))                                                 \
+    BODY(void, furthest, (kiln_matrix *R, const kiln_matrix *distances, const kiln_matrix *labels))          \
     BODY(kiln_status, guttman, (const struct ki_guttman *pairs))                                             \
     BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
 /* clang-format on */
