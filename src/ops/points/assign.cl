@@ -100,9 +100,9 @@ DEVICE_FN void load_four(real *to, LOCAL_PTR const real *from) {
 
 /* A row's number, and, where rounding leaves it in doubt, the row and the highest score of a centre that may be nearest. */
 DEVICE_FN void settle(__global int *found, __global int *doubtful, __global real *limits, __global int *state,
-                      long row, const struct nearest *all, real square, int n, int k) {
+                      long row, const struct nearest *all, real square, int n) {
     found[row] = all->index;
-    if (!DOUBTS || k == 1) return;
+    if (!DOUBTS) return;
     const real margin = margin_of(square, all->best, n);
     const bool huge = state[1] || !(square < HUGE_SQUARE);
     if (!huge && all->second - all->best > margin) return;
@@ -328,7 +328,7 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
             struct nearest all = {REAL_INFINITY, REAL_INFINITY, 0};
             for (int t = 0; t < GC; t++)
                 nearest_join(&all, bests[r * GC + t], seconds[r * GC + t], indices[r * GC + t]);
-            settle(found, doubtful, limits, state, of.top + r, &all, squares[r], n, k);
+            settle(found, doubtful, limits, state, of.top + r, &all, squares[r], n);
 #endif
         }
     }
@@ -467,7 +467,7 @@ __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
             const int best = of[r].chunk / CHUNK;
             const struct nearest all = k > SLAB ? few_global(&of[r], x[r], C, halves, k)
                                                 : few_local(&of[r], x[r], centres + best * STRIDE, norms + best * NORMS);
-            settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS, k);
+            settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS);
         }
     }
 }
@@ -497,7 +497,7 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
         barrier(CLK_LOCAL_MEM_FENCE);
         bool doubt = false;
         real limit = REAL_INFINITY;
-        if (DOUBTS && k > 1) {
+        if (DOUBTS) {
             real square = 0;
             for (long e = begin; e < end; e++) square += X[e] * X[e];
             const real margin = margin_of(square, all.best, (int)(end - begin));

@@ -6,6 +6,7 @@
 #include "core/arguments.h"
 #include "core/group.h"
 #include "core/size.h"
+#include "derived/derived.h"
 #include "dialect/screen.h"
 #include "ops/points/assign.cl"
 #include "ops/points/assign_screen.cl"
@@ -70,7 +71,6 @@ static kiln_status prepare(struct ki_assign_space *s) {
     TRY(ki_device_alloc(s->device, &s->half, s->k * ki_type_bytes(type)));
     TRY(ki_device_alloc(s->device, &s->state, sizeof none));
     if (s->col) TRY(ki_device_alloc(s->device, &s->transposed, s->k * s->n * ki_type_bytes(type)));
-    TRY(ki_device_alloc(s->device, &s->data.key, s->rows * 4));
     TRY(ki_device_upload(s->device, &s->state, 0, none, sizeof none));
     TRY(ki_assign_launch(s, "assign", "assign_halves", "-DPREPARE", s->k, 64,
                          KI_PACK(assign_halves, s->of->C, .halves = &s->half, .state = &s->state,
@@ -285,10 +285,14 @@ done:
     return status;
 }
 
+/* s->data.key: one centre is the nearest without a look at X. */
 static kiln_status find(struct ki_assign_space *s) {
     const struct ki_assign *of = s->of;
-    const bool doubts = of->X->type == KILN_F32 && s->k > 1;
-    kiln_status status = KILN_OK;
+    const bool doubts = of->X->type == KILN_F32;
+    kiln_status status;
+    TRY(ki_device_alloc(s->device, &s->data.key, s->rows * 4));
+    if (s->k == 1) return ki_derived_fill(s->device, &s->data.key, s->rows, 0);
+    TRY(prepare(s));
     if (s->col) {
         char defines[48];
         snprintf(defines, sizeof defines, "-DSPARSE -DGROUP=%d", SPARSE_GROUP);
@@ -347,7 +351,6 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
     if (sparse) s.row_start = &X->row_start, s.col = &X->col;
     s.measured = slim_fits(&slim, &s) && !ki_assign_corrects(of);
     if (sums) ki_assign_plan(&how, &s);
-    TRY(prepare(&s));
     if (how.lines > 0) TRY(ki_device_alloc(s.device, &s.apart, s.rows * ki_type_bytes(X->type)));
     TRY(find(&s));
     if (of->bounds) TRY(ki_assign_look(&s));
