@@ -125,13 +125,18 @@ __kernel GROUP_OF(64) void assign_halves(PARAMETERS(assign_halves)) {
         if (!(square < HUGE_SQUARE)) state[1] = 1;
     }
 }
+#endif
 
+#ifdef WANTED
+#define DOWN (128 / ACROSS)
+
+/* A thread's part of the distance of a dense row, or all of a sparse row's. */
 DEVICE_FN real distance_of(long row, int label, __global const real *X, __global const long *row_start,
-                           __global const int *col, __global const real *C, int n) {
+                           __global const int *col, __global const real *C, int n, int lane) {
     __global const real *centre = C + (long)label * n;
     if (!row_start) {
         real sum = 0;
-        for (int j = 0; j < n; j++) {
+        for (int j = lane; j < n; j += ACROSS) {
             const real apart = X[row * n + j] - centre[j];
             sum += apart * apart;
         }
@@ -144,21 +149,29 @@ DEVICE_FN real distance_of(long row, int label, __global const real *X, __global
     return sum > 0 ? (real)sum : REAL(0.0);
 }
 
-/* What is wanted of each row. */
+/* What is wanted of each row, which ACROSS threads share. */
 __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
-    for (long row = (long)get_global_id(0); row < rows; row += (long)get_global_size(0)) {
-        const int label = found[row];
-        bool better = true;
-        if (distances) {
-            const real distance = distance_of(row, label, X, row_start, col, C, n);
-            better = first == 0 || distance < distances[row];
-            if (better) distances[row] = distance;
+    LOCAL real shared[128];
+    const int id = (int)get_local_id(0), lane = id % ACROSS;
+    for (long top = (long)get_group_id(0) * DOWN; top < rows; top += (long)get_num_groups(0) * DOWN) {
+        const long row = top + id / ACROSS;
+        const int label = row < rows ? found[row] : 0;
+        real distance = 0;
+        if (distances && row < rows) distance = distance_of(row, label, X, row_start, col, C, n, lane);
+        if (ACROSS > 1) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            shared[id] = distance;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int r = 1; lane == 0 && r < ACROSS; r++) distance += shared[id + r];
         }
-        if (labels && better) labels[row] = (real)(first + label);
-        if (payload) payload[row] = (int)row;
+        if (lane == 0 && row < rows) {
+            const bool better = !distances || first == 0 || distance < distances[row];
+            if (distances && better) distances[row] = distance;
+            if (labels && better) labels[row] = (real)(first + label);
+            if (payload) payload[row] = (int)row;
+        }
     }
 }
-
 #endif
 
 #ifdef DENSE
@@ -533,6 +546,8 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build PREPARE
+// build WANTED ACROSS=1
+// build WANTED ACROSS=8
 // build DENSE TR=4 TC=4 GR=8 GC=8 SLAB=8
 // build DENSE TR=8 TC=8 GR=8 GC=8 SLAB=8
 // build DENSE AGAIN TR=4 TC=4 GR=8 GC=8 SLAB=8

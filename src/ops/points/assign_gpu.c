@@ -329,6 +329,20 @@ done:
     return status;
 }
 
+/* What the caller wants of each row, and the rows' numbers where they are sorted. Distances of rows of ROW_COLUMNS are read by ROW_THREADS
+ * side by side: by one each, neighbours would read places that lie a row apart. */
+static kiln_status launch_rows(struct ki_assign_space *s, bool sorted) {
+    enum { ROW_COLUMNS = 16, ROW_THREADS = 8 };
+    const struct ki_assign *of = s->of;
+    const int across = of->distances && !s->col && s->n >= ROW_COLUMNS ? ROW_THREADS : 1;
+    const char *defines = KI_DEFINES("-DWANTED -DACROSS=%d", across);
+    return ki_assign_launch(s, "assign", "assign_rows", defines, s->rows * across, KI_ASSIGN_GROUP,
+                            KI_PACK(assign_rows, of->X, .labels = of->labels, .distances = of->distances,
+                                    .payload = sorted ? &s->data.payload : NULL, .found = &s->data.key,
+                                    .X = of->X, .row_start = s->row_start, .col = s->col, .C = of->C,
+                                    .rows = s->rows, .n = (int32_t)s->n, .first = of->first));
+}
+
 /* Labels for the next pass, where they are not kept already; a sort would take them away. */
 static kiln_status keep_labels(const struct ki_assign_space *s) {
     kiln_bounds *b = s->of->bounds;
@@ -361,12 +375,7 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
     }
     const bool sorted = sums && ki_assign_sorts(&how) && !s.corrects;
     if (sorted) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
-    if (of->labels || of->distances || sorted)
-        TRY(ki_assign_launch(&s, "assign", "assign_rows", "-DPREPARE", s.rows, KI_ASSIGN_GROUP,
-                             KI_PACK(assign_rows, X, .labels = of->labels, .distances = of->distances,
-                                     .payload = sorted ? &s.data.payload : NULL, .found = &s.data.key, .X = X,
-                                     .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
-                                     .n = (int32_t)s.n, .first = of->first)));
+    if (of->labels || of->distances || sorted) TRY(launch_rows(&s, sorted));
     if (sums) TRY(ki_assign_add_up(&s, &how));
     if (of->bounds) of->bounds->fresh = false;
 done:
