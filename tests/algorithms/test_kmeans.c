@@ -140,6 +140,30 @@ static void looks_at_all_rows(void **state) {
     }
 }
 
+/* Two clusters are empty, and the furthest rows lie in one piece of those that come to the host; that of another is less far. */
+static void takes_the_furthest_rows(void **state) {
+    enum { ROWS = 150001 };
+    static double x[ROWS];
+    kiln_report report = {0};
+    (void)state;
+    for (int i = 0; i < ROWS; i++) x[i] = i % 2;
+    x[7] = 3000;
+    x[9] = 4000;
+    x[ROWS - 1] = 1000;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        double centres[] = {0.5, -1e6, -1e6};
+        kiln_matrix *X = dense_matrix(type, ROWS, 1, x), *C = dense_matrix(type, 3, 1, centres);
+        const kiln_kmeans_options options = {.init = KILN_INIT_GIVEN};
+        assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+        values_of(centres, C);
+        assert_true(centres[1] == 4000 && centres[2] == 3000);
+        assert_int_equal(kiln_report_figure(&report, "relocated"), 2);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+    }
+}
+
 /* Two different rows, four centres. */
 static void fewer_rows_than_centres(void **state) {
     static const double x[] = {1, 1, 1, 2, 2, 2};
@@ -303,6 +327,7 @@ static void on_opencl(void **state) {
     }
     device = gpu;
     looks_at_all_rows(state);
+    takes_the_furthest_rows(state);
     device = cpu;
     kiln_device_close(gpu);
 }
@@ -313,7 +338,7 @@ int main(void) {
         cmocka_unit_test(looks_at_all_rows), cmocka_unit_test(fewer_rows_than_centres),
         cmocka_unit_test(refuses_and_stops), cmocka_unit_test(finds_directions),
         cmocka_unit_test(goes_on),           cmocka_unit_test(predicts),
-        cmocka_unit_test(on_opencl),
+        cmocka_unit_test(on_opencl),         cmocka_unit_test(takes_the_furthest_rows),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -29,6 +29,17 @@ void ki_kmeans_tell(struct kmeans *s) {
     if (control->progress && control->progress(control->user, &now) != 0) s->cancelled = true;
 }
 
+kiln_status ki_kmeans_pieces(kiln_batch **pieces, const struct kmeans *s, int64_t m, int64_t rows) {
+    const int64_t count = ki_ceil_div(m, rows);
+    int64_t *offsets = ki_alloc((size_t)(count + 1) * sizeof *offsets);
+    kiln_status status;
+    if (!offsets) return ki_fail_nomem((size_t)(count + 1) * sizeof *offsets, "pieces of rows");
+    for (int64_t p = 0; p <= count; p++) offsets[p] = ki_min(p * rows, m);
+    status = kiln_batch_ragged(pieces, s->device, count, offsets);
+    ki_free(offsets);
+    return status;
+}
+
 kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X) {
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);

@@ -72,6 +72,8 @@ kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *
 kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s);
 /* A line of the trace: of the centres that s->objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);
+/* The numbers of m rows, `rows` of them a piece, of which the last may have fewer. */
+kiln_status ki_kmeans_pieces(kiln_batch **pieces, const struct kmeans *s, int64_t m, int64_t rows);
 /* *U = X with rows of length 1; rows of zeros stay. */
 kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X);
 

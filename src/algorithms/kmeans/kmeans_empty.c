@@ -19,21 +19,46 @@ static void note(struct far *far, double distance, int64_t row, int64_t cluster)
     far->rows[at] = (struct far_row){distance, row, cluster};
 }
 
-/* All rows that count, by their distances, their labels and their weights, which come to the host piece by piece. */
+enum { AT_ONCE = 1 << 16 }; /* rows of a piece: a fetch takes little beside its bytes, which a cache holds */
+
+/* largest = the distance of each piece's furthest row; *least: so many pieces reach it as rows are wanted, so that rows below it are not
+ * among the furthest. */
+static kiln_status find_largest(double *least, double *largest, struct far *far, const struct kmeans *s,
+                                const kiln_matrix *distances) {
+    const int64_t pieces = ki_ceil_div(s->m, AT_ONCE);
+    kiln_matrix *R = NULL;
+    kiln_batch *batch = NULL;
+    kiln_status status;
+    TRY(ki_kmeans_pieces(&batch, s, s->m, AT_ONCE));
+    TRY(kiln_matrix_dense(&R, s->device, s->type, pieces, 1, NULL));
+    TRY(kiln_batch_reduce(R, KILN_BATCH_MAX, distances, batch));
+    TRY(ki_vector_get(largest, R));
+    for (int64_t p = 0; p < pieces; p++) note(far, largest[p], p, 0);
+    if (far->count == far->most) *least = far->rows[far->most - 1].distance;
+    far->count = 0;
+done:
+    kiln_batch_free(batch);
+    kiln_matrix_free(R);
+    return status;
+}
+
+/* The furthest rows, from the pieces that may have some. Rows without weight do not count, and then all pieces may. */
 static kiln_status note_rows(struct far *far, const struct kmeans *s) {
-    enum { AT_ONCE = 1 << 16 }; /* rows: a fetch takes little beside its bytes, which a cache holds */
     const kiln_matrix *const weights = s->options.weights;
-    const int64_t most = ki_min(s->m, AT_ONCE), bytes = 3 * most * (int64_t)sizeof(double);
+    const int64_t most = ki_min(s->m, AT_ONCE), pieces = ki_ceil_div(s->m, AT_ONCE),
+                  bytes = (3 * most + pieces) * (int64_t)sizeof(double);
     kiln_matrix *D = NULL, *L = NULL;
-    double *const distance = ki_alloc((size_t)bytes);
+    double *const distance = ki_alloc((size_t)bytes), least = 0;
     kiln_status status;
     if (!distance) return ki_fail_nomem((size_t)bytes, "labels and distances");
-    double *const label = distance + most, *const weight = label + most;
+    double *const label = distance + most, *const weight = label + most, *const largest = weight + most;
     TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
     TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
     TRY(kiln_assign(&(kiln_assignment){.labels = L, .distances = D}, s->X, s->C, NULL));
-    for (int64_t first = 0; first < s->m; first += most) {
-        const int64_t count = ki_min(s->m - first, most);
+    if (!weights) TRY(find_largest(&least, largest, far, s, D));
+    for (int64_t p = 0; p < pieces; p++) {
+        const int64_t first = p * AT_ONCE, count = ki_min(s->m - first, AT_ONCE);
+        if (least > 0 && largest[p] < least) continue;
         TRY(ki_vector_part(distance, D, first, count));
         TRY(ki_vector_part(label, L, first, count));
         if (weights) TRY(ki_vector_part(weight, weights, first, count));

@@ -40,14 +40,11 @@ done:
 static kiln_status open_pool(struct pool *pool, const struct kmeans *s, const kiln_matrix *X,
                              const kiln_matrix *weights) {
     const int64_t m = kiln_matrix_rows(X);
-    int64_t *offsets = NULL;
     kiln_status status;
     *pool = (struct pool){.X = X, .weights = weights, .m = m, .blocks = ki_ceil_div(m, KI_PIECE)};
     pool->block = ki_alloc((size_t)pool->blocks * sizeof *pool->block);
-    offsets = ki_alloc((size_t)(pool->blocks + 1) * sizeof *offsets);
-    if (!pool->block || !offsets) TRY(ki_fail_nomem((size_t)pool->blocks * 16, "distances"));
-    for (int64_t b = 0; b <= pool->blocks; b++) offsets[b] = ki_min(b * KI_PIECE, m);
-    TRY(kiln_batch_ragged(&pool->batch, s->device, pool->blocks, offsets));
+    if (!pool->block) return ki_fail_nomem((size_t)pool->blocks * sizeof *pool->block, "distances");
+    TRY(ki_kmeans_pieces(&pool->batch, s, m, KI_PIECE));
     TRY(kiln_matrix_dense(&pool->sums, s->device, s->type, pool->blocks, 1, NULL));
     TRY(kiln_matrix_dense(&pool->D, s->device, s->type, m, 1, NULL));
     pool->P = pool->D;
@@ -56,7 +53,6 @@ static kiln_status open_pool(struct pool *pool, const struct kmeans *s, const ki
         TRY(kiln_matrix_dense(&pool->P, s->device, s->type, m, 1, NULL));
     }
 done:
-    ki_free(offsets);
     return status;
 }
 
