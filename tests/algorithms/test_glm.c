@@ -338,6 +338,40 @@ static void awkward_columns(void **state) {
     glm_data_free(&d);
 }
 
+/* Targets in another unit, which the log link's intercept and the canonical link's coefficients take up. */
+static void units_of_targets(void **state) {
+    (void)state;
+    static const struct {
+        kiln_family family;
+        kiln_link link;
+        double parameter, f64, f32; /* powers of 10, of either sign, that the type's range leaves room for */
+    } all[] = {{KILN_GAMMA, KILN_LINK_LOG, 0, 100, 30},
+               {KILN_GAMMA, KILN_LINK_INVERSE, 0, 30, 15},
+               {KILN_INVERSE_GAUSSIAN, KILN_LINK_INVERSE_SQUARED, 0, 20, 6},
+               {KILN_TWEEDIE, KILN_LINK_LOG, 1.5, 30, 20}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int way = 0; way < 4; way++) {
+            const struct model model = {all[i].family, all[i].link, all[i].parameter, 0};
+            const struct run run = {devices[0], way / 2 ? KILN_F32 : KILN_F64, KILN_DENSE, NULL};
+            const double power = way / 2 ? all[i].f32 : all[i].f64, unit = pow(10, way % 2 ? power : -power);
+            struct glm_data d = glm_data_new(&model, M, N, 70 + i);
+            struct glm_fit fit, scaled;
+            assert_ok(glm_run(&fit, &run, &d, &model, (kiln_glm_options){0}, false, false));
+            for (int r = 0; r < d.m; r++) d.y[r] *= unit;
+            assert_ok(glm_run(&scaled, &run, &d, &model, (kiln_glm_options){0}, false, false));
+            const double factor = model.link == KILN_LINK_LOG       ? 1
+                                  : model.link == KILN_LINK_INVERSE ? unit
+                                                                    : unit * unit;
+            assert_true(fit.report.converged && scaled.report.converged);
+            assert_true(scaled.report.iterations <= fit.report.iterations + 2);
+            for (int j = 0; j < N; j++)
+                assert_true(near(fit.w[j], scaled.w[j] * factor, way / 2 ? 1e-4 : 1e-7));
+            glm_fit_free(&fit);
+            glm_fit_free(&scaled);
+            glm_data_free(&d);
+        }
+}
+
 static double parameters_of(const struct run *run, const struct glm_data *d) {
     const struct model model = model_of(KILN_GAUSSIAN, KILN_LINK_IDENTITY);
     struct glm_fit fit;
@@ -399,6 +433,7 @@ int main(void) {
         cmocka_unit_test(l1_of_every_family),
         cmocka_unit_test(no_optimum),
         cmocka_unit_test(awkward_columns),
+        cmocka_unit_test(units_of_targets),
         cmocka_unit_test(parameters_of_many_columns),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);

@@ -132,7 +132,7 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
     struct ki_newton *newton = work->newton;
     bool moved = true, finite = true;
     if (!resumed) {
-        work->radius = work->l1 ? 0 : 10 * work->norm;
+        work->radius = work->l1 ? 0 : 10 * work->norm / fmin(work->scale, 1);
         TRY(ki_newton_record(work, 0));
         TRY(ki_newton_pilot(work, start));
     }
@@ -182,7 +182,8 @@ done:
 }
 
 /* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A gradient of nothing but
- * rounding counts as 0. */
+ * rounding counts as 0: a row's derivative is of the size of the root of its loss and curvature, in whatever unit y is; a
+ * curvature above 1 is left out, so that what may be more than rounding is looked at. */
 static kiln_status judge(struct ki_newton_work *work, bool reference) {
     kiln_status status;
     double noise = 0;

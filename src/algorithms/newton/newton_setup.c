@@ -226,7 +226,8 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     double *spread = inverse + cols, *floor = spread + cols;
     TRY(mean_curvature(work, &mean));
     work->total = mean * newton->columns.weight;
-    *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * scale_columns(work, mean, inverse, spread, floor);
+    *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(fmin(mean, 1)) *
+             scale_columns(work, mean, inverse, spread, floor);
     TRY(fill_criterion(work, inverse));
     kiln_matrix_free(work->spread);
     kiln_matrix_free(work->floor);
