@@ -345,10 +345,13 @@ static void units_of_targets(void **state) {
         kiln_family family;
         kiln_link link;
         double parameter, f64, f32; /* powers of 10, of either sign, that the type's range leaves room for */
-    } all[] = {{KILN_GAMMA, KILN_LINK_LOG, 0, 100, 30},
+    } all[] = {{KILN_GAUSSIAN, KILN_LINK_LOG, 0, 30, 15},
+               {KILN_GAMMA, KILN_LINK_LOG, 0, 100, 30},
                {KILN_GAMMA, KILN_LINK_INVERSE, 0, 30, 15},
+               {KILN_INVERSE_GAUSSIAN, KILN_LINK_LOG, 0, 30, 25},
                {KILN_INVERSE_GAUSSIAN, KILN_LINK_INVERSE_SQUARED, 0, 20, 6},
-               {KILN_TWEEDIE, KILN_LINK_LOG, 1.5, 30, 20}};
+               {KILN_TWEEDIE, KILN_LINK_LOG, 1.5, 30, 20},
+               {KILN_TWEEDIE, KILN_LINK_LOG, 2.5, 30, 10}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int way = 0; way < 4; way++) {
             const struct model model = {all[i].family, all[i].link, all[i].parameter, 0};

@@ -203,6 +203,12 @@ done:
     return status;
 }
 
+/* Whether a factor this large or small leaves sums on either side of it in the type's range. */
+static bool moderate(kiln_type type, double factor) {
+    const double most = type == KILN_F32 ? 1e10 : 1e100;
+    return fabs(factor) < most && fabs(factor) > 1 / most;
+}
+
 /* (mu - y) mu' / V is a multiple of mean - y where all rows have the mean for mu. Which one, a row with another y tells. */
 kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
     kiln_status status;
@@ -211,7 +217,7 @@ kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
     kiln_matrix *X = NULL, *y = NULL;
     kiln_device *device = kiln_matrix_device(glm->X);
     const kiln_type type = kiln_matrix_type(glm->X);
-    double other = glm->loss.family == KILN_GAUSSIAN ? glm->mean - 1 : glm->mean / 2;
+    double other = glm->mean != 0 ? glm->mean / 2 : -1;
     const float narrow = (float)other;
     if (glm->options->no_intercept || !starts_at_best(glm)) return KILN_OK;
     if (type == KILN_F32) other = narrow;
@@ -222,10 +228,11 @@ kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
     one.loss.weights = NULL;
     TRY(null_new(&null, &one));
     TRY(null_at(&point, &null, glm->null));
-    if (!isfinite(point.gradient) || point.gradient == 0) goto done;
+    const double steep = point.gradient / (glm->mean - other);
+    if (!moderate(type, steep)) goto done;
     glm->newton.outcomes = glm->loss.y;
     glm->newton.mean = glm->mean;
-    glm->newton.steep = point.gradient / (glm->mean - other);
+    glm->newton.steep = steep;
 done:
     null_free(&null);
     kiln_matrix_free(X);
