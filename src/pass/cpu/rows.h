@@ -4,7 +4,7 @@
  * columns in f64 13 GB/s, and 19 one after the other. Short rows are side by side all the same: sums that are back after a few vectors
  * would wait for the row before. */
 static bool FN(side_by_side)(int64_t n) {
-    enum { SHORT_ROW = 256, LONG_ROW = 2048 };
+    enum { SHORT_ROW = 512, LONG_ROW = 2048 };
     const int64_t bytes = n * (int64_t)sizeof(real);
     return bytes < SHORT_ROW || bytes >= LONG_ROW;
 }
