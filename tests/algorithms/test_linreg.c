@@ -302,6 +302,26 @@ static void a_factor_that_fails_gives_way(void **state) {
     problem_free(&wide);
 }
 
+/* A factor that is asked for is that of the smaller matrix, and what the device has no memory for is an error. */
+static void a_factor_without_room(void **state) {
+    (void)state;
+    enum { ROWS = 4, COLS = 5000 };
+    const kiln_device_options little = {.memory = 64 << 20};
+    struct run run = {NULL, KILN_F64, KILN_CSR, NULL};
+    struct problem p = problem_new(ROWS, COLS, 1, 1, false, 23);
+    kiln_report report = {0};
+    assert_ok(kiln_device_open(&run.device, "cpu", &little));
+    struct solution s =
+        solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 1, .solver = KILN_LINREG_CHOLESKY});
+    assert_string_equal(report.solver, "cholesky-rows");
+    kiln_report_free(&report);
+    solution_free(&s);
+    const kiln_linreg_options columns = {.solver = KILN_LINREG_CHOLESKY};
+    assert_int_equal(try_solve(&s, &report, &run, &p, &columns), KILN_ERR_NOMEM);
+    kiln_device_close(run.device);
+    problem_free(&p);
+}
+
 static int open_devices(void **state) {
     (void)state;
     static const char *const names[] = {"cpu", "opencl"};
@@ -327,6 +347,7 @@ int main(void) {
         cmocka_unit_test(criterion_holds_on_the_result), cmocka_unit_test(warm_start_goes_on),
         cmocka_unit_test(iterations_are_capped),         cmocka_unit_test(cancelling_keeps_the_result),
         cmocka_unit_test(a_factor_can_be_cancelled),     cmocka_unit_test(a_factor_that_fails_gives_way),
+        cmocka_unit_test(a_factor_without_room),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

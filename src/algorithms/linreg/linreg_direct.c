@@ -62,8 +62,10 @@ kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix 
     const int threads = ki_newton_threads(kiln_matrix_device(X));
     const double columns = price(X, false, info.is_gpu, threads);
     const double rows = penalised(options) ? price(X, true, info.is_gpu, threads) : INFINITY;
-    direct->by_rows = rows < columns;
+    const bool fewer = kiln_matrix_rows(X) < kiln_matrix_cols(X);
     direct->price = fmin(rows, columns);
+    /* where neither has a price a factor is still asked for, perhaps */
+    direct->by_rows = isinf(direct->price) ? penalised(options) && fewer : rows < columns;
     if (options->solver) return options->solver;
     const double most = info.is_gpu ? GPU_EXPECTED : EXPECTED;
     return !options->no_preconditioner && direct->price <= most ? KILN_LINREG_CHOLESKY : KILN_LINREG_CG;
@@ -267,6 +269,10 @@ static kiln_status form(struct ki_system *system) {
     struct ki_direct *direct = &system->direct;
     double *ones = NULL;
     direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
+    if (!has_room(system->X, (double)direct->size)) {
+        ki_fail_nomem((size_t)direct->size * (size_t)direct->size * sizeof(double), "the normal equations");
+        return ki_hint("solve by conjugate gradient, which does without them");
+    }
     TRY(room(&direct->U, direct->size, direct->size));
     TRY(room(&direct->scale, direct->size, 1));
     TRY(room(&ones, direct->size, 1));
