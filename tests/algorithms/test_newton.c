@@ -25,7 +25,9 @@ static void passes_are_counted(void **state) {
             q->kind == SVR ? problem_new(150, 8, 1, 1, false, 2) : labelled(150, 8, q->classes, 1, false, 2);
         kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, q);
-        int64_t passes = 2 + 1 + (q->kind == LOGREG ? 0 : 2);
+        const bool told =
+            q->kind == LOGREG && q->classes == 2; /* the first gradient, by the walk over the columns */
+        int64_t passes = 1 + (told ? 0 : 1) + (q->kind == LOGREG ? 0 : 2);
         assert_int_equal(report.trace_count, report.iterations + 1);
         assert_true(report.iterations > 0 && report.trace[0].inner == 0 && report.trace[0].residual == 1);
         for (int64_t t = 1; t < report.trace_count; t++) {

@@ -15,7 +15,7 @@
 enum { ROWS_EACH = 250, SHARE = 8, STEPS = 20, ENTRIES = 1 << 19 };
 /* FEW: pairs of rows that differ in a column. Rows of which few have the weight count for WEIGHED of their number at least.
  * VECTORS: y, the weights, the offset, ones and curvatures. */
-enum { FEW = 32, COPIES = 2, VECTORS = 8 };
+enum { FEW = 32, COPIES = 3, VECTORS = 8 };
 static const double WEIGHED = 0.25, CONSTANT = 1e-9;
 static const double ENOUGH = 0.01; /* of the gradient: no more digits than the sample knows */
 
