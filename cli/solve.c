@@ -173,6 +173,7 @@ static int tell_json(const struct solving *s) {
     json_put_count(object, "iterations", report->iterations);
     json_put_flag(object, "converged", report->converged);
     json_put_text(object, "stopped_by", kiln_stop_name(report->stopped_by));
+    if (report->solver) json_put_text(object, "solver", report->solver);
     json_put_number(object, "residual", report->residual);
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, s->solver->objective, report->objective);
@@ -193,8 +194,10 @@ static void tell_people(const struct solving *s) {
         fprintf(file, "  done        %s, as asked; change %.1e\n",
                 text_plural(report->iterations, "iteration"), report->residual);
     else
-        fprintf(file, "  converged   %s, %s; change %.1e, tolerance %.1e\n", report->converged ? "yes" : "no",
-                text_plural(report->iterations, "iteration"), report->residual, report->tolerance);
+        fprintf(file, "  converged   %s, %s%s%s; change %.1e, tolerance %.1e\n",
+                report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"),
+                report->solver ? " of " : "", report->solver ? report->solver : "", report->residual,
+                report->tolerance);
     fprintf(file, "  %-11s %s\n", s->solver->objective, text_number(report->objective));
     run_print_seconds(file, s->run);
     if (s->solver->print) s->solver->print(file, s);

@@ -760,6 +760,8 @@ class Ranking(Models):
         result = as_json("hits", graph, *CPU)
         self.assertEqual(result["authorities"][0]["vertex"], "cid")
         self.assertEqual(result["hubs"][0]["vertex"], "ann")
+        self.assertEqual(result["solver"], "power")
+        self.assertEqual(as_json("hits", graph, "--solver", "lobpcg", *CPU)["solver"], "lobpcg")
         self.assertAlmostEqual(sum(row["value"] for row in result["authorities"]), 1)
         # A^T A = [[1 1], [1 2]]: the golden ratio
         self.assertAlmostEqual(result["eigenvalue"], (3 + math.sqrt(5)) / 2, 9)
