@@ -302,6 +302,20 @@ static void a_factor_that_fails_gives_way(void **state) {
     problem_free(&wide);
 }
 
+/* A factor of few rows is little work, and a weak penalty's iterations may be many. */
+static void few_rows_take_a_factor(void **state) {
+    (void)state;
+    const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    struct problem wide = problem_new(150, 900, 1, 1, false, 24);
+    kiln_report report = {0};
+    struct solution s = solve(&report, &run, &wide, &(kiln_linreg_options){.l2 = 1e-3});
+    assert_true(report.converged && report.iterations <= 5);
+    assert_string_equal(report.solver, "cholesky-rows");
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&wide);
+}
+
 /* A factor that is asked for is that of the smaller matrix, and what the device has no memory for is an error. */
 static void a_factor_without_room(void **state) {
     (void)state;
@@ -347,6 +361,7 @@ int main(void) {
         cmocka_unit_test(criterion_holds_on_the_result), cmocka_unit_test(warm_start_goes_on),
         cmocka_unit_test(iterations_are_capped),         cmocka_unit_test(cancelling_keeps_the_result),
         cmocka_unit_test(a_factor_can_be_cancelled),     cmocka_unit_test(a_factor_that_fails_gives_way),
+        cmocka_unit_test(few_rows_take_a_factor),
         cmocka_unit_test(a_factor_without_room),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);

@@ -16,7 +16,8 @@ enum {
     GPU_EXPECTED = 20, /* and what a GPU gives for a factor instead: those that take fewer are many */
     SIZE_MOST = 4096,  /* of a factor on the CPU: 128 MiB and a second or two */
     GPU_MOST = 1024,   /* of one that a GPU waits for */
-    CHEAP = 1 << 23,   /* multiplications that nobody waits for */
+    CHEAP = 1 << 23,   /* multiplications that nobody waits for, one after the other, */
+    CHEAP_ALL = 4,     /* and times as many where threads share them */
     WIDE = 64          /* columns of one pass */
 };
 
@@ -67,8 +68,11 @@ kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix 
     /* where neither has a price a factor is still asked for, perhaps */
     direct->by_rows = isinf(direct->price) ? penalised(options) && fewer : rows < columns;
     if (options->solver) return options->solver;
-    const double most = info.is_gpu ? GPU_EXPECTED : EXPECTED;
-    return !options->no_preconditioner && direct->price <= most ? KILN_LINREG_CHOLESKY : KILN_LINREG_CG;
+    const double most = info.is_gpu ? GPU_EXPECTED : EXPECTED,
+                 all = direct->price * (double)kiln_matrix_nnz(X);
+    const bool cheap = !info.is_gpu && all <= (double)CHEAP_ALL * CHEAP;
+    return !options->no_preconditioner && (cheap || direct->price <= most) ? KILN_LINREG_CHOLESKY
+                                                                           : KILN_LINREG_CG;
 }
 
 kiln_status ki_linreg_explain(kiln_solver *choice, const void *given, const kiln_matrix *X, int64_t k) {
@@ -93,7 +97,7 @@ kiln_status ki_linreg_explain(kiln_solver *choice, const void *given, const kiln
     else
         snprintf(choice->why, sizeof choice->why,
                  "%sa factor of the normal equations should take as long as %.3g passes over X, conjugate "
-                 "gradient about %d on most data",
+                 "gradient about %d on most data, or many times that",
                  reason, direct.price, EXPECTED);
 done:
     return status;
