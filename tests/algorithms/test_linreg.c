@@ -361,8 +361,7 @@ int main(void) {
         cmocka_unit_test(criterion_holds_on_the_result), cmocka_unit_test(warm_start_goes_on),
         cmocka_unit_test(iterations_are_capped),         cmocka_unit_test(cancelling_keeps_the_result),
         cmocka_unit_test(a_factor_can_be_cancelled),     cmocka_unit_test(a_factor_that_fails_gives_way),
-        cmocka_unit_test(few_rows_take_a_factor),
-        cmocka_unit_test(a_factor_without_room),
+        cmocka_unit_test(few_rows_take_a_factor),        cmocka_unit_test(a_factor_without_room),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
