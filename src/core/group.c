@@ -29,7 +29,9 @@ struct names {
 
 static kiln_status fail_name(const char *group) {
     ki_fail(KILN_ERR_ARGUMENT, "device '%s': that is no list of devices", group);
-    return ki_hint("cuda:all, cuda:0,1, or cpu*3 for three parts of one device; up to %d", KI_MEMBERS);
+    return ki_hint(
+        "all are of one kind: cuda:all, cuda:0,1, or cpu*3 for three parts of one device; up to %d",
+        KI_MEMBERS);
 }
 
 static kiln_status add_name(struct names *names, const char *group, const char *backend, size_t length,
@@ -82,7 +84,8 @@ static kiln_status list_chosen(struct names *names, const char *group) {
     if (!selector) return fail_name(group);
     const size_t length = (size_t)(selector - group);
     do {
-        const size_t selected = strcspn(++selector, ",");
+        const size_t selected = strcspn(++selector, ",:");
+        if (selector[selected] == ':') return fail_name(group);
         TRY(add_name(names, group, group, length, selector, selected));
         selector += selected;
         for (int i = 0; i < names->count - 1; i++)
@@ -101,15 +104,18 @@ static kiln_status list_names(struct names *names, const char *group) {
     return strchr(group, ',') ? list_chosen(names, group) : list_all(names, group);
 }
 
-/* Every member has the budget that was given; they share the threads. */
-static kiln_status open_members(struct ki_group *group, const struct names *names,
+/* Every member has the budget that was given; they share the threads. No member is a group itself. */
+static kiln_status open_members(struct ki_group *group, const char *name, const struct names *names,
                                 const kiln_device_options *options) {
     kiln_status status = KILN_OK;
     kiln_device_options own = *options;
     if (own.threads == 0) own.threads = ki_default_threads();
     own.threads = (int)ki_max(own.threads / ki_max(names->count, 1), 1);
-    for (; group->count < names->count; group->count++)
-        TRY(kiln_device_open(&group->member[group->count], names->name[group->count], &own));
+    for (; group->count < names->count; group->count++) {
+        const char *one = names->name[group->count];
+        if (ki_group_named(one)) TRY(fail_name(name));
+        TRY(kiln_device_open(&group->member[group->count], one, &own));
+    }
 done:
     return status;
 }
@@ -168,7 +174,7 @@ kiln_status ki_group_open(kiln_device **device, const char *name, const kiln_dev
     TRY(list_names(names, name));
     group = ki_calloc(sizeof *group);
     if (!group) TRY(ki_fail_nomem(sizeof *group, "a group of devices"));
-    TRY(open_members(group, names, options));
+    TRY(open_members(group, name, names, options));
     TRY(check_alike(group));
     if (group->count == 1) {
         *device = group->member[0];

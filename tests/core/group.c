@@ -17,8 +17,12 @@ static void refuse(const char *name, kiln_status status, const char *message) {
 
 static void test_names(void **state) {
     static const char *const lists[] = {
-        "cpu*",    "cpu*0",   "cpu*-1",  "cpu*2x", "cpu*65",   "*2",
-        "cpu*2,3", "cuda:,1", "cuda:0,", ",",      ":all*2*3", "cpu:a,cpu:b,cpu:c,cpu:d,cpu:e,cpu:f,cpu:g"};
+        "cpu*", "cpu*0", "cpu*-1", "cpu*2x", "cpu*65", "*2", "cpu*2,3", "cuda:,1", "cuda:0,", ",", ":all*2*3",
+        "cpu:a,cpu:b,cpu:c,cpu:d,cpu:e,cpu:f,cpu:g",
+        /* groups in groups, and devices of several kinds */
+        "cpu,cpu", "cpu,cuda:0", "cpu,cpu:0", "cpu*2*2", "cpu:all*2", "cuda:all*2", "cuda:0,1*2",
+        "opencl:0.0*2,cpu", "opencl:0.0,cpu", "cpu*2,cpu:0", "cpu,cpu:all", "cpu*2:all",
+        "cuda:all,opencl:all", "auto,cpu", "cuda:0,opencl:0.0", "cuda:0:all,1"};
     (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         kiln_device *device = NULL;
