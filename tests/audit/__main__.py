@@ -1,0 +1,117 @@
+"""Draws small problems, runs Kiln on them, and computes from what it wrote whether what it says is true.
+
+    python tests/audit KILN [--problems N] [--seconds S] [--seed SEED] [--verbs a,b] [--devices cpu,opencl]
+                            [--only I] [--json FILE]
+
+It shares nothing with what it audits: no code of Kiln's is imported, formulas stand here in long double, and
+where a peer answers the same question it is asked. Problem I of a seed is the same wherever it is drawn:
+`--seed SEED --only I` shows one again, and leaves its files. The exit code is 1 if there is a finding.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import typing
+
+import numpy as np
+
+import clusters
+import draw
+import factors
+import graphs
+import linear
+from runs import Tool
+
+VERBS = {**linear.VERBS, **clusters.VERBS, **graphs.VERBS, **factors.VERBS}
+
+
+def attempt(
+    arguments: argparse.Namespace, index: int, folder: pathlib.Path
+) -> tuple[str, list[str], list[str]]:
+    """The verb of problem `index`, what is wrong with its answers, and the commands."""
+    rng = np.random.default_rng([arguments.seed, index])
+    verb = str(rng.choice(arguments.verbs))
+    device = str(rng.choice(arguments.devices))
+    options, kind = draw.options(rng, device)
+    tool = Tool(arguments.tool, folder, options)
+    try:
+        with np.errstate(all="ignore"):
+            found = VERBS[verb](rng, tool, kind)
+    except Exception:  # a fault of the audit's own is a finding, too: it must not hide one of Kiln's
+        found = [traceback.format_exc(limit=-3)]
+    return verb, found, tool.commands
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="audit", description=__doc__.splitlines()[0])
+    parser.add_argument("tool")
+    parser.add_argument("--problems", type=int, default=1 << 30)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--verbs", type=lambda text: text.split(","), default=sorted(VERBS))
+    parser.add_argument("--devices", type=lambda text: text.split(","), default=["cpu"])
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--json", type=pathlib.Path)
+    arguments = parser.parse_args()
+    arguments.tool = os.path.abspath(arguments.tool)
+    return arguments
+
+
+def main() -> int:
+    arguments = parse()
+    began, findings = time.monotonic(), []
+    counts: typing.Counter[str] = collections.Counter()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="audit-"))
+    indices = [arguments.only] if arguments.only is not None else range(arguments.problems)
+    for index in indices:
+        if time.monotonic() - began > arguments.seconds:
+            break
+        here = folder / str(index)
+        here.mkdir()
+        verb, found, commands = attempt(arguments, index, here)
+        counts[verb] += 1
+        if found:
+            findings.append({"problem": index, "verb": verb, "found": found, "commands": commands})
+            print(
+                f"problem {index} (--seed {arguments.seed} --only {index}), in {here}:\n  "
+                + "\n  ".join(["; ".join(commands)[:600], *found]),
+                flush=True,
+            )
+        else:
+            shutil.rmtree(here)
+    total = sum(counts.values())
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps(
+                {
+                    "date": datetime.date.today().isoformat(),
+                    "seed": arguments.seed,
+                    "devices": arguments.devices,
+                    "problems": total,
+                    "by_verb": dict(sorted(counts.items())),
+                    "seconds": round(time.monotonic() - began, 1),
+                    "findings": findings,
+                },
+                indent=1,
+            )
+            + "\n"
+        )
+    if not findings:
+        shutil.rmtree(folder)
+    print(
+        f"audit: {total - len(findings)} passed, {len(findings)} failed (seed {arguments.seed}, {time.monotonic() - began:.0f} s)"
+    )
+    return 1 if findings or not total else 0
+
+
+sys.exit(main())

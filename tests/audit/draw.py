@@ -1,0 +1,101 @@
+"""Draws data that hurt: columns far from zero, tiny, huge, constant, dependent; weights of 0; equal rows.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import pathlib
+
+import numpy as np
+import scipy.sparse
+
+Rng = np.random.Generator
+
+# A kind of column: its name and how n values are drawn.
+COLUMNS = {
+    "normal": lambda r, n: r.normal(size=n),
+    "counts": lambda r, n: r.poisson(2, n).astype(float),
+    "binary": lambda r, n: r.integers(0, 2, n).astype(float),
+    "sparse": lambda r, n: r.normal(size=n) * (r.random(n) < 0.2),
+    "years": lambda r, n: r.integers(1900, 2026, n).astype(float),
+    "unix seconds": lambda r, n: 1.7e9 + np.floor(r.random(n) * 3e7),
+    "unix milliseconds": lambda r, n: 1.7e12 + np.floor(r.random(n) * 3e10),
+    "julian days": lambda r, n: 2460000.5 + r.integers(0, 3650, n),
+    "shifted": lambda r, n: 1 + 1e-7 * r.normal(size=n),
+    "an ulp": lambda r, n: np.where(r.random(n) < 0.5, 0.1, np.nextafter(0.1, 1)),
+    "tiny": lambda r, n: 1e-155 * r.normal(size=n),
+    "huge": lambda r, n: 1e20 * r.normal(size=n),
+    "outlier": lambda r, n: np.where(np.arange(n) == r.integers(n), 1e12, r.normal(size=n)),
+    "equal": lambda r, n: np.full(n, float(r.integers(-3, 4))),
+    "zero": lambda r, n: np.zeros(n),
+}
+TAME = ("normal", "counts", "binary", "sparse", "years", "equal", "zero")
+
+
+def columns(rng: Rng, rows: int, count: int, hostile: float = 0.35) -> tuple[np.ndarray, list[str]]:
+    """rows x count numbers and the kinds of their columns; a column may repeat others or add them up."""
+    X, kinds = np.zeros((rows, count)), []
+    for j in range(count):
+        choice = rng.random()
+        if j > 0 and choice < 0.06:
+            X[:, j] = X[:, rng.integers(j)]
+            kinds.append("copy")
+        elif j > 1 and choice < 0.1:
+            X[:, j] = X[:, 0] + X[:, 1]
+            kinds.append("sum")
+        else:
+            kind = str(rng.choice(list(COLUMNS) if rng.random() < hostile else TAME))
+            X[:, j] = COLUMNS[kind](rng, rows)
+            kinds.append(kind)
+    if rows > 1 and rng.random() < 0.2:
+        X[rng.integers(rows)] = X[rng.integers(rows)]
+    return X, kinds
+
+
+def unit(X: np.ndarray) -> np.ndarray:
+    """Columns about 0 and of length 1 a row, as long double; constant ones become 0."""
+    Z = X.astype(np.longdouble)
+    Z = Z - Z.mean(axis=0)
+    largest = np.abs(Z).max(axis=0, initial=0)
+    Z = Z / np.where(largest > 0, largest, 1)
+    size = np.sqrt((Z * Z).mean(axis=0))
+    return (Z / np.where(size > 1e-6, size, 1)).astype(float)
+
+
+def weights(rng: Rng, rows: int) -> np.ndarray | None:
+    kind = rng.integers(5)
+    if kind < 2:
+        return None
+    drawn = rng.random(rows) if kind == 2 else rng.integers(0, 4, rows).astype(float)
+    if drawn.sum() == 0:
+        drawn[0] = 1
+    return drawn * (1e-3 if kind == 4 else 1)
+
+
+def write_matrix(rng: Rng, folder: pathlib.Path, X: np.ndarray) -> str:
+    """X in one of the formats that keep every bit and need no target; returns the file's name."""
+    kind = rng.choice(["npy", "csv", "npz", "mtx"])
+    if kind == "npy":
+        np.save(folder / "X.npy", X)
+    elif kind == "csv":
+        names = ",".join(f"x{j}" for j in range(X.shape[1]))
+        lines = [",".join(map(repr, map(float, row))) for row in X]
+        (folder / "X.csv").write_text("\n".join([names, *lines]) + "\n")
+    elif kind == "npz":
+        scipy.sparse.save_npz(folder / "X.npz", scipy.sparse.csr_matrix(X), compressed=bool(rng.integers(2)))
+    else:
+        i, j = np.nonzero(X)
+        lines = [f"{a + 1} {b + 1} {float(X[a, b])!r}" for a, b in zip(i, j)]
+        head = ["%%MatrixMarket matrix coordinate real general", f"{X.shape[0]} {X.shape[1]} {len(i)}"]
+        (folder / "X.mtx").write_text("\n".join([*head, *lines]) + "\n")
+    return f"X.{kind}"
+
+
+def options(rng: Rng, device: str) -> tuple[list[str], type]:
+    """What every verb takes: device, type, threads; and the type of the numbers that the data become."""
+    single = rng.random() < 0.35
+    drawn = ["--device", device, "--type", "f32" if single else "f64"]
+    if rng.random() < 0.3:
+        drawn += ["--threads", str(rng.integers(1, 4))]
+    if rng.random() < 0.2:
+        drawn += ["--deterministic"]
+    return drawn, np.float32 if single else np.float64
