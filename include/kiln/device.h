@@ -38,7 +38,9 @@ typedef struct kiln_device_options {
  * operations run on the first member, tuning refuses a group. A budget is each
  * member's, threads are shared, and info's memory and threads and the statistics are sums, but for times: the
  * members' longest, as they pass side by side. Deterministic: for the same number of members.
- * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
+ * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it.
+ * After a fork the child may open the CPU, and use CPU devices on which no call was under way. GPU devices of its parent are
+ * KILN_ERR_DEVICE_LOST to it, and a driver that the parent has asked for anything is KILN_ERR_DEVICE. */
 KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
                                       const kiln_device_options *options);
 /* Frees the device; every matrix on it must have been freed before. NULL is allowed. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "core/fork.h"
 #include "core/library.h"
 
 struct ki_cuda_driver ki_cuda;
@@ -35,6 +36,9 @@ static void load(void) {
 
 kiln_status ki_cuda_load(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static struct ki_fork_owner owner;
+    const kiln_status own = ki_fork_own(&owner, "cuda: the driver");
+    if (own != KILN_OK) return own;
     pthread_once(&once, load);
     if (!library.handle) {
         if (library.broken[0])

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fork.h"
 #include "core/library.h"
 #include "core/seams.h"
 
@@ -36,6 +37,9 @@ static void load(void) {
 /* Loads the ICD loader, once in a process; ERR_DEVICE with a hint if there is none. */
 static kiln_status load_once(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static struct ki_fork_owner owner;
+    const kiln_status own = ki_fork_own(&owner, "opencl: the driver");
+    if (own != KILN_OK) return own;
     pthread_once(&once, load);
     if (!library.handle) {
         if (library.broken[0])

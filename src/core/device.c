@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fork.h"
 #include "core/group.h"
 #include "core/kernels/kernels.h"
 #include "core/processes.h"
@@ -73,18 +74,27 @@ static kiln_status check_threads(const kiln_device_options *options) {
     return ki_hint("1 to %d, or leave it unset", MOST_THREADS);
 }
 
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER; /* members of a group run side by side */
+
+/* A forked child does not have the thread that may have held it. */
+static void renew(void) {
+    pthread_mutex_init(&telling, NULL);
+}
+
+__attribute__((constructor)) static void survive_forks(void) {
+    pthread_atfork(NULL, NULL, renew);
+}
+
 void ki_device_message(const kiln_device *device, const char *format, ...) {
-    static pthread_mutex_t one_at_a_time =
-        PTHREAD_MUTEX_INITIALIZER; /* members of a group run side by side */
     if (!device->options.message) return;
     char text[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&telling);
     device->options.message(device->options.message_user, text);
-    pthread_mutex_unlock(&one_at_a_time);
+    pthread_mutex_unlock(&telling);
 }
 
 static kiln_status open_on(kiln_device **device, const struct ki_backend *backend, const char *selector,
@@ -102,6 +112,7 @@ static kiln_status open_on(kiln_device **device, const struct ki_backend *backen
     opened->info.has_f64 = opened->properties.has_f64;
     opened->budget = opened->properties.memory;
     if (options->memory > 0) opened->info.memory = opened->budget = options->memory;
+    if (!ki_on_cpu(opened)) ki_fork_enter(opened);
     *device = opened;
     return KILN_OK;
 }
@@ -168,6 +179,7 @@ void kiln_device_close(kiln_device *device) {
     ki_group_close(device);
     ki_kernels_free(device);
     ki_memory_clear(device);
+    ki_fork_leave(device);
     device->backend->close(device);
     ki_free(device);
 }
@@ -210,6 +222,7 @@ void kiln_free(void *memory) {
 
 kiln_status ki_device_alive(const kiln_device *device) {
     if (!device->lost) return KILN_OK;
+    if (device->forked) return ki_fork_fail(device);
     ki_fail(KILN_ERR_DEVICE_LOST, "device %s was lost after an earlier error", device->info.name);
     return ki_hint("start the program again");
 }

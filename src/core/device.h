@@ -19,7 +19,9 @@ struct kiln_device {
     int threads;     /* CPU bodies and parsers use this many */
     enum ki_isa isa; /* CPU bodies in use */
     bool lost;       /* a sticky error happened: every later call fails at once, frees are no-ops */
-    int64_t budget;  /* bytes; what does not fit drives out what was used least recently */
+    bool forked;     /* what made it lost: it is the parent's (core/fork.h) */
+    struct kiln_device *next_open; /* in core/fork.c's list of GPUs */
+    int64_t budget;                /* bytes; what does not fit drives out what was used least recently */
     kiln_device_statistics statistics;
     struct ki_buffer scratch, spaces[KI_SPACES]; /* grown on demand, reused by every operation */
     struct ki_memory memory;

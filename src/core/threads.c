@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 enum {
     TEAMS = 16,
@@ -38,7 +37,6 @@ struct member {
 
 struct team {
     atomic_bool busy;
-    atomic_int owner;  /* a forked child has none of its parent's threads */
     int members;       /* threads beside the caller */
     atomic_int wanted; /* the first so many of them run a loop: an earlier one may have asked for more */
     pthread_t thread[MEMBERS];
@@ -105,19 +103,30 @@ static void *serve(void *of) {
     }
 }
 
-/* Makes the team have `members` threads, as far as the system grants them. Signals stay with the caller's
- * threads. */
-static void recruit(struct team *team, int members) {
-    if (atomic_load(&team->owner) != getpid()) {
-        atomic_store(&team->owner, getpid());
-        team->members = 0;
+/* A team without threads or a loop. A forked child has none of its parent's threads, and what it copied of their loops, which may
+ * be open, is none of its own. */
+static void renew(void) {
+    for (struct team *team = teams; team < teams + TEAMS; team++) {
+        atomic_store(&team->ticket, CLOSED);
         atomic_store(&team->sleepers, 0);
         atomic_store(&team->caller_sleeps, 0);
         atomic_store(&team->stop, false);
+        team->members = 0;
         pthread_mutex_init(&team->mutex, NULL);
         pthread_cond_init(&team->begun, NULL);
         pthread_cond_init(&team->done, NULL);
+        atomic_store(&team->busy, false);
     }
+}
+
+__attribute__((constructor)) static void begin(void) {
+    renew();
+    pthread_atfork(NULL, NULL, renew);
+}
+
+/* Makes the team have `members` threads, as far as the system grants them. Signals stay with the caller's
+ * threads. */
+static void recruit(struct team *team, int members) {
     if (team->members >= members) return;
     sigset_t all, old;
     sigfillset(&all);
@@ -135,9 +144,6 @@ static struct team *find_team(void) {
     for (int i = 0; i < TEAMS; i++) {
         bool idle = false;
         if (atomic_compare_exchange_strong(&teams[i].busy, &idle, true)) return &teams[i];
-        /* What a forked child inherits as busy belonged to a thread that it does not have. */
-        const int owner = atomic_load(&teams[i].owner);
-        if (owner && owner != getpid()) return &teams[i];
     }
     return NULL;
 }
@@ -212,13 +218,12 @@ void ki_parallel_ranges(int threads, int64_t count, int64_t grain,
 __attribute__((destructor)) static void dismiss(void) {
     for (int i = 0; i < TEAMS; i++) {
         struct team *team = &teams[i];
-        if (atomic_load(&team->owner) != getpid() || atomic_load(&team->busy)) continue;
+        if (atomic_load(&team->busy) || team->members == 0) continue;
         pthread_mutex_lock(&team->mutex);
         atomic_store(&team->stop, true);
         pthread_cond_broadcast(&team->begun);
         pthread_mutex_unlock(&team->mutex);
         for (int m = 0; m < team->members; m++) pthread_join(team->thread[m], NULL);
         team->members = 0;
-        atomic_store(&team->owner, 0);
     }
 }

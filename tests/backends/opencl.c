@@ -1,5 +1,8 @@
 /* The OpenCL backend on whatever OpenCL there is (PoCL in CI): memory, building, launching and its errors. */
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backends/check.h"
 #include "core/kernels/kernels.h"
@@ -197,13 +200,50 @@ static void test_local_declared(void **state) {
     assert_int_equal(p->local_hoped, 0);
 }
 
+/* What is wrong in a forked child, 0 if nothing: the parent's device and the driver are out of reach, and the CPU works. */
+static int wrong_in_child(kiln_matrix *A) {
+    double values[4] = {0};
+    kiln_device *other = NULL, *cpu = NULL;
+    alarm(60);
+    if (kiln_matrix_get(values, A) != KILN_ERR_DEVICE_LOST) return 1;
+    if (!strstr(kiln_last_error()->message, "forked") || !kiln_last_error()->hint[0]) return 2;
+    if (kiln_device_sync(device) != KILN_ERR_DEVICE_LOST) return 3;
+    if (kiln_device_open(&other, "opencl", NULL) != KILN_ERR_DEVICE) return 4;
+    if (!strstr(kiln_last_error()->message, "forked") || !kiln_last_error()->hint[0]) return 5;
+    kiln_matrix_free(A); /* asks nothing of the driver */
+    kiln_device_close(device);
+    if (kiln_device_open(&cpu, "cpu", NULL) != KILN_OK) return 6;
+    if (kiln_device_open(&other, "auto", NULL) != KILN_OK || strcmp(other->info.name, "cpu") != 0) return 7;
+    if (kiln_matrix_dense(&A, cpu, KILN_F64, 2, 2, NULL) != KILN_OK || kiln_fill(A, 3) != KILN_OK) return 8;
+    if (kiln_matrix_get(values, A) != KILN_OK || values[3] != 3) return 9;
+    return 0;
+}
+
+static void test_fork(void **state) {
+    (void)state;
+    kiln_matrix *A = NULL;
+    double values[4] = {0};
+    int result;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 2, NULL), KILN_OK);
+    assert_int_equal(kiln_fill(A, 2), KILN_OK);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(wrong_in_child(A));
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result), 0);
+    assert_int_equal(kiln_matrix_get(values, A), KILN_OK); /* the parent goes on */
+    assert_true(values[3] == 2);
+    kiln_matrix_free(A);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_properties),     cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_kernel),         cmocka_unit_test(test_two_queues),
         cmocka_unit_test(test_build_errors),   cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_names),          cmocka_unit_test(test_list),
-        cmocka_unit_test(test_local_declared),
+        cmocka_unit_test(test_local_declared), cmocka_unit_test(test_fork),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

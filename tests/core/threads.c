@@ -114,6 +114,50 @@ static void after_fork(void **state) {
     assert_int_equal(wrong_parts(3, PARTS), 0);
 }
 
+struct home {
+    atomic_bool stop;
+    atomic_int process, astray; /* parts of the parent's loops that ran elsewhere */
+};
+
+static void stay_home(void *of, int part) {
+    struct home *home = of;
+    (void)part;
+    if (getpid() != atomic_load(&home->process)) atomic_fetch_add(&home->astray, 1);
+}
+
+static void *loop_on(void *of) {
+    struct home *home = of;
+    while (!atomic_load(&home->stop)) ki_parallel(3, 64, stay_home, home);
+    return NULL;
+}
+
+/* A fork may come while other threads are in the middle of loops: the child has none of them, and its own loops are whole. */
+static void fork_within_loops(void **state) {
+    (void)state;
+    enum { CALLERS = 3, FORKS = 150 };
+    static struct home home;
+    pthread_t caller[CALLERS];
+    atomic_store(&home.process, getpid());
+    for (int i = 0; i < CALLERS; i++) assert_int_equal(pthread_create(&caller[i], NULL, loop_on, &home), 0);
+    for (int round = 0; round < FORKS; round++) {
+        nanosleep(&(struct timespec){.tv_nsec = round * 7919 % 100000}, NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            alarm(60);
+            int wrong = 0;
+            for (int i = 0; i < 5; i++) wrong += wrong_parts(3, 40);
+            _exit(wrong ? 1 : atomic_load(&home.astray) ? 2 : 0);
+        }
+        int result;
+        assert_int_equal(waitpid(child, &result, 0), child);
+        assert_true(WIFEXITED(result));
+        assert_int_equal(WEXITSTATUS(result), 0);
+    }
+    atomic_store(&home.stop, true);
+    for (int i = 0; i < CALLERS; i++) pthread_join(caller[i], NULL);
+}
+
 static void parts_cover(void **state) {
     (void)state;
     for (int64_t count = 0; count < 50; count++)
@@ -157,9 +201,10 @@ static void ranges_cover(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
-                                       cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
-                                       cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
-                                       cmocka_unit_test(no_more_threads)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
+        cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
+        cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
+        cmocka_unit_test(no_more_threads),   cmocka_unit_test(fork_within_loops)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

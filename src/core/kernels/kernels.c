@@ -120,8 +120,18 @@ done:
 
 /* One thread at a time: the members of a group want the same kernels at the same moment, and what the first has built the others
  * find in the cache. */
+static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
+
+/* A forked child does not have the thread that may have held it. */
+static void renew(void) {
+    pthread_mutex_init(&building, NULL);
+}
+
+__attribute__((constructor)) static void survive_forks(void) {
+    pthread_atfork(NULL, NULL, renew);
+}
+
 static kiln_status load_or_build(struct making *making, kiln_device *device) {
-    static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&building);
     kiln_status status = load_cached(making->kernel, device, making->key);
     if (status == KILN_OK && !making->kernel->function) status = build(making, device);
