@@ -73,6 +73,92 @@ int classes_of_model(struct run *run, struct classes *classes, const kiln_model 
     return !code && names ? read_names(classes, names) : code;
 }
 
+/* -------------------------------------------------------------------------------------- the data's labels */
+
+/* 7, -1.50, 1e3, but neither 007 nor an integer that doubles do not tell from the next. */
+static bool plain_number(const char *text, double *value) {
+    char *end;
+    const char *digits = text + (*text == '-' || *text == '+');
+    if (*digits < '0' || *digits > '9' || (digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'))
+        return false;
+    if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) return false;
+    *value = strtod(text, &end);
+    return *end == '\0' && fabs(*value) < 0x1p53;
+}
+
+struct named {
+    const char *name;
+    int64_t class;
+};
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+/* The only class whose name is a number of this value; -1: none or several. */
+static int64_t find_number(const struct classes *classes, double value) {
+    int64_t found = -1;
+    double other;
+    if (!classes->names) return classes_find(classes, value);
+    for (int64_t i = 0; i < classes->count; i++) {
+        if (!plain_number(classes->names[i], &other) || other != value) continue;
+        if (found >= 0) return -1;
+        found = i;
+    }
+    return found;
+}
+
+static int64_t find_label(const struct classes *classes, const struct named *sorted, const char *label) {
+    const struct named key = {label, 0};
+    const struct named *same =
+        sorted ? bsearch(&key, sorted, (size_t)classes->count, sizeof *sorted, by_name) : NULL;
+    double value;
+    if (same) return same->class;
+    return plain_number(label, &value) ? find_number(classes, value) : -1;
+}
+
+static double value_of(const struct classes *classes, int64_t class) {
+    return class < 0 ? (double)NAN : classes->values[class];
+}
+
+static void translate(double *y, int64_t rows, const struct classes *classes, const struct named *sorted,
+                      const kiln_data *data, double *known) {
+    const bool named = kiln_data_class_name(data, 0, 0) != NULL;
+    const char *label;
+    char number[SHORTEST_ROOM];
+    double before = NAN, value = NAN;
+    for (int64_t i = 0; named && (label = kiln_data_class_name(data, 0, i)); i++)
+        known[i] = value_of(classes, find_label(classes, sorted, label));
+    for (int64_t i = 0; i < rows; i++) {
+        if (named) {
+            y[i] = y[i] >= 0 ? known[(int64_t)y[i]] : (double)NAN;
+            continue;
+        }
+        if (y[i] != before && !isnan(y[i])) {
+            before = y[i];
+            text_shortest(number, before, 0);
+            value = value_of(classes, find_label(classes, sorted, number));
+        }
+        y[i] = isnan(y[i]) ? (double)NAN : value;
+    }
+}
+
+int classes_translate(double *y, int64_t rows, const struct classes *classes, const kiln_data *data) {
+    int64_t labels = 0;
+    while (kiln_data_class_name(data, 0, labels)) labels++;
+    if (!labels && !classes->names) return 0;
+    struct named *sorted = classes->names ? malloc((size_t)classes->count * sizeof *sorted + 1) : NULL;
+    double *known = malloc((size_t)labels * sizeof *known + 1);
+    const bool room = known && (sorted || !classes->names);
+    for (int64_t i = 0; room && sorted && i < classes->count; i++)
+        sorted[i] = (struct named){classes->names[i], i};
+    if (room && sorted) qsort(sorted, (size_t)classes->count, sizeof *sorted, by_name);
+    if (room) translate(y, rows, classes, sorted, data, known);
+    free(sorted);
+    free(known);
+    return room ? 0 : fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the labels");
+}
+
 /* ---------------------------------------------------------------------------------- class weights */
 
 /* The class whose label stands before a '=' at the beginning of text, and the label's length. The longest that fits, as labels

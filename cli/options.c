@@ -134,7 +134,8 @@ const struct option tool_options[] = {
      "CSV: these columns are no features: names of rows, dates, what is not known when predicting.",
      AT(ignore)},
     {"categorical", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
-     "CSV: these columns are text, each value a level, though they look like numbers.", AT(categorical)},
+     "CSV: these columns are text, each value a level, though they look like numbers or like missing values.",
+     AT(categorical)},
     {"numeric", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
      "CSV: these columns are numbers; what is none is an error.", AT(numeric)},
     {"reference", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMN=LEVEL", NULL, NULL, ANY,
@@ -143,14 +144,14 @@ const struct option tool_options[] = {
      "separated by commas.",
      AT(reference)},
     {"missing", 0, OPTION_CHOICE, GROUP_DATA, TABLES | BIT(ROWS), "WAY", "error|drop|mean|indicator",
-     "error; info mean", ANY,
+     "error, text a level; info mean", ANY,
      "CSV: what becomes of missing values. drop leaves the row out; mean takes the column's mean, which the "
      "model "
      "remembers; indicator adds a feature \"COLUMN missing\" to that. Text that is missing is a level of its "
-     "own.",
+     "own, with error an error too.",
      AT(missing)},
     {"missing-words", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "WORDS", NULL, NULL, ANY,
-     "CSV: words that mean \"missing\", separated by commas, beside the empty field, NA and NaN.",
+     "CSV: words that mean \"missing\", separated by commas, beside the empty field, NA, NaN, null and None.",
      AT(missing_words)},
     {"decimal-comma", 0, OPTION_FLAG, GROUP_DATA, LABELLED | BIT(ROWS), NULL, NULL, NULL, ANY,
      "CSV: 1,5 is one and a half.", AT(decimal_comma)},

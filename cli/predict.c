@@ -115,6 +115,7 @@ static int measure_all(struct prediction *p) {
     if (!y || kiln_matrix_cols(y) != targets || !p->rows || !is_linear(p->model)) return 0;
     if (!(p->labels = values_of(y, &code))) return code;
     if (p->weights && !(p->weight = values_of(p->weights, &code))) return code;
+    if (p->classes.count && (code = classes_translate(p->labels, p->rows, &p->classes, p->data))) return code;
     if (p->classes.count)
         return measure_classes(&p->metrics, &p->classes, p->scores, &p->loss, p->means, p->labels, p->weight,
                                p->rows);

@@ -20,14 +20,20 @@ static void say_what_was_read(const kiln_data *data, const char *path, int64_t m
         text_seconds(seconds), text_bytes(bytes / fmax(seconds, 1e-6)));
 }
 
-/* Whether a target may be text: for those who tell classes apart, and for those who only look. */
-static bool takes_classes(const struct run *run) {
-    if (run->text_targets) return true;
+/* What a target may be: labels for those who tell classes apart, text for those who only look. */
+static int targets_of(const struct run *run, const kiln_model *model) {
     const unsigned kinds = run->verb->kinds;
     const char *name = run->verb->name;
-    if (kinds & VERB_BIT(GLM)) return algorithm_given(name, run->settings, "family") == KILN_BINOMIAL;
-    return (kinds & (VERB_BIT(LOGREG) | VERB_BIT(INFO))) ||
-           ((kinds & VERB_BIT(SVM)) && !algorithm_given(name, run->settings, "regression"));
+    kiln_type type;
+    int64_t rows, cols;
+    if (model && model_tensor_shape(model, "classes", &type, &rows, &cols)) return KILN_TARGETS_LABELS;
+    if (run->text_targets) return KILN_TARGETS_TEXT;
+    if (kinds & VERB_BIT(GLM))
+        return algorithm_given(name, run->settings, "family") == KILN_BINOMIAL ? KILN_TARGETS_TEXT : 0;
+    if (kinds & VERB_BIT(INFO)) return KILN_TARGETS_TEXT;
+    if (kinds & VERB_BIT(SVM))
+        return algorithm_given(name, run->settings, "regression") ? 0 : KILN_TARGETS_LABELS;
+    return kinds & VERB_BIT(LOGREG) ? KILN_TARGETS_LABELS : 0;
 }
 
 /* 1, 2, ... for the words of a choice, 0 for NULL: the numbers of the library's enumerations. */
@@ -131,7 +137,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .zero_based = settings->zero_based,
                                  .target = settings->target,
                                  .target_range = run->target_range,
-                                 .text_targets = takes_classes(run),
+                                 .text_targets = targets_of(run, model),
                                  .target_file = settings->target_file,
                                  .weights = settings->weights,
                                  .offset = settings->offset,

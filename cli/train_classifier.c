@@ -20,6 +20,17 @@ static int copy_names(struct training *job) {
     return failed ? fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names") : 0;
 }
 
+/* Whether the labels are numbers, though they may be kept as text: 1.50, 2.00, ... */
+static bool are_numbers(const kiln_data *data) {
+    const char *name;
+    for (int64_t i = 0; (name = kiln_data_class_name(data, 0, i)); i++) {
+        char *end;
+        strtod(name, &end);
+        if (end == name || *end) return false;
+    }
+    return true;
+}
+
 /* Of a target that is numbers: a coefficient a column and class takes its time. */
 static int64_t classes_most(const struct settings *settings) {
     enum { CLASSES_MOST = 100 };
@@ -41,7 +52,7 @@ int train_find_classes(struct training *job) {
     kiln_free(values);
     if (!job->classes.values)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
-    if (count > classes_most(job->settings) && !kiln_data_class_name(job->data, 0, 0))
+    if (count > classes_most(job->settings) && are_numbers(job->data))
         return fail_with(KILN_ERR_DATA, READING,
                          "kiln linreg, glm and svm --regression predict numbers; "
                          "--max-classes says that so many classes are meant",

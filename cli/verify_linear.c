@@ -61,8 +61,7 @@ static int number_labels(struct linear *l, double *y, int64_t rows) {
         const int64_t class = classes_find(&l->classes, y[i]);
         if (class < 0)
             return fail_with(KILN_ERR_DATA, READING, "verify needs the data that the model was trained on",
-                             "row %lld has the label %g, which the model does not know", (long long)i + 1,
-                             y[i]);
+                             "row %lld has a label that the model does not know", (long long)i + 1);
         y[i] = (double)class;
     }
     return 0;
@@ -114,6 +113,7 @@ static int take_labels(struct linear *l) {
     const kiln_matrix *targets = kiln_data_y(l->v->data);
     int code = 0;
     double *y = values_of(targets, &code);
+    if (!code) code = classes_translate(y, kiln_matrix_rows(targets), &l->classes, l->v->data);
     if (!code) code = number_labels(l, y, kiln_matrix_rows(targets));
     if (!code) code = weigh(l, y);
     if (!code) code = column_of(&l->y, y, targets);

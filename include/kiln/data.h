@@ -30,14 +30,15 @@ typedef enum kiln_file_format {
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
-/* What becomes of missing values in a CSV file: empty fields, NA, NaN, and the words of
- * kiln_read_options.missing_words. */
+/* What becomes of missing values in a CSV file: empty fields, NA, N/A, NaN, null, None, <NA>, #NA and #N/A in any case, and the words
+ * of kiln_read_options.missing_words. In columns that kiln_read_options.categorical names, empty fields and the words of
+ * missing_words alone are missing. All text that is missing is one level, the empty one. */
 typedef enum kiln_missing {
     KILN_MISSING_DEFAULT =
-        0, /* what the model remembers; else an error in numeric columns, a level in text columns */
-    KILN_MISSING_ERROR = 1,
-    KILN_MISSING_DROP = 2, /* the row is left out */
-    KILN_MISSING_MEAN = 3, /* a number becomes the column's mean; text that is missing is the empty level */
+        0, /* what the model remembers; else an error in numeric columns and targets, a level in text columns */
+    KILN_MISSING_ERROR = 1, /* in text columns too */
+    KILN_MISSING_DROP = 2,  /* the row is left out */
+    KILN_MISSING_MEAN = 3,  /* a number becomes the column's mean; text that is missing is the empty level */
     KILN_MISSING_INDICATOR =
         4 /* the same, and a feature "COLUMN missing" is 1 there, for columns with missing numbers */
 } kiln_missing;
@@ -53,6 +54,8 @@ typedef enum kiln_unseen {
 /* Columns that the model does not know. DEFAULT ignores them with a warning (kiln_data_warning). */
 typedef enum kiln_extra { KILN_EXTRA_DEFAULT = 0, KILN_EXTRA_IGNORE = 1, KILN_EXTRA_ERROR = 2 } kiln_extra;
 
+enum { KILN_TARGETS_TEXT = 1, KILN_TARGETS_LABELS = 2 }; /* kiln_read_options.text_targets */
+
 typedef struct kiln_read_options {
     size_t size;
     kiln_file_format format;
@@ -67,7 +70,11 @@ typedef struct kiln_read_options {
     const char *weights, *offset;
     const kiln_range
         *target_range; /* targets in text must be numbers in it, else ERR_DATA with the place; NULL = any */
-    int text_targets;  /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
+    /* 0: targets are numbers. KILN_TARGETS_TEXT: a target may be text; y then holds class numbers
+     * (kiln_data_class_name). It is text where a number would rewrite what the file says: codes such as 007, and
+     * integers beyond those that the type counts without a gap. KILN_TARGETS_LABELS: it is also text where one of
+     * its values is not the plain form of a number, 1.0 for instance, so that labels are exactly what the file says. */
+    int text_targets;
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
@@ -83,7 +90,7 @@ typedef struct kiln_read_options {
      * instead. */
     const char *features;              /* only these are features */
     const char *ignore;                /* these are none */
-    const char *categorical, *numeric; /* text, whatever it looks like; numbers */
+    const char *categorical, *numeric; /* text, whatever it looks like; numbers; targets too */
     const char *reference;             /* COLUMN=LEVEL, ...: the level that gets no feature */
     kiln_missing missing;
     const char *missing_words; /* further words that mean "missing", separated by commas */

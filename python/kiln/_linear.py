@@ -388,7 +388,8 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, texts = super()._content()
         names = [str(name) for name in self.classes_]
-        if self.classes_.dtype.kind in "biuf":
+        kind = self.classes_.dtype.kind
+        if kind in "bf" or (kind in "iu" and all(abs(int(label)) < 2**53 for label in self.classes_)):  # which doubles tell apart
             return {**tensors, "classes": self.classes_.astype(np.float64).reshape(-1, 1)}, texts
         return ({**tensors, "classes": np.arange(len(names), dtype=np.float64).reshape(-1, 1)},
                 {**texts, "class_names": json.dumps(names)})

@@ -64,11 +64,20 @@ def _regressor(estimator: Any, tensors: dict[str, Any]) -> Any:
     return estimator
 
 
+def label_array(names: list[str]) -> Any:
+    """Labels that a file keeps as text: whole numbers that no double holds are integers again."""
+    if all(name.lstrip("-").isascii() and name.lstrip("-").isdigit() and str(int(name)) == name for name in names):
+        for kind in (np.int64, np.uint64):
+            if all(np.iinfo(kind).min <= int(name) <= np.iinfo(kind).max for name in names):
+                return np.array([int(name) for name in names], kind)
+    return np.array(names)
+
+
 def _classifier(estimator: Any, texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     _linear(estimator, tensors)
     values = tensors["classes"][:, 0]
     whole = np.array_equal(values, values.astype(np.int64))
-    estimator.classes_ = np.array(json.loads(texts["class_names"])) if "class_names" in texts else values.astype(np.int64) if whole else values
+    estimator.classes_ = label_array(json.loads(texts["class_names"])) if "class_names" in texts else values.astype(np.int64) if whole else values
     estimator.coef_ = estimator._weight.T.copy()
     estimator.intercept_ = estimator._bias[0].copy()
     return estimator

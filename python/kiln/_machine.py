@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
 from ._functions import batch_of, place
-from ._load import open_model
+from ._load import label_array, open_model
 from ._library import ArgumentError, check, ffi, fields, lib, rows, struct, text
 
 
@@ -21,15 +21,23 @@ class Data(NamedTuple):
     y: Any
     feature_names: list[str] | None
     warnings: list[str]
+    weights: Any = None
+    offset: Any = None
+    groups: Any = None
 
 
 def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", features: str | None = None, ignore: str | None = None,
-         target_file: Any = None, model: Any = None) -> Data:
+         target_file: Any = None, model: Any = None, weights: str | None = None, offset: str | None = None, groups: str | None = None,
+         categorical: str | None = None, numeric: str | None = None, missing: str | None = None,
+         missing_words: str | None = None) -> Data:
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays.
 
     target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the last (a text counts from 1,
     as the tool does); features, ignore: names of columns, separated by commas; target_file: a file with y;
-    model: a model file, as whose training data a table's columns are to be encoded. A target in text is an array of its names.
+    model: a model file, as whose training data a table's columns are to be encoded. A target in text is an array of its names; so is one
+    of codes, such as 007, which numbers would rewrite; whole numbers beyond 2^53 are int64. categorical, numeric: columns that are text,
+    or numbers, whatever they look like, targets among them. weights, offset, groups: columns that are no features but the rows' weights,
+    offset and groups. missing: "error", "drop", "mean" or "indicator"; missing_words: further words for a missing value.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
@@ -38,9 +46,15 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         raise ArgumentError("target must be a column's name or index, not a bool")
     if isinstance(target, (int, np.integer)):  # the library counts from 1
         target = str(target + (target >= 0))
-    words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file)}
+    ways = {None: lib.KILN_MISSING_DEFAULT, "error": lib.KILN_MISSING_ERROR, "drop": lib.KILN_MISSING_DROP, "mean": lib.KILN_MISSING_MEAN,
+            "indicator": lib.KILN_MISSING_INDICATOR}
+    if missing not in ways:
+        raise ArgumentError(f"missing must be error, drop, mean or indicator, got {missing!r}")
+    words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file), "weights": weights,
+             "offset": offset, "groups": groups, "categorical": categorical, "numeric": numeric, "missing_words": missing_words}
     texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}
-    options, made = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=1, **texts), ffi.new("kiln_data **")
+    options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT, missing=ways[missing], **texts)
+    made = ffi.new("kiln_data **")
     if model is not None:
         trained = open_model(model)
         options.model = trained
@@ -53,7 +67,11 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     warnings: list[str] = []
     while line := lib.kiln_data_warning(data, len(warnings), ffi.NULL):
         warnings.append(text(line))
-    return Data(X, None if y is None else _targets(data, y), names, warnings)
+    columns = (_borrowed(part(data), where, data) for part in (lib.kiln_data_weights, lib.kiln_data_offset))
+    s, o = (None if column is None else column[:, 0] for column in columns)
+    of = lib.kiln_data_groups(data)
+    numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
+    return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
 
 
 def _targets(data: Any, y: Any) -> Any:
@@ -65,7 +83,7 @@ def _targets(data: Any, y: Any) -> Any:
             classes.append(text(name))
         codes = y[:, j].astype(np.int64) if classes else None
         known = codes is not None and (codes >= 0).all()
-        columns.append(y[:, j] if codes is None else np.array(classes if known else [*classes, None], None if known else object)[codes])
+        columns.append(y[:, j] if codes is None else label_array(classes)[codes] if known else np.array([*classes, None], object)[codes])
     if len(columns) == 1:
         return columns[0]
     return y if all(column.dtype == y.dtype for column in columns) else np.array(columns, object).T

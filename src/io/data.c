@@ -9,6 +9,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "io/detect.h"
+#include "io/labels.h"
 #include "io/numbered.h"
 #include "io/numpy/map.h"
 #include "io/table.h"
@@ -37,6 +38,7 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->row_start);
     ki_free(table->col);
     ki_free(table->y);
+    ki_bytes_free(&table->label_text);
     ki_free(table->weights);
     ki_free(table->offset);
     ki_free(table->groups);
@@ -190,6 +192,10 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     table->y = *from;
     table->targets = labels ? targets.targets : targets.cols;
     *from = NULL;
+    ki_bytes_free(&table->label_text);
+    table->label_text = targets.label_text;
+    table->odd_labels = targets.odd_labels;
+    targets.label_text = (struct ki_bytes){0};
 done:
     ki_table_clear(&targets);
     ki_input_close(input);
@@ -358,6 +364,7 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     }
     TRY(name_columns(&table, made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
+    TRY(ki_labels_settle(&table, &full));
     TRY(fit_columns(&table, path, &full));
     TRY(convert(made, device, &table, full.type));
     *data = made;

@@ -51,9 +51,12 @@ struct ki_table {
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
     void *y;              /* rows*targets row-major of the same type, or NULL */
     int64_t targets;      /* columns of y; 0 if y is NULL */
-    void *weights;        /* rows of the same type, or NULL */
-    void *offset;         /* likewise */
-    int64_t *groups;      /* rows of them, or NULL */
+    struct ki_bytes
+        label_text;  /* of a single target the text of each row, NUL-terminated, where it may be needed */
+    bool odd_labels; /* one of them is none that a number says (io/labels.h) */
+    void *weights;   /* rows of the same type, or NULL */
+    void *offset;    /* likewise */
+    int64_t *groups; /* rows of them, or NULL */
     char **feature_names; /* cols of them, or NULL */
     char *name_text;      /* where they lie, in one piece; NULL: each is from ki_alloc */
     char **row_names;     /* rows of them, which lie in row_name_text, or NULL */

@@ -172,7 +172,7 @@ static char *print_zeros(char *at, int count) {
     return at + (count > 0 ? count : 0);
 }
 
-static char *print_uint64(char *at, uint64_t value) {
+char *ki_print_uint64(char *at, uint64_t value) {
     char digits[20];
     int n = 20;
     do digits[--n] = (char)('0' + value % 10);
@@ -187,7 +187,7 @@ static char *print_decimal(char *at, struct decimal number) {
         number.exponent++;
     }
     char digits[20];
-    int count = (int)(print_uint64(digits, number.digits) - digits);
+    int count = (int)(ki_print_uint64(digits, number.digits) - digits);
     int point = count + number.exponent; /* digits before the decimal point */
     if (point > 16 || point < -3) {
         *at++ = digits[0];
@@ -208,7 +208,7 @@ static char *print_decimal(char *at, struct decimal number) {
 
 char *ki_print_int64(char *at, int64_t value) {
     if (value < 0) *at++ = '-';
-    return print_uint64(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
+    return ki_print_uint64(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 char *ki_print_real(char *at, double value, kiln_type type) {
@@ -217,7 +217,7 @@ char *ki_print_real(char *at, double value, kiln_type type) {
     if (isinf(value)) return print_text(at, "inf", 3);
     value = fabs(value);
     double exact = type == KILN_F32 ? 0x1p24 : 1e15; /* integers below have no shorter form */
-    if (value < exact && value == (double)(int64_t)value) return print_uint64(at, (uint64_t)value);
+    if (value < exact && value == (double)(int64_t)value) return ki_print_uint64(at, (uint64_t)value);
     pthread_once(&powers_once, fill_powers);
     return print_decimal(at, type == KILN_F32 ? shortest_f32((float)value) : shortest_f64(value));
 }

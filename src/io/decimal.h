@@ -10,5 +10,6 @@ enum { KI_DECIMAL_BYTES = 26 }; /* "-1.2345678901234567e-308" and room */
  * float, and the text reads back to it when rounded to a float. Not a number is "nan", infinity "inf". */
 char *ki_print_real(char *at, double value, kiln_type type);
 char *ki_print_int64(char *at, int64_t value);
+char *ki_print_uint64(char *at, uint64_t value);
 
 #endif

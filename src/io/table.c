@@ -78,6 +78,10 @@ kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_
     }
     if (table->y)
         TRY(join(&table->y, rows * table->targets * bytes, more->y, more->rows * table->targets * bytes));
+    if (more->label_text.size > 0 &&
+        !ki_bytes_append(&table->label_text, more->label_text.data, more->label_text.size))
+        TRY(ki_fail_nomem((size_t)more->label_text.size, "the labels"));
+    table->odd_labels |= more->odd_labels;
     table->rows = all;
     table->nnz = entries;
     table->cols = ki_max(table->cols, more->cols);

@@ -148,7 +148,8 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
     else
         s->status = ki_part_read(table, &s->bytes, path, format, options, part);
     if (s->status == KILN_OK && table->rows > 0) s->status = ki_take_named(table, format, path, options);
-    s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : table->row_names != NULL;
+    /* Labels that become text are numbered over all rows. */
+    s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : table->row_names || table->odd_labels;
     if (s->status != KILN_OK && !s->whole) ki_error_keep(&p->error);
     if (s->whole) s->status = KILN_OK;
     summarize(s, table);

@@ -124,7 +124,7 @@ static void hostile_schemas(void **state) {
 static void refusals(void **state) {
     (void)state;
     static const struct bad_file files[] = {
-        {"x,species\n1,a\n2,\n3,b\n", 3, 3, KILN_ERR_PARSE, "in target 'species': missing", "fill the value"},
+        {"x,species\n1,a\n2,\n3,b\n", 3, 3, KILN_ERR_PARSE, "in target 'species': missing", "missing drop"},
         {"x,species\n1,a\n2,\xff\n", 3, 3, KILN_ERR_PARSE, "not UTF-8", "iconv"},
         {"x,species\n1,\"1,5\"\n2,\"2,5\"\n", 2, 4, KILN_ERR_PARSE, "a number with a comma", NULL},
     };

@@ -30,6 +30,7 @@ enum ki_csv_fault {
     KI_CSV_NONFINITE,   /* NaN, infinity, or too large for the type */
     KI_CSV_RANGE,       /* a target or weight that must not be */
     KI_CSV_UNSEEN,      /* a level that the model does not know, where that is an error */
+    KI_CSV_CODE,        /* digits that a number would rewrite, in a target that is numbers */
     KI_CSV_NOMEM,
     KI_CSV_FAULTS
 };
@@ -121,10 +122,12 @@ enum ki_csv_role { KI_CSV_WEIGHTS, KI_CSV_OFFSET, KI_CSV_GROUPS, KI_CSV_ROLES };
 struct ki_csv_column {
     char *name;
     bool text, target;
-    bool forced;           /* `text` is what the options say, not what the first rows look like */
-    bool imputed;          /* a number that is missing becomes `mean` */
-    bool indicator;        /* and one feature more is 1 there */
-    int32_t levels;        /* how many, if text */
+    bool numbers;   /* of a text target: the first rows hold numbers alone */
+    bool forced;    /* `text` is what the options say, not what the first rows look like */
+    bool label;     /* text that becomes numbers again where numbers say the same (ki_csv_classes_settle) */
+    bool imputed;   /* a number that is missing becomes `mean` */
+    bool indicator; /* and one feature more is 1 there */
+    int32_t levels; /* how many, if text */
     int32_t reference;     /* number of the level that has no feature, by arrival; -1: none */
     char *reference_level; /* its name, or NULL */
     int32_t first;         /* of a model's schema: number of the first level */
@@ -142,8 +145,9 @@ struct ki_csv_schema {
     struct ki_csv_column *ignored; /* columns that nobody wants, those with a role among them in a model */
     int64_t ignored_count;
     struct ki_bytes missing_words;
-    kiln_missing missing; /* never DEFAULT once the schema is made */
-    bool frozen;          /* from a model: no level is added */
+    kiln_missing missing;    /* never DEFAULT once the schema is made */
+    bool text_missing_error; /* the options say ERROR: then text that is missing is one, and else a level */
+    bool frozen;             /* from a model: no level is added */
 };
 
 void ki_csv_schema_free(struct ki_csv_schema *schema);
@@ -221,6 +225,9 @@ kiln_status ki_csv_list_columns(struct ki_table *table, const struct ki_csv_sche
 
 /* ---------------------------------------------------------------------------- classes (csv_classes.c) */
 
+/* Targets that are labels become numbers where all their labels are plain ones. csv_classes.c */
+void ki_csv_classes_settle(void *y, kiln_type type, int64_t rows, struct ki_csv_schema *schema,
+                           const struct ki_csv_levels *classes);
 /* Names the classes of text targets, levels whose column is the target's number: fills table->targets, class_names and
  * class_count. (*rank)[i]: the number of the class that came as the i-th level. Allocated with ki_alloc. */
 kiln_status ki_csv_classes_finish(int32_t **rank, struct ki_table *table, const struct ki_csv_schema *schema,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "io/csv/csv.h"
+#include "io/labels.h"
+#include "io/number.h"
 
 struct entry {
     int32_t target, number;
@@ -17,10 +19,48 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(x->text, y->text);
 }
 
+static bool all_plain(const struct ki_csv_levels *classes, int32_t target, kiln_type type) {
+    for (int64_t i = 0; i < classes->count; i++) {
+        const struct ki_csv_level *level = ki_csv_level(classes, i);
+        if (level->column == target &&
+            !ki_label_is_plain(classes->text.data + level->text, level->size, type))
+            return false;
+    }
+    return true;
+}
+
+/* y of a target: the class that came as the i-th becomes the number that it says. Its text is followed by a NUL. */
+static void number_target(void *y, kiln_type type, int64_t rows, const struct ki_csv_schema *schema,
+                          int64_t t, const struct ki_csv_levels *classes) {
+    for (int64_t i = t; i < rows * schema->target_count; i += schema->target_count) {
+        const double number = type == KILN_F32 ? (double)((float *)y)[i] : ((double *)y)[i];
+        if (!(number >= 0)) continue;
+        const struct ki_csv_level *level = ki_csv_level(classes, (int64_t)number);
+        const char *text = classes->text.data + level->text;
+        double value;
+        ki_parse_real(&text, text + level->size, type == KILN_F32, &value);
+        if (type == KILN_F32)
+            ((float *)y)[i] = (float)value;
+        else
+            ((double *)y)[i] = value;
+    }
+}
+
+void ki_csv_classes_settle(void *y, kiln_type type, int64_t rows, struct ki_csv_schema *schema,
+                           const struct ki_csv_levels *classes) {
+    for (int64_t t = 0; t < schema->target_count; t++) {
+        struct ki_csv_column *target = &schema->targets[t];
+        if (!target->label || !all_plain(classes, (int32_t)t, type)) continue;
+        target->text = false;
+        number_target(y, type, rows, schema, t, classes);
+    }
+}
+
 static kiln_status name_classes(struct ki_table *table, int32_t *rank, const struct entry *entries,
                                 int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         const int32_t target = entries[i].target;
+        if (!table->class_names[target]) continue; /* its labels have become numbers */
         int64_t *named = &table->class_count[target];
         char *name = ki_strdup(entries[i].text);
         if (!name) return ki_fail_nomem(strlen(entries[i].text), "the classes' names");

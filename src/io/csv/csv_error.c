@@ -45,7 +45,18 @@ static kiln_status fail_word(const struct ki_csv_found *found, const char *name)
 static kiln_status fail_missing(const struct ki_csv_found *found, const char *name) {
     const bool target = found->column->target;
     ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in %s '%s': missing", found->value,
-               found->column->text ? "target" : "numeric column", name);
+               target                ? "target"
+               : found->column->text ? "text column"
+                                     : "numeric column",
+               name);
+    if (found->column->text)
+        return ki_hint(
+            target
+                ? "remove the row; kiln_read_options.missing drop leaves such rows out, and "
+                  "kiln_read_options.categorical '%s' takes words for what they say"
+                : "kiln_read_options.missing drop leaves such rows out, mean|indicator makes them a level; "
+                  "kiln_read_options.categorical '%s' takes words for what they say",
+            name);
     return ki_hint(
         target ? "remove the row or fill the value; kiln_read_options.missing drop leaves such rows out"
                : "remove the row or fill the value; kiln_read_options.missing drop|mean|indicator does it");
@@ -67,6 +78,13 @@ static kiln_status fail_value(const struct ki_csv_found *found, const struct ki_
                    found->value, name);
         return ki_hint(
             "kiln_read_options.unseen zero|reference takes it for no level, or for the reference level");
+    case KI_CSV_CODE:
+        ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in target '%s': a number would rewrite it",
+                   found->value, name);
+        return ki_hint(
+            "the first rows are numbers; kiln_read_options.categorical '%s' takes the target for text, "
+            "kiln_read_options.numeric for numbers",
+            name);
     default: return fail_word(found, name);
     }
 }

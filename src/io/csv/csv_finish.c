@@ -18,6 +18,7 @@ static void give_back(void) {
 static kiln_status number_classes(struct ki_csv_reader *r, struct ki_table *table) {
     int32_t *rank = NULL;
     bool any = false;
+    ki_csv_classes_settle(r->y.data, r->layout.type, r->rows, &r->schema, &r->classes);
     for (int64_t t = 0; t < r->schema.target_count; t++) any |= r->schema.targets[t].text;
     kiln_status status = any ? ki_csv_classes_finish(&rank, table, &r->schema, &r->classes) : KILN_OK;
     if (rank) ki_csv_classes_number(r->y.data, r->layout.type, r->rows, &r->schema, rank);

@@ -3,13 +3,14 @@
 #include <stdio.h>
 
 #include "io/csv/csv_parse.h"
+#include "io/labels.h"
 
 enum { SAMPLE_ROWS = 1000 };
 
 /* What the first rows hold in one column. */
 struct sample {
-    int64_t numbers, words, with_comma, dates;
-    struct ki_csv_field word; /* the first */
+    int64_t numbers, codes, words, with_comma, dates; /* codes: numbers that are perhaps none */
+    struct ki_csv_field word;                         /* the first */
 };
 
 /* Digits and signs with a comma: 1,5 or 12,000. */
@@ -46,11 +47,12 @@ static bool is_date(const struct ki_csv_field *field) {
 }
 
 static void look_at(struct sample *samples, const struct ki_csv_field *fields, int64_t count,
-                    const struct ki_csv_numbers *numbers) {
+                    const struct ki_csv_numbers *numbers, kiln_type type) {
     for (int64_t i = 0; i < count; i++) {
         double value;
         enum ki_csv_kind kind = ki_csv_number(&fields[i], numbers, &value);
         samples[i].numbers += kind == KI_CSV_NUMBER;
+        samples[i].codes += kind == KI_CSV_NUMBER && ki_label_is_code(fields[i].text, fields[i].size, type);
         if (kind != KI_CSV_TEXT) continue;
         if (samples[i].words++ == 0) samples[i].word = fields[i];
         samples[i].with_comma += is_comma_number(&fields[i]);
@@ -93,8 +95,13 @@ static kiln_status decide(struct ki_csv_column *columns, int64_t count, struct k
     for (int64_t i = 0; i < count; i++) {
         struct ki_csv_column *column = &columns[i];
         const struct sample *s = &samples[column->field];
+        column->numbers = s->words == 0;
         if (column->forced) continue;
         column->text = s->words > 0 && s->words >= (s->words + s->numbers + 9) / 10;
+        if (column->target && s->codes > 0) {
+            column->text = true;
+            continue;
+        }
         if (!column->text) continue;
         if (s->words == s->with_comma) {
             char shown[64];
@@ -123,7 +130,7 @@ kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings
     for (int row = 0; row < SAMPLE_ROWS && (rest = ki_csv_skip_blank(rest, end)) < end; row++) {
         int64_t found;
         if (ki_csv_split(&rest, end, layout->delimiter, fields, count, &found) || found != count) break;
-        look_at(samples, fields, count, &layout->numbers);
+        look_at(samples, fields, count, &layout->numbers, layout->type);
     }
     TRY(decide(schema->columns, schema->count, warnings, name, text, samples));
     if (layout->text_targets)

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "core/range.h"
+#include "io/labels.h"
 
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->values);
@@ -138,6 +139,25 @@ const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct 
     return column == &layout->schema->roles[KI_CSV_WEIGHTS] ? &weights : NULL;
 }
 
+static void note_unseen(struct ki_csv_chunk *chunk, bool target, const struct ki_csv_column *column,
+                        const struct ki_csv_field *field) {
+    if (chunk->unseen[target]++ == 0) chunk->first_unseen[target] = error_of(KI_CSV_UNSEEN, column, field);
+}
+
+/* Digits that a number would rewrite, in a target that is numbers by the first rows, or to the model: a class that this does not know. */
+static bool is_code(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                    const struct ki_csv_column *column, double *value) {
+    const struct ki_csv_field *field = field_of(chunk, column);
+    if (!ki_label_is_code(field->text, field->size, layout->type)) return false;
+    if (layout->schema->frozen) {
+        note_unseen(chunk, true, column, field);
+        *value = NAN;
+    } else {
+        note(chunk, KI_CSV_CODE, column, field);
+    }
+    return true;
+}
+
 /* A target, a weight or an offset. */
 static void number_in_range(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
                             const struct ki_csv_column *column, double *value, bool *drop) {
@@ -145,6 +165,8 @@ static void number_in_range(struct ki_csv_chunk *chunk, const struct ki_csv_layo
     const int64_t before = chunk->problems.count[KI_CSV_WORD] + chunk->problems.count[KI_CSV_MISSING] +
                            chunk->problems.count[KI_CSV_NONFINITE];
     number(chunk, layout, column, value, drop);
+    if (column->target && layout->text_targets && !column->forced && is_code(chunk, layout, column, value))
+        return;
     const int64_t after = chunk->problems.count[KI_CSV_WORD] + chunk->problems.count[KI_CSV_MISSING] +
                           chunk->problems.count[KI_CSV_NONFINITE];
     if (*drop || after > before || !range || ki_range_holds(range, *value)) return;
@@ -160,17 +182,17 @@ static void put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *la
 /* Looks a level up. Levels of up to eight bytes are most often found in the chunk's cache, by a hash that is
  * quick instead of safe: where entries collide, only the way by the table is left. */
 static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_levels *levels, int32_t column,
-                          const struct ki_csv_field *plain) {
+                          bool target, const struct ki_csv_field *plain) {
     if (plain->size > 8) return ki_csv_levels_find(levels, column, plain->text, plain->size);
-    struct ki_csv_cached key = {.size = (int32_t)plain->size, .column = column};
+    struct ki_csv_cached key = {.size = (int32_t)plain->size, .column = target ? -1 - column : column};
     const int unused = 8 * (8 - key.size);
     if (!plain->quoted && plain->size > 0 && chunk->end - plain->text >= 8)
         key.word = ki_csv_word(plain->text) << unused >> unused;
     else
         for (int i = 0; i < key.size; i++) key.word |= (uint64_t)(unsigned char)plain->text[i] << 8 * i;
-    uint64_t mixed = (key.word ^ (uint64_t)column << 32) * 0x9E3779B97F4A7C15u;
+    uint64_t mixed = (key.word ^ (uint64_t)(uint32_t)key.column << 32) * 0x9E3779B97F4A7C15u;
     struct ki_csv_cached *slot = &chunk->cache[mixed >> (64 - KI_CSV_CACHE_BITS)];
-    if (slot->word == key.word && slot->size == key.size && slot->column == column && slot->known > 0)
+    if (slot->word == key.word && slot->size == key.size && slot->column == key.column && slot->known > 0)
         return slot->known - 1;
     int32_t found = ki_csv_levels_find(levels, column, plain->text, plain->size);
     key.known = found + 1;
@@ -190,26 +212,44 @@ static bool plain_field(struct ki_csv_chunk *chunk, const struct ki_csv_field *f
     return true;
 }
 
-static void note_unseen(struct ki_csv_chunk *chunk, bool target, const struct ki_csv_column *column,
-                        const struct ki_csv_field *field) {
-    if (chunk->unseen[target]++ == 0) chunk->first_unseen[target] = error_of(KI_CSV_UNSEEN, column, field);
+/* Nothing, a word of the options, and what usually stands for a missing value: not where the options say that text is meant, nor, unless
+ * they say what becomes of missing values, among classes that are words. */
+static bool is_missing(const struct ki_csv_layout *layout, const struct ki_csv_column *column,
+                       const struct ki_csv_field *plain) {
+    const bool words = column->target && !column->numbers && layout->schema->missing <= KILN_MISSING_ERROR;
+    const bool meant = column->forced && !column->label;
+    return plain->size == 0 || ki_csv_missing(plain, &layout->numbers, !meant && !words);
 }
 
-/* A class by its name. Classes are few, so the cache, which is for features, is passed by. */
+/* A label without the blanks around it, where that is a plain number. */
+static struct ki_csv_field trim_number(const struct ki_csv_field *field, kiln_type type) {
+    struct ki_csv_field trimmed = *field;
+    while (trimmed.size > 0 && (*trimmed.text == ' ' || *trimmed.text == '\t')) {
+        trimmed.text++;
+        trimmed.size--;
+    }
+    while (trimmed.size > 0 && strchr(" \t", trimmed.text[trimmed.size - 1])) trimmed.size--;
+    if (trimmed.size == field->size) return *field;
+    return trimmed.size == 0 || ki_label_is_plain(trimmed.text, trimmed.size, type) ? trimmed : *field;
+}
+
+/* A class by its name. */
 static enum ki_csv_fault class_of(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
                                   int32_t target, bool *drop) {
     const struct ki_csv_column *column = &layout->schema->targets[target];
     const struct ki_csv_field *field = field_of(chunk, column);
-    struct ki_csv_field plain;
+    struct ki_csv_field trimmed = *field, plain;
     int32_t found = -1;
-    if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
-    if (plain.size == 0 ||
-        ki_csv_missing(&plain, &layout->numbers, layout->schema->missing > KILN_MISSING_ERROR)) {
+    if (column->label) trimmed = trim_number(field, layout->type);
+    if (!plain_field(chunk, &trimmed, &plain)) return KI_CSV_NOMEM;
+    const bool known = layout->schema->frozen && plain.size > 0 &&
+                       (found = find_level(chunk, layout->classes, target, true, &plain)) >= 0;
+    if (!known && is_missing(layout, column, &plain)) {
         if (!drops(chunk, layout, column, field, drop)) note(chunk, KI_CSV_MISSING, column, field);
-    } else if ((found = ki_csv_levels_find(layout->classes, target, plain.text, plain.size)) < 0) {
+    } else if (!known && (found = find_level(chunk, layout->classes, target, true, &plain)) < 0) {
         if (layout->schema->frozen) note_unseen(chunk, true, column, field);
         const int64_t real = layout->type == KILN_F32 ? 4 : 8;
-        struct ki_csv_miss miss = {chunk->y.size / real, target, true, *field};
+        struct ki_csv_miss miss = {chunk->y.size / real, target, true, trimmed};
         if (!layout->schema->frozen && !ki_bytes_append(&chunk->misses, &miss, sizeof miss))
             return KI_CSV_NOMEM;
     }
@@ -233,14 +273,17 @@ static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_l
     const struct ki_csv_schema *schema = layout->schema;
     const struct ki_csv_column *column = &schema->columns[index];
     const struct ki_csv_field *field = field_of(chunk, column);
-    const bool handled = schema->missing > KILN_MISSING_ERROR;
     struct ki_csv_field plain;
+    int32_t found = -1;
     if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
-    if ((handled || schema->missing_words.size > 0) && ki_csv_missing(&plain, &layout->numbers, handled)) {
+    if (schema->frozen) found = find_level(chunk, layout->levels, index, false, &plain);
+    if ((found < 0 || plain.size == 0) && is_missing(layout, column, &plain)) {
         if (drops(chunk, layout, column, field, drop)) return KI_CSV_FINE;
+        if (schema->text_missing_error) note(chunk, KI_CSV_MISSING, column, field);
         plain.size = 0;
+        found = -1;
     }
-    int32_t found = find_level(chunk, layout->levels, index, &plain);
+    if (found < 0) found = find_level(chunk, layout->levels, index, false, &plain);
     if (found < 0 && schema->frozen && (found = unseen_level(chunk, layout, column, field)) < 0)
         return KI_CSV_FINE;
     if (found < 0) {

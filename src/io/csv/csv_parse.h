@@ -10,7 +10,8 @@ struct ki_csv_layout {
     int64_t fields; /* in each record */
     bool sparse;    /* there is a text column */
     kiln_type type;
-    bool allow_nonfinite, text_targets;
+    bool allow_nonfinite;
+    int text_targets; /* as kiln_read_options' */
     struct ki_csv_numbers numbers;
     kiln_unseen unseen;             /* never DEFAULT */
     const kiln_range *target_range; /* of targets that are numbers; NULL = any */

@@ -51,6 +51,11 @@ static kiln_status check_level(struct ki_csv_reader *r, const struct ki_block *t
         return ki_hint(
             "leave the column out (kiln_read_options.ignore), or raise kiln_read_options.max_name");
     }
+    if (column->label) {
+        ki_fail_at(KILN_ERR_LIMIT, &place, "target '%s' has more than %lld different labels", column->name,
+                   (long long)most_levels(r));
+        return ki_hint("these look like quantities, not like class labels: is it a regression?");
+    }
     ki_fail_at(KILN_ERR_LIMIT, &place, "text column '%s' has more than %lld levels", column->name,
                (long long)most_levels(r));
     return ki_hint("is it an identifier? leave it out (kiln_read_options.ignore), or raise "

@@ -211,15 +211,36 @@ done:
     return status;
 }
 
+/* What the options say of targets. */
+static kiln_status choose_targets(struct ki_csv_schema *schema, const kiln_read_options *options,
+                                  const unsigned char *bits, const struct ki_place *place) {
+    for (int64_t t = 0; t < schema->target_count; t++) {
+        struct ki_csv_column *target = &schema->targets[t];
+        const unsigned char said = bits[target->field];
+        if ((said & KI_CSV_CATEGORICAL) && !options->text_targets) {
+            ki_fail_at(KILN_ERR_ARGUMENT, place, "target '%s' is a number here, and cannot be categorical",
+                       target->name);
+            return ki_hint("kiln logreg and kiln svm take classes by name (kiln_read_options.text_targets)");
+        }
+        target->forced = said & (KI_CSV_CATEGORICAL | KI_CSV_NUMERIC);
+        target->text = said & KI_CSV_CATEGORICAL;
+        if (target->forced || options->text_targets != KILN_TARGETS_LABELS) continue;
+        target->text = target->label = target->forced = true;
+    }
+    return KILN_OK;
+}
+
 kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char **names, int64_t count,
                                       const kiln_read_options *options, const struct ki_place *place) {
     kiln_status status = KILN_OK;
     unsigned char *bits = NULL;
     schema->missing = options->missing ? options->missing : KILN_MISSING_ERROR;
+    schema->text_missing_error = options->missing == KILN_MISSING_ERROR;
     TRY(ki_csv_add_words(&schema->missing_words, options->missing_words));
     if (options->target) TRY(ki_csv_find_targets(schema, names, count, options->target, place));
     TRY(ki_csv_find_roles(schema, names, count, options, place));
     TRY(ki_csv_choices(&bits, names, count, options, place));
+    TRY(choose_targets(schema, options, bits, place));
     TRY(choose_columns(schema, names, count, options, bits, place));
     TRY(ki_csv_choose_references(schema, options->reference, place));
 done:

@@ -224,6 +224,7 @@ static kiln_status match_missing(struct ki_csv_schema *schema, const kiln_read_o
     }
     if (options->missing == KILN_MISSING_ERROR || options->missing == KILN_MISSING_DROP) {
         schema->missing = options->missing;
+        schema->text_missing_error = options->missing == KILN_MISSING_ERROR;
         for (int64_t i = 0; i < schema->count; i++) schema->columns[i].imputed = false;
     }
     return ki_csv_add_words(&schema->missing_words, options->missing_words);

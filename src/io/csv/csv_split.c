@@ -122,10 +122,16 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
+/* Nothing, and what R, pandas, SQL and spreadsheets write for it, in any case: NA, N/A, NaN, null, None, ... */
 static bool is_na(const char *p, int64_t size) {
+    static const char *const words[] = {"na", "n/a", "nan", "-nan", "null", "none", "<na>", "#na", "#n/a"};
     if (size == 0) return true;
-    if (size == 2) return (p[0] | 32) == 'n' && (p[1] | 32) == 'a';
-    return size == 3 && (p[0] | 32) == 'n' && (p[1] | 32) == 'a' && (p[2] | 32) == 'n';
+    if (size < 2 || size > 4 || !strchr("nN-<#", *p)) return false;
+    char lower[5] = "";
+    for (int64_t i = 0; i < size; i++) lower[i] = (char)(p[i] | 32); /* signs stay as they are */
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], lower) == 0) return true;
+    return false;
 }
 
 bool ki_csv_missing(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers, bool na) {

@@ -9,6 +9,7 @@
 #include "core/threads.h"
 #include "io/bytes.h"
 #include "io/data.h"
+#include "io/labels.h"
 #include "io/number.h"
 #include "io/text.h"
 
@@ -19,6 +20,8 @@ struct rows {
     struct ki_bytes col, values; /* int32_t and, in a part, double */
     struct ki_bytes ends;        /* int64_t: entries up to the end of each row */
     struct ki_bytes y;           /* targets of each row; in a part double */
+    struct ki_bytes labels;      /* their texts, where they may be labels */
+    bool odd;                    /* one of these is none that a number says */
     int64_t targets, count, cols;
 };
 
@@ -64,6 +67,12 @@ static inline bool ends_word(const char *p, const char *end) {
     return ki_at_line_end(p, end) || *p == ' ' || *p == '\t' || *p == '#';
 }
 
+/* False if there is no memory. */
+static bool keep_label(struct rows *rows, const kiln_read_options *options, const char *text, int64_t size) {
+    rows->odd |= ki_label_is_odd(text, size, options);
+    return ki_bytes_append(&rows->labels, text, size) && ki_bytes_append(&rows->labels, "", 1);
+}
+
 static bool parse_labels(struct part *part, const kiln_read_options *options, const char **text) {
     struct rows *rows = &part->rows;
     const char *p = *text;
@@ -78,6 +87,8 @@ static bool parse_labels(struct part *part, const kiln_read_options *options, co
                             "the row begins with a feature, not with a label");
         if (!check_label(part, options, at, value)) return false;
         if (!ki_bytes_append(&rows->y, &value, sizeof value)) return ki_fault_nomem(&part->fault);
+        if (options->text_targets && !keep_label(rows, options, at, p - at))
+            return ki_fault_nomem(&part->fault);
         if (p == part->end || *p != ',') break;
     }
     count++;
@@ -197,7 +208,8 @@ static void parse_part(void *user, int i) {
     struct rows *rows = &part->rows;
     part->text = reader->cuts[i];
     part->end = reader->cuts[i + 1];
-    rows->col.size = rows->values.size = rows->ends.size = rows->y.size = 0;
+    rows->col.size = rows->values.size = rows->ends.size = rows->y.size = rows->labels.size = 0;
+    rows->odd = false;
     rows->targets = rows->count = rows->cols = 0;
     part->fault.status = KILN_OK;
     for (const char *p = part->text; p < part->end;)
@@ -267,6 +279,9 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
         kiln_status status = check_targets(reader, input, block, part);
         if (status != KILN_OK) return status;
         all->count += part->rows.count;
+        all->odd |= part->rows.odd;
+        if (!ki_bytes_append(&all->labels, part->rows.labels.data, part->rows.labels.size))
+            return ki_fail_nomem((size_t)part->rows.labels.size, "the labels");
         all->cols = ki_max(all->cols, part->rows.cols);
         rows += part->rows.count;
         entries += entry_count(&part->rows);
@@ -295,6 +310,7 @@ static void free_rows(struct rows *rows) {
     ki_bytes_free(&rows->values);
     ki_bytes_free(&rows->ends);
     ki_bytes_free(&rows->y);
+    ki_bytes_free(&rows->labels);
 }
 
 static void free_reader(struct reader *reader) {
@@ -322,6 +338,9 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
     table->col = ki_bytes_take(&rows->col);
     table->values = ki_bytes_take(&rows->values);
     table->y = ki_bytes_take(&rows->y);
+    table->label_text = rows->labels;
+    table->odd_labels = rows->odd;
+    rows->labels = (struct ki_bytes){0};
     return table->col && table->values ? KILN_OK : ki_fail_nomem(1, "the rows of the file");
 }
 

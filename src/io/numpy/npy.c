@@ -360,6 +360,7 @@ kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const ki
     const struct ki_file *file = ki_input_file(input, &bytes);
     TRY(file ? read_file(&table->values, &s, file, bytes)
              : read_stream(&table->values, &s, s.npy.shape[0] * s.npy.shape[1], true));
+    if (file) TRY(ki_npy_labels(table, &s.npy, file, s.header, options));
     TRY(ki_npy_turn(&table->values, &s.npy, options->type, options->threads));
     set_shape(table, s.npy.shape[0], s.npy.shape[1]);
 done:
