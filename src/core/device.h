@@ -2,6 +2,7 @@
 #ifndef KI_DEVICE_H
 #define KI_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/backend.h"
@@ -19,7 +20,7 @@ struct kiln_device {
     int threads;     /* CPU bodies and parsers use this many */
     enum ki_isa isa; /* CPU bodies in use */
     bool lost;       /* a sticky error happened: every later call fails at once, frees are no-ops */
-    bool forked;     /* what made it lost: it is the parent's (core/fork.h) */
+    bool forked;     /* what made it lost: it is the parent's (core/fork.c) */
     struct kiln_device *next_open; /* in core/fork.c's list of GPUs */
     int64_t budget;                /* bytes; what does not fit drives out what was used least recently */
     kiln_device_statistics statistics;
@@ -48,5 +49,16 @@ kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_bu
 void ki_device_message(const kiln_device *device, const char *format, ...) KI_PRINTF(2, 3);
 /* Threads to use by default: KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota). */
 int ki_default_threads(void);
+
+/* A forked child (core/fork.c). enter, leave: of a GPU's device, so that a child finds it lost. */
+void ki_fork_enter(kiln_device *device);
+void ki_fork_leave(kiln_device *device);
+kiln_status ki_fork_fail(const kiln_device *device); /* ERR_DEVICE_LOST for one that was left behind */
+/* Which process of a line of forks has begun to start a driver; zeroed at first. */
+struct ki_fork_owner {
+    atomic_int generation; /* 1 + the number of forks before it; 0: none has */
+};
+/* Called before a driver is started, and before each use of it: ERR_DEVICE with a hint in a child of the process that has. */
+kiln_status ki_fork_own(struct ki_fork_owner *owner, const char *driver);
 
 #endif
