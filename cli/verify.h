@@ -31,9 +31,13 @@ struct claimed_factors {
     kiln_matrix *A, *B;
     const kiln_model *model;
 };
+/* What slow code finds, and what rounding may have made of it in training. */
+struct recomputed {
+    double value, rounding;
+};
 /* Reads the data, holds out what was held out, and claims what the report calls `claim` of what `recompute` finds. */
 int verify_factors(struct run *run, struct verifying *v, const char *claim,
-                   kiln_status (*recompute)(double *found, const struct claimed_factors *claimed));
+                   kiln_status (*recompute)(struct recomputed *found, const struct claimed_factors *claimed));
 enum { CLAIMED_SETTINGS = 8 };
 /* The numbers of the model's tensor `name`, of at most CLAIMED_SETTINGS. */
 kiln_status claimed_settings(double *settings, const struct claimed_factors *claimed, const char *name);

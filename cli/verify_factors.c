@@ -45,12 +45,13 @@ kiln_status claimed_settings(double *settings, const struct claimed_factors *cla
 }
 
 int verify_factors(struct run *run, struct verifying *v, const char *claim,
-                   kiln_status (*recompute)(double *found, const struct claimed_factors *claimed)) {
+                   kiln_status (*recompute)(struct recomputed *found,
+                                            const struct claimed_factors *claimed)) {
     struct claimed_factors claimed = {.model = v->model};
     kiln_matrix *train = NULL, *test = NULL;
     kiln_type type = KILN_F64;
     int64_t rows = 0, cols = 0, width;
-    double found = 0;
+    struct recomputed found = {0, 0};
     if (isnan(verify_number(v->report, claim))) return verify_no_claims();
     model_tensor_shape(v->model, "B", &type, &cols, &width);
     model_tensor_shape(v->model, "A", &type, &rows, &width);
@@ -66,8 +67,8 @@ int verify_factors(struct run *run, struct verifying *v, const char *claim,
         code = fail_library(USING_MODEL);
     run->seconds.solve = clock_seconds() - start;
     if (!code)
-        claim_equal(v, claim, claim, verify_number(v->report, claim), found, type == KILN_F32 ? 1e-5 : 1e-10,
-                    0);
+        claim_equal(v, claim, claim, verify_number(v->report, claim), found.value,
+                    type == KILN_F32 ? 1e-5 : 1e-10, found.rounding);
     kiln_matrix *const all[] = {train, test, claimed.A, claimed.B};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     return code;

@@ -167,15 +167,16 @@ static void judge(struct linear *l) {
     const double residual = verify_number(v->report, "residual"), gap = verify_number(v->report, "gap");
     const double tolerance = verify_number(v->options, "tolerance");
     const double digits = single ? 1e-4 : 1e-9, factor = single ? 10 : 2;
-    const double rounding = DBL_EPSILON * (double)kiln_matrix_rows(l->y); /* of losses of nearly 0 */
-    claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), l->found.objective,
-                digits, rounding);
-    claim_bound(v, "gradient", "gradient", fmax(residual, tolerance), l->found.gradient, factor, 0);
-    claim_bound(v, "gap", "duality gap", gap, l->found.gap, factor, digits);
+    const kiln_verification *found = &l->found;
+    claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), found->objective, digits,
+                found->objective_rounding);
+    claim_bound(v, "gradient", "gradient", fmax(residual, tolerance), found->gradient, factor,
+                found->gradient_rounding);
+    claim_bound(v, "gap", "duality gap", gap, found->gap, factor, fmax(digits, found->gap_rounding));
 }
 
 int verify_linear(struct run *run, struct verifying *v) {
-    struct linear l = {.v = v};
+    struct linear l = {.v = v, .found = {.size = sizeof l.found}};
     int code = kiln_model_loss(&l.loss, v->model) == KILN_OK ? 0 : fail_library(USING_MODEL);
     if (!code) code = read_claims(run, &l);
     if (!code) code = read_data(run, &l);

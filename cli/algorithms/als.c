@@ -43,7 +43,7 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return status == KILN_OK ? tell_penalty(s) : status;
 }
 
-static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
     double settings[CLAIMED_SETTINGS] = {0};
     kiln_als_verification result = {0};
     kiln_status status = claimed_settings(settings, claimed, "settings");
@@ -54,7 +54,7 @@ static kiln_status recompute(double *found, const struct claimed_factors *claime
                                       .implicit = settings[5] != 0};
     if (status == KILN_OK)
         status = kiln_verify_als(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
-    *found = result.objective;
+    *found = (struct recomputed){result.objective, 0};
     return status;
 }
 

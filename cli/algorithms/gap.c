@@ -28,14 +28,14 @@ static void print_head(FILE *file, const struct solving *s) {
     putc('\n', file);
 }
 
-static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
     double settings[CLAIMED_SETTINGS] = {0};
-    kiln_topics_verification result = {0};
+    kiln_topics_verification result = {.size = sizeof result};
     kiln_status status = claimed_settings(settings, claimed, "settings");
     const kiln_gap_options options = {
         .prior = (int)settings[0], .shape = settings[1], .rate = settings[2] > 0 ? settings[2] : KILN_NONE};
     if (status == KILN_OK) status = kiln_verify_gap(&result, claimed->X, claimed->A, claimed->B, &options);
-    *found = result.objective;
+    *found = (struct recomputed){result.objective, result.rounding};
     return status;
 }
 

@@ -67,9 +67,9 @@ static void free_state(struct solving *s) {
     topics_free(s);
 }
 
-static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
     double eta[CLAIMED_SETTINGS] = {0};
-    kiln_topics_verification result = {0};
+    kiln_topics_verification result = {.size = sizeof result};
     kiln_matrix *alphas = NULL;
     kiln_status status = claimed_settings(eta, claimed, "eta");
     if (status == KILN_OK)
@@ -79,7 +79,7 @@ static kiln_status recompute(double *found, const struct claimed_factors *claime
         status = kiln_verify_lda(&result, claimed->X, claimed->A, claimed->B, alphas,
                                  &(kiln_lda_options){.eta = eta[0]});
     kiln_matrix_free(alphas);
-    *found = result.objective;
+    *found = (struct recomputed){result.objective, result.rounding};
     return status;
 }
 

@@ -26,14 +26,14 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return status;
 }
 
-static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
     double settings[CLAIMED_SETTINGS] = {0};
     kiln_als_verification result = {0};
     kiln_status status = claimed_settings(settings, claimed, "settings");
     if (status == KILN_OK)
         status = kiln_verify_sfa(&result, claimed->X, claimed->A, claimed->B, settings[0],
                                  &(kiln_sfa_options){.l2 = settings[1]});
-    *found = result.objective;
+    *found = (struct recomputed){result.objective, 0};
     return status;
 }
 

@@ -285,6 +285,9 @@ typedef struct kiln_verification {
     double gradient;
     double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
     double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
+    /* bounds of what the rounding of X's type may have made of objective, of gradient (as a ratio, too) and of gap in
+     * any training */
+    double objective_rounding, gradient_rounding, gap_rounding;
 } kiln_verification;
 /* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no
  * intercept. y is m x 1, for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the

@@ -110,6 +110,7 @@ KILN_API kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, co
 typedef struct kiln_topics_verification {
     size_t size;
     double objective;
+    double rounding; /* what the rounding of the model's type may have made of the objective */
 } kiln_topics_verification;
 KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix *X,
                                      const kiln_matrix *A, const kiln_matrix *B,

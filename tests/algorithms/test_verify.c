@@ -115,6 +115,33 @@ static void least_squares(void **state) {
     }
 }
 
+/* What a perfect fit leaves is rounding, and is taken for that; a coefficient that is off by more is not. */
+static void perfect_fits(void **state) {
+    (void)state;
+    double W[COLS] = {3, -2, 0.5, 1e3, 1e-3}, b = -7, x[ROWS * COLS], y[ROWS];
+    assert_int_equal(kiln_matrix_get(x, X), KILN_OK);
+    for (int i = 0; i < ROWS; i++) {
+        y[i] = b;
+        for (int j = 0; j < COLS; j++) y[i] += x[i * COLS + j] * W[j];
+    }
+    kiln_matrix *exact = column(y);
+    struct fit fit = fit_new(1, (kiln_loss){.kind = KILN_LOSS_SQUARED, .y = exact}, (kiln_verify_options){0});
+    assert_int_equal(kiln_linreg(fit.W, fit.b, X, exact, NULL, &fit.report), KILN_OK);
+    for (int off = 0; off < 2; off++) {
+        kiln_verification found = {.size = sizeof found};
+        if (off) {
+            W[3] *= 1 + 1e-12;
+            assert_int_equal(kiln_matrix_set(fit.W, W), KILN_OK);
+            assert_int_equal(kiln_matrix_set(fit.b, &b), KILN_OK);
+        }
+        assert_int_equal(kiln_verify(&found, &fit.loss, X, fit.W, fit.b, &fit.penalty), KILN_OK);
+        assert_true((found.objective <= found.objective_rounding) == !off);
+        assert_true((found.gradient <= found.gradient_rounding) == !off);
+    }
+    kiln_matrix_free(exact);
+    fit_free(&fit);
+}
+
 static void logistic(void **state) {
     (void)state;
     const double penalties[] = {0, 1.5}; /* l1 */
@@ -456,6 +483,7 @@ static void bad_questions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(least_squares),
+        cmocka_unit_test(perfect_fits),
         cmocka_unit_test(logistic),
         cmocka_unit_test(machines),
         cmocka_unit_test(generalised),

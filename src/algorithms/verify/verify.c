@@ -2,7 +2,12 @@
  *
  * The gradient is measured as training measures it: with respect to W and the intercept of the centred columns, each entry
  * divided by D, relative to that at W = 0 and the best constant of a GLM or of least squares, else b = 0;
- *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature * sum_i s_i. */
+ *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature * sum_i s_i.
+ *
+ * Training cannot know eta_i nearer than d_i = u (|b| + |offset_i| + |y_i| + sum_j |x_ij w_j|), u the rounding unit of X's type, nor add
+ * up a column's slopes nearer than u times their absolute sum. Both go through the same sums as the objective and the gradient do, and
+ * say what rounding may have made of either:
+ *   objective: sum_i s_i (|slope_i| d_i + curvature_i d_i^2),   entry j: sum_i s_i |x_ij| (curvature_i d_i + u |slope_i|). */
 #include "algorithms/verify/verify.h"
 
 /* Everything on the host. */
@@ -14,8 +19,10 @@ struct facts {
     int64_t k;                   /* columns of W */
     const kiln_loss *loss;
     kiln_verify_options options;
-    double weight;                    /* sum of s */
-    double *mean, *variance, *square; /* of the columns; square: sum_i s_i x_ij^2 */
+    double weight; /* sum of s */
+    /* of the columns; square: sum_i s_i x_ij^2. A double has no room for the square of 1e-155 or 1e200. */
+    long double *mean, *variance, *square;
+    long double unit; /* rounding of X's type */
 };
 
 /* A problem: columns first to first + k of W, which one loss ties together. */
@@ -29,6 +36,8 @@ struct point {
     long double value, curvature;
     long double *gradient, *intercept;
     long double *eta, *slope, *curve; /* of a row, k each */
+    /* bounds of what rounding may have made of value, gradient (of all k columns of W together) and intercept */
+    long double value_blur, *blur, intercept_blur;
 };
 
 static double weight_of(const struct facts *f, int64_t i) {
@@ -65,9 +74,9 @@ static void unload(struct facts *f) {
 
 /* Two passes: means, then squares about them; entries that are not stored are zeros. */
 static kiln_status measure_columns(struct facts *f) {
-    const size_t bytes = (size_t)f->cols * sizeof(double);
+    const size_t bytes = (size_t)f->cols * sizeof(long double);
     kiln_status status = KILN_OK;
-    double *stored = ki_calloc(bytes); /* weight of the stored entries */
+    long double *stored = ki_calloc(bytes); /* weight of the stored entries */
     f->mean = ki_calloc(bytes);
     f->variance = ki_calloc(bytes);
     f->square = ki_calloc(bytes);
@@ -75,17 +84,18 @@ static kiln_status measure_columns(struct facts *f) {
     for (int64_t i = 0; i < f->rows; i++) f->weight += weight_of(f, i);
     for (int64_t i = 0; i < f->rows; i++)
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
-            f->mean[ki_row_column(&f->X, i, e)] += weight_of(f, i) * ki_row_values(&f->X, i)[e] / f->weight;
+            f->mean[ki_row_column(&f->X, i, e)] +=
+                (long double)weight_of(f, i) * ki_row_values(&f->X, i)[e] / f->weight;
     for (int64_t i = 0; i < f->rows; i++)
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++) {
             const int64_t j = ki_row_column(&f->X, i, e);
-            const double x = ki_row_values(&f->X, i)[e], s = weight_of(f, i);
+            const long double x = ki_row_values(&f->X, i)[e], s = weight_of(f, i);
             f->square[j] += s * x * x;
             f->variance[j] += s * (x - f->mean[j]) * (x - f->mean[j]) / f->weight;
             stored[j] += s;
         }
     for (int64_t j = 0; j < f->cols; j++) {
-        const double absent = fmax(f->weight - stored[j], 0);
+        const long double absent = fmaxl(f->weight - stored[j], 0);
         f->variance[j] += absent * f->mean[j] * f->mean[j] / f->weight;
         if (f->variance[j] <= 1e-26 * f->mean[j] * f->mean[j])
             f->variance[j] = 0; /* constant, but for rounding */
@@ -103,12 +113,27 @@ static void add_row(struct point *point, const struct problem *p, int64_t i, con
     long double *eta = point->eta, *slope = point->slope;
     const double *x = ki_row_values(&f->X, i);
     const double s = weight_of(f, i);
+    long double size = fabs(target_of(p, i)), off = 0;
     if (s == 0) return;
-    for (int64_t c = 0; c < p->k; c++) eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
+    for (int64_t c = 0; c < p->k; c++) {
+        eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
+        size += fabsl(eta[c]);
+    }
     for (int64_t e = 0; W && e < ki_row_size(&f->X, i); e++)
-        for (int64_t c = 0; c < p->k; c++)
-            eta[c] += (long double)x[e] * W[ki_row_column(&f->X, i, e) * f->k + p->first + c];
+        for (int64_t c = 0; c < p->k; c++) {
+            const long double term = (long double)x[e] * W[ki_row_column(&f->X, i, e) * f->k + p->first + c];
+            eta[c] += term;
+            size += fabsl(term);
+        }
     point->value += s * ki_verify_loss(slope, point->curve, f->loss, target_of(p, i), eta, p->k);
+    size *= f->unit * (2 + sqrtl((long double)ki_row_size(&f->X, i)));
+    for (int64_t c = 0; c < p->k; c++) {
+        point->value_blur += s * (fabsl(slope[c]) * size + point->curve[c] * size * size);
+        off += s * (point->curve[c] * size + f->unit * fabsl(slope[c]));
+    }
+    point->intercept_blur += off;
+    for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+        point->blur[ki_row_column(&f->X, i, e)] += off * fabs(x[e]);
     point->curvature += s * point->curve[0];
     for (int64_t c = 0; c < p->k; c++) point->intercept[c] += s * slope[c];
     for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
@@ -119,22 +144,23 @@ static void add_row(struct point *point, const struct problem *p, int64_t i, con
 /* W NULL: zeros. */
 static void evaluate(struct point *point, const struct problem *p, const double *W, const double *b) {
     const struct facts *f = p->facts;
-    point->value = point->curvature = 0;
+    point->value = point->curvature = point->value_blur = point->intercept_blur = 0;
     for (int64_t j = 0; j < f->cols * p->k; j++) point->gradient[j] = 0;
+    for (int64_t j = 0; j < f->cols; j++) point->blur[j] = 0;
     for (int64_t c = 0; c < p->k; c++) point->intercept[c] = 0;
     for (int64_t i = 0; i < f->rows; i++) add_row(point, p, i, W, b);
 }
 
-static double penalty_of(const struct facts *f, int64_t j) {
+static long double penalty_of(const struct facts *f, int64_t j) {
     return f->options.l2 * (f->options.standardize ? f->variance[j] : 1);
 }
 
-static double l1_of(const struct facts *f, int64_t j) {
-    return f->options.l1 * (f->options.standardize ? sqrt(f->variance[j]) : 1);
+static long double l1_of(const struct facts *f, int64_t j) {
+    return f->options.l1 * (f->options.standardize ? sqrtl(f->variance[j]) : 1);
 }
 
 /* The gradient's entry, or with l1 the least subgradient's. */
-static long double least(long double gradient, double w, double l1) {
+static long double least(long double gradient, double w, long double l1) {
     if (w != 0) return gradient + (w > 0 ? l1 : -l1);
     return fmaxl(fabsl(gradient) - l1, 0);
 }
@@ -145,7 +171,7 @@ static long double norm_of(const struct point *point, const struct problem *p, c
     const struct facts *f = p->facts;
     long double sum = 0;
     for (int64_t j = 0; j < f->cols; j++) {
-        const double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
+        const long double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
         if (diagonal == 0) continue; /* constant or empty: the coefficient is 0 */
         for (int64_t c = 0; c < p->k; c++) {
             const double w = W ? W[j * f->k + p->first + c] : 0;
@@ -157,6 +183,19 @@ static long double norm_of(const struct point *point, const struct problem *p, c
     }
     for (int64_t c = 0; c < p->k && f->b; c++)
         sum += point->intercept[c] * point->intercept[c] / (mean_curvature * f->weight);
+    return sqrtl(sum);
+}
+
+/* The same norm of what rounding may have made of the gradient. */
+static long double blur_of(const struct point *point, const struct problem *p, long double mean_curvature) {
+    const struct facts *f = p->facts;
+    long double sum = 0;
+    for (int64_t j = 0; j < f->cols; j++) {
+        const long double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
+        const long double off = point->blur[j] + (f->b ? fabsl(f->mean[j]) * point->intercept_blur : 0);
+        if (diagonal > 0) sum += off * off / (mean_curvature * diagonal + penalty_of(f, j));
+    }
+    if (f->b) sum += point->intercept_blur * point->intercept_blur / (mean_curvature * f->weight);
     return sqrtl(sum);
 }
 
@@ -190,8 +229,10 @@ static bool takes_constant(const struct facts *f) {
 
 /* ------------------------------------------------------------------------------------ duality gap */
 
-/* The dual's objective at t_i = -s_i slope_i, the larger of the two signs scaled down so that they sum to 0. */
-static kiln_status add_dual(long double *dual, const struct problem *p) {
+/* Adds the dual's objective at t_i = -s_i slope_i, the larger of the two signs scaled down so that they sum to 0, and to
+ * `blur` what the rounding of the primal point's sums, X^T t among them, makes of it. */
+static kiln_status add_dual(long double *dual, long double *blur, const struct problem *p,
+                            const struct point *point) {
     const struct facts *f = p->facts;
     const double epsilon = f->loss->kind == KILN_LOSS_SQUARED_EPSILON ? f->loss->parameter : 0;
     long double positive = 0, negative = 0, slope, curvature;
@@ -212,12 +253,15 @@ static kiln_status add_dual(long double *dual, const struct problem *p) {
         if (f->b && t[i] > 0 && positive > -negative) t[i] *= -negative / positive;
         if (f->b && t[i] < 0 && -negative > positive) t[i] *= positive / -negative;
         if (s > 0) *dual += t[i] * target_of(p, i) - epsilon * fabsl(t[i]) - t[i] * t[i] / (2 * s);
+        *blur += f->unit * fabsl(t[i] * target_of(p, i));
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             z[ki_row_column(&f->X, i, e)] += t[i] * ki_row_values(&f->X, i)[e];
     }
     for (int64_t j = 0; j < f->cols; j++)
-        if (f->square[j] > 0 && !(f->b && f->variance[j] == 0))
+        if (f->square[j] > 0 && !(f->b && f->variance[j] == 0)) {
             *dual -= penalty_of(f, j) > 0 ? z[j] * z[j] / (2 * penalty_of(f, j)) : NAN;
+            *blur += point->blur[j] * (2 * fabsl(z[j]) + point->blur[j]) / (2 * penalty_of(f, j));
+        }
 done:
     ki_free(t);
     ki_free(z);
@@ -227,13 +271,15 @@ done:
 /* ------------------------------------------------------------------------------------------ whole */
 
 static kiln_status point_new(struct point *point, const struct problem *p) {
-    const size_t k = (size_t)p->k, bytes = ((size_t)p->facts->cols + 4) * k * sizeof *point->gradient;
+    const size_t k = (size_t)p->k, bytes = (((size_t)p->facts->cols + 4) * k + (size_t)p->facts->cols) *
+                                           sizeof *point->gradient;
     point->gradient = ki_alloc(bytes);
     if (!point->gradient) return ki_fail_nomem(bytes, "a gradient");
     point->intercept = point->gradient + (size_t)p->facts->cols * k;
     point->eta = point->intercept + k;
     point->slope = point->eta + k;
     point->curve = point->slope + k;
+    point->blur = point->curve + k;
     return KILN_OK;
 }
 
@@ -247,7 +293,16 @@ static long double penalties(const struct facts *f) {
     return sum;
 }
 
-static kiln_status judge(kiln_verification *result, const struct problem *p, long double *dual) {
+static double ratio(long double norm, long double reference) {
+    return reference > 0 ? (double)(norm / reference) : (norm > 0 ? INFINITY : 0);
+}
+
+/* The dual's value, and what rounding makes of it. */
+struct dual {
+    long double value, blur;
+};
+
+static kiln_status judge(kiln_verification *result, const struct problem *p, struct dual *dual) {
     const struct facts *f = p->facts;
     kiln_status status;
     struct point point = {0};
@@ -265,13 +320,15 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, lon
     const long double reference = norm_of(&point, p, NULL, mean);
     evaluate(&point, p, f->W, f->b);
     known &= isfinite((double)point.value);
-    const long double norm = norm_of(&point, p, f->W, mean);
+    const long double norm = norm_of(&point, p, f->W, mean), blur = blur_of(&point, p, mean);
     result->objective += (double)point.value;
+    result->objective_rounding += (double)point.value_blur;
     result->gradient_norm = fmax(result->gradient_norm, (double)norm);
-    const double relative = reference > 0 ? (double)(norm / reference) : (norm > 0 ? INFINITY : 0);
-    result->gradient = known && !isnan(result->gradient) ? fmax(result->gradient, relative) : NAN;
+    result->gradient_rounding = fmax(result->gradient_rounding, ratio(blur, reference));
+    result->gradient =
+        known && !isnan(result->gradient) ? fmax(result->gradient, ratio(norm, reference)) : NAN;
     if (f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON)
-        TRY(add_dual(dual, p));
+        TRY(add_dual(&dual->value, &dual->blur, p, &point));
 done:
     ki_free(point.gradient);
     ki_free(origin);
@@ -311,7 +368,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     kiln_loss own;
     struct facts f = {.loss = &own};
     kiln_verification made = {0};
-    long double dual = 0;
+    struct dual dual = {0, 0};
     if (!result || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     TRY(KI_TAKE(kiln_loss, &own, loss));
     TRY(KI_TAKE(kiln_verify_options, &f.options, options));
@@ -323,6 +380,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     f.cols = kiln_matrix_cols(X);
     f.targets = kiln_matrix_cols(own.y);
     f.k = kiln_matrix_cols(W);
+    f.unit = kiln_matrix_type(X) == KILN_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
     const bool hinge = own.kind == KILN_LOSS_SQUARED_HINGE || own.kind == KILN_LOSS_SQUARED_EPSILON;
     const bool together = own.kind == KILN_LOSS_SOFTMAX;
     TRY(load(&f, X, W, b));
@@ -333,9 +391,11 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
         TRY(judge(&made, &problem, &dual));
     }
     made.objective += (double)penalties(&f);
-    made.gap = NAN;
-    if (hinge) made.gap = made.objective > 0 ? fmax(made.objective - (double)dual, 0) / made.objective : 0;
-    if (hinge && isnan((double)dual)) made.gap = NAN;
+    made.gap = made.gap_rounding = NAN;
+    if (hinge && !isnan((double)dual.value)) {
+        made.gap = ratio(fmax(made.objective - (double)dual.value, 0), made.objective);
+        made.gap_rounding = ratio(made.objective_rounding + dual.blur, made.objective);
+    }
     KI_GIVE(kiln_verification, result, &made);
 done:
     unload(&f);

@@ -46,12 +46,27 @@ static long double column_sum(const double *A, int64_t rows, int64_t k, int64_t 
 /* What an entry x, of document d and word w, adds to a sum. */
 typedef long double entry_part(const void *with, int64_t d, int64_t w, long double x);
 
-static long double over_entries(const struct topics *t, entry_part *part, const void *with) {
-    long double sum = 0;
+/* A sum, and that of its terms' absolute values, which its rounding is of. */
+struct tally {
+    long double sum, size;
+};
+
+static void add(struct tally *tally, long double term) {
+    tally->sum += term;
+    tally->size += fabsl(term);
+}
+
+static void add_entries(struct tally *tally, const struct topics *t, entry_part *part, const void *with) {
     for (int64_t d = 0; d < t->X.rows; d++)
         for (int64_t e = 0; e < ki_row_size(&t->X, d); e++)
-            sum += part(with, d, ki_row_column(&t->X, d, e), ki_row_values(&t->X, d)[e]);
-    return sum;
+            add(tally, part(with, d, ki_row_column(&t->X, d, e), ki_row_values(&t->X, d)[e]));
+}
+
+static kiln_topics_verification told(const struct tally *tally, const kiln_matrix *A) {
+    return (kiln_topics_verification){
+        .objective = (double)tally->sum,
+        .rounding = (double)(8 * ki_epsilon(kiln_matrix_type(A)) * tally->size),
+    };
 }
 
 struct means {
@@ -59,7 +74,7 @@ struct means {
     long double least;
 };
 
-/* x log(x / l) - x. */
+/* x log(x / l) - x, whose parts may cancel. */
 static long double divergence(const void *with, int64_t d, int64_t w, long double x) {
     const struct means *of = with;
     const double *a = of->t->a + d * of->t->k, *b = of->t->b + w * of->t->k;
@@ -68,14 +83,16 @@ static long double divergence(const void *with, int64_t d, int64_t w, long doubl
     return x > 0 ? x * logl(x / fmaxl(mean, of->least)) - x : 0;
 }
 
-static long double gap_objective(const struct topics *t, const kiln_gap_options *o, long double least) {
-    long double sum = over_entries(t, divergence, &(struct means){t, least});
+static struct tally gap_objective(const struct topics *t, const kiln_gap_options *o, long double least) {
+    struct tally all = {0, 0};
+    add_entries(&all, t, divergence, &(struct means){t, least});
     for (int64_t c = 0; c < t->k; c++) {
         const long double weight = column_sum(t->a, t->X.rows, t->k, c);
-        sum += weight * column_sum(t->b, t->X.cols, t->k, c) + o->rate * weight;
+        add(&all, weight * column_sum(t->b, t->X.cols, t->k, c));
+        add(&all, o->rate * weight);
     }
-    for (int64_t i = 0; o->shape > 1 && i < t->X.rows * t->k; i++) sum -= (o->shape - 1) * logl(t->a[i]);
-    return sum;
+    for (int64_t i = 0; o->shape > 1 && i < t->X.rows * t->k; i++) add(&all, (1 - o->shape) * logl(t->a[i]));
+    return all;
 }
 
 kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix *X, const kiln_matrix *A,
@@ -90,7 +107,8 @@ kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix 
     TRY(take(&t, call, X, A, B));
     ki_gap_fill(&o, kiln_matrix_type(A));
     const long double least = kiln_matrix_type(A) == KILN_F32 ? 1e-30L : 1e-290L; /* the quotient's floor */
-    const kiln_topics_verification found = {.objective = (double)gap_objective(&t, &o, least)};
+    const struct tally objective = gap_objective(&t, &o, least);
+    const kiln_topics_verification found = told(&objective, A);
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
     let_go(&t);
@@ -124,25 +142,26 @@ struct dirichlets {
     int64_t distributions, count, step, stride;
 };
 
-/* logs = E log of each number; returns E log prior - E log q, added up. Without `prior` it is `same` for all. */
-static long double expect(long double *logs, const struct dirichlets *of, const double *prior, double same) {
-    long double bound = 0;
+/* logs = E log of each number; adds E log prior - E log q. Without `prior` it is `same` for all. */
+static void expect(struct tally *bound, long double *logs, const struct dirichlets *of, const double *prior,
+                   double same) {
     for (int64_t i = 0; i < of->distributions; i++) {
         long double total = 0, prior_total = 0;
         for (int64_t c = 0; c < of->count; c++) total += of->parameters[i * of->step + c * of->stride];
         const long double of_total = digamma(total);
-        bound -= log_gamma(total);
+        add(bound, -log_gamma(total));
         for (int64_t c = 0; c < of->count; c++) {
             const int64_t at = i * of->step + c * of->stride;
             const long double g = of->parameters[at], p = prior ? prior[c] : same;
             logs[at] = digamma(g) - of_total;
-            bound += (p - g) * logs[at] + log_gamma(g);
-            if (prior) bound -= log_gamma(p);
+            add(bound, (p - g) * logs[at]);
+            add(bound, log_gamma(g));
+            if (prior) add(bound, -log_gamma(p));
             prior_total += p;
         }
-        bound += log_gamma(prior_total) - (prior ? 0 : (long double)of->count * log_gamma(same));
+        add(bound, log_gamma(prior_total));
+        if (!prior) add(bound, -(long double)of->count * log_gamma(same));
     }
-    return bound;
 }
 
 struct exponents {
@@ -182,9 +201,11 @@ kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix 
     phi = ki_alloc((size_t)(t.X.cols * t.k + 1) * sizeof *phi);
     if (!theta || !phi) TRY(ki_fail_nomem((size_t)(t.X.rows * t.k) * sizeof *theta, "a model to verify"));
     const struct dirichlets documents = {t.a, t.X.rows, t.k, t.k, 1}, topics = {t.b, t.k, t.X.cols, 1, t.k};
-    long double bound = expect(theta, &documents, alpha, o.alpha) + expect(phi, &topics, NULL, o.eta);
-    bound += over_entries(&t, words, &(struct exponents){t.k, theta, phi});
-    const kiln_topics_verification found = {.objective = (double)bound};
+    struct tally bound = {0, 0};
+    expect(&bound, theta, &documents, alpha, o.alpha);
+    expect(&bound, phi, &topics, NULL, o.eta);
+    add_entries(&bound, &t, words, &(struct exponents){t.k, theta, phi});
+    const kiln_topics_verification found = told(&bound, A);
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
     let_go(&t);
