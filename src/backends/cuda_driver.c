@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/fork.h"
 #include "core/library.h"
 
 struct ki_cuda_driver ki_cuda;

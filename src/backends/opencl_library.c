@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/fork.h"
 #include "core/library.h"
 #include "core/seams.h"
 

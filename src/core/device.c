@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fork.h"
 #include "core/group.h"
 #include "core/kernels/kernels.h"
 #include "core/processes.h"
