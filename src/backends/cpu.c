@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cpu_isa.h"
 #include "core/device.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -23,15 +24,7 @@ static enum ki_isa cap_of(const char *name) {
 
 /* The best instruction set that this processor and KILN_ISA both allow. */
 static enum ki_isa choose_isa(void) {
-    enum ki_isa best = KI_ISA_BASE;
-#if defined(__x86_64__) && !defined(KI_BASE_ONLY)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = KI_ISA_AVX2;
-    if (best == KI_ISA_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        best = KI_ISA_AVX512;
-#endif
-    return (enum ki_isa)ki_min(best, cap_of(secure_getenv("KILN_ISA")));
+    return (enum ki_isa)ki_min(ki_isa_of(ki_cpuid_read()), cap_of(secure_getenv("KILN_ISA")));
 }
 
 static void processor_name(char *name, size_t bytes) {

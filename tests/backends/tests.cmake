@@ -30,6 +30,11 @@ kiln_test(backends_nccl ${CMAKE_CURRENT_LIST_DIR}/nccl.c)
 set_tests_properties(backends_nccl PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${stubs}/whole;KILN_NVRTC_PATH=")
 add_dependencies(backends_nccl stub_whole_cuda stub_whole_nvrtc stub_whole_nccl)
 
+kiln_test(backends_cpu_isa ${CMAKE_CURRENT_LIST_DIR}/cpu_isa.c)
+list(JOIN options_of_avx2 " " avx2)
+list(JOIN options_of_avx512 " " avx512)
+target_compile_definitions(backends_cpu_isa PRIVATE "OPTIONS_OF_AVX2=\"${avx2}\"" "OPTIONS_OF_AVX512=\"${avx512}\"")
+
 kiln_test(backends_opencl ${CMAKE_CURRENT_LIST_DIR}/opencl.c)
 kiln_test(backends_opencl_teams ${CMAKE_CURRENT_LIST_DIR}/opencl_teams.c)
 kiln_test(backends_plans ${CMAKE_CURRENT_LIST_DIR}/plans.c)
