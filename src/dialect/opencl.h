@@ -24,6 +24,16 @@
 #define GROUP_OF(threads)                                                                                    \
     __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
 
+/* PoCL 3.1 takes a branch straight behind a barrier for one that all threads of a group take alike, also where the optimiser has only
+ * moved a thread's own condition before the barrier: then all do what the last one does. An instruction in between tells it better. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define barrier(flags)                                                                                       \
+    do {                                                                                                     \
+        barrier(flags);                                                                                      \
+        __asm__ volatile("");                                                                                \
+    } while (0)
+#endif
+
 #define GROUP_BESIDE(threads, groups) GROUP_OF(threads)
 
 /* *address += value. OpenCL 1.2 has no floating-point atomics, so the sum goes through an integer of the same

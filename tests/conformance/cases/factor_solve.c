@@ -11,11 +11,12 @@ static void list(struct problem_list *list) {
     static const int kinds[] = {0, BIASES, COUNTED, IMPLICIT, BIASES | COUNTED};
     static const enum pattern patterns[] = {PATTERN_UNIFORM, PATTERN_EMPTY_ROWS, PATTERN_DENSE_ROW,
                                             PATTERN_POWER_LAW, PATTERN_NO_ENTRIES};
-    static const int64_t widths[] = {2, 5, 17};
+    static const int64_t widths[] = {2, 1, 5, 17};
     for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++)
-        for (size_t w = 0; w < (list->thin && p > 0 ? 1 : 3); w++)
+        for (size_t w = 0; w < (list->thin && p > 0 ? 1 : 4); w++)
             for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-                for (int solver = 0; solver <= SOLVER_CHOLESKY; solver++)
+                for (int solver = 0; solver <= SOLVER_CHOLESKY && (widths[w] > 1 || !(kinds[i] & BIASES));
+                     solver++)
                     problem_add(list, (struct problem){.format = KILN_CSR,
                                                        .pattern = patterns[p],
                                                        .rows = 61,
