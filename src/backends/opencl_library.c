@@ -94,7 +94,10 @@ static kiln_status find_on(struct ki_opencl_device **devices, int *count, cl_obj
     return KILN_OK;
 }
 
-kiln_status ki_opencl_find(struct ki_opencl_device **devices, int *count) {
+/* Drivers begin with the first question, and PoCL 3.1 and others crash where two threads ask it at once. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+
+static kiln_status find_all(struct ki_opencl_device **devices, int *count) {
     cl_object platforms[PLATFORMS_MAX];
     unsigned platform_count = 0;
     struct ki_opencl_device *found = NULL;
@@ -111,6 +114,13 @@ kiln_status ki_opencl_find(struct ki_opencl_device **devices, int *count) {
     found = NULL;
 done:
     ki_free(found);
+    return status;
+}
+
+kiln_status ki_opencl_find(struct ki_opencl_device **devices, int *count) {
+    pthread_mutex_lock(&asking);
+    const kiln_status status = find_all(devices, count);
+    pthread_mutex_unlock(&asking);
     return status;
 }
 

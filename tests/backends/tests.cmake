@@ -37,6 +37,7 @@ target_compile_definitions(backends_cpu_isa PRIVATE "OPTIONS_OF_AVX2=\"${avx2}\"
 
 kiln_test(backends_opencl ${CMAKE_CURRENT_LIST_DIR}/opencl.c)
 kiln_test(backends_opencl_teams ${CMAKE_CURRENT_LIST_DIR}/opencl_teams.c)
+kiln_test(backends_opencl_threads ${CMAKE_CURRENT_LIST_DIR}/opencl_threads.c)
 kiln_test(backends_plans ${CMAKE_CURRENT_LIST_DIR}/plans.c)
 kiln_test(backends_dialect ${CMAKE_CURRENT_LIST_DIR}/dialect.c)
 
