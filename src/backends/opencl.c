@@ -1,5 +1,6 @@
 /* OpenCL 1.2 through the ICD loader: GPUs of any maker, and processors (PoCL), which test the GPU kernels in
  * CI. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 struct opencl {
     cl_object device, context, queue, uploads;
+    bool pocl;
     char options[64]; /* what every build begins with */
 };
 
@@ -67,18 +69,21 @@ static int nvidia_architecture(cl_object device, const char *extensions) {
     return (int)(10 * major + minor);
 }
 
+/* A name that does not fit is none that is asked for. */
+static bool platform_is(const struct ki_opencl_device *device, const char *name) {
+    char platform[64] = "";
+    return !ki_opencl.platform_info(device->platform, PLATFORM_NAME, sizeof platform - 1, platform, NULL) &&
+           strcmp(platform, name) == 0;
+}
+
 /* NVIDIA's own compiler has options of its own, and takes kernels that declare as much local memory as a group may have on the
  * device, whatever DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No query tells how much that is; this is
  * what compute capability 9.0 has, less the few bytes that the compiler adds. */
-static kiln_status describe_nvidia(struct ki_properties *properties, const struct ki_opencl_device *device,
-                                   int architecture) {
-    char platform[64] = "";
-    kiln_status status =
-        KI_OPENCL(NULL, platform_info, device->platform, PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-    if (status != KILN_OK || strcmp(platform, "NVIDIA CUDA") != 0) return status;
+static void describe_nvidia(struct ki_properties *properties, const struct ki_opencl_device *device,
+                            int architecture) {
+    if (!platform_is(device, "NVIDIA CUDA")) return;
     properties->registers_option = "-cl-nv-maxrregcount=";
     if (architecture == 90) properties->local_hoped = 226 * 1024;
-    return KILN_OK;
 }
 
 static kiln_status able(cl_object device, const char *name) {
@@ -142,7 +147,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     };
     snprintf(properties->cache_key, sizeof properties->cache_key, "opencl %s / %s / %s / %d", name, version,
              driver, *architecture);
-    if (*architecture) TRY(describe_nvidia(properties, device, *architecture));
+    if (*architecture) describe_nvidia(properties, device, *architecture);
     TRY(able(device->id, name));
 done:
     return status;
@@ -177,8 +182,60 @@ static kiln_status choose(struct ki_opencl_device *chosen, const char *selector)
     return status;
 }
 
+/* PoCL 3.1 keeps code for each size of a kernel's launches, and gives back, when one ends, the code that was last looked up for the
+ * kernel: it aborts where that has meanwhile been another one, which a launch of more threads looks up. So the kernels of one queue run at
+ * a time, and behind a kernel none of more threads is launched before it has ended. Whose kernels may be running, and with how many
+ * threads each: */
+enum { RUNNING_MAX = 32 };
+static struct {
+    pthread_mutex_t lock;
+    cl_object queue;
+    int count;
+    struct {
+        const void *function;
+        int64_t threads;
+    } kernels[RUNNING_MAX];
+} running = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool may_follow(cl_object queue, const void *function, int64_t threads) {
+    if (running.queue != queue) return false;
+    for (int i = 0; i < running.count; i++)
+        if (running.kernels[i].function == function) return threads <= running.kernels[i].threads;
+    return running.count < RUNNING_MAX;
+}
+
+/* An error of that queue is its own device's, whose next call gets it too. */
+static void wait_for_running(void) {
+    if (running.queue) ki_opencl.finish(running.queue);
+    running.queue = NULL;
+    running.count = 0;
+}
+
+/* The launch that comes next may begin; until end_turn no other one does. */
+static void begin_turn(cl_object queue, const void *function, int64_t threads) {
+    pthread_mutex_lock(&running.lock);
+    if (!may_follow(queue, function, threads)) wait_for_running();
+    running.queue = queue;
+    for (int i = 0; i < running.count; i++)
+        if (running.kernels[i].function == function) return;
+    running.kernels[running.count].function = function;
+    running.kernels[running.count++].threads = threads;
+}
+
+static void end_turn(void) {
+    pthread_mutex_unlock(&running.lock);
+}
+
+/* Before a queue or a kernel goes: another one may get its address. */
+static void leave_turn(cl_object queue) {
+    pthread_mutex_lock(&running.lock);
+    if (running.queue == queue) wait_for_running();
+    pthread_mutex_unlock(&running.lock);
+}
+
 static void opencl_close(kiln_device *device) {
     struct opencl *opencl = device->impl;
+    if (opencl->pocl && opencl->queue) leave_turn(opencl->queue);
     if (!device->lost) {
         if (opencl->uploads) ki_opencl.release_queue(opencl->uploads);
         if (opencl->queue) ki_opencl.release_queue(opencl->queue);
@@ -210,6 +267,7 @@ static kiln_status opencl_open(kiln_device *device, const char *selector) {
     device->impl = opencl;
     opencl->device = chosen.id;
     set_options(opencl, architecture, properties.has_f64);
+    opencl->pocl = platform_is(&chosen, "Portable Computing Language");
     const intptr_t about[] = {CONTEXT_PLATFORM, (intptr_t)chosen.platform, 0};
     opencl->context = ki_opencl.create_context(about, 1, &chosen.id, NULL, NULL, &code);
     if (!opencl->context) TRY(ki_opencl_fail(NULL, code, "create_context"));
@@ -385,6 +443,8 @@ done:
 }
 
 static void opencl_unload(kiln_device *device, void *module, void *function) {
+    const struct opencl *opencl = device->impl;
+    if (opencl->pocl) leave_turn(opencl->queue);
     KI_OPENCL(device, release_kernel, function);
     KI_OPENCL(device, release_program, module);
 }
@@ -421,7 +481,9 @@ static kiln_status opencl_launch(kiln_device *device, void *function, int64_t gr
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
     for (int i = 0; i < count; i++) TRY(set_argument(device, function, (unsigned)i, &args[i], &views[i]));
     const size_t all = (size_t)threads, one = (size_t)group_size;
-    TRY(KI_OPENCL(device, launch, opencl->queue, function, 1, NULL, &all, &one, 0, NULL, NULL));
+    if (opencl->pocl) begin_turn(opencl->queue, function, threads);
+    status = KI_OPENCL(device, launch, opencl->queue, function, 1, NULL, &all, &one, 0, NULL, NULL);
+    if (opencl->pocl) end_turn();
 done:
     for (int i = 0; i < count; i++)
         if (views[i] && !device->lost) ki_opencl.release_buffer(views[i]);

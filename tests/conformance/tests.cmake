@@ -46,7 +46,6 @@ foreach(members 2 3 7)
   add_test(NAME conformance_cpu_${members} COMMAND conformance --device cpu*${members} --quick)
   set_tests_properties(conformance_cpu_${members} PROPERTIES TIMEOUT 600)
 endforeach()
-# PoCL 3.1 keeps 128 kernels loaded and now and then aborts where members on several threads go beyond it: what needs more stays out.
 set(split_in_2 loss_gradient assign sddmm sddmm_multiply ranks_step guttman)
 set(split_in_3 ${split_in_2} factor_solve gram gram_diagonal column_sums batch_reduce)
 set(split_in_7 sddmm gram gram_diagonal column_sums batch_scale)
