@@ -110,7 +110,7 @@ static void describe(char *text, size_t room, const kiln_progress *now, bool bri
         snprintf(text, room, "%s: %s%s%s", now->phase, text_bytes((double)now->done), part, rate);
         return;
     }
-    if (!isnan(now->objective))
+    if (isfinite(now->objective))
         snprintf(part, sizeof part, "objective %.*e, ", brief ? 4 : 6, now->objective);
     if (now->test > 0) snprintf(test, sizeof test, "test %.4f, ", now->test);
     snprintf(text, room, "%s%" PRId64 ": %s%s%sresidual %.1e%s", brief ? "" : "iteration ", now->done, part,

@@ -198,7 +198,8 @@ static void tell_people(const struct solving *s) {
                 report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"),
                 report->solver ? " of " : "", report->solver ? report->solver : "", report->residual,
                 report->tolerance);
-    fprintf(file, "  %-11s %s\n", s->solver->objective, text_number(report->objective));
+    fprintf(file, "  %-11s %s\n", s->solver->objective,
+            isinf(report->objective) ? "none" : text_number(report->objective));
     run_print_seconds(file, s->run);
     if (s->solver->print) s->solver->print(file, s);
 }

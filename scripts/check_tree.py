@@ -36,6 +36,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/size.h"),
     ("src/algorithms/algorithm.h", "core/sized.h"),
     ("src/algorithms/algorithm.h", "core/status.h"),
+    ("src/algorithms/algorithm.h", "ops/graph/ranks_error.h"),
     ("src/algorithms/algorithm.h", "ops/linear/ahead.h"),
     ("src/algorithms/algorithm.h", "ops/linear/dual.h"),
     ("src/algorithms/algorithm.h", "ops/linear/dual_judge.h"),

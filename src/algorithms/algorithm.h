@@ -16,6 +16,7 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "kiln.h"
+#include "ops/graph/ranks_error.h"
 #include "ops/linear/ahead.h"
 #include "ops/linear/dual.h"
 #include "ops/linear/dual_judge.h"
@@ -104,6 +105,8 @@ kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* ap
 kiln_status ki_report_step(kiln_report *report, const kiln_trace_row *row, double tolerance,
                            int64_t max_iterations, const kiln_control *control, int64_t bytes);
 /* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */
+void ki_report_give(kiln_report *to, kiln_report *from);
+/* The same of an algorithm whose objective is finite where it has converged; else the run has diverged. */
 void ki_report_hand_over(kiln_report *to, kiln_report *from);
 
 #endif

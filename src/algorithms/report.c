@@ -43,15 +43,19 @@ const char *kiln_report_figure_name(const kiln_report *report, int64_t i) {
     return figures && i >= 0 && i < figures->count ? figures->rows[i].name : NULL;
 }
 
-void ki_report_hand_over(kiln_report *to, kiln_report *from) {
+void ki_report_give(kiln_report *to, kiln_report *from) {
     if (!to) return;
+    KI_GIVE(kiln_report, to, from);
+    *from = (kiln_report){0};
+}
+
+void ki_report_hand_over(kiln_report *to, kiln_report *from) {
     /* Squares that overflow leave a result without a value, which is no optimum. */
     if (from->converged && !isfinite(from->objective)) {
         from->converged = 0;
         from->stopped_by = KILN_STOP_DIVERGED;
     }
-    KI_GIVE(kiln_report, to, from);
-    *from = (kiln_report){0};
+    ki_report_give(to, from);
 }
 
 void kiln_report_free(kiln_report *report) {

@@ -19,7 +19,7 @@ DEVICE_FN double shuffle_double(uint mask, double x, int step) {
 }
 
 /* What the lane `step` before has, in the first lanes their own; all lanes of a warp make the call. */
-DEVICE_FN real shuffle_up(real x, int step) {
+DEVICE_FN wide shuffle_up(wide x, int step) {
     return __shfl_up_sync(0xffffffffu, x, step);
 }
 
@@ -56,13 +56,9 @@ DEVICE_FN int shuffle_up_int(int x, int step) {
     return other;
 }
 
-DEVICE_FN real shuffle_up(real x, int step) {
-#ifdef REAL_F64
+DEVICE_FN double shuffle_up(double x, int step) {
     const int2 halves = as_int2(x);
     return as_double((int2)(shuffle_up_int(halves.x, step), shuffle_up_int(halves.y, step)));
-#else
-    return as_float(shuffle_up_int(as_int(x), step));
-#endif
 }
 #endif
 

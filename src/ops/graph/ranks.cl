@@ -7,6 +7,9 @@
  * number of `groups`, which are added up in order. The state S never leaves the device, so that steps queued behind the last one that
  * is wanted see it and do nothing.
  *
+ * What comes in along links is added up in `wide`, and where that is no wider than `real` with what each addition has rounded off, so
+ * that rounding does not grow with the number of a row's links (ki_ranks_error).
+ *
  * SHARES are a launch of ranks_step, the update is one, and ranks_settle adds up. Where groups may wait for each other (TOGETHER) all of
  * `turns` steps are one launch: groups meet between shares and update, and behind each step, after which each group adds up all sums
  * for itself, and the first also writes the state. Two steps in turn have places of their own for their sums, so that nobody
@@ -30,7 +33,7 @@
 
 /* start, source, weight, place: of ROWS or WINDOWS; item and its like: of SHARES and CLOSE, which have `rows` rows in each of `blocks`
  * blocks: those that `row` names, or if it is NULL all. part: of each share what it has of the row that ends in it first, behind all of
- * these of each what is open at its end, and then the sums of rows. Of `all` vertices the n from `offset` on are this device's. `slot` is the first step's, of `slots`; met: a zero. */
+ * these of each what is open at its end, and then, as `real`, the sums of rows. Of `all` vertices the n from `offset` on are this device's. `slot` is the first step's, of `slots`; met: a zero. */
 #define ARGUMENTS_ranks_step(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, space)                                                                                \
     NEXT(OUT, wide, S)                                                                                       \
@@ -55,7 +58,7 @@
     NEXT(TABLE, int, place)                                                                                  \
     NEXT(TABLE, int, item)                                                                                   \
     NEXT(TABLE, real, item_weight)                                                                           \
-    NEXT(SPACE, real, part)                                                                                  \
+    NEXT(SPACE, wide, part)                                                                                  \
     NEXT(TABLE, int, item_start)                                                                             \
     NEXT(TABLE, int, row)                                                                                    \
     NEXT(VALUE, long, rows)                                                                                  \
@@ -220,7 +223,7 @@ DEVICE_FN struct former load_former(const struct update *u, index_t row) {
 }
 
 /* `sum` has come in along the row's links. */
-DEVICE_FN void update_row(struct update *u, index_t row, const real *sum, struct former of) {
+DEVICE_FN void update_row(struct update *u, index_t row, const wide *sum, struct former of) {
     const real f = of.factor;
 #pragma unroll
     for (int c = 0; c < K; c++) {
@@ -228,7 +231,7 @@ DEVICE_FN void update_row(struct update *u, index_t row, const real *sum, struct
         const index_t at = row * u->k + u->first + c;
         const real t = u->teleport ? u->teleport[u->teleport_cols == 1 ? row : at] : u->uniform;
         const real g = u->dangling ? u->dangling[u->dangling_cols == 1 ? row : at] : u->uniform;
-        const real x = u->away * t + u->spread[c] * g + u->along * sum[c], former = of.P[c];
+        const real x = u->away * t + u->spread[c] * g + u->along * (real)sum[c], former = of.P[c];
         u->P[at] = x;
         u->next[at] = x * f;
         u->mass[c] += f == REAL(0.0) ? (wide)x : 0;
@@ -236,7 +239,41 @@ DEVICE_FN void update_row(struct update *u, index_t row, const real *sum, struct
     }
 }
 
-DEVICE_FN void gather(real *sum, index_t e, __global const int *source, __global const real *weight,
+/* A long sum, and what its additions have rounded off. */
+struct long_sum {
+    wide sum;
+#if defined(REAL_F64) || defined(NO_F64)
+    wide rest;
+#endif
+};
+
+DEVICE_FN struct long_sum nothing_yet(void) {
+    struct long_sum none;
+    none.sum = 0;
+#if defined(REAL_F64) || defined(NO_F64)
+    none.rest = 0;
+#endif
+    return none;
+}
+
+DEVICE_FN void add_to(struct long_sum *to, wide x) {
+    const wide sum = to->sum + x;
+#if defined(REAL_F64) || defined(NO_F64)
+    const wide added = sum - to->sum; /* Knuth's two-sum: holds whichever of the two is larger */
+    to->rest += (to->sum - (sum - added)) + (x - added);
+#endif
+    to->sum = sum;
+}
+
+DEVICE_FN wide total_of(struct long_sum of) {
+#if defined(REAL_F64) || defined(NO_F64)
+    return of.sum + of.rest;
+#else
+    return of.sum;
+#endif
+}
+
+DEVICE_FN void gather(struct long_sum *sum, index_t e, __global const int *source, __global const real *weight,
                       __global const real *C, int k, int first) {
     const index_t from = (index_t)load_once_int(source + e) * k + first;
 #ifdef WEIGHTED
@@ -246,22 +283,44 @@ DEVICE_FN void gather(real *sum, index_t e, __global const int *source, __global
 #endif
 #pragma unroll
     for (int c = 0; c < K; c++)
-        if (c == 0 || first + c < k) sum[c] += w * C[from + c];
+        if (c == 0 || first + c < k) add_to(&sum[c], (wide)w * (wide)C[from + c]);
 }
 
 #ifdef ROWS
+/* K sums over VS lanes, in place. scratch has BS * K places. */
+DEVICE_FN void vector_sums(wide *x, LOCAL_PTR wide *scratch) {
+#if defined(SHUFFLES) && !defined(NO_F64)
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int step = VS / 2; step > 0; step /= 2) x[c] += shuffle_double(0xffffffffu, x[c], step);
+#elif VS > 1
+    const int id = (int)get_local_id(0), lane = id % VS;
+    for (int c = 0; c < K; c++) scratch[c * BS + id] = x[c];
+    for (int reach = VS / 2; reach > 0; reach /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int c = 0; c < K && lane < reach; c++) scratch[c * BS + id] += scratch[c * BS + id + reach];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int c = 0; c < K; c++) x[c] = scratch[c * BS + id - lane];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
 DEVICE_FN void update_rows(struct update *u, __global const int *start, __global const int *source,
-                           __global const real *weight, __global const real *C, index_t n, LOCAL_PTR real *scratch) {
+                           __global const real *weight, __global const real *C, index_t n, LOCAL_PTR wide *scratch) {
     const int lane = (int)get_local_id(0) % VS, vector = (int)get_local_id(0) / VS;
     for (index_t base = (index_t)get_group_id(0) * (BS / VS); base < n; base += (index_t)get_num_groups(0) * (BS / VS)) {
         const index_t row = base + vector;
-        real sum[K];
-        for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
+        struct long_sum sum[K];
+        wide total[K];
+        for (int c = 0; c < K; c++) sum[c] = nothing_yet();
         if (row < n)
             for (index_t e = start[row] + lane; e < (index_t)start[row + 1]; e += VS)
                 gather(sum, e, source, weight, C, u->k, u->first);
-        group_sums(sum, K, scratch);
-        if (lane == 0 && row < n) update_row(u, row, sum, load_former(u, row));
+        for (int c = 0; c < K; c++) total[c] = total_of(sum[c]);
+        vector_sums(total, scratch);
+        if (lane == 0 && row < n) update_row(u, row, total, load_former(u, row));
     }
 }
 #endif
@@ -276,17 +335,20 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
         const index_t window = i / WINDOW * WINDOW, run = window + (word >> 10 & 1023);
         const int length = start[i + 1] - start[i], rows = (word >> 20) + 1;
         const index_t from = (index_t)start[run] + (i - run);
-        real sum[K];
-        for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
+        struct long_sum sum[K];
+        wide total[K];
+        for (int c = 0; c < K; c++) sum[c] = nothing_yet();
 #pragma unroll 4
         for (int j = 0; j < length; j++) gather(sum, from + (index_t)j * rows, source, weight, C, u->k, u->first);
-        update_row(u, window + (word & 1023), sum, load_former(u, window + (word & 1023)));
+        for (int c = 0; c < K; c++) total[c] = total_of(sum[c]);
+        update_row(u, window + (word & 1023), total, load_former(u, window + (word & 1023)));
     }
 }
 #endif
 
 #if defined(SHARES) || defined(CLOSE)
 #define EACH (TEAM * A_THREAD)
+#define SUMS_OF_ROWS ((__global real *)(part + 2 * shares))
 #endif
 
 #ifdef SHARES
@@ -307,34 +369,35 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
 
 /* Each thread of a team has `sum` of the row that is open at its end; `ended`: a row has ended in the thread, so that what came before
  * does not count. *before becomes what is open at its begin, *all what is open at its end; true if a row has ended before it. */
-DEVICE_FN bool sum_open(real *before, real *all, real sum, int ended, LOCAL_PTR real *open, LOCAL_PTR int *closed) {
+DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR wide *open, LOCAL_PTR int *closed) {
     const int id = (int)get_local_id(0), lane = id % TEAM;
     for (int reach = 1; reach < TEAM; reach *= 2) {
         TEAM_MEETS
-        const real more = FROM_BEFORE(sum, open, reach);
+        const wide more = FROM_BEFORE(sum, open, reach);
         const int more_ended = FLAG_FROM_BEFORE(ended, closed, reach);
         if (lane < reach) continue;
         if (!ended) sum += more;
         ended |= more_ended;
     }
     TEAM_MEETS
-    const real last = FROM_BEFORE(sum, open, 1);
+    const wide last = FROM_BEFORE(sum, open, 1);
     const int last_ended = FLAG_FROM_BEFORE(ended, closed, 1);
     *all = sum;
-    *before = lane == 0 ? REAL(0.0) : last;
+    *before = lane == 0 ? 0 : last;
     return lane > 0 && last_ended;
 }
 
 /* What comes in along a share's links, by a team. All are on their way before the first has come. One column. A row that ends in the
  * share leaves its sum; whether it also began there is not asked: the share's first also goes to where parts of rows are. */
-DEVICE_FN void add_share(__global real *part, index_t share, __global const int *item, __global const real *weight,
-                         __global const real *C, int k, int first, index_t shares, LOCAL_PTR real *open,
+DEVICE_FN void add_share(__global wide *part, index_t share, __global const int *item, __global const real *weight,
+                         __global const real *C, int k, int first, index_t shares, LOCAL_PTR wide *open,
                          LOCAL_PTR int *closed) {
     const int lane = (int)get_local_id(0) % TEAM;
     const index_t begin = share * EACH + lane;
-    __global real *const sums = part + 2 * shares;
+    __global real *const sums = SUMS_OF_ROWS;
     int at[A_THREAD], head_row = -1;
-    real x[A_THREAD], sum = REAL(0.0), head = REAL(0.0), before, all;
+    real x[A_THREAD];
+    wide sum = 0, head = 0, before, all;
 #pragma unroll
     for (int u = 0; u < A_THREAD; u++) at[u] = load_once_int(item + begin + u * TEAM);
 #pragma unroll
@@ -346,17 +409,17 @@ DEVICE_FN void add_share(__global real *part, index_t share, __global const int 
     }
 #pragma unroll
     for (int u = 0; u < A_THREAD; u++) {
-        sum += x[u];
+        sum += (wide)x[u];
         if (at[u] >= 0) continue;
         if (head_row < 0) {
             head = sum; /* the row may have begun before */
             head_row = ~at[u];
         } else
-            sums[~at[u]] = sum;
-        sum = REAL(0.0);
+            sums[~at[u]] = (real)sum;
+        sum = 0;
     }
     const bool ended = sum_open(&before, &all, sum, head_row >= 0, open, closed);
-    if (head_row >= 0) sums[head_row] = head + before;
+    if (head_row >= 0) sums[head_row] = (real)(head + before);
     if (head_row >= 0 && !ended) part[share] = head + before;
     if (lane == TEAM - 1) part[shares + share] = all;
 }
@@ -366,19 +429,20 @@ DEVICE_FN void add_share(__global real *part, index_t share, __global const int 
 #define CLOSED 2
 /* A thread's next rows, a stride apart, whose loads are under way at once. What has come in with a row is its own sum, or, if it begins
  * in another share than it ends in, what shares have of it. */
-DEVICE_FN void close_some(struct update *u, __global const real *part, __global const int *start, __global const int *row,
+DEVICE_FN void close_some(struct update *u, __global const wide *part, __global const int *start, __global const int *row,
                           index_t rows, int blocks, index_t shares, index_t first, index_t stride) {
-    real sum[CLOSED];
+    wide sum[CLOSED];
     struct former of[CLOSED];
+    __global const real *const sums = SUMS_OF_ROWS;
 #pragma unroll
     for (int a = 0; a < CLOSED; a++) {
         const index_t r = first + a * stride;
-        sum[a] = REAL(0.0);
+        sum[a] = 0;
         if (r < rows) of[a] = load_former(u, row ? (index_t)row[r] : r);
     }
     for (int b = 0; b < blocks; b++) {
         index_t from[CLOSED], to[CLOSED];
-        real open[CLOSED], last[CLOSED];
+        wide open[CLOSED], last[CLOSED];
 #pragma unroll
         for (int a = 0; a < CLOSED; a++) {
             const index_t r = first + a * stride, at = b * rows + r;
@@ -386,15 +450,16 @@ DEVICE_FN void close_some(struct update *u, __global const real *part, __global 
             if (r >= rows) continue;
             from[a] = (start[at] + at) / EACH;
             to[a] = (start[at + 1] + at) / EACH;
-            open[a] = from[a] == to[a] ? REAL(0.0) : part[shares + from[a]];
-            last[a] = part[from[a] == to[a] ? 2 * shares + at : to[a]];
+            open[a] = from[a] == to[a] ? 0 : part[shares + from[a]];
+            last[a] = from[a] == to[a] ? (wide)sums[at] : part[to[a]];
         }
 #pragma unroll
         for (int a = 0; a < CLOSED; a++) {
             if (first + a * stride >= rows) continue;
+            struct long_sum between = nothing_yet();
 #pragma unroll 8
-            for (index_t share = from[a] + 1; share < to[a]; share++) open[a] += part[shares + share];
-            sum[a] += open[a] + last[a];
+            for (index_t share = from[a] + 1; share < to[a]; share++) add_to(&between, part[shares + share]);
+            sum[a] += open[a] + total_of(between) + last[a];
         }
     }
 #pragma unroll
@@ -404,7 +469,7 @@ DEVICE_FN void close_some(struct update *u, __global const real *part, __global 
     }
 }
 
-DEVICE_FN void close_rows(struct update *u, __global const real *part, __global const int *start,
+DEVICE_FN void close_rows(struct update *u, __global const wide *part, __global const int *start,
                           __global const int *row, index_t rows, int blocks, index_t shares) {
     const index_t stride = (index_t)get_global_size(0);
     for (index_t r = (index_t)get_global_id(0); r < rows; r += CLOSED * stride)
@@ -418,14 +483,14 @@ DEVICE_FN void close_rows(struct update *u, __global const real *part, __global 
 
 __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
 #if defined(SHARES) && !defined(SHUFFLES)
-    LOCAL real open[BS];
+    LOCAL wide open[BS];
     LOCAL int closed[BS];
 #elif defined(SHARES)
-    LOCAL_PTR real *const open = 0; /* threads exchange registers */
+    LOCAL_PTR wide *const open = 0; /* threads exchange registers */
     LOCAL_PTR int *const closed = 0;
 #endif
 #ifdef ROWS
-    LOCAL real scratch[BS * K];
+    LOCAL wide scratch[BS * K];
 #endif
 #ifdef UPDATES
     LOCAL wide shared[BS];

@@ -1,8 +1,11 @@
 /* CPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c), a walk over the links for each of their layouts
  * (derived/links.h). The vertices are cut into a fixed number of parts with about as much work, whose sums are added in order, so the
- * result does not depend on the number of threads. */
+ * result does not depend on the number of threads.
+ *
+ * What comes in along links is added up in double, of many links in halves, and so are mass and change of blocks of rows: what
+ * rounding makes of a sum does not grow with the number of its links (ki_ranks_error). */
 
-enum { FN(RANKS_PARTS) = 64, FN(RANKS_WORTH_THREADS) = 1 << 14 };
+enum { FN(RANKS_PARTS) = 64, FN(RANKS_WORTH_THREADS) = 1 << 14, FN(RANKS_IN_TURN) = 1024 };
 
 struct FN(ranks) {
     const struct ki_ranks *ranks;
@@ -15,19 +18,35 @@ struct FN(ranks) {
     real away, along, uniform, spread[KI_RANKS_COLUMNS];
     double sums[FN(RANKS_PARTS)][2][KI_RANKS_COLUMNS]; /* mass and change of each part */
     /* balanced: what a part has of the row that it begins within, and of the one that it ends within */
-    real cut[FN(RANKS_PARTS)][2][KI_RANKS_COLUMNS];
+    double cut[FN(RANKS_PARTS)][2][KI_RANKS_COLUMNS];
 };
 
 /* What comes in along `count` links. Four sums, so that additions do not wait for each other. */
-ALWAYS_INLINE real FN(ranks_gather)(const int32_t *source, const real *weight, int64_t count,
-                                    const real *from) {
-    real sum[4] = {0};
+ALWAYS_INLINE double FN(ranks_gather_few)(const int32_t *source, const real *weight, int64_t count,
+                                          const real *from) {
+    double sum[4] = {0};
     int64_t e = 0;
     for (; e + 4 <= count; e += 4)
         for (int i = 0; i < 4; i++)
-            sum[i] += weight ? weight[e + i] * from[source[e + i]] : from[source[e + i]];
-    for (; e < count; e++) sum[0] += weight ? weight[e] * from[source[e]] : from[source[e]];
+            sum[i] +=
+                weight ? (double)weight[e + i] * (double)from[source[e + i]] : (double)from[source[e + i]];
+    for (; e < count; e++)
+        sum[0] += weight ? (double)weight[e] * (double)from[source[e]] : (double)from[source[e]];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static double FN(ranks_gather_many)(const int32_t *source, const real *weight, int64_t count,
+                                    const real *from) {
+    const int64_t half = count / 2;
+    if (count <= FN(RANKS_IN_TURN)) return FN(ranks_gather_few)(source, weight, count, from);
+    return FN(ranks_gather_many)(source, weight, half, from) +
+           FN(ranks_gather_many)(source + half, weight ? weight + half : NULL, count - half, from);
+}
+
+ALWAYS_INLINE double FN(ranks_gather)(const int32_t *source, const real *weight, int64_t count,
+                                      const real *from) {
+    return count > FN(RANKS_IN_TURN) ? FN(ranks_gather_many)(source, weight, count, from)
+                                     : FN(ranks_gather_few)(source, weight, count, from);
 }
 
 /* What a rank x adds to the mass that dangles and to the change. */
@@ -39,14 +58,14 @@ ALWAYS_INLINE real FN(ranks_gather)(const int32_t *source, const real *weight, i
     } while (0)
 
 /* Row v of P, given what has come in for its column c, and what follows from it. */
-ALWAYS_INLINE void FN(ranks_update)(const struct FN(ranks) * r, int64_t v, int64_t c, real sum, double *mass,
-                                    double *change) {
+ALWAYS_INLINE void FN(ranks_update)(const struct FN(ranks) * r, int64_t v, int64_t c, double sum,
+                                    double *mass, double *change) {
     const kiln_ranks *on = &r->ranks->on;
     const int64_t at = v * r->k + c;
     const real t = on->teleport ? VALUES(on->teleport)[on->teleport->cols == 1 ? v : at] : r->uniform;
     const real g = on->dangling ? VALUES(on->dangling)[on->dangling->cols == 1 ? v : at] : r->uniform;
     const real f = VALUES(on->factor)[v], former = VALUES(on->P)[at];
-    const real x = r->away * t + r->spread[c] * g + r->along * sum;
+    const real x = r->away * t + r->spread[c] * g + r->along * (real)sum;
     VALUES(on->P)[at] = x;
     r->to[at] = x * f;
     RANKS_ADD(x, former, f, *mass, *change);
@@ -81,53 +100,77 @@ static void FN(ranks_update_block)(const struct FN(ranks) * r, int64_t first, in
 }
 #undef RANKS_ADD
 
-/* What comes in along links e to end, for all rankings: those of a link's source lie side by side. */
-ALWAYS_INLINE void FN(ranks_sums)(const struct FN(ranks) * r, real sum[KI_RANKS_COLUMNS], int64_t e,
-                                  int64_t end) {
-    const int64_t k = r->k;
-    if (k == 1) {
-        sum[0] = FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, end - e, r->from);
+/* Adds what comes in along links e to end for several rankings: those of a link's source lie side by side. */
+static void FN(ranks_add_links)(const struct FN(ranks) * r, double sum[KI_RANKS_COLUMNS], int64_t e,
+                                int64_t end) {
+    const int64_t k = r->k, half = e + (end - e) / 2;
+    double upper[KI_RANKS_COLUMNS] = {0};
+    if (end - e > FN(RANKS_IN_TURN)) {
+        FN(ranks_add_links)(r, sum, e, half);
+        FN(ranks_add_links)(r, upper, half, end);
+        for (int64_t c = 0; c < k; c++) sum[c] += upper[c];
         return;
     }
-    for (int64_t c = 0; c < k; c++) sum[c] = 0;
     for (; e < end; e++) {
-        const real w = r->weight ? r->weight[e] : 1, *from = r->from + r->source[e] * k;
-        for (int64_t c = 0; c < k; c++) sum[c] += w * from[c];
+        const real *from = r->from + r->source[e] * k;
+        const double w = r->weight ? (double)r->weight[e] : 1;
+        for (int64_t c = 0; c < k; c++) sum[c] += w * (double)from[c];
     }
 }
 
-ALWAYS_INLINE void FN(ranks_update_all)(struct FN(ranks) * r, int part, int64_t v,
-                                        const real sum[KI_RANKS_COLUMNS]) {
-    for (int64_t c = 0; c < r->k; c++)
-        FN(ranks_update)(r, v, c, sum[c], &r->sums[part][0][c], &r->sums[part][1][c]);
+ALWAYS_INLINE void FN(ranks_sums)(const struct FN(ranks) * r, double sum[KI_RANKS_COLUMNS], int64_t e,
+                                  int64_t end) {
+    if (r->k == 1) {
+        sum[0] = FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, end - e, r->from);
+        return;
+    }
+    for (int64_t c = 0; c < r->k; c++) sum[c] = 0;
+    FN(ranks_add_links)(r, sum, e, end);
+}
+
+/* Mass, and then change. */
+ALWAYS_INLINE void FN(ranks_update_all)(const struct FN(ranks) * r, double sums[2][KI_RANKS_COLUMNS],
+                                        int64_t v, const double sum[KI_RANKS_COLUMNS]) {
+    for (int64_t c = 0; c < r->k; c++) FN(ranks_update)(r, v, c, sum[c], &sums[0][c], &sums[1][c]);
+}
+
+/* The sums of a block of rows go to those of the part. */
+ALWAYS_INLINE void FN(ranks_close_block)(struct FN(ranks) * r, int part, double sums[2][KI_RANKS_COLUMNS]) {
+    for (int which = 0; which < 2; which++)
+        for (int64_t c = 0; c < r->k; c++) {
+            r->sums[part][which][c] += sums[which][c];
+            sums[which][c] = 0;
+        }
 }
 
 /* ---- csr, and hybrid where several rankings share the walk: row i belongs to vertex place[i], or i ---- */
 
 ALWAYS_INLINE void FN(ranks_rows)(struct FN(ranks) * r, int part, int64_t first, int64_t end,
                                   const int32_t *place) {
-    real sum[KI_RANKS_COLUMNS];
+    double sum[KI_RANKS_COLUMNS], sums[2][KI_RANKS_COLUMNS] = {{0}};
     for (int64_t i = first; i < end; i++) {
         FN(ranks_sums)(r, sum, r->start[i], r->start[i + 1]);
-        FN(ranks_update_all)(r, part, place ? place[i] : i, sum);
+        FN(ranks_update_all)(r, sums, place ? place[i] : i, sum);
+        if ((i - first) % KI_WINDOW_CPU == 0) FN(ranks_close_block)(r, part, sums);
     }
+    FN(ranks_close_block)(r, part, sums);
 }
 
 ALWAYS_INLINE void FN(ranks_rows_single)(struct FN(ranks) * r, int part, int64_t first, int64_t end,
                                          bool weighted) {
     real sum[KI_WINDOW_CPU];
-    double mass = 0, change = 0;
     for (int64_t base = first; base < end; base += KI_WINDOW_CPU) {
+        double mass = 0, change = 0;
         const int64_t behind = ki_min(end, base + KI_WINDOW_CPU);
         for (int64_t v = base; v < behind; v++) {
             const int64_t e = r->start[v];
-            sum[v - base] = FN(ranks_gather)(r->source + e, weighted ? r->weight + e : NULL,
-                                             r->start[v + 1] - e, r->from);
+            sum[v - base] = (real)FN(ranks_gather)(r->source + e, weighted ? r->weight + e : NULL,
+                                                   r->start[v + 1] - e, r->from);
         }
         FN(ranks_update_block)(r, base, behind - base, sum, &mass, &change);
+        r->sums[part][0][0] += mass;
+        r->sums[part][1][0] += change;
     }
-    r->sums[part][0][0] = mass;
-    r->sums[part][1][0] = change;
 }
 
 /* Rows and links before a part. */
@@ -160,17 +203,17 @@ ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, int64_t 
     const real *weight = r->weight ? r->weight + e : NULL, *from = r->from;
     int64_t i = 0;
     for (; i + AT_ONCE <= count; i += AT_ONCE, source += AT_ONCE * length) {
-        real four[AT_ONCE] = {0};
+        double four[AT_ONCE] = {0};
         for (int j = 0; j < length; j++)
             for (int q = 0; q < AT_ONCE; q++) {
                 const int at = q * length + j;
-                four[q] += weight ? weight[at] * from[source[at]] : from[source[at]];
+                four[q] += weight ? (double)weight[at] * (double)from[source[at]] : (double)from[source[at]];
             }
-        for (int q = 0; q < AT_ONCE; q++) sum[place[i + q] - base] = four[q];
+        for (int q = 0; q < AT_ONCE; q++) sum[place[i + q] - base] = (real)four[q];
         if (weight) weight += AT_ONCE * length;
     }
     for (; i < count; i++, source += length) {
-        sum[place[i] - base] = FN(ranks_gather)(source, weight, length, from);
+        sum[place[i] - base] = (real)FN(ranks_gather_few)(source, weight, length, from);
         if (weight) weight += length;
     }
 }
@@ -201,8 +244,8 @@ static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *plac
     }
     for (const int64_t end = i + runs[KI_LONG + 1]; i < end; i++) {
         const int64_t e = r->start[i];
-        sum[place[i] - base] =
-            FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, r->start[i + 1] - e, r->from);
+        sum[place[i] - base] = (real)FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL,
+                                                      r->start[i + 1] - e, r->from);
     }
     FN(ranks_update_block)(r, base, i - base, sum, &mass, &change);
     r->sums[part][0][0] += mass;
@@ -233,27 +276,30 @@ static int64_t FN(ranks_rows_before)(const struct FN(ranks) * r, int64_t line) {
 static void FN(ranks_part_balanced)(struct FN(ranks) * r, int part) {
     const int64_t begin = FN(ranks_goal)(r, part), end = FN(ranks_goal)(r, part + 1);
     const int64_t last = FN(ranks_rows_before)(r, end);
-    real sum[KI_RANKS_COLUMNS];
+    double sum[KI_RANKS_COLUMNS], sums[2][KI_RANKS_COLUMNS] = {{0}};
     int64_t v = FN(ranks_rows_before)(r, begin), e = begin - v;
-    for (; v < last; e = r->start[++v])
+    for (; v < last; e = r->start[++v]) {
         if (e > r->start[v]) {
             FN(ranks_sums)(r, r->cut[part][0], e, r->start[v + 1]);
         } else {
             FN(ranks_sums)(r, sum, e, r->start[v + 1]);
-            FN(ranks_update_all)(r, part, v, sum);
+            FN(ranks_update_all)(r, sums, v, sum);
         }
+        if (v % KI_WINDOW_CPU == 0) FN(ranks_close_block)(r, part, sums);
+    }
+    FN(ranks_close_block)(r, part, sums);
     FN(ranks_sums)(r, r->cut[part][1], e, end - last);
 }
 
 /* Rows that ended in another part than they began in. */
 static void FN(ranks_join)(struct FN(ranks) * r) {
-    real sum[KI_RANKS_COLUMNS] = {0};
+    double sum[KI_RANKS_COLUMNS] = {0};
     for (int part = 0; part < FN(RANKS_PARTS); part++) {
         const int64_t begin = FN(ranks_goal)(r, part), v = FN(ranks_rows_before)(r, begin);
         if (FN(ranks_rows_before)(r, FN(ranks_goal)(r, part + 1)) > v) {
             const bool cut = begin - v > r->start[v];
             for (int64_t c = 0; cut && c < r->k; c++) sum[c] += r->cut[part][0][c];
-            if (cut) FN(ranks_update_all)(r, part, v, sum);
+            if (cut) FN(ranks_update_all)(r, r->sums[part], v, sum);
             for (int64_t c = 0; c < r->k; c++) sum[c] = 0;
         }
         for (int64_t c = 0; c < r->k; c++) sum[c] += r->cut[part][1][c];

@@ -211,10 +211,13 @@ done:
 /* For what shares leave to the update, and for the count of the groups that have met. */
 static kiln_status take_part(struct step *step) {
     const struct shared *of = &step->shared;
-    const int64_t count = of->shares ? 2 * of->shares->count + of->rows * of->shares->blocks : 0;
+    kiln_device *device = step->ranks->on.P->device;
+    const int64_t open = of->shares ? 2 * of->shares->count : 0,
+                  sums = of->shares ? of->rows * of->shares->blocks : 0;
     kiln_status status;
-    TRY(ki_device_space(step->ranks->on.P->device, PART_SPACE, &step->met,
-                        PART_PLACE + count * ki_type_bytes(step->ranks->on.P->type)));
+    TRY(ki_device_space(device, PART_SPACE, &step->met,
+                        PART_PLACE + open * ki_type_bytes(ki_wide_type(device)) +
+                            sums * ki_type_bytes(step->ranks->on.P->type)));
     step->part = step->met;
     step->part.offset += PART_PLACE;
     step->met.bytes = PART_PLACE;
