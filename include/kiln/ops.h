@@ -404,10 +404,11 @@ typedef struct kiln_assignment {
 
 /* The nearest of k centres for each row of X, in one pass over X, and without m x k distances in memory.
  *   X m x n, dense or CSR; C k x n, dense, 1 <= k <= 2^24; weights (the s_i) m x 1 or NULL (ones).
- * Labels of f32 are those of f64: where rounding leaves two centres in doubt, distances are computed again in
- * double (on a device without f64: as exactly as f32 can).
+ * Labels are exact, however far rows are from zero: where rounding leaves two centres in doubt, distances are
+ * computed again as sums of squared differences in double (on a device without f64: as exactly as f32 can), so
+ * that only centres whose squared distances are the same to n 2^-53 of them may change places.
  * Entries must be finite, and, of f64, their squares.
- * Cost: 2 nnz k flops, and more for rows in doubt; one pass over X, a second for sums and totals where those
+ * Cost: 2 nnz k flops, and 3 n k at most for a row in doubt; one pass over X, a second for sums and totals where those
  * are large beside X, and on GPUs. Work space: C again, the sums in double; on GPUs 16 bytes a row. X must
  * fit into the device's memory.
  * Determinism: run to run, and on the CPU for any number of threads.

@@ -163,6 +163,31 @@ DEVICE_FN void own_sums(real *x, LOCAL_PTR real *scratch) {
 
 #endif
 
+/* A sum in twice the digits of `wide`, high + low: of terms that cancel. Products are those of fused multiplications, which no compiler
+ * contracts with what follows, and what each rounding leaves out goes into low. */
+struct twice {
+    wide high, low;
+};
+
+DEVICE_FN void add_to(struct twice *to, wide by) {
+    const wide sum = to->high + by, came = sum - to->high;
+    to->low += (to->high - (sum - came)) + (by - came);
+    to->high = sum;
+}
+
+DEVICE_FN void add_product(struct twice *to, wide x, wide y) {
+    const wide product = fma(x, y, (wide)0);
+    to->low += fma(x, y, -product);
+    add_to(to, product);
+}
+
+/* to += s x^2. */
+DEVICE_FN void add_square(struct twice *to, wide s, wide x) {
+    const wide square = fma(x, x, (wide)0), rest = fma(x, x, -square);
+    to->low += s * rest;
+    add_product(to, s, square);
+}
+
 #ifdef BS
 /* The sum over all threads of a group of BS in the widest type, the same bits in all. shared has BS places. */
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {

@@ -7,7 +7,7 @@
 
 enum { M = 1500, N = 40, K = 37 };
 
-enum kind { BLOBS, FAR, EQUAL, HUGE_ROWS, TINY, NOISE, KINDS };
+enum kind { BLOBS, FAR, FURTHER, EQUAL, HUGE_ROWS, TINY, NOISE, KINDS };
 
 static void make(double *x, enum kind kind) {
     uint64_t seed = 7 + kind;
@@ -21,7 +21,8 @@ static void make(double *x, enum kind kind) {
             if (kind == HUGE_ROWS && i % 100 == 0) value *= 1e12;
             if (kind == TINY) value *= 1e-18;
             if (kind == NOISE) value = uniform(&seed);
-            x[i * N + j] = kind == FAR ? value : (float)value;
+            if (kind == FURTHER) value = 1e8 + value; /* f32 has the same number for all */
+            x[i * N + j] = kind == FAR || kind == FURTHER ? value : (float)value;
         }
 }
 

@@ -8,9 +8,10 @@ struct clustering {
     double *centres, *weights, *labels, *clusters; /* but for centres NULL where they are not given */
     long double *row, *sums;                       /* n; k x n */
     long double *apart, *totals, *ties; /* k: of a row; weight; of the rows that may be another's as well */
-    long double *mean, *square;         /* of X's columns */
+    long double *mean, *square; /* of X's columns, which centre 0 is subtracted from: they do not cancel */
+    long double norms;          /* of the rows, squared */
     bool spherical;
-    double unit, rounding; /* of X's type; of a score, relative */
+    double unit, rounding; /* of X's type; of a distance, relative */
 };
 
 static kiln_status load(struct clustering *c, const kiln_matrix *centres, const kiln_matrix *X,
@@ -60,11 +61,12 @@ static long double distance(const struct clustering *c, int64_t centre) {
     return sum;
 }
 
-/* Distances that rounding may take for the least one are no larger: a score x.c is rounded by some n u |x| |c|. */
+/* Distances that rounding may take for the least one are no larger: labels come from squared differences, which are added up in
+ * double; rows that are scaled to length 1 are rounded themselves. */
 static long double limit_of(const struct clustering *c, long double least) {
     long double square = 0;
     for (int64_t j = 0; j < c->n; j++) square += c->row[j] * c->row[j];
-    const long double reach = sqrtl(square) + sqrtl(least);
+    const long double reach = c->spherical ? sqrtl(square) + sqrtl(least) : sqrtl(least);
     return least + c->rounding * reach * reach;
 }
 
@@ -101,8 +103,10 @@ static void walk(struct clustering *c, kiln_kmeans_verification *made) {
         inertia += w * least;
         for (int64_t j = 0; j < c->n; j++) {
             sum[j] += w * c->row[j];
-            c->mean[j] += w * c->row[j];
-            c->square[j] += w * c->row[j] * c->row[j];
+            const long double apart = c->row[j] - c->centres[j];
+            c->mean[j] += w * apart;
+            c->square[j] += w * apart * apart;
+            c->norms += w * c->row[j] * c->row[j];
         }
         wrong += c->labels && mislabelled(c, i, least);
     }
@@ -123,13 +127,12 @@ static long double move_of(const struct clustering *c, int64_t centre) {
     return moved;
 }
 
-/* Rounding moves a row or a centre x by some u |x|: what that may change. Distances of sparse rows are |x|^2 - 2 x.c + |c|^2 in double. */
+/* Rounding moves a row or a centre x by some u |x|: what that may change. Distances of sparse rows may cancel to 1/64 in double. */
 static void bound_rounding(const struct clustering *c, kiln_kmeans_verification *made, long double moved,
                            long double scale) {
-    long double rows = 0, centres = 0;
-    for (int64_t j = 0; j < c->n; j++) rows += c->square[j];
+    long double rows = c->norms, centres = 0;
     for (int64_t e = 0; e < c->k * c->n; e++) centres += (long double)c->centres[e] * c->centres[e];
-    const long double differences = c->X.row_start ? 16 * (long double)DBL_EPSILON * rows : 0;
+    const double differences = c->X.row_start ? 64 * (double)(c->n + 8) * DBL_EPSILON * made->inertia : 0;
     rows *= 64 * (long double)c->unit * c->unit;
     centres *= 64 * (long double)c->unit * c->unit;
     const double sums = (double)(c->n + 8) * c->unit * made->inertia;

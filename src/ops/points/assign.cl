@@ -2,8 +2,9 @@
  *
  * Dense rows: a group takes BR rows against BC centres at a time, a thread TR x TC of their products in registers, from slabs
  * of columns in local memory; scores h - x.c, h = ||c||^2 / 2, go straight into the least, the second least and the number of
- * the least. Of few columns a thread has whole rows (FEW). Rows for which f32 leaves the nearest in doubt (assign.cpu.h has the
- * bound) go on a list, which the first kernel takes AGAIN: it measures in `wide` whatever scores at most the row's limit.
+ * the least. Of few columns a thread has whole rows (FEW). Rows for which rounding leaves the nearest in doubt (assign.cpu.h has the
+ * bound) go on a list, which the first kernel takes AGAIN: it measures, by squared differences in `wide`, whatever scores at most
+ * the row's limit.
  * Sparse rows: a group a row, whose threads share the centres, column by column of the transposed centres. */
 
 #define ARGUMENTS_assign_halves(FIRST, NEXT)                                                                 \
@@ -47,23 +48,43 @@
     NEXT(VALUE, long, first)
 
 #ifndef KI_HOST
-#define HUGE_SQUARE 4.2535295865117308e37f /* 2^125 */
+/* UNIT: half a unit in the last place of 1. HALVES: how often ||c||^2 counts among a score's roundings; of f64 h is a sum of n. */
 #ifdef REAL_F64
 #define REAL4 double4
-#define DOUBTS 0
+#define HUGE_SQUARE 1.1235582092889474e307 /* 2^1020 */
+#define UNIT 1.1102230246251565e-16
+#define HALVES(n) ((real)(1 + (n)))
 #else
 #define REAL4 float4
-#define DOUBTS 1
+#define HUGE_SQUARE 4.2535295865117308e37f /* 2^125 */
+#define UNIT 5.9604644775390625e-8f
+#define HALVES(n) REAL(1.0)
 #endif
 
 DEVICE_FN wide squared(wide x) {
     return x * x;
 }
 
-DEVICE_FN real margin_of(real square, real best, int entries) {
+/* ||x - c||^2 of a sparse row: squared differences where it has entries, and what is left of ||c||^2 without these columns, in twice
+ * the digits of `wide` (assign.cpu.h). */
+DEVICE_FN wide distance_apart(__global const real *X, __global const int *col, long begin, long end,
+                              __global const real *centre, int n) {
+    struct twice left = {0, 0};
+    wide distance = 0;
+    for (int j = 0; j < n; j++) add_square(&left, (wide)1, (wide)centre[j]);
+    for (long e = begin; e < end; e++) {
+        const wide there = (wide)centre[col[e]];
+        add_square(&left, (wide)-1, there);
+        distance += squared((wide)X[e] - there);
+    }
+    return distance + fmax(left.high + left.low, (wide)0);
+}
+
+/* halves: how often ||c||^2 counts among a score's roundings. */
+DEVICE_FN real margin_of(real square, real best, int entries, real halves) {
     const real norm = sqrt(square), inside = square + 2 * best;
     const real reach = norm + sqrt(inside > 0 ? inside : REAL(0.0));
-    return REAL(1.7881393432617188e-07) * (((real)entries + 3) * norm * reach + reach * reach);
+    return 3 * UNIT * (((real)entries + 3) * norm * reach + halves * reach * reach);
 }
 
 /* What is known of the scores of a row. */
@@ -74,10 +95,8 @@ struct nearest {
 
 DEVICE_FN void nearest_step(struct nearest *to, real score, int index) {
     const bool less = score < to->best;
-    if (DOUBTS) {
-        const real larger = less ? to->best : score;
-        to->second = larger < to->second ? larger : to->second;
-    }
+    const real larger = less ? to->best : score;
+    to->second = larger < to->second ? larger : to->second;
     to->best = less ? score : to->best;
     to->index = less ? index : to->index;
 }
@@ -100,10 +119,9 @@ DEVICE_FN void load_four(real *to, LOCAL_PTR const real *from) {
 
 /* A row's number, and, where rounding leaves it in doubt, the row and the highest score of a centre that may be nearest. */
 DEVICE_FN void settle(__global int *found, __global int *doubtful, __global real *limits, __global int *state,
-                      long row, const struct nearest *all, real square, int n) {
+                      long row, const struct nearest *all, real square, int n, real halves) {
     found[row] = all->index;
-    if (!DOUBTS) return;
-    const real margin = margin_of(square, all->best, n);
+    const real margin = margin_of(square, all->best, n, halves);
     const bool huge = state[1] || !(square < HUGE_SQUARE);
     if (!huge && all->second - all->best > margin) return;
     const int place = count_up(&state[0]);
@@ -142,11 +160,7 @@ DEVICE_FN real distance_of(long row, int label, __global const real *X, __global
         }
         return sum;
     }
-    wide sum = 0;
-    for (int j = 0; j < n; j++) sum += squared((wide)centre[j]);
-    for (long e = row_start[row]; e < row_start[row + 1]; e++)
-        sum += (wide)X[e] * ((wide)X[e] - 2 * (wide)centre[col[e]]);
-    return sum > 0 ? (real)sum : REAL(0.0);
+    return (real)distance_apart(X, col, row_start[row], row_start[row + 1], centre, n);
 }
 
 /* What is wanted of each row, which ACROSS threads share. */
@@ -245,7 +259,7 @@ DEVICE_FN void dense_products(real (*sum)[TC], struct of_row *mine, const struct
                 load_four(c + j, of->cs + s * PITCH_C + OF_THREAD(j, at_centre, GC));
             EACH_ROW(i) EACH_CENTRE(j) sum[i][j] += x[i] * c[j];
 #ifndef AGAIN
-            if (DOUBTS && first == 0) EACH_ROW(i) mine[i].square += x[i] * x[i];
+            if (first == 0) EACH_ROW(i) mine[i].square += x[i] * x[i];
 #endif
         }
     }
@@ -341,7 +355,7 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
             struct nearest all = {REAL_INFINITY, REAL_INFINITY, 0};
             for (int t = 0; t < GC; t++)
                 nearest_join(&all, bests[r * GC + t], seconds[r * GC + t], indices[r * GC + t]);
-            settle(found, doubtful, limits, state, of.top + r, &all, squares[r], n);
+            settle(found, doubtful, limits, state, of.top + r, &all, squares[r], n, HALVES(n));
 #endif
         }
     }
@@ -401,7 +415,7 @@ DEVICE_FN void few_chunk(struct few *of, const real (*x)[WIDTH], LOCAL_PTR const
         EACH(r, ROWS) least[r] = fmin(least[r], more[r]);
     }
     EACH(r, ROWS) {
-        if (DOUBTS) of[r].second = fmin(of[r].second, fmax(of[r].best, least[r]));
+        of[r].second = fmin(of[r].second, fmax(of[r].best, least[r]));
         of[r].chunk = least[r] < of[r].best ? begin : of[r].chunk;
         of[r].best = fmin(of[r].best, least[r]);
     }
@@ -480,7 +494,8 @@ __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
             const int best = of[r].chunk / CHUNK;
             const struct nearest all = k > SLAB ? few_global(&of[r], x[r], C, halves, k)
                                                 : few_local(&of[r], x[r], centres + best * STRIDE, norms + best * NORMS);
-            settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS);
+            settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS,
+                   HALVES(COLS) + (COLS - 1) / REAL(2.0)); /* products come off h one by one */
         }
     }
 }
@@ -508,27 +523,20 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
         for (int t = 0; t < GROUP; t++)
             if (t != id) nearest_join(&all, bests[t], seconds[t], indices[t]);
         barrier(CLK_LOCAL_MEM_FENCE);
-        bool doubt = false;
-        real limit = REAL_INFINITY;
-        if (DOUBTS) {
-            real square = 0;
-            for (long e = begin; e < end; e++) square += X[e] * X[e];
-            const real margin = margin_of(square, all.best, (int)(end - begin));
-            const bool huge = state[1] || !(square < HUGE_SQUARE);
-            doubt = huge || !(all.second - all.best > margin);
-            if (!huge) limit = all.best + margin;
-        }
-        if (doubt) { /* in all threads or in none */
+        real square = 0;
+        for (long e = begin; e < end; e++) square += X[e] * X[e];
+        const real margin = margin_of(square, all.best, (int)(end - begin), HALVES(n));
+        const bool huge = state[1] || !(square < HUGE_SQUARE);
+        const real limit = huge ? REAL_INFINITY : all.best + margin;
+        if (huge || !(all.second - all.best > margin)) { /* in all threads or in none */
             wide least = (wide)INFINITY;
             int index = 0;
             for (int c = id; c < k; c += GROUP) {
                 real sum = 0;
                 for (long e = begin; e < end; e++) sum += X[e] * transposed[(long)col[e] * k + c];
                 if (halves[c] - sum > limit) continue;
-                wide score = 0;
-                for (int j = 0; j < n; j++) score += squared((wide)C[(long)c * n + j]);
-                for (long e = begin; e < end; e++) score -= 2 * (wide)X[e] * (wide)C[(long)c * n + col[e]];
-                if (score < least) least = score, index = c;
+                const wide distance = distance_apart(X, col, begin, end, C + (long)c * n, n);
+                if (distance < least) least = distance, index = c;
             }
             leasts[id] = least;
             indices[id] = index;

@@ -6,11 +6,13 @@
  * second least and the number of the least, so that rows of two columns cost little more than their products. Rows of up to
  * FEW_COLUMNS stay in registers while all centres come by, in loops that know their length.
  *
- * Labels are exact: where f32 leaves the second least score within the bound of rounding, every centre that may be nearest is
- * measured again in double. Rounding moves a score by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
+ * Labels are exact: where the second least score is within the bound of rounding, every centre that may be nearest is measured
+ * again, as a sum of squared differences in double, which does not cancel however far rows are from zero. Rounding moves a score
+ * by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
  * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and its distance to x
  * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
- * rows are in doubt. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times.
+ * rows are in doubt. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times; of f64 n times more,
+ * as h is a sum of n squares in the same double.
  *
  * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own and add a row while
  * the cache has it; elsewhere each cluster is one thread's, which adds its rows in their order. Either way the result does not
@@ -27,6 +29,9 @@ enum {
     FN(ASSIGN_COPIES) = 16 /* of the sums, at least, or there is one */
 };
 
+#undef CANCELS
+#define CANCELS 64.0 /* a difference below this share of what it is one of is taken anew */
+
 struct FN(assign) {
     const struct ki_assign *of;
     int64_t n, k, panel, padded; /* columns; centres, those of a panel, and in whole panels */
@@ -35,28 +40,46 @@ struct FN(assign) {
     int64_t room, tiles; /* of a part's block: elements; tiles */
     real *panels;        /* dense: n x panel each; sparse: n x padded */
     struct FN(nearest_centres) to;
-    double *square; /* squared norms */
-    double *sums;   /* a copy: k x n, then k x 2 totals */
-    int64_t copy;   /* elements of one */
+    double *square, *low; /* squared norms are their sums */
+    double *sums;         /* a copy: k x n, then k x 2 totals */
+    int64_t copy;         /* elements of one */
     real *blocks;
     real *labels, *own_labels; /* of all rows where anyone needs them; where they are not the caller's */
 };
 
-/* The nearest centre of a sparse row, in double, of those whose score is at most `limit`; its products with all are at hand. */
-static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t row, const real *products,
-                                       double limit) {
+/* high + low = high + low + x^2, or - x^2, in twice the digits of double: the square is the product of a fused multiplication, which
+ * no compiler contracts, and what each rounding leaves out goes into low. */
+ALWAYS_INLINE void FN(add_square)(double *high, double *low, double x, const bool minus) {
+    const double square = __builtin_fma(x, x, 0.0), rest = __builtin_fma(x, x, -square);
+    const double by = minus ? -square : square, sum = *high + by, came = sum - *high;
+    *low += ((*high - (sum - came)) + (by - came)) + (minus ? -rest : rest);
+    *high = sum;
+}
+
+/* ||x - c||^2 of a sparse row: squared differences where it has entries, and what is left of ||c||^2 without these columns. */
+static double FN(assign_distance_apart)(const struct FN(assign) * all, int64_t row, int64_t c) {
     const kiln_matrix *X = all->of->X;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
-    const real *x = VALUES(X), *centres = VALUES(all->of->C);
+    const real *x = VALUES(X), *centre = VALUES(all->of->C) + c * all->n;
+    double high = all->square[c], low = all->low[c], distance = 0;
+    for (int64_t e = start[row]; e < start[row + 1]; e++) {
+        const double there = (double)centre[col[e]], apart = (double)x[e] - there;
+        FN(add_square)(&high, &low, there, true);
+        distance += apart * apart;
+    }
+    return distance + fmax(high + low, 0);
+}
+
+/* The nearest centre of a sparse row, of those whose score is at most `limit`; its products with all are at hand. */
+static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t row, const real *products,
+                                       double limit) {
     double least = INFINITY;
     int64_t found = 0;
     for (int64_t c = 0; c < all->k; c++) {
         if ((double)(all->to.half[c] - products[c]) > limit) continue;
-        double score = all->square[c] / 2;
-        for (int64_t e = start[row]; e < start[row + 1]; e++)
-            score -= (double)x[e] * (double)centres[c * all->n + col[e]];
-        if (score < least) least = score, found = c;
+        const double distance = FN(assign_distance_apart)(all, row, c);
+        if (distance < least) least = distance, found = c;
     }
     return found;
 }
@@ -88,17 +111,19 @@ ALWAYS_INLINE void FN(assign_add)(const struct FN(assign) * all, double *copy, i
         for (int64_t j = 0; j < n; j++) sum[j] += s * (double)x[j];
 }
 
+/* By products where they do not cancel. */
 NEVER_INLINE double FN(assign_distance_sparse)(const struct FN(assign) * all, int64_t row, int64_t label) {
     const kiln_matrix *X = all->of->X;
     const real *x = VALUES(X), *centre = VALUES(all->of->C) + label * all->n;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
-    double square = 0, product = 0;
+    double square = all->square[label], product = 0;
     for (int64_t e = start[row]; e < start[row + 1]; e++) {
         square += (double)x[e] * (double)x[e];
         product += (double)x[e] * (double)centre[col[e]];
     }
-    return fmax(square - 2 * product + all->square[label], 0);
+    const double distance = square - 2 * product;
+    return distance > square / CANCELS ? distance : FN(assign_distance_apart)(all, row, label);
 }
 
 ALWAYS_INLINE double FN(assign_distance_of)(const struct FN(assign) * all, int64_t row, int64_t label,
@@ -139,7 +164,7 @@ ALWAYS_INLINE void FN(assign_settle_few)(const struct FN(assign) * all, double *
 
 /* ------------------------------------------------------------------------------------------- the rows */
 
-/* Squared norms of a tile's rows, and lanes of ones where f32 leaves in doubt which centre is nearest, if there are any: assign_margin,
+/* Squared norms of a tile's rows, and lanes of ones where rounding leaves in doubt which centre is nearest, if there are any: assign_margin,
  * by lanes. */
 static bool FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nearest_lanes) * lanes,
                               const real *rows, real *squares, real_bits *doubts) {
@@ -152,10 +177,10 @@ static bool FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nea
         }
         const FN(vreal) far = FN(largest)(square + 2 * lanes[v].best, (FN(vreal)){0});
         const FN(vreal) norm = square * FN(vrsqrt)(square), reach = norm + far * FN(vrsqrt)(far);
-        const FN(vreal) margin =
-            (real)(3.1 * 0x1p-24) * ((real)(FN(assign_terms)(all->n) + 3) * norm * reach +
-                                     (real)FN(assign_halves)(all->n) * reach * reach);
-        const FN(vmask) sure = (lanes[v].second - lanes[v].best > margin) & (square < (real)0x1p60);
+        const FN(vreal) margin = (real)(3.1 * UNIT) * ((real)(FN(assign_terms)(all->n) + 3) * norm * reach +
+                                                       (real)FN(assign_halves)(all->n) * reach * reach);
+        const FN(vmask) sure = (lanes[v].second - lanes[v].best > margin) &
+                               (square < (real)(real_bytes == 4 ? 0x1p60 : 0x1p500));
         const FN(vmask) doubt = all->to.huge ? ~(FN(vmask)){0} : ~sure;
         FN(store)(squares + v * LANES, square);
         memcpy(doubts + v * LANES, &doubt, sizeof doubt);
@@ -166,7 +191,7 @@ static bool FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nea
     return all_lanes != 0;
 }
 
-/* The labels of a tile's rows: the least scores', or, where f32 leaves them in doubt, those of distances in double. */
+/* The labels of a tile's rows: the least scores', or, where rounding leaves them in doubt, those of distances. */
 static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
                               const struct FN(nearest_lanes) * lanes, const real *rows, int64_t first,
                               int64_t count) {
@@ -176,7 +201,7 @@ static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
         memcpy(labels + v * LANES, &lanes[v].index, sizeof lanes[v].index);
         FN(store)(best + v * LANES, lanes[v].best);
     }
-    if (real_bytes == 8 || !FN(assign_doubts)(all, lanes, rows, squares, doubts)) return;
+    if (!FN(assign_doubts)(all, lanes, rows, squares, doubts)) return;
     for (int64_t r = 0; r < count; r++) {
         if (!doubts[r]) continue;
         const double limit =
@@ -271,7 +296,7 @@ static void FN(assign_sparse)(const struct FN(assign) * all, int part, int64_t f
         }
         FN(vmask) index = FN(assign_numbers)(0);
         for (int64_t c = 0; c < all->padded; c += LANES, index += LANES) FN(nearest_step)
-        (&lanes, FN(load)(all->to.half + c) - FN(load)(products + c), index, real_bytes == 4);
+        (&lanes, FN(load)(all->to.half + c) - FN(load)(products + c), index);
         struct FN(nearest) found = FN(nearest_of_lanes)(&lanes);
         const double entries = (double)(start[row + 1] - start[row]);
         if (FN(assign_doubtful)(&all->to, &found, square, entries))
@@ -326,15 +351,19 @@ static void FN(assign_pack)(struct FN(assign) * all) {
         const bool real_one = c < all->k;
         real *to = dense ? all->panels + c / all->panel * all->panel * n + c % all->panel : all->panels + c;
         const int64_t step = dense ? all->panel : all->padded;
-        double square = 0;
+        double square = 0, low = 0;
         for (int64_t j = 0; j < n; j++) {
             const real value = real_one ? centres[c * n + j] : 0;
             to[j * step] = value;
-            square += (double)value * (double)value;
+            if (dense)
+                square += (double)value * (double)value;
+            else
+                FN(add_square)(&square, &low, (double)value, false);
         }
         all->square[c] = square;
+        all->low[c] = low;
         all->to.half[c] = real_one ? (real)(square / 2) : (real)INFINITY;
-        all->to.huge |= !(square < 0x1p125);
+        all->to.huge |= !(square < HUGE_SQUARE);
     }
 }
 
@@ -366,13 +395,14 @@ static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
         (own_labels && !ki_mul(of->X->rows, sizeof(real), &labels)))
         return ki_fail_nomem(SIZE_MAX, "centres");
     all->panels = ki_alloc((size_t)panels);
-    all->square = ki_alloc((size_t)all->padded * sizeof(double));
+    all->square = ki_alloc((size_t)all->padded * 2 * sizeof(double));
     all->blocks = ki_alloc((size_t)blocks + 1);
     all->sums = all->copies ? ki_alloc((size_t)sums) : NULL;
     if (own_labels) all->labels = all->own_labels = ki_alloc((size_t)labels + 1);
     if (!all->panels || !all->square || !all->blocks || (all->copies && !all->sums) ||
         (own_labels && !all->labels))
         return ki_fail_nomem((size_t)(panels + sums + blocks + labels), "centres and their sums");
+    all->low = all->square + all->padded;
     all->to.half = all->panels + all->padded * all->n;
     return KILN_OK;
 }

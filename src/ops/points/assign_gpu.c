@@ -288,7 +288,6 @@ done:
 /* s->data.key: one centre is the nearest without a look at X. */
 static kiln_status find(struct ki_assign_space *s) {
     const struct ki_assign *of = s->of;
-    const bool doubts = of->X->type == KILN_F32;
     kiln_status status;
     TRY(ki_device_alloc(s->device, &s->data.key, s->rows * 4));
     if (s->k == 1) return ki_derived_fill(s->device, &s->data.key, s->rows, 0);
@@ -313,10 +312,8 @@ static kiln_status find(struct ki_assign_space *s) {
         TRY(launch_split(s, split));
         goto done;
     }
-    if (doubts) {
-        TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
-        TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
-    }
+    TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
+    TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * ki_type_bytes(of->X->type)));
     struct screen screen;
     struct few few;
     if (!few_fits(&few, s) && screen_fits(&screen, s)) {
@@ -324,7 +321,7 @@ static kiln_status find(struct ki_assign_space *s) {
         goto done;
     }
     TRY(few_fits(&few, s) ? launch_few(s, &few) : launch_tiles(s, false));
-    if (doubts) TRY(launch_tiles(s, true));
+    TRY(launch_tiles(s, true));
 done:
     return status;
 }

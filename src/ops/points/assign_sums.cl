@@ -315,27 +315,36 @@ DEVICE_FN wide weight_of(const struct stretch *of, int entry) {
 }
 
 #ifdef CSR
-/* Their sums; what the thread has of their distances. */
+/* Their sums; what the thread has of their distances: squared differences where rows have entries, and in thread 0 what is left of
+ * ||c||^2 without these columns, which the threads take off it in twice the digits of `wide`. */
 DEVICE_FN wide add_stretch(__global wide *to, LOCAL_PTR wide *shared, const struct stretch *of,
                            __global const long *row_start, __global const int *col, int n) {
     const int id = (int)get_local_id(0);
-    wide norm = 0, distance = 0;
-    (void)shared;
+    struct twice norm = {0, 0}, left = {0, 0};
+    wide distance = 0;
     for (int j = id; j < n; j += GROUP) to[j] = 0;
-    for (int j = 0; id == 0 && j < n; j++) norm += square_of((wide)of->centre[j]);
+    for (int j = 0; id == 0 && j < n; j++) add_square(&norm, (wide)1, (wide)of->centre[j]);
     barrier(CLK_GLOBAL_MEM_FENCE);
     for (long i = of->begin; i < of->end; i++) {
         const int row = of->order[i];
         const wide s = weight_of(of, row);
-        distance += id == 0 ? s * norm : 0;
+        if (id == 0) add_product(&left, s, norm.high), left.low += s * norm.low;
         for (long e = row_start[row] + id; e < row_start[row + 1]; e += GROUP) {
-            const wide x = (wide)of->X[e];
-            distance += s * x * (x - 2 * (wide)of->centre[col[e]]);
+            const wide x = (wide)of->X[e], there = (wide)of->centre[col[e]];
+            distance += s * square_of(x - there);
+            add_square(&left, -s, there);
             to[col[e]] += s * x;
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
     }
-    return distance;
+    shared[id] = left.high;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int t = 1; id == 0 && t < GROUP; t++) add_to(&left, shared[t]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    shared[id] = left.low;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int t = 1; id == 0 && t < GROUP; t++) left.low += shared[t];
+    return id == 0 ? distance + fmax(left.high + left.low, (wide)0) : distance;
 }
 #else
 /* The same of dense rows: a thread has EACH columns, ACROSS apart. */

@@ -32,14 +32,11 @@ struct FN(bounds) {
     kiln_bounds *b;
     int64_t n, groups, bundles;
     int parts;
-    double square; /* f64: distances whose squares differ by less are as good as equal */
-    real *bundle;  /* n x KI_BUNDLE each */
-    real *half;    /* by places in the groups: half the squared norm, infinity where there is no centre */
+    real *bundle; /* n x KI_BUNDLE each */
+    real *half;   /* by places in the groups: half the squared norm, infinity where there is no centre */
     real_bits *number;
     struct FN(nearest_centres) to;
-    struct {
-        double square, measured;
-    } part[FN(BOUNDS_PARTS)];
+    double measured[FN(BOUNDS_PARTS)];
 };
 
 /* A row that bounds leave in doubt. */
@@ -61,27 +58,22 @@ static float FN(bounds_over)(double distance) {
 
 /* No more than the distance that a score belongs to: sqrt(d^2 - r) >= d - r / d, with what rounding took from the score for r. */
 static float FN(bounds_under)(double square, double norm, double score, int64_t n) {
-    const double unit = real_bytes == 4 ? 0x1p-24 : 0x1p-53, terms = (double)FN(assign_terms)(n) + 3;
+    const double terms = (double)FN(assign_terms)(n) + 3;
     const double left = square + 2 * score;
     if (score == (double)INFINITY) return FLT_MAX;
     if (!(left > 1e-30)) return 0;
     const double distance = sqrt(left), reach = norm + distance;
-    const double rounding = unit * (6 * (terms * norm * reach + reach * reach) + terms * square);
+    const double rounding =
+        UNIT * (6 * (terms * norm * reach + FN(assign_halves)(n) * reach * reach) + terms * square);
     const double least = (distance - rounding / distance) * (1 - 1e-6);
     return least > 0 ? (float)fmin(least, FLT_MAX) : 0;
 }
 
 /* The distance of a row from its centre, or a little more. */
 static float FN(bounds_measured)(const struct FN(bounds) * all, const real *x, int64_t label) {
-    const double unit = real_bytes == 4 ? 0x1p-24 : 0x1p-53;
     const int64_t terms = all->n / LANES + 20;
     const double square = (double)FN(assign_distance)(x, all->to.centres + label * all->n, all->n);
-    return FN(bounds_over)(sqrt(square) * (1 + (double)terms * unit));
-}
-
-/* Centres of a group with a bound above this are not the nearest. */
-ALWAYS_INLINE float FN(bounds_limit)(const struct FN(bounds) * all, float upper) {
-    return all->square > 0 ? FN(bounds_over)(sqrt((double)upper * (double)upper + all->square)) : upper;
+    return FN(bounds_over)(sqrt(square) * (1 + (double)terms * UNIT));
 }
 
 /* Brings the bounds of a row up to date; whether they leave its centre in doubt. */
@@ -90,14 +82,13 @@ ALWAYS_INLINE bool FN(bounds_move)(const struct FN(bounds) * all, int64_t row) {
     const int32_t label = b->labels[row];
     float *lower = b->lower + row * all->groups;
     const float upper = (b->upper[row] + b->moved[label]) * (1 + 0x1p-22f);
-    const float limit = FN(bounds_limit)(all, upper);
     bool doubt = !b->valid;
     b->before[row] = label;
     b->upper[row] = upper;
     for (int64_t g = 0; g < all->groups; g++) {
         const float by = b->mover[g] == label ? b->second[g] : b->most[g];
         lower[g] = (lower[g] - by) * (1 - 0x1p-22f);
-        doubt |= !(lower[g] > limit);
+        doubt |= !(lower[g] > upper);
     }
     return doubt;
 }
@@ -143,7 +134,7 @@ NEVER_INLINE void FN(bounds_group)(const struct FN(bounds) * all, struct FN(near
             const FN(vreal) half = FN(load)(all->half + i * KI_BUNDLE + v * LANES);
             FN(vmask) number;
             memcpy(&number, all->number + i * KI_BUNDLE + v * LANES, sizeof number);
-            for (int r = 0; r < R; r++) FN(nearest_step)(&lanes[r], half - sums[r][v], number, true);
+            for (int r = 0; r < R; r++) FN(nearest_step)(&lanes[r], half - sums[r][v], number);
         }
     }
     for (int r = 0; r < R; r++) found[r] = FN(nearest_of_lanes)(&lanes[r]);
@@ -187,7 +178,7 @@ static double FN(bounds_ask)(const struct FN(bounds) * all, struct FN(doubt) * d
     return (double)of * (double)ki_min(size, b->k - group * size);
 }
 
-/* The row's centre, and bounds that follow. Of f32 as assign.cpu.h decides: in double, where rounding leaves several. */
+/* The row's centre, and bounds that follow. As assign.cpu.h decides: by distances, where rounding leaves several. */
 static void FN(bounds_decide)(const struct FN(bounds) * all, const struct FN(doubt) * d) {
     kiln_bounds *b = all->b;
     const double terms = (double)FN(assign_terms)(all->n);
@@ -212,17 +203,15 @@ static void FN(bounds_settle)(struct FN(bounds) * all, int part, struct FN(doubt
         d.x = VALUES(all->of->X) + d.row * all->n;
         if (b->valid) {
             b->upper[d.row] = FN(bounds_measured)(all, d.x, b->labels[d.row]);
-            d.limit = FN(bounds_limit)(all, b->upper[d.row]);
+            d.limit = b->upper[d.row];
         }
         for (int64_t g = 0; g < all->groups; g++) doubt |= !(lower[g] > d.limit);
         if (!doubt) continue;
         d.square = (double)FN(assign_product)(d.x, d.x, all->n);
         d.norm = sqrt(d.square);
-        all->part[part].square = fmax(all->part[part].square, d.square);
         doubts[left++] = d;
     }
-    for (int64_t g = 0; g < all->groups; g++)
-        all->part[part].measured += FN(bounds_ask)(all, doubts, left, g);
+    for (int64_t g = 0; g < all->groups; g++) all->measured[part] += FN(bounds_ask)(all, doubts, left, g);
     for (int i = 0; i < left; i++) FN(bounds_decide)(all, &doubts[i]);
 }
 
@@ -278,7 +267,6 @@ static void FN(bounds_moves)(const kiln_bounds *b) {
 /* The centres in their groups, column by column. */
 static void FN(bounds_pack)(struct FN(bounds) * all) {
     const kiln_bounds *b = all->b;
-    double largest = 0;
     for (int64_t i = 0; i < b->padded; i++) {
         const int64_t c = b->order[i];
         real *to = all->bundle + i / KI_BUNDLE * KI_BUNDLE * all->n + i % KI_BUNDLE;
@@ -292,13 +280,7 @@ static void FN(bounds_pack)(struct FN(bounds) * all) {
         all->number[i] = (real_bits)ki_max(c, 0);
         if (c < 0) continue;
         all->to.half[c] = all->half[i];
-        all->to.huge |= !(square < 0x1p125);
-        largest = fmax(largest, square);
-    }
-    all->square = 0;
-    if (real_bytes == 8) {
-        const double reach = sqrt(largest) + sqrt(b->square);
-        all->square = 0x1p-48 * (double)(FN(assign_terms)(all->n) + 3) * reach * reach;
+        all->to.huge |= !(square < HUGE_SQUARE);
     }
 }
 
@@ -329,10 +311,7 @@ kiln_status FN(bounds)(const struct ki_assign *of) {
     FN(bounds_pack)(&all);
     ki_parallel(b->device->threads, all.parts, FN(bounds_part), &all);
     double measured = 0;
-    for (int part = 0; part < all.parts; part++) {
-        b->square = fmax(b->square, all.part[part].square);
-        measured += all.part[part].measured;
-    }
+    for (int part = 0; part < all.parts; part++) measured += all.measured[part];
     ki_bounds_count(b, measured, !b->valid);
 done:
     ki_free(all.bundle);

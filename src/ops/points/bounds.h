@@ -30,7 +30,6 @@ struct kiln_bounds {
     kiln_matrix *running;        /* of the rows of each: k x n sums, then the totals, k x 2 */
     double *sums;                /* the same, on the CPU */
     struct ki_buffer kept, last; /* a GPU's: centres of the rows, and the centres, of the last pass */
-    double square;               /* the largest squared norm of a row */
     double all, skipped;         /* distances that passes were for, and those that they did without */
 };
 

@@ -18,10 +18,9 @@ struct FN(nearest) {
     int64_t index;
 };
 
-ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) score, FN(vmask) index,
-                                    const bool second) {
+ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) score, FN(vmask) index) {
     const FN(vmask) less = score < to->best;
-    if (second) to->second = FN(least)(to->second, FN(largest)(to->best, score));
+    to->second = FN(least)(to->second, FN(largest)(to->best, score));
     to->best = FN(least)(to->best, score);
     to->index = (less & index) | (~less & to->index);
 }
@@ -52,9 +51,10 @@ static int64_t FN(assign_terms)(int64_t n) {
     return n <= FN(ASSIGN_DEEP) ? n : FN(ASSIGN_DEEP) + n / FN(ASSIGN_DEEP) + 1;
 }
 
-/* How often ||c||^2 counts among a score's roundings: of few columns h is rounded once and then with each product. */
+/* How often ||c||^2 counts among a score's roundings: h is a sum in double, which f64 does not round once but n times; of few
+ * columns it is rounded again with each product. */
 static double FN(assign_halves)(int64_t n) {
-    return n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1;
+    return (n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1) + (real_bytes == 8 ? (double)n : 0);
 }
 
 typedef real FN(vfour) __attribute__((vector_size(4 * real_bytes)));
@@ -107,11 +107,33 @@ static real FN(assign_product)(const real *x, const real *y, int64_t n) {
     return FN(lane_sum)(all);
 }
 
+/* ||x - y||^2 in double, whatever the type. */
+static double FN(assign_distance_wide)(const real *x, const real *y, int64_t n) {
+    enum { W = 8 };
+    double sum[W] = {0};
+    int64_t j = 0;
+    for (; n - j >= W; j += W)
+        for (int i = 0; i < W; i++) {
+            const double apart = (double)x[j + i] - (double)y[j + i];
+            sum[i] += apart * apart;
+        }
+    for (int i = 0; j < n; i++, j++) {
+        const double apart = (double)x[j] - (double)y[j];
+        sum[i] += apart * apart;
+    }
+    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+/* Half a unit in the last place of 1; squares from here on are too near the largest number. */
+#undef UNIT
+#undef HUGE_SQUARE
+#define UNIT (real_bytes == 4 ? 0x1p-24 : 0x1p-53)
+#define HUGE_SQUARE (real_bytes == 4 ? 0x1p125 : 0x1p1020)
+
 /* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds up. */
 static double FN(assign_margin)(double square, double best, double entries, double halves) {
-    const double unit = real_bytes == 4 ? 0x1p-24 : 0x1p-53;
     const double norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
-    return 3 * unit * ((entries + 3) * norm * reach + halves * reach * reach);
+    return 3 * UNIT * ((entries + 3) * norm * reach + halves * reach * reach);
 }
 
 /* The centres that rows are compared with. */
@@ -119,38 +141,34 @@ struct FN(nearest_centres) {
     const real *centres; /* k x n */
     int64_t k, n;
     real *half; /* half the squared norms, infinity behind the last */
-    bool huge;  /* squares that f32 does not hold */
+    bool huge;  /* there are squares that the type hardly holds */
 };
 
-/* Whether f32 leaves in doubt which centre is nearest. */
+/* Whether rounding leaves in doubt which centre is nearest. */
 static bool FN(assign_doubtful)(const struct FN(nearest_centres) * to, const struct FN(nearest) * found,
                                 double square, double entries) {
-    if (real_bytes == 8 || to->k == 1) return false;
+    if (to->k == 1) return false;
     return !(found->second - found->best >
              FN(assign_margin)(square, found->best, entries, FN(assign_halves)(to->n))) ||
-           !(square < 0x1p125) || to->huge;
+           !(square < HUGE_SQUARE) || to->huge;
 }
 
 /* No centre with a larger score is the nearest. */
 static double FN(assign_limit)(const struct FN(nearest_centres) * to, double best, double square,
                                double entries) {
     const double margin = FN(assign_margin)(square, best, entries, FN(assign_halves)(to->n));
-    return to->huge || !(square < 0x1p125) ? (double)INFINITY : best + margin;
+    return to->huge || !(square < HUGE_SQUARE) ? (double)INFINITY : best + margin;
 }
 
-/* The nearest centre of a dense row, in double, of those whose score is at most `limit`. */
+/* The nearest centre of a dense row, by distances in double; of f32 those whose score is at most `limit` do. */
 static int64_t FN(assign_dense_again)(const struct FN(nearest_centres) * to, const real *x, double limit) {
     const int64_t n = to->n;
     const real *centre = to->centres;
     double least = INFINITY;
     int64_t found = 0;
     for (int64_t c = 0; c < to->k; c++, centre += n) {
-        if ((double)(to->half[c] - FN(assign_product)(x, centre, n)) > limit) continue;
-        double distance = 0;
-        for (int64_t j = 0; j < n; j++) {
-            const double apart = (double)x[j] - (double)centre[j];
-            distance += apart * apart;
-        }
+        if (real_bytes == 4 && (double)(to->half[c] - FN(assign_product)(x, centre, n)) > limit) continue;
+        const double distance = FN(assign_distance_wide)(x, centre, n);
         if (distance < least) least = distance, found = c;
     }
     return found;

@@ -109,7 +109,7 @@ NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *
         struct FN(nearest_lanes) so_far = lanes[v];
 #pragma GCC unroll 12
         for (int c = 0; c < FN(ASSIGN_PANEL); c++) FN(nearest_step)
-        (&so_far, half[c] - sums[c][v], (real_bits)(first + c) - (FN(vmask)){0}, real_bytes == 4);
+        (&so_far, half[c] - sums[c][v], (real_bits)(first + c) - (FN(vmask)){0});
         lanes[v] = so_far;
     }
 }
@@ -144,8 +144,7 @@ ALWAYS_INLINE void FN(few_tile)(struct FN(nearest_lanes) * lanes, const real *ro
 #pragma GCC unroll 4
             for (int i = 0; i < P; i++, number += 1)
 #pragma GCC unroll 2
-                for (int v = 0; v < V; v++)
-                    FN(nearest_step)(&so_far[v], score[i][v], number, real_bytes == 4);
+                for (int v = 0; v < V; v++) FN(nearest_step)(&so_far[v], score[i][v], number);
         }
 #pragma GCC unroll 2
         for (int v = 0; v < V; v++) lanes[from + v] = so_far[v];

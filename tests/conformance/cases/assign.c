@@ -1,6 +1,6 @@
 /* The nearest of k centres, and what each centre's rows add up to: widths and numbers of centres around those of tiles and
- * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest. y is C. Results:
- * W labels, SUMS sums, CURVATURE distances, SCALARS totals. */
+ * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest; OFFSET: rows and
+ * centres so far from zero that the type cannot. y is C. Results: W labels, SUMS sums, CURVATURE distances, SCALARS totals. */
 #include <stdlib.h>
 
 #include "refusals.h"
@@ -10,7 +10,8 @@ enum { LEFT_OUT = 500 }; /* k from which on totals do not fit among the scalars 
 static void add(struct problem_list *list, int64_t rows, int64_t cols, int64_t k, enum pattern pattern) {
     static const unsigned variants[] = {WITH_WEIGHTS | WITH_SUMS, WITH_SUMS | WITH_SHIFT, WITH_SHIFT, 0},
                           bounded[] = {WITH_SUMS | WITH_BOUNDS,
-                                       WITH_SUMS | WITH_SHIFT | WITH_WEIGHTS | WITH_BOUNDS};
+                                       WITH_SUMS | WITH_SHIFT | WITH_WEIGHTS | WITH_BOUNDS,
+                                       WITH_SUMS | WITH_OFFSET | WITH_BOUNDS};
     struct problem p = {.format = pattern == PATTERN_DENSE ? KILN_DENSE : KILN_CSR,
                         .pattern = pattern,
                         .rows = rows,
@@ -21,7 +22,9 @@ static void add(struct problem_list *list, int64_t rows, int64_t cols, int64_t k
         p.flags = variants[(list->count + i) % 4];
         problem_add(list, p);
     }
-    for (int i = 0; pattern == PATTERN_DENSE && cols > 16 && k <= LEFT_OUT && i < 2; i++) {
+    p.flags = WITH_OFFSET | (k <= LEFT_OUT ? WITH_SUMS : 0);
+    if (!list->thin || cols < 9 || pattern != PATTERN_DENSE) problem_add(list, p);
+    for (int i = 0; pattern == PATTERN_DENSE && cols > 16 && k <= LEFT_OUT && i < 3; i++) {
         p.flags = bounded[i];
         problem_add(list, p);
     }
@@ -52,11 +55,27 @@ static kiln_status make_weights(struct work *work) {
     return operand_upload(work, &work->weights);
 }
 
+/* What all numbers are away from zero: a time stamp among them leaves f64 nothing of a product's difference from another. */
+static double offset_of(const struct work *work) {
+    return !(work->problem->flags & WITH_OFFSET) ? 0 : work->type == KILN_F32 ? 3000 : 1e8;
+}
+
+static kiln_status make_rows(struct work *work) {
+    struct operand *X = &work->X;
+    CHECK_OK(make_X(work));
+    if (offset_of(work) == 0) return KILN_OK;
+    CHECK_OK(work_fetch(work));
+    for (int64_t e = 0; e < X->host.nnz; e++) host_set(&X->host, e, host_get(&X->host, e) + offset_of(work));
+    kiln_matrix_free(X->matrix);
+    X->matrix = NULL;
+    return operand_upload(work, X);
+}
+
 static kiln_status make_centres(struct work *work) {
     const struct problem *p = work->problem;
     host_new(&work->y, work->type, p->k, p->cols);
     for (int64_t e = 0; e < p->k * p->cols; e++) {
-        const double apart = 2 * random_uniform(98, (uint64_t)e) - 1;
+        const double far = offset_of(work), apart = far + 2 * random_uniform(98, (uint64_t)e) - 1;
         const double common = 2 * random_uniform(99, (uint64_t)(e % (p->cols + (p->cols == 0)))) - 1;
         host_set(&work->y.host, e, p->flags & WITH_SHIFT ? common + 1e-5 * apart : apart);
     }
@@ -67,7 +86,7 @@ static kiln_status make_centres(struct work *work) {
 
 static kiln_status prepare(struct work *work) {
     const struct problem *p = work->problem;
-    CHECK_OK(make_X(work));
+    CHECK_OK(make_rows(work));
     CHECK_OK(make_centres(work));
     if (p->flags & WITH_WEIGHTS) CHECK_OK(make_weights(work));
     if (p->flags & WITH_SUMS) CHECK_OK(make_result(work, RESULT_SUMS, p->k, p->cols));
@@ -172,6 +191,8 @@ static void expect(struct expected expected[RESULTS], const struct work *work) {
         const long double s = work->weights.matrix ? host_get(&work->weights.host, i) : 1;
         unpack(x, X, i);
         const int64_t label = nearest(&least, &norms, x, C);
+        /* Only sums that bounds correct follow the centres by products. */
+        if (!(work->problem->flags & WITH_BOUNDS)) norms = X->row_start ? fminl(norms, 64 * least) : least;
         labels->value[i] = label;
         if (distances->count) distances->value[i] = least, distances->gauge[i] = norms;
         for (int64_t j = 0; sums->count && j < n; j++) {
