@@ -1,11 +1,11 @@
 /* OpenCL 1.2 through the ICD loader: GPUs of any maker, and processors (PoCL), which test the GPU kernels in
  * CI. */
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/device_list.h"
 #include "backends/opencl_library.h"
+#include "backends/pocl.h"
 #include "core/seams.h"
 #include "core/size.h"
 
@@ -182,60 +182,9 @@ static kiln_status choose(struct ki_opencl_device *chosen, const char *selector)
     return status;
 }
 
-/* PoCL 3.1 keeps code for each size of a kernel's launches, and gives back, when one ends, the code that was last looked up for the
- * kernel: it aborts where that has meanwhile been another one, which a launch of more threads looks up. So the kernels of one queue run at
- * a time, and behind a kernel none of more threads is launched before it has ended. Whose kernels may be running, and with how many
- * threads each: */
-enum { RUNNING_MAX = 32 };
-static struct {
-    pthread_mutex_t lock;
-    cl_object queue;
-    int count;
-    struct {
-        const void *function;
-        int64_t threads;
-    } kernels[RUNNING_MAX];
-} running = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static bool may_follow(cl_object queue, const void *function, int64_t threads) {
-    if (running.queue != queue) return false;
-    for (int i = 0; i < running.count; i++)
-        if (running.kernels[i].function == function) return threads <= running.kernels[i].threads;
-    return running.count < RUNNING_MAX;
-}
-
-/* An error of that queue is its own device's, whose next call gets it too. */
-static void wait_for_running(void) {
-    if (running.queue) ki_opencl.finish(running.queue);
-    running.queue = NULL;
-    running.count = 0;
-}
-
-/* The launch that comes next may begin; until end_turn no other one does. */
-static void begin_turn(cl_object queue, const void *function, int64_t threads) {
-    pthread_mutex_lock(&running.lock);
-    if (!may_follow(queue, function, threads)) wait_for_running();
-    running.queue = queue;
-    for (int i = 0; i < running.count; i++)
-        if (running.kernels[i].function == function) return;
-    running.kernels[running.count].function = function;
-    running.kernels[running.count++].threads = threads;
-}
-
-static void end_turn(void) {
-    pthread_mutex_unlock(&running.lock);
-}
-
-/* Before a queue or a kernel goes: another one may get its address. */
-static void leave_turn(cl_object queue) {
-    pthread_mutex_lock(&running.lock);
-    if (running.queue == queue) wait_for_running();
-    pthread_mutex_unlock(&running.lock);
-}
-
 static void opencl_close(kiln_device *device) {
     struct opencl *opencl = device->impl;
-    if (opencl->pocl && opencl->queue) leave_turn(opencl->queue);
+    if (opencl->pocl && opencl->queue) ki_pocl_leave_turn(opencl->queue);
     if (!device->lost) {
         if (opencl->uploads) ki_opencl.release_queue(opencl->uploads);
         if (opencl->queue) ki_opencl.release_queue(opencl->queue);
@@ -444,7 +393,7 @@ done:
 
 static void opencl_unload(kiln_device *device, void *module, void *function) {
     const struct opencl *opencl = device->impl;
-    if (opencl->pocl) leave_turn(opencl->queue);
+    if (opencl->pocl) ki_pocl_leave_turn(opencl->queue);
     KI_OPENCL(device, release_kernel, function);
     KI_OPENCL(device, release_program, module);
 }
@@ -481,9 +430,9 @@ static kiln_status opencl_launch(kiln_device *device, void *function, int64_t gr
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
     for (int i = 0; i < count; i++) TRY(set_argument(device, function, (unsigned)i, &args[i], &views[i]));
     const size_t all = (size_t)threads, one = (size_t)group_size;
-    if (opencl->pocl) begin_turn(opencl->queue, function, threads);
+    if (opencl->pocl) ki_pocl_begin_turn(opencl->queue, function, threads);
     status = KI_OPENCL(device, launch, opencl->queue, function, 1, NULL, &all, &one, 0, NULL, NULL);
-    if (opencl->pocl) end_turn();
+    if (opencl->pocl) ki_pocl_end_turn();
 done:
     for (int i = 0; i < count; i++)
         if (views[i] && !device->lost) ki_opencl.release_buffer(views[i]);
