@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
-from ._library import ArgumentError, check, ffi, fields, lib, struct, text
+from ._library import ArgumentError, DataError, DeviceError, check, ffi, fields, lib, struct, text
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, int] = {_F32: lib.KILN_F32, _F64: lib.KILN_F64}
@@ -22,6 +22,9 @@ _TYPES: dict[Any, int] = {_F32: lib.KILN_F32, _F64: lib.KILN_F64}
 
 def _type_of(dtype: Any) -> int:
     return _TYPES[np.dtype(dtype)]
+
+
+_turns: weakref.WeakSet[_Turn] = weakref.WeakSet()
 
 
 class _Turn:
@@ -34,8 +37,19 @@ class _Turn:
         self._device = device
         self._held = {device}  # pointers that are not freed yet
         self._left: collections.deque[tuple[Any, Any, Any]] = collections.deque()
+        self._stuck = False  # a call was under way in another thread when this process was forked
+        _turns.add(self)
+
+    def renew(self) -> None:
+        """In a forked child, which has none of the parent's other threads: a call that one of them was in never ends here."""
+        if self._lock.acquire(False):
+            self._lock.release()
+        else:
+            self._lock, self._stuck = threading.RLock(), True
 
     def __enter__(self) -> None:
+        if self._stuck:
+            raise DeviceError("another thread was using the device when this process was forked; open it anew: kiln.Device(name)")
         self._lock.acquire()
         self._depth += 1
 
@@ -56,7 +70,7 @@ class _Turn:
             self._depth = depth
 
     def _free_left(self) -> None:
-        while self._depth == 1 and self._left:
+        while self._depth == 1 and self._left and not self._stuck:
             function, pointer, _ = self._left.popleft()
             self._held.discard(pointer)
             if pointer != self._device:
@@ -83,7 +97,7 @@ class Device:
     "cuda:all", "cuda:0,1" (docs/groups.md).
 
     memory is a budget in bytes; deterministic asks for the same bits from run to run. Threads may share a device: their calls take
-    turns.
+    turns. A copy is the device itself; one that is unpickled, as in a worker of joblib's, is opened there by the same name and options.
     """
 
     def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False,
@@ -94,6 +108,7 @@ class Device:
             check(lib.kiln_device_open(pointer, name.encode(), options))
         else:
             check(lib.kiln_processes_open(pointer, _processes, name.encode(), options))
+        self._options = None if _processes is not None else (threads, memory, deterministic)
         self.pointer = pointer[0]
         self.turn = _Turn(self.pointer)
         weakref.finalize(self, self.turn.free, None, self.pointer).atexit = False  # matrices may outlive it there
@@ -101,6 +116,17 @@ class Device:
         check(lib.kiln_device_get_info(self.pointer, info))
         self.name, self.description = text(info.name), text(info.description)
         self.is_gpu, self.threads, self.memory = bool(info.is_gpu), int(info.threads), int(info.memory)
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, known: Any) -> Device:
+        return self
+
+    def __reduce__(self) -> Any:
+        if self._options is None:
+            raise TypeError("the device of processes that mpirun has started cannot be pickled")
+        return _same, (self.name, *self._options)
 
     def call(self, function: Any, *arguments: Any) -> None:
         """A function of the library that works on this device; raises what it says went wrong."""
@@ -130,9 +156,29 @@ class Device:
 
 
 _opened: dict[str, Device] = {}
-_opened_by = [os.getpid()]
-_parents: list[dict[str, Device]] = []  # devices of a process that this one was forked from: never closed here
+_parents: list[Any] = []  # devices of a process that this one was forked from: never closed here
 _lock = threading.Lock()
+
+
+@functools.lru_cache(maxsize=None)
+def _same(name: str, threads: int, memory: int, deterministic: bool) -> Device:
+    """The device that one of another process is here."""
+    return Device(name, threads=threads, memory=memory, deterministic=deterministic)
+
+
+def _after_fork() -> None:
+    """The parent's devices are not the child's, and its other threads are not there."""
+    global _lock, _same
+    _lock = threading.Lock()
+    _parents.append((dict(_opened), _same))
+    _opened.clear()
+    _same = functools.lru_cache(maxsize=None)(_same.__wrapped__)
+    _best.cache_clear()
+    for turn in list(_turns):
+        turn.renew()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def device(name: str | Device = "auto") -> Device:
@@ -140,10 +186,6 @@ def device(name: str | Device = "auto") -> Device:
     if isinstance(name, Device):
         return name
     with _lock:
-        if os.getpid() != _opened_by[0]:  # a fork: the parent's devices are not the child's
-            _parents.append(dict(_opened))
-            _opened.clear()
-            _opened_by[0] = os.getpid()
         if name not in _opened:
             made = Device(name)
             _opened[name] = _opened.setdefault(made.name, made)
@@ -206,10 +248,13 @@ class Matrix:
     be larger than memory; linear models and mmchain, multiply take such a matrix.
     """
 
+    _file: Any = None  # where the values stay
+
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into
         pointer = ffi.new("kiln_matrix **")
         if isinstance(array, (str, os.PathLike)):
+            self._file = array
             self.device, mapped = _mapped(self._keep, array, device, dtype)
             self._know(mapped)
             return
@@ -274,6 +319,10 @@ class Matrix:
             starts = starts.astype(np.int32)
         return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
 
+    def __reduce__(self) -> Any:
+        """Copies, and pickles, have the values of their own, or the file."""
+        return _made, (self.numpy() if self._file is None else self._file, self.device, self.dtype)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         values = self.numpy()
         if self.sparse:
@@ -312,6 +361,10 @@ class Matrix:
         return f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on {self.device.name}>"
 
 
+def _made(array: Any, where: Device, dtype: Any) -> Matrix:
+    return Matrix(array, where, dtype=dtype)
+
+
 def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
     """The matrix of a file that stays there."""
     wanted, made = device(where), ffi.new("kiln_data **")
@@ -339,23 +392,75 @@ def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) 
         values = np.from_dlpack(array) if hasattr(array, "__dlpack__") and not hasattr(array, "__array__") else np.asarray(array)
     if values.ndim not in (1, 2):
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
-    values = np.ascontiguousarray(values, _float_type(values, dtype))
+    if values.dtype.kind in "cmM" or np.ma.is_masked(array):
+        raise ArgumentError(f"expected real numbers, got {'a masked array' if np.ma.is_masked(array) else values.dtype}")
+    values = _plain(values, _float_type(values, dtype))
     values = values.reshape(-1, 1) if values.ndim == 1 else values
     buffer = _memory_of(values)
     keep += [values, buffer]
     return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0], cols=values.shape[1], values=buffer)
 
 
+def _plain(array: Any, dtype: Any) -> Any:
+    """The array itself, or its copy where it is not contiguous, not aligned or of another type."""
+    return np.require(array, dtype, ["C", "A"])
+
+
+def _part(array: Any, name: str, dimensions: int = 1) -> Any:
+    part = np.asarray(getattr(array, name))
+    if part.ndim != dimensions:
+        raise DataError(f"the sparse matrix's {name} has {part.ndim} dimensions, but must have {dimensions}")
+    if part.dtype.kind not in ("iu" if name != "data" else "biuf"):
+        raise DataError(f"the sparse matrix's {name} must be {'integers' if name != 'data' else 'real numbers'}, got {part.dtype}")
+    return part
+
+
+def _check_length(part: Any, name: str, needed: int, exact: bool = True) -> None:
+    if len(part) < needed or (exact and len(part) > needed):
+        raise DataError(f"the sparse matrix's {name} has {len(part)} numbers, but needs {needed}")
+
+
+def _check_places(part: Any, name: str, most: int) -> None:
+    if len(part) and (part.min() < 0 or part.max() >= most):
+        raise DataError(f"the sparse matrix's {name} has numbers outside of [0, {most})")
+
+
+def check_sparse(array: Any) -> None:
+    """A sparse matrix of SciPy's whose arrays do not fit together is refused before anybody follows them."""
+    form = getattr(array, "format", None)
+    if len(array.shape) != 2:
+        raise ArgumentError(f"expected a matrix of 2 dimensions, got {len(array.shape)}")
+    if form == "coo":
+        data = _part(array, "data")
+        for name, most in (("row", array.shape[0]), ("col", array.shape[1])):
+            part = _part(array, name)
+            _check_length(part, name, len(data))
+            _check_places(part, name, most)
+    elif form in ("csr", "csc", "bsr"):
+        lines, across = (n // size for n, size in zip(array.shape, array.blocksize if form == "bsr" else (1, 1)))
+        if form == "csc":
+            lines, across = across, lines
+        starts, places, data = _part(array, "indptr"), _part(array, "indices"), _part(array, "data", 3 if form == "bsr" else 1)
+        _check_length(starts, "indptr", lines + 1)
+        if starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+            raise DataError("the sparse matrix's indptr must begin with 0 and never decrease")
+        _check_length(places, "indices", int(starts[-1]), exact=False)
+        _check_length(data, "data", int(starts[-1]), exact=False)
+        if form != "csr" or places.dtype.itemsize > 4:  # the library looks at the columns of others
+            _check_places(places[:starts[-1]], "indices", across)
+
+
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
+    check_sparse(array)
     csr = array.tocsr() if hasattr(array, "tocsr") else _torch_csr(array)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     if csr.shape[1] >= 2**31:
         raise ArgumentError(f"expected fewer than 2^31 columns, got {csr.shape[1]}")
-    values = np.ascontiguousarray(csr.data, _float_type(csr, dtype))
-    columns = np.ascontiguousarray(csr.indices, np.int32)
-    starts = np.ascontiguousarray(csr.indptr, csr.indptr.dtype if csr.indptr.dtype == np.int32 else np.int64)
+    values = _plain(csr.data, _float_type(csr, dtype))
+    columns = _plain(csr.indices, np.int32)
+    starts = _plain(csr.indptr, np.int32 if csr.indptr.dtype == np.int32 else np.int64)
     keep += [values, columns, starts]
     memory = struct("kiln_memory", type=_type_of(values.dtype), rows=csr.shape[0], cols=csr.shape[1],
                     values=_memory_of(values), row_start=_memory_of(starts), col=_memory_of(columns, "int32_t[]"),
@@ -368,7 +473,9 @@ def _torch_csr(array: Any) -> Any:
     import scipy.sparse
 
     parts = (np.asarray(part.detach()) for part in (array.values(), array.col_indices(), array.crow_indices()))
-    return scipy.sparse.csr_matrix(tuple(parts), array.shape)
+    made = scipy.sparse.csr_matrix(tuple(parts), array.shape)
+    check_sparse(made)
+    return made
 
 
 def _cuda_memory(keep: list[Any], array: Any, where: str | Device) -> tuple[Device, Any]:

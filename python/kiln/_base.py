@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._arrays import Device, Matrix, choose, device, matrix
+from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
 from ._dlpack import as_floats, on_cuda, to_host
 from ._library import check, ffi, lib, struct
 from ._solve import Report, solve, warn_unless_converged
@@ -41,6 +41,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                                  f"{self.n_features_in_} features as input")
             return X if isinstance(y, str) else (X, y if on_cuda(y) else np.asarray(y))
+        if hasattr(X, "tocsr"):
+            check_sparse(X)
         if not isinstance(y, str):
             more["y"] = y
         return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)

@@ -46,6 +46,9 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         self._pointer: Any = None
         self._outer: Any = None
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a kiln.checkpoint is of one run, and can be neither copied nor pickled")
+
     def __enter__(self) -> checkpoint:
         names = {field: ffi.new("char[]", os.fsencode(value)) for field, value in (("checkpoint", self.path), ("resume", self.resume))
                  if value is not None}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._library import ArgumentError, ffi, lib, struct
+from ._library import ArgumentError, DataError, ffi, lib, struct
 
 CPU, CUDA = 1, 2  # DLPack's numbers of devices
 _INTEGER, _FLOAT = 0, 2  # and of kinds of elements
@@ -102,6 +102,10 @@ def cuda_memory(keep: list[Any], array: Any) -> tuple[int, Any]:
         return found.device, _memory(found, found.shape[0], found.shape[1] if len(found.shape) == 2 else 1)
     values, columns, starts = (_borrow(keep, part, kind, f"the matrix's {name}") for part, kind, name in
                                zip(parts, (_FLOAT, _INTEGER, _INTEGER), ("values", "columns", "row starts")))
+    starts_needed, entries = array.shape[0] + 1, int(parts[2][-1]) if starts.shape[0] else 0
+    if tuple(starts.shape) != (starts_needed,) or min(values.shape[0], columns.shape[0]) < entries:
+        raise DataError(f"a matrix of {array.shape[0]} rows and {entries} entries needs as many values and columns, and {starts_needed} row "
+                        f"starts; it has {values.shape[0]}, {columns.shape[0]} and {starts.shape[0]}")
     if columns.bits != 32:
         raise ArgumentError("expected the matrix's columns to be of int32 in CUDA memory")
     return values.device, _memory(values, *array.shape, row_start=ffi.cast("void *", starts.address), row_start_bits=starts.bits,

@@ -91,6 +91,15 @@ class Half:
         self.kind, self.shape, self.device = kind, tuple(array.shape), where
         self.pointer = where.turn.own(lib.kiln_half_free, made[0])
 
+    def __copy__(self) -> Half:
+        return self
+
+    def __deepcopy__(self, known: Any) -> Half:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a kiln.Half cannot be pickled; pickle the array that it was made of")
+
     def __repr__(self) -> str:
         return f"<kiln.Half {self.shape[0]:,} x {self.shape[1]:,} {self.kind}, on {self.device.name}>"
 
