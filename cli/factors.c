@@ -45,6 +45,18 @@ int factors_prepare(struct solving *s) {
     return code ? code : solve_allocate(&state->B, s, kiln_matrix_cols(X), columns);
 }
 
+double factors_penalty(const struct solving *s) {
+    return kiln_report_figure(&s->report, "l2");
+}
+
+static void warn_of_nothing(const struct solving *s) {
+    const struct factors_state *state = s->state;
+    if (kiln_report_figure(&s->report, "zero_factors") != 1) return;
+    say_error("kiln: warning: all factors are about 0: the penalty of %.3g leaves nothing of them%s",
+              factors_penalty(s), state->biases ? " beside the mean and the biases" : "");
+    say_error("hint: a smaller --l2");
+}
+
 static int recommend(struct solving *s) {
     struct factors_state *state = s->state;
     const size_t count = (size_t)(kiln_matrix_rows(state->A) * top_of(s));
@@ -60,6 +72,7 @@ static int recommend(struct solving *s) {
 
 int factors_finish(struct solving *s) {
     struct factors_state *state = s->state;
+    warn_of_nothing(s);
     if (state->test && state->implicit &&
         kiln_rank(&state->ranking, RANKED, state->model, state->A, factors_training(s), state->test) !=
             KILN_OK)
@@ -175,6 +188,7 @@ void factors_json(json_t *object, const struct solving *s) {
     json_t *metrics = json_object();
     json_put_count(object, "factors", kiln_matrix_cols(state->A) - state->biases);
     json_put_number(object, "mean", kiln_report_figure(&s->report, "mean"));
+    json_put_flag(object, "zero_factors", kiln_report_figure(&s->report, "zero_factors") == 1);
     json_put_count(object, "test_entries", state->test ? kiln_matrix_nnz(state->test) : 0);
     if (state->test && !state->implicit)
         json_put_number(metrics, "test_rmse", kiln_report_figure(&s->report, "test_rmse"));

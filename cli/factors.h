@@ -17,9 +17,12 @@ struct factors_state {
     bool biases, implicit;
     kiln_matrix *A, *B, *train, *test; /* train, test: NULL without --test-fraction */
     kiln_model *model;
-    kiln_ranking ranking;  /* of an implicit model with a test */
-    kiln_als_options held; /* of als: as given, but for the penalty that held */
-    int64_t *columns;      /* --recommendations: top for each row */
+    kiln_ranking ranking; /* of an implicit model with a test */
+    union { /* the options as given, but for biases and the penalty, whose defaults depend on the data */
+        kiln_als_options als;
+        kiln_sfa_options sfa;
+    } held;
+    int64_t *columns; /* --recommendations: top for each row */
     double *scores;
 };
 
@@ -28,6 +31,7 @@ const kiln_matrix *factors_training(const struct solving *s); /* without the ent
 /* For struct solver. A verb's check sets title, biases and implicit before it calls factors_check; its solve fills A, B and model. */
 int factors_check(struct solving *s);
 int factors_prepare(struct solving *s);
+double factors_penalty(const struct solving *s);      /* that held */
 int factors_take_start(struct solving *s, int64_t r); /* A and B of r columns from --warm-start */
 int factors_finish(struct solving *s);
 kiln_status factors_keep(kiln_model *model, const struct solving *s);

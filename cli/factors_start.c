@@ -7,7 +7,7 @@
 #include "metrics.h"
 
 enum { STREAM = 0x57a7 };
-#define SMALL 0.1 /* standard deviation of a new row's numbers, as in kiln_als */
+#define SMALL 0.1 /* standard deviation of a new row's numbers */
 
 /* The rows or the columns of the data, and what the model has of them. */
 struct side {
@@ -98,7 +98,7 @@ int factors_take_start(struct solving *s, int64_t r) {
     int64_t width = 0, other = 0;
     if (!model_tensor_shape(s->warm, "A", &type, &users.theirs, &width) ||
         !model_tensor_shape(s->warm, "B", &type, &items.theirs, &other) || width != r || other != r)
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same --factors and --biases are needed",
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same --factors are needed, and biases or --no-biases as there",
                          "%s is no factor model of so many factors", s->run->settings->warm_start);
     int code = check_names(&users, s);
     if (!code) code = check_names(&items, s);

@@ -1,32 +1,36 @@
 /* kiln als: ratings or counts, factored by alternating least squares. */
+#include "commands.h"
 #include "factors.h"
-
-enum { SETTINGS = 6 }; /* of kiln_als_model: mean, l2, ... */
 
 static const kiln_als_options *given(const struct solving *s) {
     return s->options;
 }
 
-static int check(struct solving *s) {
+struct wanted {
+    struct factors_wanted factors; /* first: what factors.h's functions take */
+    bool no_biases;
+};
+
+/* Ratings have biases unless they are not wanted. */
+static int choose_biases(struct solving *s) {
     struct factors_state *state = s->state;
-    state->title = "alternating least squares";
-    state->biases = given(s)->biases != 0;
-    state->implicit = given(s)->implicit != 0;
-    return factors_check(s);
+    const bool unwanted = ((const struct wanted *)s->own)->no_biases;
+    const bool usual = algorithm_standard("als", "biases", KILN_F64) != 0;
+    if (unwanted && given(s)->biases)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out one of them", "--biases and --no-biases");
+    state->held.als = *given(s);
+    state->held.als.biases |= usual && !unwanted && !given(s)->implicit;
+    s->options = &state->held.als;
+    return 0;
 }
 
-/* A penalty that was not given depends on what is fitted: the model knows which one held. */
-static kiln_status tell_penalty(struct solving *s) {
+static int check(struct solving *s) {
     struct factors_state *state = s->state;
-    double settings[SETTINGS] = {0};
-    kiln_matrix *A = NULL;
-    kiln_status status = kiln_model_tensor(&A, s->run->device, KILN_F64, state->model, "settings");
-    if (status == KILN_OK) status = kiln_matrix_get(settings, A);
-    kiln_matrix_free(A);
-    state->held = *given(s);
-    state->held.l2 = settings[1];
-    s->options = &state->held;
-    return status;
+    const int code = choose_biases(s);
+    state->title = "alternating least squares";
+    state->biases = state->held.als.biases != 0;
+    state->implicit = state->held.als.implicit != 0;
+    return code ? code : factors_check(s);
 }
 
 static kiln_status solve(struct solving *s, const kiln_control *control) {
@@ -37,10 +41,11 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     options.test = state->test;
     options.control = *control;
     kiln_status status = kiln_als(state->A, state->B, factors_training(s), &options, &s->report);
-    if (status == KILN_OK)
-        status = kiln_als_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
-                                &options);
-    return status == KILN_OK ? tell_penalty(s) : status;
+    if (status != KILN_OK) return status;
+    state->held.als.l2 = factors_penalty(s);
+    options.l2 = state->held.als.l2 > 0 ? state->held.als.l2 : KILN_NONE;
+    return kiln_als_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
+                          &options);
 }
 
 static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
@@ -67,7 +72,10 @@ static int run_als(struct run *run) {
     return solve_run(run, &solver);
 }
 
-static const struct option own[] = {FACTORS_OPTIONS};
+static const struct option own[] = {FACTORS_OPTIONS,
+                                    {"no-biases", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
+                                     "Of ratings: factors alone, without the mean and biases.",
+                                     .offset = offsetof(struct wanted, no_biases)}};
 
 const struct verb verb_of_als = {
     "als",
@@ -76,13 +84,13 @@ const struct verb verb_of_als = {
     MAX_ARGUMENTS,
     NULL,
     "Factor a matrix of ratings or counts by alternating least squares",
-    "A rating r of row u for column i becomes a product of two short vectors, r = a_u . b_i, or with "
-    "--biases mean + bias_u + bias_i + a_u . b_i. All a are least squares given all b, and all b given all "
-    "a; the two "
-    "take turns, and the objective never rises.\n\n"
+    "A rating r of row u for column i becomes mean + bias_u + bias_i + a_u . b_i, or with --no-biases a_u . "
+    "b_i "
+    "alone, a and b short vectors. All a are least squares given all b, and all b given all a; the two take "
+    "turns, and the objective never rises.\n\n"
     "With --implicit entries are counts of what was seen: every absent entry is a weak no, every entry a yes "
     "with confidence 1 + alpha |r| (Hu, Koren and Volinsky).\n\n" FACTORS_DATA,
-    "kiln als ratings.csv --biases --test-fraction 0.1 -o ratings.kiln\n"
+    "kiln als ratings.csv --test-fraction 0.1 -o ratings.kiln\n"
     "kiln als plays.npz --implicit --factors 64 --recommendations best.tsv --top 5",
     .run = run_als,
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),

@@ -20,10 +20,13 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     options.test = state->test;
     options.control = *control;
     kiln_status status = kiln_sfa(state->A, state->B, factors_training(s), &options, &s->report);
-    if (status == KILN_OK)
-        status = kiln_sfa_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
-                                &options);
-    return status;
+    if (status != KILN_OK) return status;
+    options.l2 = factors_penalty(s);
+    state->held.sfa = *given(s);
+    state->held.sfa.l2 = options.l2;
+    s->options = &state->held.sfa;
+    return kiln_sfa_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
+                          &options);
 }
 
 static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {

@@ -118,10 +118,13 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  *   implicit:  the same with weights c_ui over all u and i, see kiln_factor_rows
  * by solving for all of A, then for all of B, again and again; or with KILN_FACTOR_CCD (explicit only) for
  * one column of A and of B after the other, `steps` times each, given the residuals of all others (CCD++).
- * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0. The
- * objective never rises but for rounding, with any solver. report->residual is the decrease in the last
- * iteration relative to the objective. Figures: "mean"; with a test "test_rmse" (explicit). On failure A, B
- * and the report are untouched.
+ * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0.
+ * After both the two columns of each factor are made equally long (weighed as their penalties are), which
+ * leaves the products. The objective never rises but for rounding, with any solver. report->residual is the
+ * decrease in the last iteration relative to the objective. Figures: "mean"; "l2", the penalty that held;
+ * "zero_factors", 1 where the penalty has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of
+ * sqrt(sum_ui (r_ui - mean)^2)), else 0; with a test "test_rmse" (explicit). On failure A, B and the report
+ * are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Memory: a transposed copy of R, a copy of A and B, and what kiln_factor_solve
  * takes.
@@ -129,16 +132,19 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
 typedef struct kiln_als_options {
     size_t size;
-    double l2;              /* default 0.1 with `counted`, 10 without, 0.01 implicit */
+    /* default: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), rows and columns without entries not
+     * counted, d the standard deviation of R's entries, at least a thousandth of their mean, or implicit 1; it is
+     * near the largest singular value of noise of that size. With `counted` 0.1 d. KILN_NONE: 0 */
+    double l2;
     int counted;            /* a row's penalty is l2 times the number of its entries */
     int biases;             /* explicit only */
     int implicit;           /* entries are how often something was seen, not what was thought of it */
-    double alpha;           /* implicit: confidence 1 + alpha |r|; default 40 */
+    double alpha;           /* implicit: confidence 1 + alpha |r|; default 1 */
     int solver;             /* enum kiln_factor_solver; default CG */
     int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
     double tolerance;       /* on the relative decrease of the objective; default 1e-4 */
     int64_t max_iterations; /* default 100 */
-    int warm_start;         /* go on from A and B; default: B random, A 0 */
+    int warm_start;         /* go on from A and B; default: B random and positive, A 0 */
     int64_t seed;           /* of the random start */
     const kiln_matrix
         *test; /* m x n CSR: entries that R does not have, whose error is told each iteration; or NULL */
@@ -147,13 +153,14 @@ typedef struct kiln_als_options {
 KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_als_options *options, kiln_report *report);
 /* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64:
- * mean, l2, alpha, biases, counted, implicit). options as in training; mean: the report's figure. A text
- * "rows" or "columns", a JSON array of strings, may name them. */
+ * mean, l2, alpha, biases, counted, implicit). options as in training, but for l2, which must be the report's
+ * figure where it was left to its default (ERR_ARGUMENT where it is 0; none is KILN_NONE); mean: the report's
+ * figure. A text "rows" or "columns", a JSON array of strings, may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_als_options *options);
 /* What a factor model claims, again in plain loops with sums in long double: the objective, and the root mean
- * squared error at R's entries (implicit: NaN). options as in training (l2, counted, biases, implicit,
- * alpha); mean: the report's figure.
+ * squared error at R's entries (implicit: NaN). options as kiln_als_model takes them; mean: the report's
+ * figure.
  * Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz r, implicit also (m + n) r^2, on one thread. */
 typedef struct kiln_als_verification {
     size_t size;
@@ -173,14 +180,15 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  * All of A and B change at once: conjugate gradient (Polak and Ribiere), scaled by the diagonal of the
  * Hessian's two blocks, and along each direction the exact minimum, as the objective there is a polynomial of
  * degree four. It never rises. report->residual is the decrease in the last iteration relative to the
- * objective. Figures: "mean"; with a test "test_rmse". On failure A, B and the report are untouched.
+ * objective. Figures: "mean", "l2", "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B
+ * and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
  * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC
  * 2018 (the products). */
 typedef struct kiln_sfa_options {
     size_t size;
-    double l2;               /* > 0; default 10 */
+    double l2;               /* > 0; default: as of kiln_als */
     double damping;          /* of the means; default 5 */
     double tolerance;        /* on the relative decrease of the objective; default 1e-4 */
     int64_t max_iterations;  /* default 200 */
@@ -192,7 +200,7 @@ typedef struct kiln_sfa_options {
 KILN_API kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_sfa_options *options, kiln_report *report);
 /* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 3, f64:
- * mean, l2, damping). */
+ * mean, l2, damping). options as kiln_als_model takes them. */
 KILN_API kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_sfa_options *options);
 /* As kiln_verify_als; the means in A and B are taken as they are. */

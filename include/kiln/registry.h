@@ -28,8 +28,10 @@ typedef enum kiln_option_kind {
 typedef struct kiln_option {
     const char *name; /* the field's */
     kiln_option_kind kind;
-    size_t offset;                 /* of the field in the struct */
-    double standard, standard_f32; /* what a field of 0 stands for, for an X in f64 and in f32 */
+    size_t offset; /* of the field in the struct */
+    /* What a field of 0 stands for, for an X in f64 and in f32; 0 where the data or other options decide. A flag's
+     * field of 0 is off in any case: tools and bindings set it where nobody says and its standard is 1. */
+    double standard, standard_f32;
     double least, most;
     const char *choices; /* "gaussian|poisson|..."; NULL but for a choice */
     const char *help;    /* one sentence or more */

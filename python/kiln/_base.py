@@ -110,6 +110,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
         return model
 
+    def _whole_model(self, where: Device) -> Any:
+        """What save() writes: all that was fitted, where a model that is only used has less."""
+        return self._model(where)
+
     def _predict(self, X: Any) -> Matrix:
         """kiln_predict of a validated X."""
         where = self._place(X)
@@ -123,7 +127,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        model = self._model(device("cpu"))
+        model = self._whole_model(device("cpu"))
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))

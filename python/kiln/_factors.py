@@ -1,20 +1,22 @@
 """Factor models of sparse data."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from ._arrays import Device, Matrix, device as open_device, matrix
 from ._base import Estimator, not_negative
+from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct
 from ._solve import Report, choice
 
 
-class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
+class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Rows of a sparse X about their factors A (rows x n_components) times B^T: _options() says how, _take() names the results."""
 
     n_components: int
@@ -43,7 +45,7 @@ class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
         self._run([A, B, R], warm_start=warm, tolerance=self.tol, max_iterations=self.max_iter,
                   seed=int(check_random_state(self.random_state).randint(2**31 - 1)), **self._options())
         self._take(A.numpy(), B.numpy())
-        self._n_features_out = self._width()
+        self._n_features_out = self.n_components
         self.device_ = where.name
         return self
 
@@ -53,25 +55,29 @@ class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
         return A, B, 0
 
     def _width(self) -> int:
-        """Columns of the factors."""
+        """Columns of A and B."""
         return self.n_components
 
     def transform(self, X: Any) -> Any:
         """The factors of new rows, those of the columns as they are (fold-in)."""
         check_is_fitted(self)
-        X = self._sparse(self._validate(X, reset=False))
+        return self._fold_in(self._sparse(self._validate(X, reset=False))).result()
+
+    def _fold_in(self, X: Any) -> Matrix:
+        """A's rows for those of X."""
         where = self._place(X)
         R, made = matrix(X, where), ffi.new("kiln_matrix **")
         where.call(lib.kiln_transform, made, self._model(where), R.pointer)
-        return Matrix.adopt(made[0], where).result()
+        return Matrix.adopt(made[0], where)
 
     @staticmethod
     def _sparse(X: Any) -> Any:
-        if isinstance(X, Matrix) or hasattr(X, "tocsr"):
+        if hasattr(X, "tocsr") or (isinstance(X, Matrix) and X.sparse):
             return X
         import scipy.sparse
 
-        return scipy.sparse.csr_matrix(X)
+        entries = scipy.sparse.csr_matrix(np.asarray(X))
+        return Matrix(entries, X.device) if isinstance(X, Matrix) else entries
 
     def _settings(self) -> Any:
         """The options' struct with what was set."""
@@ -86,26 +92,63 @@ class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
         where.call(getattr(lib, f"kiln_{self._algorithm}_model"), made, A.pointer, B.pointer, self._settings())
 
     def _model(self, where: Device) -> Any:
-        A, B = (Matrix(np.ascontiguousarray(factors), where) for factors in self._tensors())
+        """With one row of A, which no use of a model but a file has need of."""
+        A, B = self._tensors()
+        return self._made(where, A[:1], B)
+
+    def _whole_model(self, where: Device) -> Any:
+        return self._made(where, *self._tensors())
+
+    def _made(self, where: Device, *tensors: Any) -> Any:
+        A, B = (Matrix(np.ascontiguousarray(factors), where) for factors in tensors)
         made = ffi.new("kiln_model **")
         self._make(where, A, B, made)
         return ffi.gc(made[0], lib.kiln_model_free)
 
 
 class _Recommender(_Factors):
+    """The prediction for a row u and a column i is mean_ + row_biases_[u] + column_biases_[i] + row_factors_[u] @ column_factors_[i];
+    mean_ and biases are 0 of a model without them. l2_ is the penalty that held."""
+
     mean_: float
     warm_start: bool
 
+    def _biased(self) -> bool:
+        """Whether A and B are to have a last column of biases or means."""
+        return True
+
+    def _width(self) -> int:
+        return self.n_components + self._biased()
+
     def _take(self, A: Any, B: Any) -> None:
-        self.row_factors_, self.column_factors_ = A, B
-        self.mean_ = self.report_.figures["mean"]
+        figures = self.report_.figures
+        self._know(A, B, figures["mean"], figures["l2"], self._biased())
+        if figures["zero_factors"]:
+            left = " beside the mean and the biases" if self._has_biases else ""
+            warnings.warn(f"all factors of {type(self).__name__} are about 0: the penalty, l2={self.l2_:.3g}, leaves nothing of "
+                          f"them{left}; take a smaller l2", UserWarning, stacklevel=3)
+
+    def _know(self, A: Any, B: Any, mean: float, l2: float, biased: bool) -> None:
+        """The fitted attributes, of tensors as the library has them."""
+        width = A.shape[1] - biased
+        self.row_factors_, self.column_factors_ = (np.ascontiguousarray(F[:, :width]) for F in (A, B))
+        self.row_biases_, self.column_biases_ = (F[:, width].copy() if biased else np.zeros(len(F), F.dtype) for F in (A, B))
+        self.mean_, self.l2_, self._has_biases = mean, l2, biased
 
     def _tensors(self) -> tuple[Any, Any]:
-        return self.row_factors_, self.column_factors_
+        return self._beside(self.row_factors_, self.row_biases_), self._beside(self.column_factors_, self.column_biases_)
+
+    def _beside(self, factors: Any, biases: Any) -> Any:
+        return np.column_stack([factors, biases]) if self._has_biases else factors
+
+    def _settings(self) -> Any:
+        options = super()._settings()
+        options.l2 = self.l2_ if self.l2_ > 0 else lib.KILN_NONE
+        return options
 
     def _start(self, R: Matrix) -> tuple[Matrix, Matrix, int]:
-        last = getattr(self, "row_factors_", None), getattr(self, "column_factors_", None)
-        if not self.warm_start or any(known is None or known.shape[1] != self._width() for known in last):
+        last = self._tensors() if self.warm_start and hasattr(self, "row_factors_") else ()
+        if not last or any(known.shape[1] != self._width() for known in last):
             return super()._start(R)
         random = check_random_state(self.random_state)
         A, B = (matrix(self._grown(known, count, R.dtype, random), R.device) for known, count in zip(last, R.shape))
@@ -118,9 +161,35 @@ class _Recommender(_Factors):
             new[:, -1] = 0
         return np.ascontiguousarray(np.vstack([known, new])[:count], dtype)
 
-    def _biased(self) -> bool:
-        """Whether the last column of the factors holds biases or means."""
-        return True
+    def predict(self, rows: Any, columns: Any = None) -> Any:
+        """The predictions for rows[j] and columns[j], numbers of the rows and columns of the X that fit had; they broadcast. Without
+        columns, for new rows as transform takes them, the number of the column that recommend puts first, -1 where none is left."""
+        check_is_fitted(self)
+        if columns is None:
+            X = self._sparse(self._validate(rows, reset=False))
+            return self._best(self._fold_in(X), X, 1)[0][:, 0]
+        rows, columns = (self._numbers(numbers, len(biases), name) for numbers, biases, name in
+                         ((rows, self.row_biases_, "rows"), (columns, self.column_biases_, "columns")))
+        products = np.einsum("...k,...k->...", self.row_factors_[rows], self.column_factors_[columns])
+        return self.mean_ + self.row_biases_[rows] + self.column_biases_[columns] + products
+
+    @staticmethod
+    def _numbers(numbers: Any, count: int, name: str) -> Any:
+        numbers = np.asarray(numbers)
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= count):
+            raise ValueError(f"{name} must be integers from 0 to {count - 1}, those of the training data")
+        return numbers.astype(np.int64)
+
+    def transform(self, X: Any) -> Any:
+        """The factors of new rows (n_rows, n_components), those of the columns as they are (fold-in)."""
+        check_is_fitted(self)
+        A = self._fold_in(self._sparse(self._validate(X, reset=False)))
+        if not self._has_biases:
+            return A.result()
+        factors = Matrix.empty(A.device, (A.shape[0], A.shape[1] - 1), A.dtype)
+        first = Matrix(np.eye(A.shape[1], A.shape[1] - 1, dtype=A.dtype), A.device)
+        A.device.call(lib.kiln_multiply, factors.pointer, 1.0, lib.KILN_PLAIN, A.pointer, first.pointer, 0.0, ffi.NULL)
+        return factors.result()
 
     def similar(self, column: int, top: int = 10) -> tuple[Any, Any]:
         """The numbers of the `top` columns whose factors point most nearly the way of this one's, and the cosines; -1 and NaN where there
@@ -139,31 +208,57 @@ class _Recommender(_Factors):
     def _make(self, where: Device, A: Matrix, B: Matrix, made: Any) -> None:
         where.call(getattr(lib, f"kiln_{self._algorithm}_model"), made, A.pointer, B.pointer, self.mean_, self._settings())
 
-    def recommend(self, factors: Any, seen: Any = None, top: int = 10) -> tuple[Any, Any]:
-        """For each row of factors (from transform, or row_factors_) the numbers and the scores of its `top` best columns,
-        without those that `seen` (sparse, of as many rows) has; -1 and NaN where there are fewer."""
+    def recommend(self, rows: Any, seen: Any = None, top: int = 10) -> tuple[Any, Any]:
+        """The numbers and the scores, which are predictions, of the `top` best columns of each row; -1 and NaN where there are fewer.
+
+        rows: what transform takes, new rows of ratings or counts, whose own columns are left out; or numbers of rows that fit had; or
+        factors, a dense array of n_components columns, whose scores lack the rows' biases. seen: a matrix of as many rows, whose
+        stored entries are left out; of new rows in place of their own.
+        """
         check_is_fitted(self)
-        where = self._place(self.column_factors_)
-        A = matrix(factors, where, self.column_factors_.dtype)
+        A, own = self._rows(rows)
+        return self._best(A, own if seen is None else self._sparse(self._validate(seen, reset=False)), top)
+
+    def _best(self, A: Matrix, seen: Any, top: int) -> tuple[Any, Any]:
+        where = A.device
         without = None if seen is None else matrix(seen, where, A.dtype)
         columns, scores = np.empty((A.shape[0], top), np.int64), np.empty((A.shape[0], top))
         where.call(lib.kiln_recommend, ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
                    self._model(where), A.pointer, without.pointer if without else ffi.NULL)
         return columns, scores
 
+    def _rows(self, rows: Any) -> tuple[Matrix, Any]:
+        """Rows of A, and what is known of them as X has it, or None."""
+        if not isinstance(rows, Matrix) and not hasattr(rows, "tocsr") and not on_cuda(rows):
+            known = np.asarray(rows)
+            if known.ndim < 2:
+                return self._placed(self._tensors()[0][np.atleast_1d(self._numbers(known, len(self.row_biases_), "rows"))]), None
+        dense = rows.numpy() if isinstance(rows, Matrix) and not rows.sparse else rows if hasattr(rows, "tocsr") else to_host(rows)
+        if not isinstance(rows, Matrix) or not rows.sparse:
+            if not hasattr(rows, "tocsr") and np.shape(dense)[1] == self.row_factors_.shape[1]:
+                dense = np.asarray(dense, self.row_factors_.dtype)
+                return self._placed(self._beside(dense, np.zeros(len(dense), dense.dtype))), None
+        X = self._sparse(self._validate(rows, reset=False))
+        return self._fold_in(X), X
+
+    def _placed(self, A: Any) -> Matrix:
+        return matrix(np.ascontiguousarray(A), self._place(self.column_factors_))
+
 
 class ALS(_Recommender):
-    """Alternating least squares: rows of a sparse R (users) times columns (items), R about A B^T.
+    """Alternating least squares: rows of a sparse X (users) times columns (items).
 
     Explicit ratings by default; implicit=True takes entries for how often something was seen, with confidence 1 + alpha |r|.
-    l2: the penalty, with counted=True times the number of a row's entries; None: the default of the kind. solver: "cg", "cholesky" or
-    "ccd" (CCD++); steps: of "cg" for each row, of "ccd" for each factor; None: 3. warm_start: a fit goes on from the last one's factors; rows and columns beyond those it had are new.
+    biases: mean_ and a bias for each row and column beside n_components factors; None: of ratings, not of counts. l2: the penalty, with
+    counted=True times the number of a row's entries; None: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), d the ratings'
+    standard deviation or 1 of counts; with counted 0.1 d. solver: "cg", "cholesky" or "ccd" (CCD++); steps: of "cg" for each row, of
+    "ccd" for each factor; None: 3. warm_start: a fit goes on from the last one's factors; rows and columns beyond those it had are new.
     """
 
     _algorithm = "als"
 
-    def __init__(self, n_components: int = 64, *, implicit: bool = False, alpha: float | None = None, l2: float | None = None,
-                 biases: bool = False, counted: bool = False, solver: str = "cg", steps: int | None = None, max_iter: int = 100,
+    def __init__(self, n_components: int = 32, *, implicit: bool = False, alpha: float | None = None, l2: float | None = None,
+                 biases: bool | None = None, counted: bool = False, solver: str = "cg", steps: int | None = None, max_iter: int = 100,
                  tol: float = 1e-4, warm_start: bool = False, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
         self.n_components = n_components
         self.steps = steps
@@ -181,18 +276,23 @@ class ALS(_Recommender):
         self.verbose = verbose
 
     def _biased(self) -> bool:
-        return self.biases
+        return not self.implicit if self.biases is None else bool(self.biases)
 
     def _options(self) -> dict[str, Any]:
         not_negative(self, "l2")
         l2 = self.l2 if self.l2 is None or self.l2 > 0 else lib.KILN_NONE
-        return {"implicit": self.implicit, "alpha": self.alpha, "l2": l2, "biases": self.biases, "counted": self.counted,
+        return {"implicit": self.implicit, "alpha": self.alpha, "l2": l2, "biases": self._biased(), "counted": self.counted,
                 "solver": choice("als", "solver", self.solver), "steps": self.steps}
+
+    def _settings(self) -> Any:
+        options = super()._settings()
+        options.biases = self._has_biases
+        return options
 
 
 class SFA(_Recommender):
-    """Sparse factor analysis: ratings about their means, by conjugate gradient over all factors at once. The factors have a last column
-    more than n_components, which holds the means."""
+    """Sparse factor analysis: ratings about their means, by conjugate gradient over all factors at once. The biases are means, damped:
+    sums divided by their count plus `damping`. l2: None: as of ALS."""
 
     _algorithm = "sfa"
 
@@ -212,15 +312,12 @@ class SFA(_Recommender):
         not_negative(self, "l2", "damping")
         return {"l2": self.l2, "damping": self.damping}
 
-    def _width(self) -> int:
-        return self.n_components + 1
-
 
 class _Topics(_Factors):
     def fit(self, X: Any, y: Any = None) -> Any:
         """Factors X (n_rows, n_columns), counts or other numbers that are not negative; y is ignored."""
-        if not isinstance(X, Matrix):
-            X = self._validate(X)
+        X = self._validate(X)
+        if not isinstance(X, Matrix):  # of which the library looks at the counts
             check_non_negative(X, f"{type(self).__name__}.fit")
         return super().fit(X)
 

@@ -132,9 +132,10 @@ def _make_als(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._factors import ALS
 
     mean, l2, alpha, biases, counted, implicit = (float(value) for value in tensors["settings"][0])
-    estimator = ALS(tensors["A"].shape[1], implicit=bool(implicit), alpha=alpha, l2=l2, biases=bool(biases), counted=bool(counted))
-    estimator.row_factors_, estimator.column_factors_, estimator.mean_ = tensors["A"], tensors["B"], mean
-    estimator.n_features_in_ = len(tensors["B"])
+    factors = tensors["A"].shape[1] - int(biases)
+    estimator = ALS(factors, implicit=bool(implicit), alpha=alpha, l2=l2, biases=bool(biases), counted=bool(counted))
+    estimator._know(tensors["A"], tensors["B"], mean, l2, bool(biases))
+    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), factors
     return estimator
 
 
@@ -142,9 +143,10 @@ def _make_sfa(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._factors import SFA
 
     mean, l2, damping = (float(value) for value in tensors["settings"][0])
-    estimator = SFA(tensors["A"].shape[1] - 1, l2=l2, damping=damping)
-    estimator.row_factors_, estimator.column_factors_, estimator.mean_ = tensors["A"], tensors["B"], mean
-    estimator.n_features_in_ = len(tensors["B"])
+    factors = tensors["A"].shape[1] - 1
+    estimator = SFA(factors, l2=l2, damping=damping)
+    estimator._know(tensors["A"], tensors["B"], mean, l2, True)
+    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), factors
     return estimator
 
 
@@ -154,7 +156,7 @@ def _make_gap(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     prior, shape, rate = (float(value) for value in tensors["settings"][0])
     estimator = NMF(tensors["A"].shape[1], prior="gamma" if prior == lib.KILN_GAP_GAMMA else None, shape=shape, rate=rate)
     estimator._take(tensors["A"], tensors["B"])
-    estimator.n_features_in_ = len(tensors["B"])
+    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), tensors["B"].shape[1]
     return estimator
 
 
@@ -164,7 +166,7 @@ def _make_lda(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     estimator = LatentDirichletAllocation(tensors["A"].shape[1], topic_word_prior=float(tensors["eta"][0, 0]))
     estimator._take(tensors["A"], tensors["B"])
     estimator._alphas = tensors["alpha"]
-    estimator.n_features_in_ = len(tensors["B"])
+    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), tensors["B"].shape[1]
     return estimator
 
 

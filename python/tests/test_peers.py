@@ -206,7 +206,7 @@ def test_als_lowers_the_error():
     mask = scipy.sparse.random(60, 40, 0.4, format="csr", random_state=rng)
     mask.data[:] = (A @ B.T)[mask.nonzero()]
     ours = kiln.ALS(3, l2=1e-6, tol=1e-10, max_iter=500, random_state=0, device="cpu").fit(mask)
-    fitted = (ours.row_factors_ @ ours.column_factors_.T)[mask.nonzero()] + ours.mean_
+    fitted = ours.predict(*mask.nonzero())
     assert np.abs(fitted - mask.data).max() < 0.05 * np.abs(mask.data).max()
     columns, scores = ours.recommend(ours.row_factors_[:2], seen=mask[:2], top=5)
     assert not set(columns[0]) & set(mask[0].indices)

@@ -76,7 +76,7 @@ void ki_options_fill(void *options, const kiln_algorithm *algorithm, kiln_type t
         const double standard = type == KILN_F32 ? option->standard_f32 : option->standard;
         void *field = (char *)options + option->offset;
         switch (option->kind) {
-        case KILN_OPTION_FLAG:
+        case KILN_OPTION_FLAG: break;
         case KILN_OPTION_INT:
         case KILN_OPTION_CHOICE:
             if (*(int *)field == 0) *(int *)field = (int)standard;

@@ -195,7 +195,19 @@ static void ccd_side(double *x, const double *y, double e[M][N], const struct ra
     }
 }
 
-/* Two sweeps of CCD++ are those of the paper's Algorithm 2, in loops over all cells. */
+/* Both columns of each factor are made equally long. */
+static void balance(double a[M * K], double b[N * K]) {
+    for (int k = 0; k < K; k++) {
+        double of_a = 0, of_b = 0;
+        for (int u = 0; u < M; u++) of_a += a[u * K + k] * a[u * K + k];
+        for (int i = 0; i < N; i++) of_b += b[i * K + k] * b[i * K + k];
+        const double scale = pow(of_b / of_a, 0.25);
+        for (int u = 0; u < M; u++) a[u * K + k] *= scale;
+        for (int i = 0; i < N; i++) b[i * K + k] /= scale;
+    }
+}
+
+/* Two sweeps of CCD++ are those of the paper's Algorithm 2, in loops over all cells, each followed by a balance. */
 static void ccd_is_algorithm_2(void **state) {
     (void)state;
     enum { T = 2, SWEEPS = 2 };
@@ -235,6 +247,7 @@ static void ccd_is_algorithm_2(void **state) {
             for (int i = 0; i < N; i++) e[u][i] -= x[u] * y[i];
         for (int u = 0; u < M; u++) a[u * K + k] = x[u];
         for (int i = 0; i < N; i++) b[i * K + k] = y[i];
+        if (k == K - 1) balance(a, b);
     }
     get(got_a, A);
     get(got_b, B);
@@ -334,7 +347,7 @@ static void rankings_by_hand(void **state) {
     assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 1, a), KILN_OK);
     assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, 3, 1, b), KILN_OK);
     assert_int_equal(kiln_matrix_csr(&test, device, KILN_F64, 2, 3, start, col, NULL), KILN_OK);
-    assert_int_equal(kiln_als_model(&model, A, B, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_als_model(&model, A, B, 0, &(kiln_als_options){.l2 = 1}), KILN_OK);
     assert_int_equal(kiln_rank(&ranking, 2, model, A, NULL, test), KILN_OK);
     assert_true(ranking.rows == 2 && ranking.recall == 1 && ranking.precision == 0.5);
     assert_true(fabs(ranking.ndcg - (1 / log2(3) + 1) / 2) < 1e-12);
@@ -358,7 +371,7 @@ static void similar_and_seen(void **state) {
     assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 2, a), KILN_OK);
     assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, 5, 2, b), KILN_OK);
     assert_int_equal(kiln_matrix_csr(&R, device, KILN_F64, 2, 5, start, col, (double[]){7, 8, 9}), KILN_OK);
-    assert_int_equal(kiln_als_model(&model, A, B, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_als_model(&model, A, B, 0, &(kiln_als_options){.l2 = 1}), KILN_OK);
     assert_int_equal(kiln_similar(columns, scores, 5, model, 0), KILN_OK);
     assert_memory_equal(columns, ((int64_t[]){2, 1, 4, 3, -1}), sizeof columns);
     assert_true(fabs(scores[0] - 5 / sqrt(26)) < 1e-15 && scores[1] == 0 && scores[3] == -1 &&

@@ -11,6 +11,7 @@ import os
 import random
 import re
 import signal
+import statistics
 import struct
 import subprocess
 import sys
@@ -967,10 +968,20 @@ class Factors(Models):
             self.assertTrue(as_json("verify", model, data)["holds"])
         self.assertAlmostEqual(found["ccd"], found["cholesky"], delta=0.02 * found["cholesky"])
         kiln("als", data, "--solver", "ccd", "--implicit", *CPU, code=2)
+        kiln("als", data, "--biases", "--no-biases", *CPU, code=2)
+        for verb in ("als", "sfa"):
+            result, error = kiln(verb, data, "--l2", 1000, "--json", *CPU)
+            self.assertIs(json.loads(result)["zero_factors"], True)
+            self.assertIn("all factors are about 0", error)
         for arguments in (["als", "--implicit"], ["als", "--counted", "--test-fraction", 0.2, "--seed", 5], ["sfa", "--test-fraction", 0.2, "--type", "f32"]):
             result = as_json(arguments[0], data, *arguments[1:], "--factors", 3, "-o", model, *CPU)
             claim, = as_json("verify", model, data)["claims"]
-            self.assertEqual(result["options"]["l2"], {"--implicit": 0.01, "--counted": 0.1}.get(arguments[1], 10))
+            values = [float(line.split()[2]) for line in self.lines("ratings.mtx")[2:]]
+            share = 1 if arguments[1] == "--implicit" else 0.8  # of the entries, which is trained on
+            deviation = 1 if arguments[1] == "--implicit" else statistics.pstdev(values)
+            penalty = 0.8 * deviation * ((share * len(values) / 40) ** 0.5 + (share * len(values) / 30) ** 0.5)
+            wanted = 0.1 * deviation if arguments[1] == "--counted" else penalty
+            self.assertAlmostEqual(result["options"]["l2"], wanted, delta=1e-9 if share == 1 else 0.05 * wanted)
             self.assertTrue(claim["holds"], claim)
         self.assertGreater(result["metrics"]["test_rmse"], 0)
         self.assertGreater(result["trace"][0]["test"], result["trace"][-1]["test"] * 0.5)

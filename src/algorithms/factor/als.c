@@ -1,22 +1,28 @@
 /* A's rows from B, B's rows from A, and again: each half is a least-squares problem for every row, which kiln_factor_solve
  * solves, so that the objective never rises.
  *
- * The halves differ in the matrix alone: R for the rows, its transpose for the columns. */
+ * The halves differ in the matrix alone: R for the rows, its transpose for the columns. Between sweeps each factor's two columns are
+ * made equally long (balance), which leaves the products and lowers the penalty: the halves alone would take hundreds of sweeps. */
 #include "algorithms/factor/als.h"
 
 #include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/factor/balance.h"
 #include "algorithms/factor/ccd.h"
 #include "algorithms/factor/entries.h"
 
 enum { STREAM = 0xa15 };
+#define COUNTED 0.1 /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
     const kiln_matrix *R;
     kiln_matrix *transposed;
     kiln_matrix *A, *B, *gram;  /* own copies; gram NULL if explicit */
-    const kiln_matrix *gram_of; /* which of them it is of: when one changes, it is of the other */
+    const kiln_matrix *gram_of; /* which of them it is of; NULL: of neither as they are now */
     struct ki_ccd ccd;          /* of the solver CCD */
+    struct ki_counts counts;    /* of the entries: what `counted` multiplies penalties by */
+    struct ki_balance balance;
     kiln_als_options options;
+    struct ki_spread spread; /* of R's entries; an implicit model's wanted values are 0 and 1 */
     double mean, start, objective, test_rmse;
     kiln_report report;
 };
@@ -74,18 +80,41 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the start */
 
-/* B random and small, its biases 0; A 0. */
+/* A is 0, and B random with products well below what the entries have beside their mean, its biases 0. B is of one sign, as what its
+ * first factor has to say mostly is: rows and columns whose random signs differ could never meet. */
 static kiln_status random_start(struct als *s) {
     const int64_t n = kiln_matrix_cols(s->B);
     double *scale = ki_alloc((size_t)n * sizeof *scale);
     kiln_status status = KILN_OK;
     if (!scale) return ki_fail_nomem((size_t)n * sizeof *scale, "the start");
-    for (int64_t j = 0; j < n; j++) scale[j] = 0.1;
+    for (int64_t j = 0; j < n; j++) scale[j] = 0.1 * sqrt(s->spread.deviation);
     if (s->options.biases) scale[n - 1] = 0;
     TRY(kiln_fill_random(s->B, KILN_NORMAL, (uint64_t)s->options.seed, STREAM));
+    TRY(kiln_map(s->B, KILN_MAP_ABS, s->B));
     TRY(kiln_combine(s->B, scale, s->B, NULL, NULL));
 done:
     ki_free(scale);
+    return status;
+}
+
+/* What the entries say before training: transposed, what they are like, and the penalty that stands for 0. */
+static kiln_status look(struct als *s) {
+    kiln_als_options *o = &s->options;
+    const int64_t nnz = kiln_matrix_nnz(s->R);
+    double sum;
+    kiln_status status;
+    TRY(ki_entries_take(&s->transposed, &sum, "kiln_als", s->R));
+    if (o->implicit)
+        s->spread = (struct ki_spread){.squares = (double)nnz, .deviation = 1};
+    else
+        TRY(ki_spread_take(&s->spread, s->R, sum));
+    if (o->biases) s->mean = s->spread.mean;
+    TRY(ki_counts_take(&s->counts, s->R));
+    if (o->l2 == 0)
+        o->l2 = o->counted ? COUNTED * s->spread.deviation
+                           : ki_factor_penalty(&s->counts, nnz, s->spread.deviation);
+    if (o->l2 == KILN_NONE) o->l2 = 0;
+done:
     return status;
 }
 
@@ -94,9 +123,8 @@ static kiln_status begin(struct als *s, const kiln_matrix *A, const kiln_matrix 
     kiln_device *device = kiln_matrix_device(s->R);
     const kiln_type type = kiln_matrix_type(s->R);
     const int64_t n = kiln_matrix_cols(A);
-    double sum;
-    TRY(ki_entries_take(&s->transposed, &sum, "kiln_als", s->R));
-    if (s->options.biases) s->mean = sum / (double)kiln_matrix_nnz(s->R);
+    TRY(look(s));
+    TRY(ki_balance_begin(&s->balance, s->options.counted ? &s->counts : NULL, A, B));
     if (s->options.implicit) TRY(kiln_matrix_dense(&s->gram, device, type, n, n, NULL));
     if (s->options.warm_start) {
         TRY(ki_check_finite("kiln_als", "A", A, false));
@@ -141,9 +169,10 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
 
 static kiln_status measure(struct als *s) {
     kiln_status status;
-    kiln_factor_rows rows, columns;
+    kiln_factor_rows rows;
     double fit, penalty, error;
-    TRY(problem(&columns, s, s->transposed, s->A));
+    const kiln_factor_rows columns = {
+        .R = s->transposed, .B = s->A, .l2 = s->options.l2, .counted = s->options.counted};
     TRY(kiln_factor_loss(&penalty, &columns, s->B, KILN_FACTOR_PENALTY));
     TRY(problem(&rows, s, s->R, s->B));
     TRY(kiln_factor_loss(&fit, &rows, s->A, KILN_FACTOR_FIT | KILN_FACTOR_PENALTY));
@@ -165,6 +194,7 @@ done:
 static kiln_status sweep(struct als *s) {
     kiln_status status;
     kiln_factor_rows rows;
+    bool changed;
     if (s->ccd.E) {
         TRY(ki_ccd_sweep(&s->ccd, s->A, s->B));
     } else {
@@ -173,6 +203,8 @@ static kiln_status sweep(struct als *s) {
         TRY(problem(&rows, s, s->transposed, s->A));
         TRY(kiln_factor_solve(s->B, &rows));
     }
+    TRY(ki_balance_run(&changed, &s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
+    if (changed) s->gram_of = NULL;
     TRY(measure(s));
 done:
     return status;
@@ -237,10 +269,11 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     ki_als_fill(&s.options, kiln_matrix_type(R));
     s.report.tolerance = s.options.tolerance;
     TRY(ki_report_begin(&s.report));
+    const kiln_als_options wanted = s.options; /* for checkpoints: what the data decide is 0 still */
     TRY(begin(&s, A, B));
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
                                              .algorithm = "als",
-                                             .options = &s.options,
+                                             .options = &wanted,
                                              .seed = s.options.seed,
                                              .X = R,
                                              .given = {{"the entries held out", s.options.test}},
@@ -248,10 +281,12 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                              .start = &s.start,
                                              .most = s.options.max_iterations}));
     TRY(iterate(&s));
+    ki_report_figure(&s.report, "mean", s.mean);
+    TRY(ki_factor_figures(&s.report, s.options.l2, s.A, s.B, kiln_matrix_cols(A) - (s.options.biases != 0),
+                          s.spread.squares + pow(s.spread.mean - s.mean, 2) * (double)kiln_matrix_nnz(R)));
+    if (s.options.test && !s.options.implicit) ki_report_figure(&s.report, "test_rmse", s.test_rmse);
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
-    ki_report_figure(&s.report, "mean", s.mean);
-    if (s.options.test && !s.options.implicit) ki_report_figure(&s.report, "test_rmse", s.test_rmse);
     s.report.seconds = ki_clock() - s.start;
     ki_report_hand_over(report, &s.report);
 done:
@@ -261,5 +296,7 @@ done:
     kiln_matrix_free(s.B);
     kiln_matrix_free(s.gram);
     ki_ccd_free(&s.ccd);
+    ki_counts_free(&s.counts);
+    ki_balance_free(&s.balance);
     return status;
 }

@@ -57,15 +57,19 @@ done:
 }
 
 static const kiln_option options_table[] = {
-    KI_OPTION(kiln_als_options, l2, REAL, 10, 10, 0, INFINITY, NULL,
-              "Strength of the L2 penalty. 0 stands for 10, for 0.1 with counted, for 0.01 with implicit."),
+    KI_OPTION(
+        kiln_als_options, l2, REAL, 0, 0, 0, INFINITY, NULL,
+        "Strength of the L2 penalty. By default 0.8 d (sqrt(entries a row) + sqrt(entries a column)), d "
+        "the ratings' standard deviation, or 1 with implicit; with counted 0.1 d."),
     KI_OPTION(kiln_als_options, counted, FLAG, 0, 0, 0, 1, NULL,
               "Multiply a row's penalty by the number of its entries (ALS-WR)."),
-    KI_OPTION(kiln_als_options, biases, FLAG, 0, 0, 0, 1, NULL,
-              "Fit the mean and a bias for each row and column beside the factors."),
+    KI_OPTION(
+        kiln_als_options, biases, FLAG, 1, 1, 0, 1, NULL,
+        "Fit the mean and a bias for each row and column beside the factors, as is done by default unless "
+        "implicit."),
     KI_OPTION(kiln_als_options, implicit, FLAG, 0, 0, 0, 1, NULL,
               "Take entries for how often something was seen: every absent entry is a weak no."),
-    KI_OPTION(kiln_als_options, alpha, REAL, 40, 40, 0, INFINITY, NULL,
+    KI_OPTION(kiln_als_options, alpha, REAL, 1, 1, 0, INFINITY, NULL,
               "With implicit: the confidence in an entry r is 1 + alpha |r|."),
     KI_OPTION(kiln_als_options, solver, CHOICE, 1, 1, 1, 3, "cg|cholesky|ccd",
               "How a row's problem is solved: a few steps of conjugate gradient, or exactly; or ccd, one "
@@ -93,9 +97,17 @@ const struct ki_algorithm ki_algorithm_als = {
     .passes = {80, 2, false}};
 
 void ki_als_fill(kiln_als_options *o, kiln_type type) {
-    if (o->l2 == 0) o->l2 = o->implicit ? 0.01 : o->counted ? 0.1 : 10;
     ki_options_fill(o, &ki_algorithm_als.shown, type);
-    if (o->l2 == KILN_NONE) o->l2 = 0;
+}
+
+kiln_status ki_factor_known(const char *call, double *l2) {
+    if (*l2 == 0) {
+        ki_fail(KILN_ERR_ARGUMENT, "%s: the penalty must be known: l2 is 0", call);
+        return ki_hint("training reports the one that it took by default as its figure \"l2\"; none is "
+                       "KILN_NONE");
+    }
+    if (*l2 == KILN_NONE) *l2 = 0;
+    return KILN_OK;
 }
 
 kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B, double mean,
@@ -105,6 +117,7 @@ kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_als_model: an argument is NULL");
     TRY(KI_TAKE(kiln_als_options, &o, options));
     ki_als_fill(&o, kiln_matrix_type(A));
+    TRY(ki_factor_known("kiln_als_model", &o.l2));
     const double values[SETTINGS] = {mean, o.l2, o.alpha, o.biases != 0, o.counted != 0, o.implicit != 0};
     status = ki_factor_model(model, "als", A, B, values, SETTINGS);
 done:

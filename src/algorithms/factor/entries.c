@@ -135,3 +135,40 @@ done:
 kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean) {
     return ki_each_run(E, NULL, &(struct ki_each){.run = subtract, .made = 1, .number = mean}, R);
 }
+
+static kiln_status add_squares(const struct ki_each *each, const kiln_matrix *rows, int64_t row,
+                               int64_t entry, kiln_matrix **made, double *sums) {
+    struct ki_host_entries entries = {0};
+    kiln_status status;
+    (void)row, (void)entry, (void)made;
+    TRY(ki_entries_get(&entries, rows));
+    for (int64_t e = 0; e < entries.nnz; e++) {
+        const double beside = entries.value[e] - each->number;
+        sums[0] += beside * beside;
+    }
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean) {
+    return ki_each_run(NULL, sum, &(struct ki_each){.run = add_squares, .sums = 1, .number = mean}, X);
+}
+
+kiln_status ki_entries_times(double *to, kiln_transpose op, const kiln_matrix *X, double *v) {
+    const bool plain = op == KILN_PLAIN;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    kiln_matrix *product = NULL, *vector = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&product, device, type, plain ? kiln_matrix_rows(X) : kiln_matrix_cols(X), 1,
+                          NULL));
+    TRY(kiln_matrix_dense(&vector, device, type, plain ? kiln_matrix_cols(X) : kiln_matrix_rows(X), 1, NULL));
+    TRY(v ? ki_vector_set(vector, v) : kiln_fill(vector, 1));
+    TRY(kiln_multiply(product, 1, op, X, vector, 0, NULL));
+    TRY(ki_vector_get(to, product));
+done:
+    kiln_matrix_free(product);
+    kiln_matrix_free(vector);
+    return status;
+}

@@ -25,6 +25,10 @@ kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
 /* The sum alone. */
 kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X);
+/* *sum = that of (x - mean)^2 over X's entries. */
+kiln_status ki_entries_squares(double *sum, const kiln_matrix *X, double mean);
+/* to = op(X) v, which is used up; v NULL: ones. */
+kiln_status ki_entries_times(double *to, kiln_transpose op, const kiln_matrix *X, double *v);
 /* *E = R - mean at R's entries, where R's lie. */
 kiln_status ki_entries_less(kiln_matrix **E, const kiln_matrix *R, double mean);
 

@@ -10,6 +10,7 @@
 #include "algorithms/factor/sfa.h"
 
 #include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/factor/penalty.h"
 
 enum { STREAM = 0x5fa, SIDES = 2 };
 /* Sums over both sides: G.Z, G.Z_old, G.D, F.D, D.D, F.F. */
@@ -22,6 +23,7 @@ struct side {
 
 struct sfa {
     struct ki_sfa_means means;
+    struct ki_spread spread;
     kiln_matrix *S, *N,
         *T; /* the ratings less their means; ones where S has entries; the same of what is held out, or NULL */
     struct side side[SIDES];
@@ -326,7 +328,7 @@ static kiln_status start(struct sfa *s, const kiln_matrix *A, const kiln_matrix 
             TRY(ki_sfa_factors(own->F, i ? B : A));
         } else {
             TRY(kiln_fill_random(own->F, KILN_NORMAL, (uint64_t)s->options->seed, STREAM + (uint64_t)i));
-            TRY(add(own->F, 0.1, own->F, 0, NULL));
+            TRY(add(own->F, 0.1 * sqrt(s->spread.deviation), own->F, 0, NULL));
         }
     }
 done:
@@ -355,7 +357,7 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
     if (!A || !B || !R) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and R must not be NULL", call);
     if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
     if (kiln_matrix_format(R) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
-    if (!(o->l2 > 0) || isinf(o->l2) || !(o->damping >= 0) || isinf(o->damping))
+    if (!(o->l2 >= 0) || isinf(o->l2) || !(o->damping >= 0) || isinf(o->damping))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 must be finite and positive, damping not negative", call);
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
     TRY(ki_check_matrix(call, "A", A, R, kiln_matrix_rows(R), kiln_matrix_cols(A)));
@@ -364,6 +366,31 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
         return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B need a column for means behind the factors", call);
     TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
+done:
+    return status;
+}
+
+/* The means, and the penalty that stands for 0. */
+static kiln_status look(struct sfa *s, kiln_sfa_options *o, const kiln_matrix *R) {
+    const int64_t nnz = kiln_matrix_nnz(R);
+    struct ki_counts counts = {0};
+    kiln_status status;
+    TRY(ki_sfa_means_measure(&s->means, R, o->damping));
+    TRY(ki_spread_take(&s->spread, R, s->means.mean * (double)nnz));
+    TRY(ki_counts_take(&counts, R));
+    if (o->l2 == 0) o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);
+done:
+    ki_counts_free(&counts);
+    return status;
+}
+
+static kiln_status report_figures(struct sfa *s) {
+    double squares;
+    kiln_status status;
+    ki_report_figure(&s->report, "mean", s->means.mean);
+    if (s->options->test) ki_report_figure(&s->report, "test_rmse", s->test_rmse);
+    TRY(ki_entries_squares(&squares, s->S, 0));
+    TRY(ki_factor_figures(&s->report, s->options->l2, s->side[0].F, s->side[1].F, s->factors, squares));
 done:
     return status;
 }
@@ -380,7 +407,8 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     s.factors = kiln_matrix_cols(A) - 1;
     s.report.tolerance = o.tolerance;
     TRY(ki_report_begin(&s.report));
-    TRY(ki_sfa_means_measure(&s.means, R, o.damping));
+    const kiln_sfa_options wanted = o; /* for checkpoints: what the data decide is 0 still */
+    TRY(look(&s, &o, R));
     TRY(ki_sfa_centred(&s.S, R, &s.means));
     TRY(kiln_matrix_like(&s.N, s.S, KILN_TYPE_DEFAULT, NULL));
     if (o.test && kiln_matrix_nnz(o.test) > 0) TRY(ki_sfa_centred(&s.T, o.test, &s.means));
@@ -388,7 +416,7 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     TRY(start(&s, A, B));
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &o.control,
                                              .algorithm = "sfa",
-                                             .options = &o,
+                                             .options = &wanted,
                                              .seed = o.seed,
                                              .X = R,
                                              .given = {{"the entries held out", o.test}},
@@ -396,10 +424,9 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                              .start = &s.start,
                                              .most = o.max_iterations}));
     TRY(iterate(&s));
+    TRY(report_figures(&s));
     TRY(ki_sfa_join(A, s.side[0].F, s.means.row));
     TRY(ki_sfa_join(B, s.side[1].F, s.means.column));
-    ki_report_figure(&s.report, "mean", s.means.mean);
-    if (o.test) ki_report_figure(&s.report, "test_rmse", s.test_rmse);
     s.report.seconds = ki_clock() - s.start;
     ki_report_hand_over(report, &s.report);
 done:

@@ -16,25 +16,6 @@ static double row_mean(const struct ki_host_entries *entries, int64_t row, doubl
     return count > 0 ? sum / ((double)count + damping) : 0;
 }
 
-/* to = op(X) v, which is used up; v NULL: ones. */
-static kiln_status times(double *to, kiln_transpose op, const kiln_matrix *X, double *v) {
-    const bool plain = op == KILN_PLAIN;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    kiln_matrix *product = NULL, *vector = NULL;
-    kiln_status status;
-    TRY(kiln_matrix_dense(&product, device, type, plain ? kiln_matrix_rows(X) : kiln_matrix_cols(X), 1,
-                          NULL));
-    TRY(kiln_matrix_dense(&vector, device, type, plain ? kiln_matrix_cols(X) : kiln_matrix_rows(X), 1, NULL));
-    TRY(v ? ki_vector_set(vector, v) : kiln_fill(vector, 1));
-    TRY(kiln_multiply(product, 1, op, X, vector, 0, NULL));
-    TRY(ki_vector_get(to, product));
-done:
-    kiln_matrix_free(product);
-    kiln_matrix_free(vector);
-    return status;
-}
-
 /* From E = R - mean and N, ones at its entries: row = E 1 / (N 1 + damping), column = (E^T 1 - N^T row) / (N^T 1 + damping). */
 static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, const kiln_matrix *N,
                            double damping) {
@@ -45,13 +26,13 @@ static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, con
     if (!counts) return ki_fail_nomem(bytes, "the means");
     of_rows = counts + ki_max(m, n);
     rows = of_rows + n;
-    TRY(times(counts, KILN_PLAIN, N, NULL));
-    TRY(times(means->row, KILN_PLAIN, E, NULL));
+    TRY(ki_entries_times(counts, KILN_PLAIN, N, NULL));
+    TRY(ki_entries_times(means->row, KILN_PLAIN, E, NULL));
     for (int64_t u = 0; u < m; u++) means->row[u] = counts[u] > 0 ? means->row[u] / (counts[u] + damping) : 0;
-    TRY(times(counts, KILN_TRANSPOSED, N, NULL));
+    TRY(ki_entries_times(counts, KILN_TRANSPOSED, N, NULL));
     memcpy(rows, means->row, (size_t)m * sizeof *rows);
-    TRY(times(of_rows, KILN_TRANSPOSED, N, rows));
-    TRY(times(means->column, KILN_TRANSPOSED, E, NULL));
+    TRY(ki_entries_times(of_rows, KILN_TRANSPOSED, N, rows));
+    TRY(ki_entries_times(means->column, KILN_TRANSPOSED, E, NULL));
     for (int64_t i = 0; i < n; i++)
         means->column[i] = counts[i] > 0 ? (means->column[i] - of_rows[i]) / (counts[i] + damping) : 0;
 done:
@@ -230,7 +211,10 @@ done:
 }
 
 static const kiln_option options_table[] = {
-    KI_OPTION(kiln_sfa_options, l2, POSITIVE, 10, 10, 0, INFINITY, NULL, "Strength of the L2 penalty."),
+    KI_OPTION(
+        kiln_sfa_options, l2, POSITIVE, 0, 0, 0, INFINITY, NULL,
+        "Strength of the L2 penalty. By default 0.8 d (sqrt(entries a row) + sqrt(entries a column)), d "
+        "the ratings' standard deviation."),
     KI_OPTION(kiln_sfa_options, damping, REAL, 5, 5, 0, INFINITY, NULL,
               "A mean is its sum divided by its count plus this, so that few entries count for less."),
     KI_OPTION(kiln_sfa_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
@@ -264,6 +248,7 @@ kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_sfa_model: an argument is NULL");
     TRY(KI_TAKE(kiln_sfa_options, &o, options));
     ki_sfa_fill(&o, kiln_matrix_type(A));
+    TRY(ki_factor_known("kiln_sfa_model", &o.l2));
     const double values[SETTINGS] = {mean, o.l2, o.damping};
     status = ki_factor_model(model, "sfa", A, B, values, SETTINGS);
 done:

@@ -1,0 +1,150 @@
+"""Factor models: what their attributes are, at their defaults and from any start."""
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import kiln
+
+MAKERS = {
+    "als": lambda **more: kiln.ALS(5, **more),
+    "als with biases": lambda **more: kiln.ALS(5, biases=True, **more),
+    "als without": lambda **more: kiln.ALS(5, biases=False, counted=True, **more),
+    "als implicit": lambda **more: kiln.ALS(5, implicit=True, **more),
+    "als ccd": lambda **more: kiln.ALS(5, solver="ccd", **more),
+    "sfa": lambda **more: kiln.SFA(5, **more),
+}
+
+
+def ratings(rows=60, columns=40, density=0.4, seed=0, size=1.0):
+    """About 1 to 5, of rank 2 about the means of rows and columns."""
+    rng = np.random.default_rng(seed)
+    X = scipy.sparse.random(rows, columns, density, format="csr", random_state=rng)
+    u, i = X.nonzero()
+    A, B = rng.normal(size=(rows, 3)), rng.normal(size=(columns, 3))
+    X.data = size * (3 + 0.5 * A[u, 2] + 0.4 * B[i, 2] + 0.6 * (A[u, :2] * B[i, :2]).sum(1) + 0.2 * rng.normal(size=X.nnz))
+    return X
+
+
+def by_formula(model, rows, columns):
+    return np.array([model.mean_ + model.row_biases_[u] + model.column_biases_[i] + model.row_factors_[u] @ model.column_factors_[i]
+                     for u, i in zip(rows, columns)])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_attributes_are_the_prediction(kind, dtype, tmp_path):
+    X = ratings().astype(dtype)
+    fitted = MAKERS[kind](device="cpu", random_state=0).fit(X)
+    fitted.save(tmp_path / "m.kiln")
+    u, i = X.nonzero()
+    for model in (fitted, kiln.load(tmp_path / "m.kiln")):
+        assert model.row_factors_.shape == (60, 5) and model.column_factors_.shape == (40, 5) and model.n_components == 5
+        assert model.row_biases_.shape == (60,) and model.column_biases_.shape == (40,)
+        assert model.transform(X[:7]).shape == (7, 5) and len(model.get_feature_names_out()) == 5
+        np.testing.assert_allclose(model.predict(u, i), by_formula(model, u, i), rtol=1e-4 if dtype == np.float32 else 1e-12)
+        assert model.l2_ == pytest.approx(fitted.l2_)
+        if kind == "als implicit":
+            continue
+        error = np.sqrt(np.mean((model.predict(u, i) - X.data) ** 2))
+        assert error < 0.8 * X.data.std()
+        objective = X.nnz * error**2 / 2
+        weights = [X.getnnz(1), X.getnnz(0)] if model.get_params().get("counted") else [1, 1]
+        for side, count in zip(("row", "column"), weights):
+            factors, biases = getattr(model, f"{side}_factors_"), getattr(model, f"{side}_biases_")
+            squares = (factors**2).sum(1) + (0 if kind == "sfa" else biases**2)
+            objective += model.l2_ / 2 * (count * squares).sum()
+        assert fitted.objective_ == pytest.approx(objective, rel=1e-4 if dtype == np.float32 else 1e-9)
+
+
+def test_predict_broadcasts_and_refuses():
+    model = kiln.ALS(2, device="cpu", random_state=0).fit(ratings())
+    np.testing.assert_allclose(model.predict(3, np.arange(40)), [model.predict(3, i) for i in range(40)])
+    assert model.predict([[0], [1]], [0, 1, 2]).shape == (2, 3) and model.predict([], []).shape == (0,)
+    np.testing.assert_array_equal(model.predict(ratings()[:5]), model.recommend(ratings()[:5], top=1)[0][:, 0])
+    for rows, columns in ((60, 0), (-1, 0), (0, 40), (0.5, 0)):
+        with pytest.raises(ValueError, match="integers from 0 to"):
+            model.predict(rows, columns)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_recommend_takes_what_transform_takes(kind):
+    import pandas
+
+    X = ratings()
+    model = MAKERS[kind](device="cpu", random_state=0).fit(X)
+    columns, scores = model.recommend(np.arange(9), seen=X[:9], top=4)
+    for u in range(9):
+        new = np.setdiff1d(np.arange(40), X[u].indices)
+        wanted = model.predict(u, new)
+        np.testing.assert_array_equal(columns[u], new[np.argsort(-wanted)[:4]])
+        np.testing.assert_allclose(scores[u], np.sort(wanted)[::-1][:4], rtol=1e-12)
+    seen = X[:9]
+    for same in (np.ascontiguousarray(model.row_factors_[:9]), model.row_factors_[:9].tolist(), kiln.Matrix(model.row_factors_[:9].copy())):
+        np.testing.assert_array_equal(model.recommend(same, seen=seen, top=4)[0], columns)
+        np.testing.assert_array_equal(model.recommend(same, seen=seen.toarray(), top=4)[0], columns)
+    folded = model.recommend(seen, top=4)  # without what they have
+    assert not any(set(folded[0][u]) & set(X[u].indices) for u in range(9))
+    for same in (seen.tocoo(), seen.toarray(), pandas.DataFrame(seen.toarray()), kiln.Matrix(seen), seen.astype(np.float32)):
+        again = model.recommend(same, top=4)
+        np.testing.assert_array_equal(again[0], folded[0])
+        np.testing.assert_allclose(again[1], folded[1], rtol=1e-3)
+    factors = model.transform(seen)
+    np.testing.assert_array_equal(model.recommend(factors, seen=seen, top=4)[0], folded[0])
+    with kiln.results_on_device():
+        np.testing.assert_array_equal(model.transform(seen).numpy(), factors)
+
+
+@pytest.mark.parametrize("make", [lambda k, seed: kiln.ALS(k, implicit=True, random_state=seed, device="cpu"),
+                                  lambda k, seed: kiln.ALS(k, implicit=True, l2=0.01, alpha=40, random_state=seed, device="cpu"),
+                                  lambda k, seed: kiln.ALS(k, l2=0.1, counted=True, biases=False, random_state=seed, device="cpu"),
+                                  lambda k, seed: kiln.ALS(k, random_state=seed, device="cpu"),
+                                  lambda k, seed: kiln.SFA(k, random_state=seed, device="cpu")])
+@pytest.mark.parametrize("shape", [(5, 4, 0.6), (30, 20, 0.3), (200, 100, 0.1)])
+def test_any_seed_ends_near_the_best(make, shape):
+    rows, columns, density = shape
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(100 * np.outer(rng.gamma(1, 1, rows), rng.gamma(1, 1, columns))) * (rng.random((rows, columns)) < density)
+    X = scipy.sparse.csr_matrix(counts.astype(float))
+    for k in (1, 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ends = [make(k, seed).fit(X).objective_ for seed in range(12)]
+        assert max(ends) <= 2.5 * min(ends), (k, ends)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_defaults_fit_any_size_and_unit(kind, size):
+    """More factors than noise is found in a table of 12 x 8 and of 300 x 200, whatever the unit of its numbers."""
+    for shape in ((12, 8, 0.7), (300, 200, 0.1)):
+        X = ratings(*shape, size=1 if kind == "als implicit" else size)  # whose counts have no unit
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = MAKERS[kind](device="cpu", random_state=0).fit(X)
+        assert model.converged_ and model.report_.figures["zero_factors"] == 0
+        assert np.linalg.norm(model.row_factors_ @ model.column_factors_.T) > 0
+        if kind != "als implicit":
+            error = np.sqrt(np.mean((model.predict(*X.nonzero()) - X.data) ** 2))
+            assert error < 0.95 * X.data.std()
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_model_of_nothing_warns(kind):
+    with pytest.warns(UserWarning, match="all factors of .* are about 0"):
+        model = MAKERS[kind](l2=1e5, device="cpu", random_state=0).fit(ratings())
+    assert model.report_.figures["zero_factors"] == 1
+
+
+def test_sparse_and_dense_matrices_of_any_kind():
+    counts = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (30, 20)).astype(float))
+    for make in (lambda: kiln.NMF(2, random_state=0, device="cpu"), lambda: kiln.LatentDirichletAllocation(2, random_state=0, device="cpu"),
+                 lambda: kiln.ALS(2, random_state=0, device="cpu"), lambda: kiln.SFA(2, random_state=0, device="cpu")):
+        first = make().fit(counts)
+        for same in (kiln.Matrix(counts), kiln.Matrix(counts.toarray()), counts.toarray(), counts.tocoo()):
+            again = make().fit(same)
+            assert again.objective_ == first.objective_
+            np.testing.assert_array_equal(again.transform(same), first.transform(counts))
+    with pytest.raises(kiln.DataError, match="must be a finite number >= 0"):
+        kiln.NMF(2, device="cpu").fit(kiln.Matrix(scipy.sparse.csr_matrix(-counts)))

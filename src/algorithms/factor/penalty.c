@@ -1,0 +1,63 @@
+/* The default penalty of a factor model, from the data's size and spread alone (penalty.h has the formula), and whether it has left
+ * anything of the factors. */
+#include "algorithms/factor/penalty.h"
+
+#include "algorithms/factor/balance.h"
+#include "algorithms/factor/entries.h"
+
+#define SHARE 0.8     /* of the noise's largest singular value: best on MovieLens, whole and thinned */
+#define NOTHING 0.01  /* the share of what is to be explained that counts as none of it */
+#define SMALLEST 1e-3 /* deviation, relative to the mean: equal entries have none */
+
+kiln_status ki_counts_take(struct ki_counts *counts, const kiln_matrix *R) {
+    const int64_t m = kiln_matrix_rows(R), n = kiln_matrix_cols(R);
+    kiln_matrix *N = NULL;
+    kiln_status status;
+    counts->row = ki_alloc((size_t)m * sizeof *counts->row);
+    counts->column = ki_alloc((size_t)n * sizeof *counts->column);
+    if (!counts->row || !counts->column)
+        TRY(ki_fail_nomem((size_t)(m + n) * sizeof(double), "the numbers of entries"));
+    TRY(kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL));
+    TRY(ki_entries_times(counts->row, KILN_PLAIN, N, NULL));
+    TRY(ki_entries_times(counts->column, KILN_TRANSPOSED, N, NULL));
+    for (int64_t u = 0; u < m; u++) counts->rows += counts->row[u] > 0;
+    for (int64_t i = 0; i < n; i++) counts->columns += counts->column[i] > 0;
+done:
+    kiln_matrix_free(N);
+    return status;
+}
+
+void ki_counts_free(struct ki_counts *counts) {
+    ki_free(counts->row);
+    ki_free(counts->column);
+}
+
+kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum) {
+    const double nnz = (double)kiln_matrix_nnz(R);
+    spread->mean = sum / nnz;
+    const kiln_status status = ki_entries_squares(&spread->squares, R, spread->mean);
+    const double least = SMALLEST * fabs(spread->mean);
+    spread->deviation = fmax(sqrt(spread->squares / nnz), least);
+    if (!(spread->deviation > 0)) spread->deviation = 1;
+    return status;
+}
+
+double ki_factor_penalty(const struct ki_counts *counts, int64_t nnz, double deviation) {
+    return SHARE * deviation *
+           (sqrt((double)nnz / (double)counts->rows) + sqrt((double)nnz / (double)counts->columns));
+}
+
+kiln_status ki_factor_figures(kiln_report *report, double l2, const kiln_matrix *A, const kiln_matrix *B,
+                              int64_t factors, double squares) {
+    struct ki_balance balance = {0};
+    double size = 0;
+    kiln_status status;
+    TRY(ki_balance_begin(&balance, NULL, A, B));
+    TRY(ki_balance_measure(&balance, A, B));
+    for (int64_t k = 0; k < factors; k++) size += sqrt(balance.a[k]) * sqrt(balance.b[k]);
+    ki_report_figure(report, "l2", l2);
+    ki_report_figure(report, "zero_factors", squares > 0 && size < NOTHING * sqrt(squares));
+done:
+    ki_balance_free(&balance);
+    return status;
+}
