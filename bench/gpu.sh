@@ -2,7 +2,7 @@
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder, each step in less than ten minutes.
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
-#   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   planted 40*   sanitize 162 (memcheck; the others take longer*)
+#   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   budgets 200*   planted 40*   sanitize 162 (memcheck; the others take longer*)
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    first-call 50    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
@@ -146,6 +146,9 @@ for wanted in "$@"; do
             jobs=$((cores / 2 + 1))
             TAIL=120 step "sanitize-$tool" sanitize "$tool"
         done ;;
+    budgets) # linear models on an X above the budget; a line for each case, "pass" or "FAIL"
+        TAIL=${TAIL:-170} step budgets timeout 580 python3 "$here/../tests/cli/budget_test.py" "$build/kiln" \
+            ${DEVICES:-cuda:0 opencl:0.0/short cuda:0*2/short} ;;
     cli) TAIL=20 step cli timeout 300 python3 "$here/peers/gpu_cli.py" --kiln "$build/kiln" ;;
     batch) TAIL=20 peer batch h200-batch.json gpu_batch.py ;;
     linreg) peer linreg h200-linreg.json gpu_linreg.py ;;

@@ -94,6 +94,19 @@ def test_a_matrix_on_a_group_or_a_device_of_its_own(name):
         matrix.__dlpack__()
 
 
+def test_an_array_above_the_budget_streams():
+    if not any(row["name"].startswith("opencl") and row["usable"] for row in kiln.devices()):
+        pytest.skip("needs an OpenCL device")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 24))
+    y = X @ rng.normal(size=24) + rng.normal(size=3000)
+    for make, target in ((kiln.LinearRegression, y), (kiln.LogisticRegression, y > 0)):
+        little = kiln.Device("opencl", memory=X.nbytes // 2)
+        ours = make(device=little).fit(X, target)
+        np.testing.assert_allclose(ours.coef_, make(device="cpu").fit(X, target).coef_, rtol=1e-5, atol=1e-7)
+        np.testing.assert_array_equal(np.shape(ours.predict(X)), (3000,))
+
+
 def test_clusters_on_a_group():
     X = np.random.default_rng(0).normal(size=(200, 3))
     ours, one = (kiln.KMeans(4, init=X[:4].copy(), device=name).fit(X) for name in ("cpu*2", "cpu"))

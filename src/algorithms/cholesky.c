@@ -18,6 +18,7 @@ static const double F32_ELEMENT = 0.11, F64_ELEMENT = 0.16, OVERHANG = 48, GPU_C
 static double gpu_price(const kiln_matrix *X) {
     const double n = (double)kiln_matrix_cols(X);
     if (!ki_gram_in_one_walk(X)) return GPU_COLUMN * n;
+    if (ki_gram_streams(X)) return 1;
     const double element = kiln_matrix_type(X) == KILN_F32 ? F32_ELEMENT : F64_ELEMENT;
     return element * (0.5 * n + OVERHANG);
 }

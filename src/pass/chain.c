@@ -96,40 +96,30 @@ static kiln_status without_entries(const struct ki_chain *chain) {
     return ki_combine_all(chain->out, chain->beta, chain->z, 0, NULL);
 }
 
-kiln_status ki_chain_run_here(const struct ki_chain *chain) {
+static kiln_status run_here(const void *of) {
+    const struct ki_chain *chain = of;
     const kiln_matrix *X = chain->X;
     const bool plain = chain->map == KI_ROW_SCALE && !chain->sums && !chain->products;
     if (X->nnz == 0 && plain) return without_entries(chain);
     return ki_on_cpu(X->device) ? ki_chain_bodies(chain)->chain(chain) : ki_chain_gpu(chain);
 }
 
-/* With X on the device if it can be there beside the others, else streamed. A pass allocates before it writes, so that one
- * that found too little memory can be begun again; not so where the driver failed it later, which would tell if z, already
- * overwritten, were read again. */
-static kiln_status run_with_X(const struct ki_chain *chain) {
-    kiln_device *device = chain->X->device;
-    const struct ki_operand X = {chain->X, false};
-    if (chain->X->streams) return ki_chain_stream(chain);
-    kiln_status status = ki_operands_hold(device, &X, 1);
-    if (status == KILN_ERR_DEVICE_NOMEM) return ki_chain_stream(chain);
-    if (status != KILN_OK) return status;
-    status = ki_chain_run_here(chain);
-    ki_operands_release(device, &X, 1);
-    if (status == KILN_ERR_DEVICE_NOMEM && chain->z != chain->out) return ki_chain_stream(chain);
-    return status;
+static void go_on(void *of) {
+    struct ki_chain *slice = of;
+    slice->z = slice->out;
+    slice->beta = 1;
 }
 
 static kiln_status run_single(const void *of) {
     const struct ki_chain *chain = of;
-    kiln_device *device = chain->X->device;
-    struct ki_operand operands[KI_RULES_MOST];
-    if (device->lost) return kiln_device_sync(device);
-    ki_operands_list(operands, &ki_chain_rules, chain);
-    kiln_status status = ki_operands_hold(device, operands, KI_RULES_MOST);
-    if (status != KILN_OK) return status;
-    status = run_with_X(chain);
-    ki_operands_release(device, operands, KI_RULES_MOST);
-    return status;
+    const kiln_matrix *X = chain->X;
+    return ki_run_single(&(struct ki_single){.rules = &ki_chain_rules,
+                                             .kind = (int)chain->kind,
+                                             .whole = chain,
+                                             .sums = chain->value != NULL,
+                                             .walked = X->cols * chain->k * ki_type_bytes(X->type),
+                                             .run = run_here,
+                                             .go_on = go_on});
 }
 
 kiln_status ki_chain_run(const struct ki_chain *chain) {

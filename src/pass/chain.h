@@ -51,10 +51,6 @@ kiln_status ki_mmchain_check(struct ki_chain *chain, const char *call, kiln_matr
 /* Runs a checked chain on X's device. */
 kiln_status ki_chain_run(const struct ki_chain *chain);
 kiln_status ki_chain_gpu(const struct ki_chain *chain);
-/* The same where X is on its device or has no entries, as whole matrices and panels are. */
-kiln_status ki_chain_run_here(const struct ki_chain *chain);
-/* Panel by panel, for X too large for its device (stream.c). All other operands are held. */
-kiln_status ki_chain_stream(const struct ki_chain *chain);
 
 /* Argument checks that all operations share: each returns ERR_ARGUMENT with the call's name and the
  * operand's. Where the device is lost, any check of an operand on it returns that. */

@@ -2,9 +2,6 @@
 #include "pass/roles.h"
 
 #include <string.h>
-
-#include "pass/combine.h"
-
 kiln_matrix *ki_operand_of(const void *operation, const struct ki_rule *rule) {
     kiln_matrix *A;
     memcpy(&A, (const char *)operation + rule->at, sizeof A);
@@ -55,7 +52,7 @@ void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rul
 }
 
 /* The role of each operand in FUSED, PLAIN, TRANSPOSED and SQUARES. */
-static const struct ki_rule chain_operands[KI_CHAIN_OPERANDS] = {
+static const struct ki_rule chain_operands[] = {
     {offsetof(struct ki_chain, out), KI_WRITES, {KI_SUM, KI_ROW, KI_SUM, KI_SUM}},
     {offsetof(struct ki_chain, z), KI_READS, {KI_SUM, KI_ROW, KI_SUM, KI_SUM}},
     {offsetof(struct ki_chain, y), KI_READS, {KI_COLUMN, KI_COLUMN, KI_ROW, KI_ROW}},
@@ -68,64 +65,6 @@ static const struct ki_rule chain_operands[KI_CHAIN_OPERANDS] = {
     {offsetof(struct ki_chain, loss.weights), KI_READS, {KI_ROW}},
     {offsetof(struct ki_chain, loss.offset), KI_READS, {KI_ROW}},
 };
-enum { OUT = 0 };
 
 const struct ki_rules ki_chain_rules =
     KI_RULES(struct ki_chain, X, offsetof(struct ki_chain, value), chain_operands);
-
-static kiln_matrix *operand(const struct ki_chain *chain, int i) {
-    return ki_operand_of(chain, &chain_operands[i]);
-}
-
-static bool is_sum(const struct ki_chain *chain, int i) {
-    return operand(chain, i) && chain_operands[i].role[chain->kind] == KI_SUM;
-}
-
-/* Sums beside `out`, which a pass can add to. */
-static bool apart(const struct ki_chain *whole, int i) {
-    return i != OUT && chain_operands[i].use == KI_WRITES && is_sum(whole, i);
-}
-
-kiln_status ki_sums_begin(struct ki_sums *sums, const struct ki_chain *whole) {
-    kiln_status status = KILN_OK;
-    *sums = (struct ki_sums){.whole = whole};
-    for (int i = 0; i < KI_CHAIN_OPERANDS; i++) {
-        const kiln_matrix *A = operand(whole, i);
-        if (apart(whole, i)) TRY(ki_matrix_new(&sums->part[i], A->device, A->type, A->rows, A->cols));
-    }
-done:
-    if (status != KILN_OK) ki_sums_end(sums);
-    return status;
-}
-
-kiln_status ki_sums_add(struct ki_sums *sums, const kiln_matrix *X, int64_t first) {
-    const struct ki_chain *whole = sums->whole;
-    const bool leads = sums->slices == 0;
-    struct ki_chain slice;
-    kiln_matrix views[KI_RULES_MOST];
-    double value = 0;
-    kiln_status status;
-    ki_slice(&slice, views, &ki_chain_rules, (int)whole->kind, whole, X,
-             (struct ki_offset){.row = first, .rows = X->rows, .leads = leads});
-    if (!leads && is_sum(whole, OUT)) {
-        slice.z = whole->out;
-        slice.beta = 1;
-    }
-    for (int i = 0; !leads && i < KI_CHAIN_OPERANDS; i++)
-        if (apart(whole, i)) ki_operand_set(&slice, &chain_operands[i], sums->part[i]);
-    if (whole->value) slice.value = &value;
-    TRY(ki_chain_run_here(&slice));
-    for (int i = 0; !leads && i < KI_CHAIN_OPERANDS; i++)
-        if (apart(whole, i)) TRY(ki_combine_all(operand(whole, i), 1, operand(whole, i), 1, sums->part[i]));
-    sums->value += value;
-    sums->slices++;
-done:
-    return status;
-}
-
-void ki_sums_end(struct ki_sums *sums) {
-    for (int i = 0; i < KI_CHAIN_OPERANDS; i++) {
-        kiln_matrix_free(sums->part[i]);
-        sums->part[i] = NULL;
-    }
-}

@@ -3,6 +3,7 @@
 #ifndef KI_ROLES_H
 #define KI_ROLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/memory.h"
@@ -72,19 +73,38 @@ void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rul
 /* ---- passes ---- */
 
 extern const struct ki_rules ki_chain_rules;
-enum { KI_CHAIN_OPERANDS = 11 }; /* all but X */
 
-/* The sums of slices that run one after the other on one device: `out` goes on from slice to slice, what else is summed has a
- * place of its own for the slice's part. */
-struct ki_sums {
-    const struct ki_chain *whole;
-    kiln_matrix *part[KI_CHAIN_OPERANDS];
-    int64_t slices; /* that have run */
-    double value;
+/* An operation on all rows of an X, on one device, for which X may be too large. */
+struct ki_single {
+    const struct ki_rules *rules;
+    int kind;          /* of roles */
+    const void *whole; /* the operation's struct, its arguments checked */
+    int64_t sums;      /* doubles where rules->sums points to, if to anything */
+    int64_t walked;    /* bytes of results that each slice of X walks through beside its own */
+    kiln_status (*run)(const void *slice); /* where X and all operands are on the device */
+    /* Makes a slice add to what its first operand, a sum, holds. NULL: it cannot, and its part is added afterwards. */
+    void (*go_on)(void *slice);
 };
-kiln_status ki_sums_begin(struct ki_sums *sums, const struct ki_chain *whole);
-/* Runs the slice of these rows and adds it up; after the last, the whole's results are there, but for sums->value. */
+/* With X on the device if it can be there beside the others, else panel by panel (stream.c): the one place where that is decided. */
+kiln_status ki_run_single(const struct ki_single *single);
+/* Whether passes over X are expected to move it panel by panel: for prices, as only running one tells. */
+bool ki_streams(const kiln_matrix *X);
+/* Panel by panel. All operands but X are held. */
+kiln_status ki_stream(const struct ki_single *single);
+
+/* The sums of slices that run one after the other on one device. */
+struct ki_sums {
+    const struct ki_single *of;
+    kiln_matrix *part[KI_RULES_MOST]; /* a slice's part of what is summed */
+    void *slice;                      /* a copy of the operation's struct */
+    double *added, *sums;             /* host memory's sums: of all slices that have run, and of one */
+    int64_t slices;                   /* that have run */
+};
+kiln_status ki_sums_begin(struct ki_sums *sums, const struct ki_single *of);
+/* Runs the slice of these rows and adds it up; after the last the whole's results are there. */
 kiln_status ki_sums_add(struct ki_sums *sums, const kiln_matrix *X, int64_t first);
+/* The sums in host memory go to where the operation wants them. */
+void ki_sums_give(const struct ki_sums *sums);
 void ki_sums_end(struct ki_sums *sums);
 
 #endif

@@ -1,4 +1,5 @@
-/* A pass over X that is too large for its device:  for each panel X_i of rows  w += alpha X_i^T (v_i .* (X_i y)).
+/* An operation on the rows of an X that is too large for its device, such as a pass:  for each panel X_i of rows
+ * w += alpha X_i^T (v_i .* (X_i y)).
  *
  * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A panel is a matrix
  * of its own to the bodies and kernels; pass/roles.h takes the operands at its rows and adds up. */
@@ -10,7 +11,8 @@
 #include "pass/roles.h"
 
 struct stream {
-    const struct ki_chain *chain;
+    const struct ki_single *single;
+    const kiln_matrix *X;
     kiln_device *device;
     struct ki_panel *panels;
     int64_t count, rows_max, entries_max;
@@ -53,9 +55,9 @@ static int64_t rows_within(const kiln_matrix *X, int64_t first, int64_t target) 
 }
 
 static kiln_status cut(struct stream *s, int64_t target) {
-    const kiln_matrix *X = s->chain->X;
+    const kiln_matrix *X = s->X;
     s->count = s->rows_max = s->entries_max = 0;
-    for (int64_t first = 0; first < X->rows; s->count++) {
+    for (int64_t first = 0; first < X->rows || s->count == 0; s->count++) { /* one of no rows, if need be */
         struct ki_panel *grown = ki_resize(s->panels, (size_t)(s->count + 1) * sizeof *grown);
         if (!grown) return ki_fail_nomem((size_t)(s->count + 1) * sizeof *grown, "a list of panels");
         s->panels = grown;
@@ -72,7 +74,7 @@ static kiln_status cut(struct stream *s, int64_t target) {
 }
 
 static int64_t slot_bytes(const struct stream *s, int part) {
-    const int64_t element = ki_type_bytes(s->chain->X->type);
+    const int64_t element = ki_type_bytes(s->X->type);
     return part == KI_ROW_START ? (s->rows_max + 1) * 8 : s->entries_max * (part == KI_COL ? 4 : element);
 }
 
@@ -80,7 +82,7 @@ static int64_t slot_bytes(const struct stream *s, int part) {
 
 /* Panel i's arrays in host memory. Row starts count from the panel's first entry. */
 static kiln_status prepare(struct stream *s, int64_t i) {
-    const kiln_matrix *X = s->chain->X;
+    const kiln_matrix *X = s->X;
     const struct ki_panel *panel = &s->panels[i];
     void **host = s->host[i % s->ahead];
     const double begun = ki_clock();
@@ -97,7 +99,7 @@ static kiln_status prepare(struct stream *s, int64_t i) {
 }
 
 static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
-    const kiln_matrix *X = s->chain->X;
+    const kiln_matrix *X = s->X;
     *view = (kiln_matrix){.device = s->device,
                           .type = X->type,
                           .format = X->format,
@@ -146,7 +148,7 @@ static kiln_status compute(struct stream *s, int64_t i) {
 /* What is on its way lies in X itself where that is host memory, but for row starts; else in the staging memory. On the CPU
  * nothing is on its way. */
 static kiln_status make_places(struct stream *s) {
-    const kiln_matrix *X = s->chain->X;
+    const kiln_matrix *X = s->X;
     char *staging = NULL;
     void *memory;
     int64_t total = 0;
@@ -172,13 +174,13 @@ done:
 }
 
 static kiln_status make_slots(struct stream *s) {
-    const kiln_matrix *X = s->chain->X;
+    const kiln_matrix *X = s->X;
     kiln_status status = KILN_OK;
     for (int slot = 0; slot < KI_SLOTS; slot++)
         for (int part = 0; part < ki_matrix_parts(X); part++)
             TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
     TRY(make_places(s));
-    TRY(ki_sums_begin(&s->sums, s->chain));
+    TRY(ki_sums_begin(&s->sums, s->single));
     if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host, s->ahead));
 done:
     return status;
@@ -195,7 +197,7 @@ static void free_slots(struct stream *s) {
 
 static void count_panel(struct stream *s, int64_t i) {
     s->device->statistics.panels++;
-    s->device->statistics.panel_bytes += panel_bytes(s->chain->X, s->panels[i].first, s->panels[i].rows);
+    s->device->statistics.panel_bytes += panel_bytes(s->X, s->panels[i].first, s->panels[i].rows);
 }
 
 /* On the CPU, a panel is read while the one before is computed with. */
@@ -239,23 +241,25 @@ done:
 static kiln_status run(struct stream *s, bool *begun) {
     kiln_status status = make_slots(s);
     if (status == KILN_OK) status = ki_on_cpu(s->device) ? run_cpu(s, begun) : run_gpu(s, begun);
+    if (status == KILN_OK) ki_sums_give(&s->sums);
     free_slots(s);
     return status;
 }
 
 /* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once a panel, is
  * small beside it; a quarter of that from a file, for what its panels pass through should stay in the processor's caches.
- * Both slots and the pass's own work space must fit. */
+ * Both slots and the pass's own work space must fit; a processor's is larger, copies of w among it. */
 static int64_t first_target(const struct stream *s) {
-    const kiln_matrix *X = s->chain->X;
+    const kiln_matrix *X = s->X;
     const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 32 : 128) << 20;
-    const int64_t w = X->cols * s->chain->k * ki_type_bytes(X->type);
-    return ki_min(ki_max(usual, 8 * w), ki_memory_room(s->device) * 3 / 8);
+    return ki_min(ki_max(usual, 8 * s->single->walked),
+                  ki_memory_room(s->device) * (ki_on_cpu(s->device) ? 1 : 3) / 8);
 }
 
-kiln_status ki_chain_stream(const struct ki_chain *chain) {
-    kiln_matrix *X = (kiln_matrix *)(uintptr_t)chain->X; /* its place changes, its values do not */
-    struct stream s = {.chain = chain, .device = X->device};
+kiln_status ki_stream(const struct ki_single *single) {
+    kiln_matrix *X; /* its place changes, its values do not */
+    memcpy(&X, (const char *)single->whole + single->rules->X, sizeof X);
+    struct stream s = {.single = single, .X = X, .device = X->device};
     const double start = ki_clock();
     bool begun = false;
     kiln_status status;
@@ -272,7 +276,6 @@ kiln_status ki_chain_stream(const struct ki_chain *chain) {
         target /= 2; /* the pass needed more work space than was left */
         TRY(cut(&s, target));
     }
-    if (status == KILN_OK && chain->value) *chain->value = s.sums.value;
     X->device->statistics.panel_seconds += ki_clock() - start;
 done:
     ki_free(s.panels);

@@ -33,3 +33,6 @@ set_tests_properties(cli_group PROPERTIES TIMEOUT 300)
 add_test(NAME cli_checkpoint COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/checkpoint_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_checkpoint PROPERTIES TIMEOUT 600)
+add_test(NAME cli_budgets COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/budget_test.py $<TARGET_FILE:kiln_cli>
+  cpu opencl/dense/f64/read/short opencl/sparse/f32/map/short opencl:0.0*2/dense/f64/map/short)
+set_tests_properties(cli_budgets PROPERTIES TIMEOUT 600)

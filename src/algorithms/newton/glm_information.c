@@ -75,10 +75,7 @@ static bool asked_to_stop(const struct information *of, const char *phase, int64
  * CPU, where rows of weight 0 cost nothing. */
 static int64_t count_slices(const kiln_matrix *X) {
     const double half_a_second = 4e9, most = 256; /* bytes of passes */
-    kiln_device_info info = {0};
-    if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK || info.is_gpu ||
-        !ki_gram_in_one_walk(X))
-        return 1;
+    if (!ki_gram_skips(X)) return 1;
     return (int64_t)fmax(1, fmin(most, ki_gram_price(X) * (double)ki_bytes_of(X) / half_a_second));
 }
 

@@ -34,8 +34,8 @@ static bool is_wide(const struct ki_lanes *t) {
 
 static bool has_hessians(const struct ki_lanes *t) {
     const double square = (double)(t->n + 1) * (double)(t->n + 1);
-    return ki_gram_in_one_walk(t->X) && t->n < COLUMNS_MOST && ki_gram_price(t->X) <= PRICE_MOST &&
-           4 * (double)t->folds * square <= ROOM;
+    return ki_gram_in_one_walk(t->X) && !ki_gram_streams(t->X) && t->n < COLUMNS_MOST &&
+           ki_gram_price(t->X) <= PRICE_MOST && 4 * (double)t->folds * square <= ROOM;
 }
 
 void ki_lanes_take(struct ki_lanes *t, struct ki_path *path) {

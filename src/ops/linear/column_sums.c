@@ -54,7 +54,7 @@ done:
     return status;
 }
 
-static kiln_status run(const void *of) {
+static kiln_status run_here(const void *of) {
     const struct ki_column_sums *sums = of;
     return ki_on_cpu(sums->X->device) ? ki_bodies(sums->X)->column_sums(sums) : run_gpu(sums);
 }
@@ -68,8 +68,14 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_column_sums, X, 0, rules);
 
+static kiln_status run(const void *of) {
+    const kiln_matrix *X = ((const struct ki_column_sums *)of)->X;
+    return ki_run_single(&(struct ki_single){
+        .rules = &table, .whole = of, .walked = KINDS * X->cols * ki_type_bytes(X->type), .run = run_here});
+}
+
 bool ki_column_sums_apply(const kiln_matrix *X) {
-    return X->format == KILN_DENSE && !X->streams && X->cols > 0 && X->rows > 0;
+    return X->format == KILN_DENSE && X->cols > 0 && X->rows > 0;
 }
 
 kiln_status ki_column_sums(const struct ki_column_sums *sums) {

@@ -1,12 +1,13 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way where X has no body of its own for it.
  *
- * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), and where X
- * streams: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
+ * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), and where a device's memory has no
+ * room for a walk's partial sums: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
  * v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
 #include "ops/linear/gram_gpu.h"
 
 #include <string.h>
 
+#include "core/file.h"
 #include "core/limits.h"
 #include "core/processes.h"
 #include "core/seams.h"
@@ -120,7 +121,15 @@ done:
 
 bool ki_gram_in_one_walk(const kiln_matrix *X) {
     const bool kernel = X->device->properties.is_gpu || X->cols <= ki_limits.gram_columns;
-    return !X->streams && (ki_on_cpu(X->device) || (kernel && X->format == KILN_DENSE));
+    return ki_on_cpu(X->device) || (kernel && X->format == KILN_DENSE);
+}
+
+bool ki_gram_streams(const kiln_matrix *X) {
+    return ki_streams(X);
+}
+
+bool ki_gram_skips(const kiln_matrix *X) {
+    return ki_on_cpu(X->device) && !ki_streams(X);
 }
 
 static const struct ki_rule rules[] = {
@@ -133,28 +142,59 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_gram, X, offsetof(struct ki_gram, all), rules);
 
-/* The partial sums are held while the result wants space, too. */
+static kiln_status run_here(const void *of) {
+    const struct ki_gram *gram = of;
+    return ki_on_cpu(gram->X->device) ? ki_bodies(gram->X)->gram(gram) : ki_gram_gpu(gram);
+}
+
+static int64_t size_of(const struct ki_gram *gram) {
+    return gram->X->cols + (gram->Y ? gram->Y->cols : 0) + 1;
+}
+
 static kiln_status walk(const void *of) {
     const struct ki_gram *gram = of;
-    const struct ki_operand operands[] = {{gram->X, false}, {gram->v, false}, {gram->c, false},
-                                          {gram->Y, false}, {gram->d, false}, {gram->G, true},
-                                          {gram->g, true}};
-    kiln_device *device = gram->X->device;
-    if (ki_on_cpu(device)) return ki_bodies(gram->X)->gram(gram);
-    kiln_status status = ki_operands_hold(device, operands, 7);
-    if (status != KILN_OK) return status;
-    status = ki_gram_gpu(gram);
-    ki_operands_release(device, operands, 7);
-    return status;
+    const int64_t square = size_of(gram) * size_of(gram);
+    return ki_run_single(&(struct ki_single){.rules = &table,
+                                             .whole = gram,
+                                             .sums = gram->all ? square : 0,
+                                             .walked = square * ki_type_bytes(gram->X->type),
+                                             .run = run_here});
 }
 
 kiln_status ki_gram_all(const struct ki_gram *gram) {
     const kiln_matrix *X = gram->X;
-    const int64_t size = X->cols + (gram->Y ? gram->Y->cols : 0) + 1;
+    const int64_t size = size_of(gram);
     if (X->device->lost) return kiln_device_sync(X->device);
     if (!ki_is_split(X)) return walk(gram);
     return ki_share(&(struct ki_shared){
         .rules = &table, .whole = gram, .sums = gram->all ? size * size : 0, .run = walk});
+}
+
+/* Means of `sample` rows of a dense X that lies in host memory, or in its file. */
+static kiln_status centre_here(void *means, const kiln_matrix *X, int sample) {
+    const int64_t n = X->cols, bytes = n * ki_type_bytes(X->type);
+    const char *values = ki_on_cpu(X->device) ? ki_host(&X->values) : ki_matrix_host(X, KI_VALUES);
+    kiln_status status = KILN_OK;
+    double *sums = ki_calloc((size_t)n * 2 * sizeof *sums), *first = sums + n;
+    void *row = ki_alloc((size_t)bytes);
+    if (!sums || !row) TRY(ki_fail_nomem((size_t)n * 2 * sizeof *sums, "column means"));
+    for (int s = 0; s < sample; s++) {
+        const int64_t begin = X->rows * s / sample * n;
+        if (values)
+            memcpy(row, values + begin * ki_type_bytes(X->type), (size_t)bytes);
+        else
+            TRY(ki_matrix_read(row, X, KI_VALUES, begin, n));
+        for (int64_t j = 0; j < n; j++) /* about the first, so that a constant's mean is that constant */
+            if (s == 0)
+                first[j] = read_real(X, row, j);
+            else
+                sums[j] += read_real(X, row, j) - first[j];
+    }
+    for (int64_t j = 0; j < n; j++) write_real(X, means, j, first[j] + sums[j] / sample);
+done:
+    ki_free(sums);
+    ki_free(row);
+    return status;
 }
 
 kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X) {
@@ -164,19 +204,12 @@ kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X) {
     const int sample = (int)ki_min(X->rows, SAMPLE);
     void *means;
     if (sample == 0 || X->format == KILN_CSR) return kiln_fill(c, 0);
-    const void *values = ki_on_cpu(X->device) ? ki_host(&X->values) : ki_matrix_host(X, KI_VALUES);
-    if (!ki_on_cpu(X->device) && !(ki_device_shares(X->device) && values))
-        return ki_gram_centre_gpu(c, X, sample);
+    if (!ki_on_cpu(X->device) && ki_matrix_resident(X)) return ki_gram_centre_gpu(c, X, sample);
     means = ki_alloc((size_t)(X->cols * ki_type_bytes(X->type)));
     if (!means) return ki_fail_nomem((size_t)(X->cols * ki_type_bytes(X->type)), "column means");
-    for (int64_t j = 0; j < X->cols; j++) {
-        const double first = read_real(X, values, j);
-        double sum = 0; /* about the first, so that a constant's mean is that constant */
-        for (int s = 1; s < sample; s++)
-            sum += read_real(X, values, X->rows * s / sample * X->cols + j) - first;
-        write_real(X, means, j, first + sum / sample);
-    }
-    status = kiln_matrix_set(c, means);
+    TRY(centre_here(means, X, sample));
+    TRY(kiln_matrix_set(c, means));
+done:
     ki_free(means);
     return status;
 }
@@ -194,7 +227,11 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
         return ki_fail(KILN_ERR_ARGUMENT, "%s: G and g must not be one, nor X, v or c", call);
     const struct ki_gram gram = {.G = G, .g = g, .X = X, .v = v, .c = c};
     if (X->cols == 0) return KILN_OK;
-    TRY(ki_gram_in_one_walk(X) ? ki_gram_all(&gram) : by_blocks(&gram));
+    if (ki_gram_in_one_walk(X)) {
+        status = ki_gram_all(&gram);
+        if (status != KILN_ERR_DEVICE_NOMEM) return status;
+    }
+    status = by_blocks(&gram); /* whose work space is smaller */
 done:
     return status;
 }

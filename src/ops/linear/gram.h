@@ -13,8 +13,12 @@ struct ki_gram {
     double *all; /* on the host: the whole, (n + k + 1) x (n + k + 1); NULL: G and g are wanted */
 };
 
-/* Whether X is in the memory of a device that has a body for ki_gram_all: the CPU, and of dense X all. */
+/* Whether X's device has a body for ki_gram_all: the CPU, and of dense X all. An X that is too large streams through it. */
 bool ki_gram_in_one_walk(const kiln_matrix *X);
+/* Whether such a walk is expected to move X panel by panel, so that it costs as much as any other pass. */
+bool ki_gram_streams(const kiln_matrix *X);
+/* Whether rows of weight 0 cost nothing: X lies in the CPU's memory. */
+bool ki_gram_skips(const kiln_matrix *X);
 /* gram->all of such an X. */
 kiln_status ki_gram_all(const struct ki_gram *gram);
 /* c (n x 1) = about X's column means: those of a few rows, evenly apart. */

@@ -34,7 +34,7 @@ struct ki_scales {
     bool intercept, standardize, plain;
 };
 
-/* What the columns' scales begin with, of a dense X that lies in the device's memory, in one walk:
+/* What the columns' scales begin with, of a dense X, in one walk:
  *
  *   square_j = sum_i v_i x_ij^2,   sum_j = sum_i v_i x_ij,   right_j = sum_i v_i (y_i - d) x_ij */
 struct ki_column_sums {

@@ -30,7 +30,7 @@ done:
     return status;
 }
 
-/* From X's copy in host memory, where a group of GPUs has the whole of it. */
+/* From X's copy in host memory, where a group of GPUs has the whole of it and what is too large for a GPU lies. */
 static kiln_status copy_from_host(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
     const int64_t element = ki_type_bytes(X->type), *start = ki_matrix_host(X, KI_ROW_START);
     const int32_t *col = ki_matrix_host(X, KI_COL);
@@ -69,7 +69,7 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
                            (long long)X->rows, (long long)rows[i]);
     if (R->nnz == 0) return KILN_OK;
     if (X->here) return X->device->processes->rows(R, X, rows);
-    if (!ki_on_cpu(X->device) && ki_is_split(X) && ki_matrix_host(X, KI_VALUES))
+    if (!ki_on_cpu(X->device) && ki_matrix_host(X, KI_VALUES) && (ki_is_split(X) || ki_streams(X)))
         return copy_from_host(R, X, rows);
     const struct ki_operand operands[] = {{R, true}, {X, false}};
     TRY(ki_operands_hold(X->device, operands, 2));

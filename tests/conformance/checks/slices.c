@@ -91,20 +91,36 @@ static kiln_matrix *rows_of(struct check_context *context, const struct host_mat
     return made;
 }
 
+static kiln_status run_slice(const void *slice) {
+    return ki_chain_run(slice);
+}
+
+static void go_on(void *of) {
+    struct ki_chain *slice = of;
+    slice->z = slice->out;
+    slice->beta = 1;
+}
+
 /* The chain in so many slices; all results into `results`, one after the other. */
 static kiln_status run_sliced(struct check_context *context, const struct host_matrix *host,
                               const struct ki_chain *whole, int slices, kiln_matrix *X) {
     struct ki_sums sums;
     struct ki_chain chain = *whole;
     chain.X = X;
-    kiln_status status = ki_sums_begin(&sums, &chain);
+    const struct ki_single single = {.rules = &ki_chain_rules,
+                                     .kind = (int)chain.kind,
+                                     .whole = &chain,
+                                     .sums = chain.value != NULL,
+                                     .run = run_slice,
+                                     .go_on = go_on};
+    kiln_status status = ki_sums_begin(&sums, &single);
     for (int i = 0; i < slices && status == KILN_OK; i++) {
         const int64_t first = ROWS * i / slices, end = ROWS * (i + 1) / slices;
         kiln_matrix *part = rows_of(context, host, first, end - first);
         status = part ? ki_sums_add(&sums, part, first) : KILN_ERR_NOMEM;
         kiln_matrix_free(part);
     }
-    if (chain.value) *chain.value = sums.value;
+    if (status == KILN_OK) ki_sums_give(&sums);
     ki_sums_end(&sums);
     return status;
 }

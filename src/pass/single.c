@@ -1,0 +1,64 @@
+/* An operation on all rows of X, on one device: X there beside the other operands, or in panels. */
+#include "pass/roles.h"
+
+#include <string.h>
+
+#include "core/group.h"
+
+static const kiln_matrix *matrix_of(const struct ki_single *single) {
+    const kiln_matrix *X;
+    memcpy(&X, (const char *)single->whole + single->rules->X, sizeof X);
+    return X;
+}
+
+/* Whether an operand that is read is also written, so that what has begun cannot begin again. */
+static bool works_in_place(const struct ki_single *single) {
+    const struct ki_rules *rules = single->rules;
+    for (int i = 0; i < rules->count; i++) {
+        const kiln_matrix *A = ki_operand_of(single->whole, &rules->rule[i]);
+        if (!A || !(rules->rule[i].use & KI_WRITES)) continue;
+        if (rules->rule[i].use & KI_READS) return true;
+        for (int j = 0; j < rules->count; j++)
+            if ((rules->rule[j].use & KI_READS) && ki_operand_of(single->whole, &rules->rule[j]) == A)
+                return true;
+    }
+    return false;
+}
+
+/* An operation allocates before it writes, so that one that found too little memory can be begun again; not so where the driver
+ * failed it later, which would tell if an operand, already overwritten, were read again. */
+static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix *X) {
+    const struct ki_operand held = {X, false};
+    if (X->streams) return ki_stream(single);
+    kiln_status status = ki_operands_hold(X->device, &held, 1);
+    if (status == KILN_ERR_DEVICE_NOMEM) return ki_stream(single);
+    if (status != KILN_OK) return status;
+    status = single->run(single->whole);
+    ki_operands_release(X->device, &held, 1);
+    if (status == KILN_ERR_DEVICE_NOMEM && !works_in_place(single)) return ki_stream(single);
+    return status;
+}
+
+kiln_status ki_run_single(const struct ki_single *single) {
+    const kiln_matrix *X = matrix_of(single);
+    kiln_device *device = X->device;
+    struct ki_operand operands[KI_RULES_MOST];
+    if (device->lost) return kiln_device_sync(device);
+    ki_operands_list(operands, single->rules, single->whole);
+    kiln_status status = ki_operands_hold(device, operands, KI_RULES_MOST);
+    if (status != KILN_OK) return status;
+    status = run_with_X(single, X);
+    ki_operands_release(device, operands, KI_RULES_MOST);
+    return status;
+}
+
+bool ki_streams(const kiln_matrix *X) {
+    if (X->here) X = X->here;
+    if (X->streams || ki_on_cpu(X->device)) return X->streams || X->file;
+    if (ki_matrix_resident(X)) return false;
+    int64_t room = 0;
+    const struct ki_group *group = X->device->group;
+    for (int i = 0; i < (group ? group->count : 1); i++)
+        room += ki_memory_room(group ? group->member[i] : X->device);
+    return ki_matrix_own_bytes(X) > room;
+}

@@ -1,0 +1,192 @@
+"""Every verb of linear models on an X far above the byte budget: each run is a process of its own, so that X is cold, and none
+may need X whole. The objective is the one that a CPU with plenty finds.
+
+usage: budget_test.py KILN DEVICE[/WAY...] ...
+A WAY is one of dense and sparse, f32 and f64, read and map; or short: one case of each verb. Without any, all are tried.
+Prints a line for each case, and ends with 1 where one fails.
+"""
+
+import array
+import itertools
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROWS, COLUMNS, WIDE, PART = 4000, 24, 200, 0.12
+BUDGET = 0.5  # of X
+
+
+def npy(values, code, *shape):
+    """The bytes of an .npy file."""
+    kind = {"f": "<f4", "d": "<f8", "i": "<i4", "q": "<i8"}[code]
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + array.array(code, values).tobytes()
+
+
+def write(name, data):
+    with open(name, "wb") as out:
+        out.write(data)
+
+
+def npz(name, data, columns, starts, code):
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_STORED) as out:
+        out.writestr("indices.npy", npy(columns, "i", len(columns)))
+        out.writestr("indptr.npy", npy(starts, "q", len(starts)))
+        out.writestr("format.npy", npy_text(b"csr"))
+        out.writestr("shape.npy", npy([len(starts) - 1, WIDE], "q", 2))
+        out.writestr("data.npy", npy(data, code, len(data)))
+
+
+def npy_text(text):
+    header = f"{{'descr': '|S{len(text)}', 'fortran_order': False, 'shape': (), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + text
+
+
+def targets(folder, name, sums, dice):
+    """What each loss is about, from the rows' sums."""
+    spread = max(abs(s) for s in sums)
+    noisy = [s + dice.gauss(0, 0.2 * spread) for s in sums]
+    order = sorted(noisy)
+    kinds = {
+        "number": noisy,
+        "class": [float(s > order[ROWS // 2]) for s in noisy],
+        "classes": [float((s > order[ROWS // 3]) + (s > order[2 * ROWS // 3])) for s in noisy],
+        "count": [float(int(3 * 2 ** (s / spread) * dice.random() + 0.5)) for s in noisy],
+    }
+    for kind, values in kinds.items():
+        for code in "fd":
+            write(os.path.join(folder, f"{name}-{kind}-{code}.npy"), npy(values, code, ROWS))
+
+
+def make(folder):
+    dice = random.Random(7)
+    slope = [dice.gauss(0, 1) for _ in range(WIDE)]
+    X = [[dice.gauss(3.0 * (j % 3), 1) for j in range(COLUMNS)] for _ in range(ROWS)]
+    for code in "fd":
+        write(os.path.join(folder, f"dense-{code}.npy"), npy(itertools.chain(*X), code, ROWS, COLUMNS))
+    targets(folder, "dense", [sum((x - 3.0 * (j % 3)) * slope[j] for j, x in enumerate(row)) for row in X], dice)
+    columns, data, starts, sums = [], [], [0], []
+    for _ in range(ROWS):
+        row = sorted(dice.sample(range(WIDE), int(PART * WIDE)))
+        numbers = [dice.gauss(0, 1) for _ in row]
+        columns += row
+        data += numbers
+        starts.append(len(data))
+        sums.append(sum(slope[j] * x for j, x in zip(row, numbers)))
+    for code in "fd":
+        npz(os.path.join(folder, f"sparse-{code}.npz"), data, columns, starts, code)
+    targets(folder, "sparse", sums, dice)
+    return {"dense": ROWS * COLUMNS, "sparse": len(data)}
+
+
+CASES = (
+    ("linreg", "number"),
+    ("linreg", "number", "--solver", "cg", "--standardize", "--l2", "1"),
+    ("linreg", "number", "--solver", "cholesky", "--no-intercept"),
+    ("linreg", "number", "--cv", "3", "--l2", "1,10"),
+    ("logreg", "class", "--l2", "1"),
+    ("logreg", "class", "--l1", "5"),
+    ("logreg", "classes", "--l2", "1"),
+    ("logreg", "class", "--cv", "3", "--l2", "1,10"),
+    ("glm", "count", "--family", "poisson", "--standard-errors"),
+    ("svm", "class"),
+)
+
+
+SHORT = CASES[0], CASES[4], CASES[8], CASES[9]
+
+
+class Runs:
+    def __init__(self, kiln, folder):
+        self.kiln, self.folder, self.failed, self.known = kiln, folder, 0, {}
+        self.entries = make(folder)
+
+    def has(self, device):
+        listed = subprocess.run([self.kiln, "devices", "--json"], capture_output=True, text=True, check=True).stdout
+        known = [row["name"] for row in json.loads(listed)["devices"] if row["usable"]]
+        return any(name.startswith(device.split("*")[0]) for name in known)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, *command):
+        done = subprocess.run([self.kiln, *command, "--json", "-q"], capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            raise RuntimeError(f"exit {done.returncode}: {done.stdout.strip()[:200]} {done.stderr.strip()[-200:]}")
+        return json.loads(done.stdout)
+
+    def command(self, case, shape, code):
+        verb, kind, *options = case
+        data = self.path(f"{shape}-{code}.{'npy' if shape == 'dense' else 'npz'}")
+        target = self.path(f"{shape}-{kind}-{code}.npy")
+        return [verb, data, "--target-file", target, "--type", "f32" if code == "f" else "f64", *options]
+
+    def bytes_of(self, shape, code):
+        one = {"f": 4, "d": 8}[code]
+        return self.entries[shape] * (one + (4 if shape == "sparse" else 0))
+
+    def plenty(self, case, shape, code):
+        """What a CPU says that holds X."""
+        known = (case, shape, code)
+        if known not in self.known:
+            self.known[known] = self.run(*self.command(case, shape, code), "--device", "cpu")
+        return self.known[known]
+
+    def case(self, device, case, shape, code, mapped):
+        name = " ".join([device, *case, shape, "f32" if code == "f" else "f64", "map" if mapped else ""])
+        try:
+            self.compare(device, case, shape, code, mapped)
+            print("pass", name, flush=True)
+        except (RuntimeError, AssertionError, subprocess.TimeoutExpired) as error:
+            self.failed += 1
+            print("FAIL", name, error, flush=True)
+
+    def compare(self, device, case, shape, code, mapped):
+        model = self.path("m.kiln")
+        want = self.plenty(case, shape, code)
+        command = self.command(case, shape, code)
+        budget = ["--memory", str(max(int(BUDGET * self.bytes_of(shape, code)), 2 << 20 if device.startswith("cpu") else 0))]
+        way = ["--device", device, *budget, *(["--map"] if mapped else [])]
+        got = self.run(*command, *way, "-o", model)
+        digits = 1e-9 if code == "d" else 3e-5
+        if "--cv" not in case:
+            assert got["converged"], "not converged"
+        distance = abs(got["objective"] - want["objective"]) / abs(want["objective"])
+        assert distance <= digits, f"objective {got['objective']}, not {want['objective']}"
+        assert got["memory"]["panels"] > 0, "X was not streamed"
+        seen = self.run("evaluate", model, *command[1:4], *command[4:6], *way)
+        for metric, value in self.run("evaluate", model, *command[1:4], *command[4:6], "--device", "cpu").items():
+            if isinstance(value, float) and "seconds" not in metric:
+                assert abs(seen[metric] - value) <= 100 * digits * abs(value), f"{metric} {seen[metric]}, not {value}"
+
+
+def main(kiln, *devices):
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(kiln, folder)
+        for device, *ways in (text.split("/") for text in devices):
+            if not runs.has(device):
+                print("no device", device)
+                continue
+            for case, shape, code, mapped in itertools.product(CASES, ("dense", "sparse"), "fd", (False, True)):
+                if device.startswith("cpu") and not mapped:
+                    continue  # a CPU holds what it has read
+                if "cholesky" in case and (shape, code) != ("dense", "d"):
+                    continue  # for which a budget that is smaller than X has no room
+                if "short" in ways and case not in SHORT:
+                    continue
+                named = {"short", shape, "f32" if code == "f" else "f64", "map" if mapped else "read"}
+                if all(way in named for way in ways):
+                    runs.case(device, case, shape, code, mapped)
+    print(f"{runs.failed} failed")
+    return runs.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
