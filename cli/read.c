@@ -128,6 +128,15 @@ static int fail_reading(const struct run *run, const kiln_read_options *options,
                      "%s: %s, and the model was trained with it", error->file, error->message);
 }
 
+/* Verbs that take rows guess no list of links; those that take any data go by what the file looks like. */
+static kiln_file_format tables_of(const struct run *run) {
+    const struct verb *verb = run->data_of ? run->data_of : run->verb;
+    if (verb->tables) return verb->tables;
+    return verb->kinds & (VERB_BIT(INFO) | VERB_BIT(CONVERT) | VERB_BIT(EXPLAIN) | VERB_BIT(TUNE))
+               ? KILN_FILE_AUTO
+               : KILN_FILE_CSV;
+}
+
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
     const struct settings *settings = run->settings;
     json_t *used = model ? model_options(model) : NULL;
@@ -162,7 +171,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .max_name = settings->max_name,
                                  .vocabulary = settings->vocabulary,
                                  .threads = (int)settings->threads,
-                                 .tables = (run->data_of ? run->data_of : run->verb)->tables,
+                                 .tables = tables_of(run),
                                  .control = talk_control("read", 0)};
     add_more_files(&options, run, path);
     default_columns(run, &options, used);

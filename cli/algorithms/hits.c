@@ -255,5 +255,6 @@ const struct verb verb_of_hits = {
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_hits,
+    .tables = KILN_FILE_EDGES,
     .predict_instead = "kiln hits --scores FILE writes every vertex's scores",
 };

@@ -392,6 +392,7 @@ const struct verb verb_of_pagerank = {
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_pagerank,
+    .tables = KILN_FILE_EDGES,
     .explain = explain_pagerank,
     .predict_instead = "kiln pagerank --scores FILE writes every vertex's rank",
 };

@@ -54,6 +54,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
              "offset": offset, "groups": groups, "categorical": categorical, "numeric": numeric, "missing_words": missing_words}
     texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}
     options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT, missing=ways[missing], **texts)
+    if texts or model is not None:  # rows, and no list of links
+        options.tables = lib.KILN_FILE_CSV
     made = ffi.new("kiln_data **")
     if model is not None:
         trained = open_model(model)

@@ -116,14 +116,23 @@ static kiln_file_format detect_by_text(const char *text, size_t size) {
     return KILN_FILE_CSV;
 }
 
-/* Words of a line, separated by blanks or tabs; 0 if it has signs of another format, or a third word that is no
- * number. */
+/* 1.5 and 1e+00: no name of a vertex, but a column of a table. */
+static bool is_decimal(const char *word) {
+    const size_t size = strcspn(word, " \t\r\n");
+    return strspn(word, "0123456789+-.eE") == size && isdigit((unsigned char)word[size - 1]) &&
+           (memchr(word, '.', size) || memchr(word + 1, '+', size - 1) || memchr(word + 1, '-', size - 1));
+}
+
+/* Words of a line, separated by blanks or tabs; 0 if it has signs of another format, a third word that is no
+ * number, or a decimal number for a vertex. */
 static int words_of_line(const char *text, size_t size) {
     int words = 0;
     for (size_t i = 0; i < size; i++) {
         if (strchr(",;\"", text[i])) return 0; /* '\0' too */
         if (isspace((unsigned char)text[i])) continue;
-        words += i == 0 || isspace((unsigned char)text[i - 1]);
+        const bool begins = i == 0 || isspace((unsigned char)text[i - 1]);
+        words += begins;
+        if (begins && words < 3 && is_decimal(text + i)) return 0;
         if (words == 3 && !strchr("0123456789+-.eE", text[i])) return 0;
     }
     return words;

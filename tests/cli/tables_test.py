@@ -50,6 +50,32 @@ class Tables(Case):
         return kiln(verb, data or self.data, "--target", target, "-o", self.path(model), "--device", "cpu", *options, code=code)[1]
 
 
+class Blanks(Tables):
+    """numpy.savetxt and R's write.table: rows, whatever a list of links looks like."""
+
+    def predictions(self, data, target):
+        self.train("linreg", data=data, target=target)
+        kiln("predict", self.path("t.kiln"), data, "-o", self.path("p.csv"), "--device", "cpu")
+        return open(self.path("p.csv")).read().split("\n")[1:]
+
+    def test_a_table_with_blanks_is_no_graph(self):
+        rows = [(i, (7 * i) % 5, 2 * i + (7 * i) % 5) for i in range(30)]
+        comma = self.write("t.csv", "a,b,y\n" + "".join("%d,%d,%d\n" % row for row in rows))
+        files = {"y": ["# a b y\n" + "".join("%d.0 %d.0 %d.0\n" % row for row in rows),
+                       '"a" "b" "y"\n' + "".join(f'"{i}" {a} {b} {y}\n' for i, (a, b, y) in enumerate(rows)),
+                       "a   b y\n" + "".join("  %d  %d %d \n" % row for row in rows)],
+                 "column3": ["".join("%d %d %d\n" % row for row in rows)]}
+        wanted = self.predictions(comma, "y")
+        for target, texts in files.items():
+            for text in texts:
+                blanks = self.write("t.txt", text)
+                self.assertEqual(self.predictions(blanks, target), wanted)
+                for verb in ("evaluate", "verify"):
+                    kiln(verb, self.path("t.kiln"), blanks, "--device", "cpu")
+        pairs = self.write("pairs.txt", "".join("%d %d\n" % row[:2] for row in rows))
+        self.assertEqual(as_json("kmeans", pairs, "--clusters", 2, "--device", "cpu")["rows"], 30)
+
+
 class Missing(Tables):
     def test_all_problems_of_a_kind_are_told_at_once(self):
         error = self.train("logreg", code=3)

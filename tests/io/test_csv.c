@@ -160,6 +160,11 @@ static void spellings(void **state) {
         {"a,b\n+1,2.0\n3e0,.4e1\n", ""},
         {"\"a\",b\n1,2\n3,4\r", ""},
         {"a;\"b\"\n1;2\n3;4", ""},
+        {"a b\n1 2\n3 4\n", ".txt"},
+        {"  a   b  \r\n 1 \t2\r\n3    4 ", ""},
+        {"# a b\n1.00e+00 2.00e+00\n3.00e+00 4.00e+00\n", ".txt"},
+        {"\"a\" \"b\"\n\"1\" 1 2\n\"2\" 3 4\n", ".txt"},
+        {"a b\nfirst 1 2\n\"the second\" 3 4\n", ""},
     };
     kiln_read_options options = reading_options();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -204,6 +209,15 @@ static void headers(void **state) {
     r = read_text(",a\n5,6\n", &options);
     assert_int_equal(r.status, KILN_OK);
     assert_string_equal(r.table.feature_names[0], "column1");
+    ki_table_clear(&r.table);
+    r = read_text("1 2\n3 4\n", &options); /* blanks separate */
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.rows == 2 && r.table.cols == 2);
+    assert_string_equal(r.table.feature_names[1], "column2");
+    ki_table_clear(&r.table);
+    r = read_text("name of town\nNew York\nOld York\n", &options); /* and here they do not */
+    assert_int_equal(r.status, KILN_OK);
+    assert_string_equal(r.table.feature_names[1], "name of town=Old York");
     ki_table_clear(&r.table);
     r = read_text("a,b\n", &options); /* no rows */
     assert_int_equal(r.status, KILN_OK);
@@ -283,6 +297,11 @@ static const struct bad {
     {"\n\r\n", KILN_ERR_PARSE, 1, 1, "the file has no lines", ""},
     {",,,\nname,age\n", KILN_ERR_PARSE, 1, 1, "names no column", "remove the line"},
     {"\n;\" \";\t\r\n1;2;3\n", KILN_ERR_PARSE, 2, 1, "names no column", "remove the line"},
+    {"a b\n1 2\n3 4 5\n", KILN_ERR_PARSE, 3, 1, "the row has 3 fields, the first line has 2", ""},
+    {"a b\n1 2\n3\n", KILN_ERR_PARSE, 3, 1, "the row has 1 fields, the first line has 2", ""},
+    {"\"a\" \"b\"\n\"1\" 1 2\n\"2\"\n", KILN_ERR_PARSE, 3, 1, "the row has 0 fields, the first line has 2",
+     ""},
+    {"a b\n1 2\n3 \"4\"5\n", KILN_ERR_PARSE, 3, 6, "", ""},
     {"a,b\n1,2\n3\n", KILN_ERR_PARSE, 3, 1, "the row has 1 fields, the first line has 2", "quotes around"},
     {"a,b\n1,2\n3,4,5\n", KILN_ERR_PARSE, 3, 1, "the row has 3 fields", ""},
     {"a,b\n1,2\n3,4,\n", KILN_ERR_PARSE, 3, 1, "the row has 3 fields", ""},

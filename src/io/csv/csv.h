@@ -57,6 +57,8 @@ static inline uint64_t ki_csv_word(const char *text) {
 
 /* Splits the record at *text, which is not blank, and moves *text behind its line end. *count counts all its
  * fields, of which the first `limit` are stored. On a fault *text points at its cause. */
+/* Delimiters that stand for any number of blanks; with NAMED_ROWS the first field of a record names the row and is left out. */
+enum { KI_CSV_BLANKS = ' ', KI_CSV_NAMED_ROWS = '\v' };
 enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
                                struct ki_csv_field *fields, int64_t limit, int64_t *count);
 /* The first byte at or behind text that does not belong to an empty line. */
@@ -66,6 +68,10 @@ const char *ki_csv_skip_blank(const char *text, const char *end);
 size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted);
 /* Comma, semicolon or tab: the most frequent outside quotes in the first line. */
 char ki_csv_delimiter(const char *text, const char *end);
+/* Whether blanks separate, as numpy.savetxt and R's write.table have it: the first record has no other delimiter, and is several
+ * numbers, or names of the columns of the second, in which there are numbers; of all its columns, of all but the first, whose fields
+ * then name the rows, or behind a #. */
+bool ki_csv_is_by_blanks(const char *text, const char *end);
 
 enum ki_csv_kind { KI_CSV_NUMBER, KI_CSV_NOTHING, KI_CSV_TEXT };
 /* Reads a field as a number; blanks around it are allowed. KI_CSV_NOTHING: empty, NA, or nan (*value is NaN).

@@ -78,7 +78,19 @@ static bool looks_like_libsvm(const char *p, const char *end) {
 static char choose_delimiter(const char *file, const char *begin, const char *end) {
     const char *dot = strstr(file, ".tsv");
     bool tsv = dot && (!dot[4] || strcmp(dot + 4, ".gz") == 0 || strcmp(dot + 4, ".zst") == 0);
-    return tsv ? '\t' : ki_csv_delimiter(begin, end);
+    return tsv ? '\t' : ki_csv_is_by_blanks(begin, end) ? KI_CSV_BLANKS : ki_csv_delimiter(begin, end);
+}
+
+/* Where the names begin, behind the # of a comment that names columns; and whether the rows have names that the header has not. */
+static const char *begin_names(char *delimiter, const char *begin, const char *end) {
+    const char *p = begin;
+    int64_t names, fields;
+    if (*delimiter != KI_CSV_BLANKS || ki_csv_split(&p, end, *delimiter, NULL, 0, &names)) return begin;
+    p = ki_csv_skip_blank(p, end);
+    if (p == end) return begin + (*begin == '#');
+    if (ki_csv_split(&p, end, *delimiter, NULL, 0, &fields)) return begin;
+    if (fields == names + 1) *delimiter = KI_CSV_NAMED_ROWS;
+    return fields == names - 1 && *begin == '#' ? begin + 1 : begin;
 }
 
 static kiln_status read_names(char ***names, int64_t count, const char *file, const struct ki_block *text,
@@ -169,14 +181,16 @@ kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, cons
     const char *end = text->text + text->size, *begin = ki_csv_skip_blank(text->text, end), *p = begin;
     TRY(check_first_line(file, text, begin, end));
     layout->delimiter = choose_delimiter(file, begin, end);
-    error.fault = ki_csv_split(&p, end, layout->delimiter, NULL, 0, &layout->fields);
+    const char delimiter = layout->delimiter, *first = begin_names(&layout->delimiter, begin, end);
+    p = first;
+    error.fault = ki_csv_split(&p, end, delimiter, NULL, 0, &layout->fields);
     error.at = p;
     if (error.fault) return ki_csv_fail(&error, layout, file, text);
     TRY(check_limits(layout, options, file, text, begin));
     fields = ki_alloc((size_t)layout->fields * sizeof *fields);
     if (!fields) return ki_fail_nomem((size_t)layout->fields * sizeof *fields, "the first line's fields");
-    p = begin;
-    ki_csv_split(&p, end, layout->delimiter, fields, layout->fields, &layout->fields);
+    p = first;
+    ki_csv_split(&p, end, delimiter, fields, layout->fields, &layout->fields);
     bool header = is_header(fields, layout->fields, &layout->numbers);
     if (header && !options->max_columns) TRY(check_unnamed(fields, layout->fields, file, text, begin));
     TRY(check_name_sizes(fields, layout->fields, options, file, text));

@@ -174,7 +174,7 @@ static kiln_status fail_no_features(const kiln_read_options *options, const stru
     ki_fail_at(KILN_ERR_DATA, place,
                options->features || options->ignore ? "no column is left to be a feature"
                                                     : "there is no column besides the target");
-    return ki_hint("is the delimiter a comma, a semicolon or a tab?");
+    return ki_hint("is the delimiter a comma, a semicolon, a tab or blanks?");
 }
 
 /* Whether it is a feature; else it is ignored, if it is free. */
