@@ -385,11 +385,34 @@ def _float_type(array: Any, dtype: Any) -> Any:
     return wanted if wanted in _TYPES else _F64
 
 
+def is_graph(array: Any) -> bool:
+    """Whether it is one of networkx's graphs."""
+    return hasattr(array, "is_directed") and hasattr(array, "adj")
+
+
+def numbers(array: Any) -> Any:
+    """A host array of numbers: the array, or what NumPy makes of it if these are numbers in rows of one length."""
+    if type(array) is not np.ndarray:
+        if is_graph(array):
+            raise ArgumentError("a networkx graph is no matrix: kiln.pagerank and kiln.hits take it, networkx.to_scipy_sparse_array makes one")
+        if isinstance(array, (set, frozenset, dict)) or hasattr(array, "__next__") or array is None:
+            raise ArgumentError(f"expected an array, got {type(array).__name__}")
+        try:
+            array = np.from_dlpack(array) if hasattr(array, "__dlpack__") and not hasattr(array, "__array__") else np.asarray(array)
+        except ValueError as error:
+            raise ArgumentError(f"expected numbers in rows of one length, got a ragged {type(array).__name__}") from error
+    if array.dtype == object:
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"expected numbers, got an array of objects: {error}") from error
+    if array.dtype.kind not in "biufV" or array.dtype.names:
+        raise ArgumentError(f"expected real numbers, got an array of {array.dtype}")
+    return array
+
+
 def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
-    if type(array) is np.ndarray:
-        values = array
-    else:
-        values = np.from_dlpack(array) if hasattr(array, "__dlpack__") and not hasattr(array, "__array__") else np.asarray(array)
+    values = numbers(array)
     if values.ndim not in (1, 2):
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
     if values.dtype.kind in "cmM" or np.ma.is_masked(array):
@@ -453,6 +476,7 @@ def check_sparse(array: Any) -> None:
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
     check_sparse(array)
     csr = array.tocsr() if hasattr(array, "tocsr") else _torch_csr(array)
+    numbers(csr.data)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()

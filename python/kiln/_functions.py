@@ -1,21 +1,26 @@
 """Operations and rankings as functions of arrays."""
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import Device, Matrix, choose, device as open_device, matrix
+from ._arrays import Device, Matrix, choose, device as open_device, is_graph, matrix, numbers
 from ._library import ArgumentError, ffi, lib, struct
 from ._solve import Callback, Report, choice, solve, warn_unless_converged
 
 _Operand = Any
 
 
-def place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1) -> Matrix:
-    """X on its device: its own, the one that is named, or the best for so many passes."""
+def place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1, vector: bool = False) -> Matrix:
+    """X on its device: its own, the one that is named, or the best for so many passes. vector: of one dimension it is one column."""
     if isinstance(X, Matrix):
         return X
+    if isinstance(X, (list, tuple)):
+        X = numbers(X)
+    if not vector and len(getattr(X, "shape", (0, 0))) == 1:
+        raise ArgumentError("expected a matrix, of 2 dimensions, got 1: reshape(-1, 1) makes a column of it, reshape(1, -1) a row")
     if where != "auto":
         return matrix(X, where)
     host = Matrix(X, "cpu")
@@ -150,7 +155,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
     X[offsets[v]:offsets[v + 1]] of a vector X. Sums run in double."""
     if kind not in _REDUCTIONS:
         raise ArgumentError(f"kind must be one of {sorted(_REDUCTIONS)}, got {kind!r}")
-    x = place(X, device)
+    x = place(X, device, vector=True)
     batch, count = batch_of(x, offsets)
     result = Matrix.empty(x.device, (count, 1), x.dtype)
     x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch)
@@ -161,7 +166,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
 
 def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | Device = "auto") -> Any:
     """scale[v] times row v of X, or times each piece X[offsets[v]:offsets[v + 1]] of a vector X."""
-    x = place(X, device)
+    x = place(X, device, vector=True)
     batch, _ = batch_of(x, offsets)
     factors = matrix(scale, x.device, x.dtype)
     if x.sparse:
@@ -174,19 +179,65 @@ def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | D
     return Y.result() if x.sparse else _result(Y, X)
 
 
+def _brief(scores: Any) -> str:
+    if isinstance(scores, dict):
+        first = ", ".join(f"{node!r}: {score}" for node, score in itertools.islice(scores.items(), 3))
+        return f"{{{first}{', ...' if len(scores) > 3 else ''}}} ({len(scores):,} nodes)"
+    return np.array2string(scores, threshold=6, edgeitems=2) if isinstance(scores, np.ndarray) else repr(scores)
+
+
 class Ranking(NamedTuple):
-    """The scores of a graph's vertices, and the run's report."""
+    """The scores of a graph's vertices, and the run's report. Of a networkx graph scores is a dict by node."""
 
     scores: Any
     report: Report
 
+    def __repr__(self) -> str:
+        return f"Ranking(scores={_brief(self.scores)}, report={self.report})"
+
 
 class HubsAndAuthorities(NamedTuple):
-    """What hits() returns."""
+    """What hits() returns. Of a networkx graph hubs and authorities are dicts by node."""
 
     hubs: Any
     authorities: Any
     report: Report
+
+    def __repr__(self) -> str:
+        return f"HubsAndAuthorities(hubs={_brief(self.hubs)}, authorities={_brief(self.authorities)}, report={self.report})"
+
+
+class _Graph:
+    """The links of an operand, and how its vertices are called: by the nodes of a networkx graph, else by their places."""
+
+    def __init__(self, A: _Operand) -> None:
+        self.links, self.nodes = A, None
+        if isinstance(A, (list, tuple)):
+            raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, numpy.array a matrix of rows")
+        if is_graph(A):
+            import networkx
+
+            if len(A) == 0:
+                raise ArgumentError("the graph has no nodes")
+            self.nodes = list(A)
+            self.links = networkx.to_scipy_sparse_array(A, nodelist=self.nodes, dtype=np.float64, format="csr")
+
+    def vector(self, values: Any, name: str) -> Any:
+        """What is given by vertex, in the vertices' order: a dict of some nodes, others have 0, or an array as it is."""
+        if values is None or not isinstance(values, dict):
+            return values if values is None or hasattr(values, "shape") else numbers(values)
+        if self.nodes is None:
+            raise ArgumentError(f"{name} is a dict by node, but A is no networkx graph")
+        unknown = values.keys() - set(self.nodes)
+        if unknown:
+            raise ArgumentError(f"{name}: the graph has no node {next(iter(unknown))!r}")
+        return np.array([values.get(node, 0) for node in self.nodes], np.float64)
+
+    def named(self, scores: Matrix, vector: bool) -> Any:
+        if self.nodes is None:
+            return scores.result(vector=vector)
+        values = scores.numpy()
+        return dict(zip(self.nodes, values[:, 0].tolist() if vector else values))
 
 
 def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
@@ -200,16 +251,21 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
              device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> Ranking:
     """PageRank of the graph with adjacency matrix A (n, n), sparse: row i links to column j.
 
+    A may be a networkx graph, whose nodes then name the scores, and may in personalize, dangling and start; links of an undirected one
+    lead both ways. Without weighted every link counts 1, also where it is there several times; with it, weights of such links are added up.
+
     personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array (n,) of where
     vertices without links lead. scores add up to 1; report.figures has "error_bound".
     """
-    a = place(A, device, 60)
+    graph = _Graph(A)
+    a = place(graph.links, device, 60)
+    personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
     teleport = _beside(a, personalize)
     options = struct("kiln_pagerank_options", damping=damping, weighted=weighted, tolerance=tol or 0, max_iterations=max_iter or 0,
                      iterations=iterations or 0, personalize=_pointer(teleport), warm_start=start is not None)
     sink = None
     if not isinstance(dangling, str):
-        sink = _beside(a, dangling)
+        sink = _beside(a, graph.vector(dangling, "dangling"))
         options.dangling_to = _pointer(sink)
     elif dangling in ("personalized", "uniform"):
         options.dangling = getattr(lib, "KILN_DANGLING_" + dangling.upper())
@@ -218,16 +274,18 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
     ranks = Matrix.empty(a.device, shape, a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
     report = _rank("pagerank", [ranks, a], options, verbose, callback)
-    return Ranking(ranks.result(vector=teleport is None or len(personalize.shape) == 1), report)
+    return Ranking(graph.named(ranks, teleport is None or len(personalize.shape) == 1), report)
 
 
 def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, solver: str = "auto", tol: float | None = None,
          max_iter: int | None = None, device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
-    """Hubs and authorities of the graph with adjacency matrix A (m, n); norm 1: each add up to 1, 2: their squares do. solver:
+    """Hubs and authorities of the graph with adjacency matrix A (m, n), or of a networkx graph; norm 1: each add up to 1, 2: their squares
+    do. unweighted: every link counts 1; without it weights count, those of a link that is there several times added up. solver:
     "power", "lobpcg", or "auto", the power iteration, and LOBPCG from where that is slow."""
-    a = place(A, device, 40)
+    graph = _Graph(A)
+    a = place(graph.links, device, 40)
     options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, solver=choice("hits", "solver", solver), tolerance=tol or 0,
                      max_iterations=max_iter or 0)
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
     report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
-    return HubsAndAuthorities(hubs.result(vector=True), authorities.result(vector=True), report)
+    return HubsAndAuthorities(graph.named(hubs, True), graph.named(authorities, True), report)

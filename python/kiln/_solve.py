@@ -31,6 +31,10 @@ class Report(NamedTuple):
     history: dict[str, Any]
     solver: str
 
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self._fields if name != "history")
+        return f"Report({', '.join(shown)}, history of {len(next(iter(self.history.values()), ()))} rows)"
+
 
 class _Line:
     """Progress as one line of text that is written anew."""

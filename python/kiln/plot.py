@@ -95,7 +95,8 @@ def cluster_sizes(model: Any, ax: Any = None) -> Any:
 def rank_distribution(ranking: Any, ax: Any = None) -> Any:
     """The scores of a ranking (kiln.pagerank) from the highest to the lowest, on logarithmic axes."""
     ax = _axes(ax)
-    scores = np.sort(np.asarray(getattr(ranking, "scores", ranking)).ravel())[::-1]
+    scores = getattr(ranking, "scores", ranking)
+    scores = np.sort(np.asarray(list(scores.values()) if isinstance(scores, dict) else scores).ravel())[::-1]
     ax.loglog(np.arange(1, len(scores) + 1), scores)
     ax.set(xlabel="place", ylabel="score")
     return ax

@@ -154,3 +154,48 @@ def test_a_target_by_its_index(tmp_path):
     data = kiln.read(tmp_path / "both.npz")
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("kind", ["DiGraph", "Graph", "MultiDiGraph", "MultiGraph"])
+def test_rankings_of_networkx_graphs(kind):
+    random, graph = np.random.default_rng(1), getattr(networkx, kind)()
+    graph.add_nodes_from("xyz")
+    for _ in range(200):
+        graph.add_edge(*(f"n{v}" for v in random.integers(0, 40, 2)), weight=float(random.integers(1, 5)))
+    seeds, sink = {"n3": 1, "x": 2}, {"n1": 1}
+    for own, theirs in (({}, {}), ({"personalize": seeds, "dangling": sink}, {"personalization": seeds, "dangling": sink})):
+        wanted = networkx.pagerank(graph, tol=1e-14, max_iter=1000, **theirs)
+        found = kiln.pagerank(graph, weighted=True, tol=1e-13, device="cpu", **own)
+        assert list(found.scores) == list(graph) and max(abs(wanted[node] - found.scores[node]) for node in graph) < 1e-12
+    hubs, authorities = networkx.hits(graph, tol=1e-13, max_iter=10000)
+    found = kiln.hits(graph, tol=1e-13, max_iter=10000, device="cpu")
+    assert max(abs(hubs[node] - found.hubs[node]) for node in graph) < 1e-9
+    assert max(abs(authorities[node] - found.authorities[node]) for node in graph) < 1e-9
+    assert len(repr(found)) < 800
+    with pytest.raises(kiln.ArgumentError, match="no node 'q'"):
+        kiln.pagerank(graph, personalize={"q": 1}, device="cpu")
+
+
+WRONG = {"graph": networkx.path_graph(3), "ragged": [[1, 2], [3]], "set": {1, 2}, "dict": {"a": 1}, "nothing": None, "generator": iter("ab"),
+         "complex": np.ones((3, 3)) * 1j, "texts": np.full((3, 3), "1"), "dates": np.full((3, 3), "2020-01-01", "M8[D]"),
+         "objects": np.array([[1, "x"]], object), "sparse complex": scipy.sparse.csr_matrix(np.eye(3) * 1j)}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
+def test_what_is_no_matrix_is_refused(wrong):
+    calls = [kiln.Matrix, lambda X: kiln.mmchain(X, np.ones(3), device="cpu"), lambda X: kiln.multiply(X, np.ones((3, 2)), device="cpu"),
+             lambda X: kiln.batch_reduce(X, device="cpu")]
+    if not isinstance(wrong, networkx.Graph):
+        calls += [kiln.hits, kiln.pagerank]
+    for call in calls:
+        with pytest.raises(kiln.ArgumentError):
+            call(wrong)
+
+
+def test_rankings_take_no_lists_and_no_vectors():
+    for call in (kiln.hits, kiln.pagerank):
+        with pytest.raises(kiln.ArgumentError, match="links or rows"):
+            call([(0, 1), (1, 2)])
+    for call in (kiln.hits, kiln.pagerank, lambda X: kiln.mmchain(X, np.ones(1)), lambda X: kiln.multiply(X, np.ones(1))):
+        with pytest.raises(kiln.ArgumentError, match="2 dimensions, got 1"):
+            call(np.ones(3))
