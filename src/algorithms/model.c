@@ -46,6 +46,9 @@ static kiln_status check_tensor(struct sizes *sizes, const struct ki_tensor_rule
     const char letters[] = {rule->rows, rule->cols};
     const int64_t shape[] = {tensor->rows, tensor->cols};
     for (int i = 0; i < 2; i++) {
+        if (shape[i] == 0 && !rule->may_be_empty)
+            return ki_fail(KILN_ERR_MODEL, "tensor '%s' is empty: %lld x %lld", rule->name,
+                           (long long)shape[0], (long long)shape[1]);
         if (fits(sizes, letters[i], shape[i], rule->name)) continue;
         const bool fixed = letters[i] >= '0' && letters[i] <= '9';
         const char *of = fixed ? NULL : sizes->first[(unsigned char)letters[i]];

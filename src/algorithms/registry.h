@@ -13,6 +13,7 @@ struct ki_tensor_rule {
     const char *name;
     char rows, cols;
     bool optional, f64; /* f64: only of that type */
+    bool may_be_empty;
 };
 
 enum { KI_RULES = 6, KI_TEXTS = 4 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kiln.h"
+#include "algorithms/registry.h"
 
 enum { ROWS = 40, COLS = 3 };
 
@@ -202,6 +203,48 @@ static void told_solvers_are_taken(void **state) {
     for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
 }
 
+/* How many a letter of a tensor's rule stands for, when `empty` stands for none. */
+static int64_t length_of(char letter, char empty) {
+    return letter == empty ? 0 : letter >= '0' && letter <= '9' ? letter - '0' : 2;
+}
+
+static void put_tensor(kiln_model *model, const struct ki_tensor_rule *rule, char empty) {
+    kiln_matrix *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, length_of(rule->rows, empty),
+                                       length_of(rule->cols, empty), NULL),
+                     KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, rule->name, A), KILN_OK);
+    kiln_matrix_free(A);
+}
+
+/* A model whose tensors agree on a dimension of 0 is none: neither written nor used. */
+static void no_dimension_is_zero(void **state) {
+    (void)state;
+    const kiln_algorithm *listed;
+    for (int64_t a = 0; (listed = kiln_algorithm_at(a)); a++)
+        for (char empty = 'a'; empty <= 'z'; empty++) {
+            const struct ki_algorithm *algorithm = ki_algorithm_named(listed->name);
+            kiln_model *model = NULL;
+            kiln_matrix *X = NULL, *P = NULL;
+            bool has = false;
+            assert_int_equal(kiln_model_create(&model, listed->name), KILN_OK);
+            for (int r = 0; r < KI_RULES && algorithm->tensors[r].name; r++) {
+                const struct ki_tensor_rule *rule = &algorithm->tensors[r];
+                has = has || (!rule->may_be_empty && (rule->rows == empty || rule->cols == empty));
+                put_tensor(model, rule, empty);
+            }
+            assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, 2, empty == 'n' ? 0 : 2, NULL), KILN_OK);
+            if (has) {
+                assert_int_equal(kiln_model_save(model, "/dev/null/none"), KILN_ERR_MODEL);
+                assert_non_null(strstr(kiln_last_error()->message, "is empty"));
+                assert_int_equal(kiln_predict(&P, model, X), KILN_ERR_MODEL);
+                assert_non_null(strstr(kiln_last_error()->message, "is empty"));
+            }
+            kiln_matrix_free(X);
+            kiln_model_free(model);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_is_listed_once),
@@ -209,6 +252,7 @@ int main(void) {
         cmocka_unit_test(choices_are_numbered_as_the_enums),
         cmocka_unit_test(told_tolerances_hold),
         cmocka_unit_test(told_solvers_are_taken),
+        cmocka_unit_test(no_dimension_is_zero),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -381,6 +381,15 @@ def change_tensors(r, tensors, what, others):
         tensors[name] = (kind, rows, cols, bytes(body))
 
 
+def empty_dimension(r, tensors):
+    """A dimension that tensors share is 0 in all of them."""
+    _, rows, cols, _ = tensors[r.choice(list(tensors))]
+    gone = r.choice([rows, cols])
+    for name, (kind, rows, cols, body) in tensors.items():
+        if gone in (rows, cols):
+            tensors[name] = (kind, 0 if rows == gone else rows, 0 if cols == gone else cols, b"")
+
+
 def checkpoint_file(r, data):
     tensors, texts = read_model(data)
     for _ in range(r.choice([1, 1, 2, 3])):
@@ -395,8 +404,10 @@ def checkpoint_file(r, data):
 def model_file(r, models):
     tensors, texts = read_model(r.choice(models))
     for _ in range(r.choice([1, 1, 2, 3])):
-        what = r.randint(0, 7)
-        if what <= 3 and tensors:
+        what = r.randint(0, 8)
+        if what == 8 and tensors:
+            empty_dimension(r, tensors)
+        elif what <= 3 and tensors:
             change_tensors(r, tensors, what, ["W", "b", "classes", "parameters", "standard_errors", "hubs", "authorities", "ranks", "A", "B",
                                               "centres", "x"])
         elif what == 4:
