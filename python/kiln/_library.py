@@ -66,6 +66,7 @@ def _open() -> Any:
     """The library beside this file, as the wheel has it; KILN_LIBRARY names another one."""
     here = pathlib.Path(__file__).resolve().parent
     path = os.environ.get("KILN_LIBRARY") or str(here / "libkiln.so.0")
+    path = os.path.abspath(path) if os.sep in path else path  # so that it knows where it lies, whatever the folder then
     try:
         return ffi.dlopen(path)
     except OSError as error:

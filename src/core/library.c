@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,12 +95,26 @@ bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, 
     return library->handle != NULL;
 }
 
+/* The file that this code is in, "" where nobody knows its whole path. What the linker calls the program itself is whatever the
+ * program was called with, such as ./kiln from a folder of somebody else's: the kernel knows better. */
+static void own_file(char *file, size_t room) {
+    Dl_info info;
+    struct link_map *map = NULL;
+    file[0] = '\0';
+    if (!dladdr1((const void *)places, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return;
+    if (map->l_name[0]) {
+        if (map->l_name[0] == '/') snprintf(file, room, "%s", map->l_name);
+        return;
+    }
+    const ssize_t length = readlink("/proc/self/exe", file, room - 1);
+    file[length > 0 ? length : 0] = '\0';
+}
+
 bool ki_library_beside(struct ki_library *library, const char *name) {
     static const char *const folders[] = {"", "../lib/"};
-    Dl_info info;
-    char path[512];
-    const char *file = dladdr((const void *)folders, &info) && info.dli_fname ? info.dli_fname : "";
-    for (int i = 0; i < 2 && strrchr(file, '/') && !library->handle; i++) {
+    char path[512], file[512];
+    own_file(file, sizeof file);
+    for (int i = 0; i < 2 && file[0] == '/' && !library->handle; i++) {
         const int folder = (int)(strrchr(file, '/') - file);
         const int length = snprintf(path, sizeof path, "%.*s/%s%s", folder, file, folders[i], name);
         if (length < (int)sizeof path && ki_library_name(library, path)) return true;

@@ -307,5 +307,18 @@ class Memory(Case):
             kiln("explain", "mmchain", "--rows", rows, "--columns", 2147483647, "--nnz", nnz, "--device", "cpu", code=2)
 
 
+class Plugins(Case):
+    def test_none_is_taken_from_the_current_folder(self):
+        """What a program is called with says nothing about where it lies."""
+        for name in ("libkiln-openmpi.so", "libkiln-mpich.so"):
+            self.write(name, "not a library")
+        data = self.write("d.csv", TABLE)
+        ran = subprocess.run(["./kiln", "linreg", data, "--target", "y", "--mpi", *CPU], executable=KILN, cwd=os.path.dirname(data),
+                             capture_output=True, text=True)
+        self.assertNotIn("./libkiln", ran.stderr)
+        self.assertNotIn("file too short", ran.stderr)
+        self.assertNotIn("invalid ELF", ran.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0]], verbosity=1)
