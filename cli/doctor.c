@@ -1,6 +1,5 @@
 /* kiln doctor: what was found, what is missing and how to get it, and whether each device computes right. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common.h"
 #include "selftest.h"
@@ -59,8 +58,8 @@ static void print_probe(const kiln_probe *probe) {
 }
 
 static void print_test(const struct selftest *test) {
-    printf("    %-9s %s %-6s  ", strcmp(test->operation, "dot") == 0 ? "sums" : "product",
-           type_name(test->type), test->format == KILN_CSR ? "sparse" : "dense");
+    printf("    %-9s %s %-6s  ", test->says, type_name(test->type),
+           test->format == KILN_CSR ? "sparse" : "dense");
     if (test->status == KILN_ERR_UNSUPPORTED)
         printf("not supported by this device\n");
     else if (test->status != KILN_OK)

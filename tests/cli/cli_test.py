@@ -726,8 +726,9 @@ class Machine(Case):
         tests = result["devices"][0]["tests"]
         self.assertEqual(
             {(t["operation"], t["type"], t["format"]) for t in tests},
-            {("mmchain", t, f) for t in ("f32", "f64") for f in ("sparse", "dense")}
-            | {("dot", t, "dense") for t in ("f32", "f64")},
+            {(o, t, f) for o in ("mmchain", "multiply") for t in ("f32", "f64") for f in ("sparse", "dense")}
+            | {(o, t, "dense") for o in ("dot", "norm", "gram") for t in ("f32", "f64")}
+            | {("factor_solve", t, "sparse") for t in ("f32", "f64")},
         )
         for test in tests:
             self.assertTrue(test["passed"])
