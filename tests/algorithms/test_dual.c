@@ -1,6 +1,7 @@
 /* Descent in the dual against the referee, and against Newton's method alone: hinge, logistic loss and softmax, intercept, weights, classes,
  * scaled penalties, empty rows and columns; what it refuses, and what stopping it leaves. */
 #include "algorithms/classifiers.h"
+#include "ops/linear/dual.h"
 
 #define DUAL .solver = KILN_CLASSIFIER_DUAL
 static const struct example examples[] = {
@@ -227,6 +228,51 @@ static void refuses_columns_out_of_range(void **state) {
         }
 }
 
+/* Rows leave a sweep that two threads share, and come back: before each sweep every row stands in the order once. */
+static void no_row_is_lost(void **state) {
+    (void)state;
+    enum { ROWS = 400, COLS = 30, EACH = 6, SWEEPS = 12, AGAIN = 4 };
+    int64_t start[ROWS + 1];
+    int32_t col[ROWS * EACH], order[ROWS];
+    double values[ROWS * EACH], y[ROWS], a[ROWS] = {0}, square[ROWS], w[COLS] = {0}, b = 0, ones[COLS],
+                                         own[KI_DUAL_PARTS * (COLS + 1)] = {0};
+    kiln_matrix *X = NULL;
+    for (int r = 0; r < ROWS; r++) {
+        start[r] = (int64_t)r * EACH;
+        y[r] = r % 3 ? 1 : -1;
+        order[r] = r;
+        for (int e = 0; e < EACH; e++) {
+            col[r * EACH + e] = r % (COLS / EACH) + e * (COLS / EACH);
+            values[r * EACH + e] = sin(r * 7 + e) + (e == 0 ? 2 * y[r] : 0);
+        }
+    }
+    start[ROWS] = ROWS * EACH;
+    assert_int_equal(kiln_matrix_csr(&X, devices[0], KILN_F64, ROWS, COLS, start, col, values), KILN_OK);
+    for (int j = 0; j < COLS; j++) ones[j] = 1;
+    ki_dual_measure(square, X, ones);
+    struct ki_dual dual = {.X = X, .y = y, .reciprocal = ones, .uniform = true, .k = 1, .stride = 1};
+    dual.square = square;
+    dual.a = a;
+    dual.w = w;
+    dual.b = &b;
+    dual.own = own;
+    dual.stretch = KI_DUAL_PARTS;
+    dual.order = order;
+    dual.random = 5;
+    int64_t least = ROWS;
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        int seen[ROWS] = {0};
+        if (sweep % AGAIN == 0) dual.active = ROWS;
+        dual.bound = sweep % AGAIN == 0 ? INFINITY : 0.1;
+        ki_dual_sweep(&dual);
+        for (int r = 0; r < ROWS; r++) seen[order[r]]++;
+        for (int r = 0; r < ROWS; r++) assert_int_equal(seen[r], 1);
+        if (dual.active < least) least = dual.active;
+    }
+    assert_true(least > 0 && least < ROWS);
+    kiln_matrix_free(X);
+}
+
 static int stop(void *user, const kiln_progress *now) {
     int *calls = user;
     assert_string_equal(now->phase, "solve");
@@ -271,6 +317,7 @@ int main(void) {
         cmocka_unit_test(moves_save_sweeps),      cmocka_unit_test(stopping_keeps_the_result),
         cmocka_unit_test(judges_as_the_engine),   cmocka_unit_test(the_engine_goes_on),
         cmocka_unit_test(refuses_what_it_cannot), cmocka_unit_test(refuses_columns_out_of_range),
+        cmocka_unit_test(no_row_is_lost),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

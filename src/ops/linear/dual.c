@@ -2,7 +2,6 @@
 #include "ops/linear/dual.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "bodies/bodies.h"
 #include "core/random.h"
@@ -116,12 +115,16 @@ static void join_parts(struct sweep *sweep, struct ki_dual *dual) {
     for (int p = 0; p < KI_DUAL_PARTS; p++) sweep->part[p].stretch = dual->stretch;
 }
 
+/* The rows that stay come to the front, and change places with those that do not, which will take part again: no row is lost. */
 static void close_parts(const struct sweep *sweep, struct ki_dual *dual) {
     dual->kept = 0;
     for (int p = 0; p < KI_DUAL_PARTS; p++) {
         const struct ki_dual *part = &sweep->part[p];
-        memmove(dual->order + dual->kept, part->order, (size_t)part->kept * sizeof *part->order);
-        dual->kept += part->kept;
+        for (int64_t k = 0; k < part->kept; k++) {
+            const int32_t i = part->order[k];
+            part->order[k] = dual->order[dual->kept];
+            dual->order[dual->kept++] = i;
+        }
         dual->violation += part->violation;
         dual->worst = fmax(dual->worst, part->worst);
     }
