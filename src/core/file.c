@@ -17,6 +17,33 @@ static kiln_status fail_file(const struct ki_file *file, int code, const char *w
     return ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, file->name, strerror(code));
 }
 
+static struct ki_file_state state_of(const struct stat *info) {
+    return (struct ki_file_state){.bytes = info->st_size,
+                                  .device = (int64_t)info->st_dev,
+                                  .number = (int64_t)info->st_ino,
+                                  .modified = {info->st_mtim.tv_sec, info->st_mtim.tv_nsec},
+                                  .changed = {info->st_ctim.tv_sec, info->st_ctim.tv_nsec}};
+}
+
+kiln_status ki_file_note(struct ki_file *file) {
+    struct stat info;
+    if (fstat(file->fd, &info) != 0) return fail_file(file, errno, "look at");
+    file->state = state_of(&info);
+    return KILN_OK;
+}
+
+kiln_status ki_file_check(const struct ki_file *file) {
+    static const struct ki_file_state none;
+    const struct ki_place place = {file->name, 0, 0, -1};
+    struct stat info;
+    if (memcmp(&file->state, &none, sizeof none) == 0) return KILN_OK;
+    if (fstat(file->fd, &info) != 0) return fail_file(file, errno, "look at");
+    const struct ki_file_state now = state_of(&info);
+    if (memcmp(&file->state, &now, sizeof now) == 0) return KILN_OK;
+    ki_fail_at(KILN_ERR_IO, &place, "the file has changed while it was in use");
+    return ki_hint("leave the file alone until the run has ended, or work on a copy of it");
+}
+
 static kiln_status open_regular(struct ki_file *file, int64_t *bytes) {
     struct stat info;
     while ((file->fd = ki_seams.open(file->name, O_RDONLY | O_CLOEXEC, 0)) < 0)
@@ -27,6 +54,7 @@ static kiln_status open_regular(struct ki_file *file, int64_t *bytes) {
                 file->name);
         return ki_hint("copy it into a file, or leave --map out");
     }
+    file->state = state_of(&info);
     *bytes = info.st_size;
     return KILN_OK;
 }
@@ -51,6 +79,7 @@ kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file) {
     struct ki_file *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "an open file");
     memcpy(made->at, file->at, sizeof made->at);
+    made->state = file->state;
     made->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0); /* the file that is open, whatever its name means now */
     if (made->fd < 0) TRY(fail_file(file, errno, "open once more"));
     made->name = ki_strdup(file->name);

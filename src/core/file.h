@@ -5,15 +5,26 @@
 
 #include "core/matrix.h"
 
+/* What tells one state of a file from another, without its bytes. */
+struct ki_file_state {
+    int64_t bytes, device, number, modified[2], changed[2]; /* times in seconds and nanoseconds */
+};
+
 struct ki_file {
     int fd;
     char *name;
-    int64_t at[KI_PARTS]; /* where each array begins; row starts are in memory */
+    struct ki_file_state state; /* when it was opened; all 0: none was noted */
+    int64_t at[KI_PARTS];       /* where each array begins; row starts are in memory */
 };
 
 /* Opens a regular file for reading; *bytes is its size. */
 kiln_status ki_file_open(struct ki_file **file, int64_t *bytes, const char *path);
 void ki_file_close(struct ki_file *file);
+/* Notes the state of the open file. */
+kiln_status ki_file_note(struct ki_file *file);
+/* ERR_IO where the state is no longer the one that was noted: what was read so far is of two files. The times tell of every write that
+ * comes a tick of the system's clock after the opening (some milliseconds), of a new name for the file, and of its end. */
+kiln_status ki_file_check(const struct ki_file *file);
 /* The same open file once more, of whose arrays one may begin elsewhere; both are closed. */
 kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file);
 /* Bytes from `offset` on, all of them or an error that names the file. */

@@ -415,6 +415,7 @@ kiln_status ki_matrix_bring(kiln_matrix *A) {
             TRY(ki_upload_filled(A->device, ki_matrix_part(A, part), bytes, fill_from_file,
                                  &(struct file_array){A, part}));
     }
+    if (A->file) TRY(ki_file_check(A->file));
     TRY(ki_structure_hold(A));
 done:
     A->held--;

@@ -88,6 +88,7 @@ static kiln_status read_one(struct ki_table *table, kiln_file_format *format, in
     TRY(ki_detect_data(format, input, options));
     TRY(ki_check_model_format(*format, ki_input_name(input), options, &table->warnings));
     TRY(ki_reader_of(*format)(table, input, options));
+    TRY(ki_input_check(input));
     *bytes += ki_input_offset(input) + table->more_bytes;
 done:
     ki_input_close(input);
@@ -107,6 +108,7 @@ static kiln_status read_more(struct ki_table *table, kiln_file_format first, int
     for (int64_t i = 0; i < options->more_count && !reads_all(first); i++) {
         TRY(ki_open_further(&input, i, first, options));
         TRY(ki_reader_of(first)(&more, input, options));
+        TRY(ki_input_check(input));
         *bytes += ki_input_offset(input);
         ki_input_close(input);
         input = NULL;

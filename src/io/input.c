@@ -90,7 +90,7 @@ static kiln_status read_file(struct ki_input *input, void *buffer, size_t bytes,
     input->at += n;
     input->raw_total += n;
     input->raw_over = n == 0;
-    return KILN_OK;
+    return n == 0 ? ki_file_check(&input->file) : KILN_OK;
 }
 
 static kiln_status check_limits(const struct ki_input *input) {
@@ -218,6 +218,7 @@ static kiln_status open_file(struct ki_input *input, const char *path) {
     if (fstat(input->file.fd, &about) == 0 && S_ISREG(about.st_mode)) {
         input->regular = input->file.fd != STDIN_FILENO; /* which may stand anywhere in its file */
         input->watch.total = about.st_size;
+        if (input->regular) TRY(ki_file_note(&input->file));
     }
 
     size_t n = 1;
@@ -321,6 +322,10 @@ void ki_input_close(struct ki_input *input) {
     ki_free(input->ahead);
     ki_free(input->file.name);
     ki_free(input);
+}
+
+kiln_status ki_input_check(const struct ki_input *input) {
+    return ki_file_check(&input->file);
 }
 
 const char *ki_input_name(const struct ki_input *input) {

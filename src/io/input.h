@@ -38,6 +38,8 @@ kiln_status ki_input_open_share(struct ki_input **input, const char *path, const
 /* Bytes that are not in the file come before those that are next. */
 kiln_status ki_input_put_before(struct ki_input *input, const char *bytes, int64_t size);
 void ki_input_close(struct ki_input *input);
+/* ERR_IO where the file is no longer what it was when it was opened. */
+kiln_status ki_input_check(const struct ki_input *input);
 const char *ki_input_name(const struct ki_input *input); /* for messages: the path, or "(stdin)" */
 int64_t ki_input_offset(const struct ki_input *input);   /* decompressed bytes handed out so far */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/feeder.h"
+#include "core/file.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "pass/roles.h"
@@ -241,6 +242,7 @@ done:
 static kiln_status run(struct stream *s, bool *begun) {
     kiln_status status = make_slots(s);
     if (status == KILN_OK) status = ki_on_cpu(s->device) ? run_cpu(s, begun) : run_gpu(s, begun);
+    if (status == KILN_OK && s->X->file) status = ki_file_check(s->X->file);
     if (status == KILN_OK) ki_sums_give(&s->sums);
     free_slots(s);
     return status;

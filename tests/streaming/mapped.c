@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/check.h"
@@ -184,6 +186,36 @@ static void other_operations(void **state) {
     assert_int_equal(open_data(&data, cpu, 1), KILN_OK);
     assert_fails(KILN_ERR_UNSUPPORTED, kiln_norm(norm, kiln_data_X(data), KILN_NORM_2));
     kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+/* Other numbers of the same size in the same place, and the time of writing set back: no result, from the CPU and from a device that
+ * brings X. */
+static void written_in_use(void **state) {
+    (void)state;
+    const double one = 1;
+    static const struct timespec tick = {.tv_nsec = 20000000};
+    const struct timespec back[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    kiln_device *cpu = cpu_device();
+    for (int set_back = 0; set_back < 2; set_back++) {
+        kiln_data *data = NULL;
+        kiln_matrix *y = NULL, *w = NULL;
+        assert_int_equal(utimensat(AT_FDCWD, path, back, 0), 0);
+        nanosleep(&tick, NULL);
+        assert_int_equal(open_data(&data, cpu, 1), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&y, cpu, KILN_F64, COLS, 1, X), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&w, cpu, KILN_F64, COLS, 1, NULL), KILN_OK);
+        assert_int_equal(kiln_mmchain(w, 1, kiln_data_X(data), NULL, y, 0, NULL), KILN_OK);
+        nanosleep(&tick, NULL);
+        change(128 + 8 * 1000, &one, 8);
+        if (set_back) assert_int_equal(utimensat(AT_FDCWD, path, back, 0), 0);
+        assert_fails(KILN_ERR_IO, kiln_mmchain(w, 1, kiln_data_X(data), NULL, y, 0, NULL));
+        assert_contains(kiln_last_error()->message, "changed while it was in use");
+        assert_string_equal(kiln_last_error()->file, path);
+        kiln_matrix_free(y);
+        kiln_matrix_free(w);
+        kiln_data_free(data);
+    }
     kiln_device_close(cpu);
 }
 
@@ -446,6 +478,7 @@ int main(void) {
                                        TEST(with_little_memory),
                                        TEST(refusals),
                                        TEST(other_operations),
+                                       TEST(written_in_use),
                                        TEST(cut_off_in_use),
                                        TEST(disk_faults),
                                        TEST(memory_faults),

@@ -112,6 +112,7 @@ kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64
     else
         TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy or .npz", "convert it, or leave --map out"));
     TRY(*format == KILN_FILE_NPY ? map_npy(table, &m) : ki_map_npz(table, &m));
+    TRY(ki_file_check(m.file));
     *bytes = m.bytes;
     table->file = m.file;
     m.file = NULL;

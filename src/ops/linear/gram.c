@@ -190,6 +190,7 @@ static kiln_status centre_here(void *means, const kiln_matrix *X, int sample) {
             else
                 sums[j] += read_real(X, row, j) - first[j];
     }
+    if (!values) TRY(ki_file_check(X->file));
     for (int64_t j = 0; j < n; j++) write_real(X, means, j, first[j] + sums[j] / sample);
 done:
     ki_free(sums);
