@@ -35,20 +35,19 @@ int graph_verify_vertices(const struct run *run, const struct verifying *v) {
     return graph_same_vertices(v->model, v->data) ? 0 : verify_other_data(run, GRAPH_RANKING);
 }
 
-/* A list of links with one odd line, or with commas, is told for rows of a matrix, and ranking those would be nonsense. */
+/* A list of links with words such as 7:1 is told for rows of a matrix, and ranking those would be nonsense. */
 int graph_check_format(struct solving *s) {
     const struct run *run = s->run;
     const kiln_data *data = s->data;
     const kiln_file_format format = kiln_data_format(data);
     const char *given = run->settings->format;
-    if ((format != KILN_FILE_CSV && format != KILN_FILE_LIBSVM) || (given && strcmp(given, "auto") != 0))
-        return 0;
-    return fail_with(
-        KILN_ERR_DATA, READING,
-        "--format edges for lines of two vertices and perhaps a weight; --format csv or libsvm if "
-        "each line is the row of a matrix",
-        "%s does not look like a list of links, but like rows of numbers",
-        strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
+    if (format != KILN_FILE_LIBSVM || (given && strcmp(given, "auto") != 0)) return 0;
+    return fail_with(KILN_ERR_DATA, READING,
+                     "--format edges for lines of two vertices and perhaps a weight; --format libsvm if each "
+                     "line is the row "
+                     "of a matrix",
+                     "%s does not look like a list of links, but like rows of numbers",
+                     strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
 }
 
 /* ------------------------------------------------------------------------------------------ seeds */

@@ -135,8 +135,10 @@ static void put_json(json_t *object, const struct solving *s) {
 
 static void print_head(FILE *file, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
-    fprintf(file, "hubs and authorities: %s x %s, %s\n", text_count(kiln_matrix_rows(A)),
-            text_count(kiln_matrix_cols(A)), text_plural(kiln_matrix_nnz(A), "link"));
+    const kiln_hits_options *options = s->options;
+    fprintf(file, "hubs and authorities: %s x %s, %s, %s\n", text_count(kiln_matrix_rows(A)),
+            text_count(kiln_matrix_cols(A)), text_plural(kiln_matrix_nnz(A), "link"),
+            options->unweighted ? "each counts 1" : "by weight");
 }
 
 static void print_list(FILE *file, const struct solving *s, const char *title, const double *values,
@@ -241,9 +243,9 @@ const struct verb verb_of_hits = {
     "iteration one pass over the matrix A of the links.\n\n"
     "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
     "names "
-    "are numbers or any text; a link that stands several times adds up), or any sparse or dense matrix, "
-    "Matrix Market for instance, plain or through gzip or zstd; - is standard input, with --format "
-    "edges."
+    "are numbers or any text; or a table, .csv or .tsv, whose header may name source, target and weight; a "
+    "link that stands several times adds up), or any sparse or dense matrix, "
+    "Matrix Market for instance, plain or through gzip or zstd; - is standard input."
     "\n\n"
     "The strongest hubs and authorities go to standard output. Where parts of a graph that are not "
     "connected "

@@ -223,9 +223,10 @@ static void put_json(json_t *object, const struct solving *s) {
 
 static void print_head(FILE *file, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
-    fprintf(file, "PageRank: vertices %s, %s; %.3g of the rank at vertices without links\n",
+    const kiln_pagerank_options *options = s->options;
+    fprintf(file, "PageRank: vertices %s, %s, %s; %.3g of the rank at vertices without links\n",
             text_count(kiln_matrix_rows(A)), text_plural(kiln_matrix_nnz(A), "link"),
-            kiln_report_figure(&s->report, "dangling"));
+            options->weighted ? "by weight" : "each counts 1", kiln_report_figure(&s->report, "dangling"));
 }
 
 static void print_top(FILE *file, const struct solving *s) {
@@ -374,15 +375,15 @@ const struct verb verb_of_pagerank = {
     "1.\n\n"
     "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
     "names are numbers or any "
-    "text), or a sparse square matrix, Matrix Market for instance, plain or through gzip or zstd; - is "
-    "standard input, with "
-    "--format edges. A link that stands several times counts once, or with --weighted by the sum of its "
+    "text; or a table, .csv or .tsv, whose header may name source, target and weight), or a sparse square "
+    "matrix, Matrix Market for instance, plain or through gzip or zstd; - is "
+    "standard input. A link that stands several times counts once, or with --weighted by the sum of its "
     "weights; a link of a "
     "vertex to itself is a link like any other.\n\n"
     "The tolerance is on the sum of all changes in one iteration, not multiplied by the number of vertices. "
     "error_bound says how far "
     "the ranks are from the exact ones at most, all distances added up: damping / (1 - damping) times that "
-    "change.",
+    "change, and what rounding may add.",
     "kiln pagerank wiki-Vote.txt.gz --top 5\n"
     "kiln pagerank web.txt -o web.kiln --scores ranks.tsv --plot ranks.svg\n"
     "kiln pagerank web.txt --personalize seeds.txt --damping 0.9\n"

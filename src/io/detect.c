@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/seams.h"
+#include "io/coordinate/coordinate.h"
 
 enum { PEEK_BYTES = 1 << 16 };
 
@@ -174,6 +175,7 @@ kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input) {
     const char *name = ki_input_name(input);
     if (found == KILN_FILE_CSV && ends_with(name, bare_length(name), ".txt") && looks_like_edges(text, size))
         found = KILN_FILE_EDGES;
+    if (found == KILN_FILE_CSV && ki_links_named(text, text + size)) found = KILN_FILE_EDGES;
     *format = found;
 done:
     ki_free(text);

@@ -27,6 +27,44 @@ static void vertices_in_order_of_arrival(void **state) {
     ki_table_clear(&r.table);
 }
 
+/* Tables that mean the same as "a b 2" and "b,c a 1". */
+static void tables(void **state) {
+    (void)state;
+    const kiln_read_options options = reading_options();
+    static const struct {
+        const char *text, *suffix;
+    } files[] = {
+        {"source,target,weight\na b,x,2\n\"b,c\",\"a b\",1\n", ".csv"},
+        {"weight;to;note;from\r\n2;x;;a b\r\n1;a b;!;b,c", ".txt"},
+        {"a b\tx\t2\nb,c\ta b\t1\n", ".tsv"},
+        {"# links\n\"a b\",x,2\n\"b,c\",a b,1\n", ""},
+        {"first,second,how often\na b,x,2\n\"b,c\",a b,1\n", ""},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct reading r =
+            read_named(ki_read_edges, files[i].text, strlen(files[i].text), files[i].suffix, &options);
+        assert_int_equal(r.status, KILN_OK);
+        assert_names(&r.table, (const char *const[]){"a b", "x", "b,c"}, 3);
+        assert_memory_equal(r.table.row_start, ((int64_t[]){0, 1, 1, 2}), 4 * sizeof(int64_t));
+        assert_reals(r.table.values, (double[]){2, 1}, 2);
+        ki_table_clear(&r.table);
+    }
+    struct reading numbers = read_text("paper,reference\n1,2\n2,1\n", &options);
+    assert_int_equal(numbers.status, KILN_OK);
+    assert_names(&numbers.table, (const char *const[]){"1", "2"}, 2);
+    ki_table_clear(&numbers.table);
+    static const struct bad_file bad[] = {
+        {"a,b,c,d\n1,2,3,4\n", 1, 1, KILN_ERR_PARSE, "which of the 4 columns", "source and target"},
+        {"from,to\na,b\na\n", 3, 1, KILN_ERR_PARSE, "1 fields, the first line has 2", "from, to"},
+        {"from,to,weight\na,b,1\na,,1\n", 3, 3, KILN_ERR_PARSE, "a second vertex", ""},
+        {"from,to,weight\na,b,x\n", 2, 5, KILN_ERR_PARSE, "expected a weight, found 'x'", ""},
+        {"from,to,weight\na,b,inf\n", 2, 5, KILN_ERR_PARSE, "weight 'inf'", ""},
+        {"from,to\na,\"b\n", 2, 3, KILN_ERR_PARSE, "a quote that is not closed", ""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_bad_file(ki_read_edges, &bad[i], strlen(bad[i].text), &options);
+}
+
 /* Names that look alike as numbers are still different names. */
 static void names_are_text(void **state) {
     (void)state;
@@ -163,6 +201,7 @@ static void told_by_name_and_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vertices_in_order_of_arrival),
+        cmocka_unit_test(tables),
         cmocka_unit_test(names_are_text),
         cmocka_unit_test(weights_add_up),
         cmocka_unit_test(refusals),

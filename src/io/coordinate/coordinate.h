@@ -46,4 +46,7 @@ kiln_status ki_entries_read(struct ki_entries *entries, struct ki_table *table, 
 kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
                               const kiln_read_options *options);
 
+/* Whether a table's header names links and nothing else: source, target and perhaps weight. */
+bool ki_links_named(const char *text, const char *end);
+
 #endif

@@ -1,4 +1,5 @@
-/* from to [weight], separated by blanks or tabs; lines that begin with # or % are comments.
+/* from to [weight], separated by blanks or tabs; lines that begin with # or % are comments. Or a table with a separator, perhaps quotes
+ * and perhaps a header, which is split as ratings are (ratings_line.c).
  *
  * Vertices are numbered as they come, whatever they are called. Threads split lines into words and parse
  * weights; the names are then looked up in the file's order, so that numbers do not depend on the threads. */
@@ -7,10 +8,17 @@
 #include "core/threads.h"
 #include "io/coordinate/coordinate.h"
 #include "io/coordinate/names.h"
+#include "io/coordinate/ratings.h"
 #include "io/number.h"
 #include "io/text.h"
 
-enum { PARTS_PER_THREAD = 4 };
+enum { PARTS_PER_THREAD = 4, FROM = KI_RATING_USER, TO = KI_RATING_ITEM, WEIGHT = KI_RATING_VALUE };
+
+static const struct ki_ratings_words words_of_links = {
+    {{"source", "src", "from", "citing", "tail$"},
+     {"target", "dst", "dest", "to$", "to_", "cited", "head$"},
+     {"weight", "value", "count"}},
+    "a line is: from, to and perhaps a weight"};
 
 struct edge {
     struct ki_name name[2];
@@ -30,6 +38,9 @@ struct reader {
     struct part *parts;
     const char **cuts;
     int part_count, words;
+    bool table; /* the file is one, of this layout */
+    struct ki_ratings_layout layout;
+    bool unnamed_weight;
     struct ki_names names;
     struct ki_entries entries;
 };
@@ -47,17 +58,22 @@ static bool take_name(struct part *part, struct edge *edge, int which, const cha
     return true;
 }
 
+static bool check_weight(struct part *part, const kiln_read_options *options, const struct edge *edge,
+                         const char *text) {
+    return options->allow_nonfinite || ki_is_finite(edge->weight, options->type) ||
+           ki_fault(&part->fault, KILN_ERR_PARSE, text,
+                    "repair or remove the line; --allow-nonfinite accepts such values", "weight '%s'%s",
+                    ki_word(text, part->end).text,
+                    __builtin_isfinite(edge->weight) ? " is too large for f32" : "");
+}
+
 static bool take_weight(struct part *part, const kiln_read_options *options, struct edge *edge,
                         const char **text) {
     const char *p = *text, *end = part->end;
     if (!ki_parse_real(&p, end, options->type == KILN_F32, &edge->weight) ||
         !(ki_at_line_end(p, end) || *p == ' ' || *p == '\t'))
         return ki_expected(&part->fault, *text, end, "a weight");
-    if (!options->allow_nonfinite && !ki_is_finite(edge->weight, options->type))
-        return ki_fault(&part->fault, KILN_ERR_PARSE, *text,
-                        "repair or remove the line; --allow-nonfinite accepts such values", "weight '%s'%s",
-                        ki_word(*text, end).text,
-                        __builtin_isfinite(edge->weight) ? " is too large for f32" : "");
+    if (!check_weight(part, options, edge, *text)) return false;
     *text = p;
     return true;
 }
@@ -94,6 +110,127 @@ static bool parse_edge(struct part *part, const kiln_read_options *options, cons
     return true;
 }
 
+/* ------------------------------------------------------------------------------------------- tables */
+
+static bool take_field(struct part *part, struct edge *edge, int which,
+                       const struct ki_ratings_field *field) {
+    if (field->size == 0)
+        return ki_expected(&part->fault, field->text, part->end, which ? "a second vertex" : "a vertex");
+    if (field->size > INT32_MAX)
+        return ki_fault(&part->fault, KILN_ERR_LIMIT, field->text, NULL, "a vertex name of 2 GiB or more");
+    edge->name[which] = ki_name_of(field->text, field->size);
+    edge->name[which].doubled = field->doubled;
+    return true;
+}
+
+static bool parse_record(struct part *part, const struct reader *reader, const char **text) {
+    struct ki_ratings_field fields[KI_RATING_FIELDS];
+    const struct ki_ratings_layout *layout = &reader->layout;
+    const int weight = layout->role[WEIGHT];
+    struct edge edge = {.weight = 1};
+    const char *line = *text;
+    const int count = ki_ratings_split(&part->fault, fields, text, part->end, layout->separator);
+    if (count < 0) return false;
+    if (count != layout->count)
+        return ki_fault(&part->fault, KILN_ERR_PARSE, line, words_of_links.line,
+                        "%d fields, the first line has %d", count, layout->count);
+    if (!take_field(part, &edge, 0, &fields[layout->role[FROM]]) ||
+        !take_field(part, &edge, 1, &fields[layout->role[TO]]))
+        return false;
+    if (weight >= 0) {
+        const char *p = fields[weight].text, *last = p + fields[weight].size;
+        if (!ki_parse_real(&p, last, reader->options->type == KILN_F32, &edge.weight) || p != last)
+            return ki_expected(&part->fault, fields[weight].text, part->end, "a weight");
+        if (!check_weight(part, reader->options, &edge, fields[weight].text)) return false;
+    }
+    return check_words(part, weight >= 0 ? 3 : 2, line) &&
+           (ki_bytes_append(&part->edges, &edge, sizeof edge) || ki_fault_nomem(&part->fault));
+}
+
+static bool is_number(const struct ki_ratings_field *field) {
+    const char *p = field->text;
+    double value;
+    return ki_parse_double(&p, p + field->size, &value) && p == field->text + field->size;
+}
+
+/* Both vertices of a line are numbers; -1: it is no such line. */
+static int numbered(const struct ki_ratings_layout *layout, const char **text, const char *end) {
+    struct ki_ratings_field fields[KI_RATING_FIELDS];
+    struct ki_fault ignored = {.status = KILN_OK};
+    while (*text < end && (**text == '\n' || **text == '\r')) ++*text;
+    if (*text == end || ki_ratings_split(&ignored, fields, text, end, layout->separator) != layout->count)
+        return -1;
+    return is_number(&fields[layout->role[FROM]]) && is_number(&fields[layout->role[TO]]);
+}
+
+bool ki_links_named(const char *text, const char *end) {
+    static const struct ki_ratings_words exactly = {
+        {{"source$", "src$", "from$"}, {"target$", "dst$", "to$"}, {"weight$"}}, NULL};
+    struct ki_ratings_layout layout = {.count = 0};
+    struct ki_fault ignored = {.status = KILN_OK};
+    return ki_ratings_layout(&layout, &ignored, &text, end, &exactly) && layout.count > 0 && layout.named &&
+           layout.count == (layout.role[WEIGHT] >= 0 ? 3 : 2);
+}
+
+static bool ends_with(const char *name, const char *ending) {
+    const size_t size = strlen(name), length = strlen(ending);
+    return size >= length && strcmp(name + size - length, ending) == 0;
+}
+
+/* By the file's name, or by a first line with a quote, but in .edges a comma or semicolon, or tabs that leave no from to [weight]. */
+static bool looks_like_table(const char *name, const char *p, const char *end) {
+    static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst"};
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    int words = 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_with(name, endings[i])) return true;
+    if (newline) end = newline;
+    const size_t size = (size_t)(end - p);
+    if (memchr(p, '"', size)) return true;
+    if (!ends_with(name, ".edges") && !ends_with(name, ".edges.gz") && !ends_with(name, ".edges.zst") &&
+        (memchr(p, ',', size) || memchr(p, ';', size)))
+        return true;
+    if (!memchr(p, '\t', size)) return false;
+    for (p = ki_skip_blanks(p, end); !ki_at_line_end(p, end); p = ki_skip_blanks(p, end), words++) {
+        const char *word = p;
+        double weight;
+        while (p < end && *p != ' ' && *p != '\t' && !ki_at_line_end(p, end)) p++;
+        if (words == 2 && !(ki_parse_double(&word, p, &weight) && word == p)) return true;
+    }
+    return words != 2 && words != 3;
+}
+
+/* What a file is, from its first block; *begin is moved behind a header. false: fault. */
+static bool find_layout(struct reader *reader, struct ki_fault *fault, const char *name, const char **begin,
+                        const char *end) {
+    struct ki_ratings_layout *layout = &reader->layout;
+    const char *first = *begin;
+    layout->count = 0;
+    const bool split = ki_ratings_layout(layout, fault, &first, end, &words_of_links);
+    const char *line = *begin;
+    while (line < end && (*line == '#' || *line == '%' || *line == '\n' || *line == '\r')) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        line = newline ? newline + 1 : end;
+    }
+    reader->table = line < end && ((split && layout->named) || looks_like_table(name, line, end));
+    if (!reader->table) {
+        fault->status = KILN_OK;
+        return true;
+    }
+    if (!split) return false;
+    if (!layout->named && layout->count > 3)
+        return ki_fault(fault, KILN_ERR_PARSE, line,
+                        "a header with the names source and target says it; --format csv reads rows",
+                        "which of the %d columns are the ends of a link?", layout->count);
+    const char *next = line;
+    if (!layout->named && first == line && numbered(layout, &next, end) == 0 &&
+        numbered(layout, &next, end) == 1)
+        numbered(layout, &first, end); /* words above numbers are a header */
+    reader->unnamed_weight = reader->unnamed_weight || layout->unnamed_value;
+    *begin = first;
+    return true;
+}
+
 static void parse_part(void *user, int i) {
     const struct reader *reader = user;
     struct part *part = &reader->parts[i];
@@ -103,9 +240,12 @@ static void parse_part(void *user, int i) {
     part->words = 0;
     part->fault.status = KILN_OK;
     while (p < part->end) {
-        p = ki_skip_blanks(p, part->end);
-        if (!ki_at_line_end(p, part->end) && *p != '#' && *p != '%' && !parse_edge(part, reader->options, &p))
-            return;
+        const char *word = ki_skip_blanks(p, part->end);
+        if (!ki_at_line_end(word, part->end) && *word != '#' && *word != '%') {
+            if (!reader->table) p = word;
+            if (!(reader->table ? parse_record(part, reader, &p) : parse_edge(part, reader->options, &p)))
+                return;
+        }
         const char *newline = memchr(p, '\n', (size_t)(part->end - p));
         p = newline ? newline + 1 : part->end;
     }
@@ -141,7 +281,15 @@ static kiln_status append_part(struct reader *reader, const struct ki_input *inp
 
 static kiln_status parse_block(void *of, const struct ki_input *input, const struct ki_block *block) {
     struct reader *reader = of;
-    int count = ki_cut_block(reader->cuts, block, reader->part_count);
+    struct ki_fault fault = {.status = KILN_OK};
+    const char *begin = block->text;
+    if (block->line == 1 &&
+        !find_layout(reader, &fault, ki_input_name(input), &begin, block->text + block->size))
+        return ki_report_fault(input, block, &fault);
+    struct ki_block rest = *block;
+    rest.text = begin;
+    rest.size -= (size_t)(begin - block->text);
+    int count = ki_cut_block(reader->cuts, &rest, reader->part_count);
     ki_parallel(reader->options->threads, count, parse_part, reader);
     for (int i = 0; i < count; i++) {
         struct part *part = &reader->parts[i];
@@ -172,6 +320,15 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
     reader->entries.words[0] = "the link from";
     reader->entries.words[1] = "to";
     kiln_status status = ki_entries_to_csr(table, &reader->entries, KI_GENERAL, reader->options);
+    const struct ki_place place = {.file = ki_input_name(input), .offset = -1};
+    const int64_t merged = status == KILN_OK ? reader->entries.count - table->row_start[table->rows] : 0;
+    if (merged > 0)
+        status = ki_warn(&table->warnings, &place, "--strict makes that an error",
+                         "lines that repeat a link: %lld; it stands once, with the sum of its weights",
+                         (long long)merged);
+    if (status == KILN_OK && reader->unnamed_weight)
+        status = ki_warn(&table->warnings, &place, "call the column of weights \"weight\" in the header",
+                         "no column is called weight, value or count, so that each line counts 1");
     return status == KILN_OK ? ki_names_take(&table->feature_names, &table->name_text, &reader->names)
                              : status;
 }

@@ -14,6 +14,11 @@
 
 enum { PARTS_PER_THREAD = 4, USER = KI_RATING_USER, ITEM = KI_RATING_ITEM, RATING = KI_RATING_VALUE };
 
+static const struct ki_ratings_words words = {{{"user", "customer", "uid"},
+                                               {"item", "movie", "product", "book", "artist", "track", "iid"},
+                                               {"rating", "score", "stars", "value", "count", "plays"}},
+                                              "a line is: user, item and perhaps a rating"};
+
 struct rating {
     struct ki_name name[2]; /* user, item */
     double value;
@@ -185,7 +190,7 @@ static kiln_status parse_block(void *of, const struct ki_input *input, const str
     const char *begin = block->text;
     if (block->line == 1) reader->layout.count = 0;
     if (reader->layout.count == 0 &&
-        !ki_ratings_layout(&reader->layout, &fault, &begin, block->text + block->size))
+        !ki_ratings_layout(&reader->layout, &fault, &begin, block->text + block->size, &words))
         return ki_report_fault(input, block, &fault);
     if (reader->layout.count > 0 && !check_rated(reader, &fault, begin))
         return ki_report_fault(input, block, &fault);

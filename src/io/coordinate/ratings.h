@@ -1,4 +1,4 @@
-/* How the lines of a file of ratings are split, and what stands where in them. */
+/* How the lines of a file of ratings, or of links in a table, are split, and what stands where in them. */
 #ifndef KI_RATINGS_H
 #define KI_RATINGS_H
 
@@ -17,13 +17,19 @@ struct ki_ratings_layout {
     const char *separator;     /* "::", "\t", ... or " ": blanks */
     int count;                 /* fields of a line; 0: not known yet */
     int role[KI_RATING_ROLES]; /* which field; of the rating -1: there is none, and each line counts 1 */
+    bool named;                /* a header names the first two */
     bool unnamed_value; /* there is none because the header names none, though there are further columns */
+};
+/* What the columns may be called, in any case: names begin with a word, or are it where it ends with $; and what a line is. */
+struct ki_ratings_words {
+    const char *role[KI_RATING_ROLES][8];
+    const char *line;
 };
 /* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating. A header that names
  * users and items says where they stand; else user, item and rating come in this order, and a first line whose third field is
  * no number is a header. count stays 0 if the text has no such line. false: fault. */
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
-                       const char *end);
+                       const char *end, const struct ki_ratings_words *words);
 /* Splits a line and moves *text to its end; the number of fields, or -1: fault. */
 int ki_ratings_split(struct ki_fault *fault, struct ki_ratings_field fields[KI_RATING_FIELDS],
                      const char **text, const char *end, const char *separator);

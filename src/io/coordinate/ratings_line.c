@@ -90,8 +90,7 @@ int ki_ratings_split(struct ki_fault *fault, struct ki_ratings_field fields[KI_R
         }
         if (!blanks) p += strlen(separator);
         if (count == KI_RATING_FIELDS) {
-            ki_fault(fault, KILN_ERR_LIMIT, p, "a line is: user, item and perhaps a rating",
-                     "more than %d fields", KI_RATING_FIELDS);
+            ki_fault(fault, KILN_ERR_LIMIT, p, NULL, "more than %d fields", KI_RATING_FIELDS);
             return -1;
         }
     }
@@ -99,22 +98,21 @@ int ki_ratings_split(struct ki_fault *fault, struct ki_ratings_field fields[KI_R
 
 /* ------------------------------------------------------------------------------------------ header */
 
-/* Whether the name of a column begins with one of the words, in any case. */
 static bool called(const struct ki_ratings_field *field, const char *const *words) {
-    for (; *words; words++)
-        if (field->size >= (int64_t)strlen(*words) && strncasecmp(field->text, *words, strlen(*words)) == 0)
+    for (; *words; words++) {
+        const int64_t size = (int64_t)strcspn(*words, "$");
+        const bool whole = (*words)[size] == '$';
+        if ((whole ? field->size == size : field->size >= size) &&
+            strncasecmp(field->text, *words, (size_t)size) == 0)
             return true;
+    }
     return false;
 }
 
 /* The first column that is called so, or -1. */
-static int find_role(const struct ki_ratings_field *fields, int count, int role) {
-    static const char *const words[KI_RATING_ROLES][8] = {
-        {"user", "customer", "uid"},
-        {"item", "movie", "product", "book", "artist", "track", "iid"},
-        {"rating", "score", "stars", "value", "count", "plays"}};
+static int find_role(const struct ki_ratings_field *fields, int count, const char *const *words) {
     for (int i = 0; i < count; i++)
-        if (called(&fields[i], words[role])) return i;
+        if (called(&fields[i], words)) return i;
     return -1;
 }
 
@@ -125,7 +123,7 @@ static bool is_number(const struct ki_ratings_field *field) {
 }
 
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
-                       const char *end) {
+                       const char *end, const struct ki_ratings_words *words) {
     struct ki_ratings_field fields[KI_RATING_FIELDS];
     const char *p = *text;
     for (const char *word; p < end; p = line_end_of(p, end)) {
@@ -139,11 +137,11 @@ bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault,
     layout->count = ki_ratings_split(fault, fields, &p, end, layout->separator);
     if (layout->count < 0) return false;
     if (layout->count < 2)
-        return ki_fault(fault, KILN_ERR_PARSE, *text, "a line is: user, item and perhaps a rating",
-                        "one field only: '%s'", ki_word(*text, end).text);
+        return ki_fault(fault, KILN_ERR_PARSE, *text, words->line, "one field only: '%s'",
+                        ki_word(*text, end).text);
     int *role = layout->role;
-    for (int i = 0; i < KI_RATING_ROLES; i++) role[i] = find_role(fields, layout->count, i);
-    const bool named = role[KI_RATING_USER] >= 0 && role[KI_RATING_ITEM] >= 0;
+    for (int i = 0; i < KI_RATING_ROLES; i++) role[i] = find_role(fields, layout->count, words->role[i]);
+    const bool named = layout->named = role[KI_RATING_USER] >= 0 && role[KI_RATING_ITEM] >= 0;
     if (!named)
         for (int i = 0; i < KI_RATING_ROLES; i++) role[i] = i < layout->count ? i : -1;
     layout->unnamed_value = named && role[KI_RATING_VALUE] < 0 && layout->count > 2;
