@@ -85,6 +85,11 @@ double algorithm_standard(const char *algorithm, const char *name, kiln_type typ
     return !option ? 0 : type == KILN_F32 ? option->standard_f32 : option->standard;
 }
 
+int64_t algorithm_components(const char *algorithm) {
+    const kiln_algorithm *found = kiln_algorithm_named(algorithm);
+    return found ? found->components : 0;
+}
+
 double algorithm_given(const char *algorithm, const struct settings *settings, const char *name) {
     const kiln_option *option = algorithm_option(algorithm, name);
     if (!option) return 0;
@@ -180,6 +185,16 @@ static void add_told(const struct verb *verb, const kiln_option *told) {
                                 .narrow = told->kind != KILN_OPTION_INTEGER});
 }
 
+const char standard_components[] = "";
+
+/* The registry's number as text. */
+static const char *components_of(const struct verb *verb) {
+    static char texts[VERBS_MOST][8];
+    char *text = texts[verb - verb_table];
+    snprintf(text, sizeof texts[0], "%d", (int)(algorithm_components(verb->name) % 1000000));
+    return text;
+}
+
 static void add_own(const struct verb *verb, const struct option *own) {
     require(own->offset + (own->kind == OPTION_RANGE ? sizeof(struct range) : sizeof(int64_t)) <=
                 sizeof((struct settings *)0)->own,
@@ -187,6 +202,7 @@ static void add_own(const struct verb *verb, const struct option *own) {
     struct option *option = add_option(own);
     option->place = IN_OWN;
     option->only = verb;
+    if (own->standard == standard_components) option->standard = components_of(verb);
 }
 
 /* Those of the algorithms first, as they say most of what a verb does. */

@@ -9,6 +9,8 @@
 /* The registry's row of an option, by the name of the option or of its field; NULL if the algorithm has none such. */
 const kiln_option *algorithm_option(const char *algorithm, const char *name);
 /* What holds where the option is not given. */
+int64_t
+algorithm_components(const char *algorithm); /* kiln_algorithm.components; 0 if there is no such algorithm */
 double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
 /* What the command line sets, a flag as 0 or 1; 0 where it is not given, or where the algorithm has none of that name. */
 double algorithm_given(const char *algorithm, const struct settings *settings, const char *name);

@@ -106,6 +106,9 @@ enum option_place {
 
 struct verb;
 
+/* As an option's default: the number of components that the registry tells of the verb's algorithm. */
+extern const char standard_components[];
+
 struct option {
     const char *name;
     char letter; /* '\0' = none */

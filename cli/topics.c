@@ -1,4 +1,5 @@
 /* Topics for people and programs: those with the largest share of all words first, each with its most probable words. */
+#include "commands.h"
 #include "topics.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "picture.h"
 #include "train.h"
 
-enum { TOPICS = 20, TOP = 10 };
+enum { TOP = 10 };
 
 static const struct topics_wanted *wanted_of(const struct solving *s) {
     return s->own;
@@ -43,7 +44,7 @@ int topics_prepare(struct solving *s) {
     const struct topics_wanted *wanted = wanted_of(s);
     if (picture_check(wanted->plot)) return picture_check(wanted->plot);
     const kiln_matrix *X = solving_X(s);
-    state->k = wanted->topics ? wanted->topics : TOPICS;
+    state->k = wanted->topics ? wanted->topics : algorithm_components(s->run->verb->name);
     state->top = wanted->top ? wanted->top : TOP;
     if (state->top > kiln_matrix_cols(X)) state->top = kiln_matrix_cols(X);
     if (wanted->test_fraction > 0 && kiln_split_entries(&state->train, &state->test, X, wanted->test_fraction,

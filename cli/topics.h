@@ -23,7 +23,8 @@ struct topics {
 
 /* Rows of a table of options whose struct begins with a struct topics_wanted. */
 #define TOPICS_OPTIONS                                                                                       \
-    TOPICS_OPTION("topics", 'k', INTEGER, MODEL, "K", "20", 1, 4096, "The number of topics.", topics),       \
+    TOPICS_OPTION("topics", 'k', INTEGER, MODEL, "K", standard_components, 1, 4096, "The number of topics.", \
+                  topics),                                                                                   \
         TOPICS_OPTION("factors", 0, INTEGER, MODEL, "K", NULL, 1, 4096, "The same as --topics.", topics),    \
         TOPICS_OPTION(                                                                                       \
             "test-fraction", 0, REAL, MODEL, "SHARE", "0", 0, 0.9,                                           \

@@ -17,7 +17,7 @@ struct wanted {
     struct topics_wanted topics;
     bool online;
 };
-enum { BATCH = 256 };
+enum { BATCH = 128 };
 
 static int check(struct solving *s) {
     const int code = topics_check(s);
@@ -98,7 +98,7 @@ static int run_lda(struct run *run) {
 static const struct option own[] = {
     TOPICS_OPTIONS,
     {"online", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Update the topics after every 256 documents, or as many as --batch says: fewer passes where there are "
+     "Update the topics after every 128 documents, or as many as --batch says: fewer passes where there are "
      "many "
      "documents.",
      .offset = offsetof(struct wanted, online)},

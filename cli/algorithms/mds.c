@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
 #include "files.h"
 #include "metrics.h"
 #include "output.h"
@@ -26,7 +27,7 @@ struct layout {
 
 static int64_t dimensions_of(const struct solving *s) {
     const struct wanted *wanted = s->own;
-    return wanted->dimensions ? wanted->dimensions : 2;
+    return wanted->dimensions ? wanted->dimensions : algorithm_components("mds");
 }
 
 /* The target that --color named is the colour: its numbers, or its classes. */
@@ -247,7 +248,7 @@ static void work_on_pairs(kiln_work *work) {
 }
 
 static const struct option own[] = {
-    {"dimensions", 'd', OPTION_INTEGER, GROUP_MODEL, 0, "P", NULL, "2", 1, 64,
+    {"dimensions", 'd', OPTION_INTEGER, GROUP_MODEL, 0, "P", NULL, standard_components, 1, 64,
      "Coordinates of each point in the layout.", .offset = offsetof(struct wanted, dimensions)},
     {"coordinates", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
      "Write a line for each point as CSV: its coordinates and its stress. - is standard output.",

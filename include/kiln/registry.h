@@ -46,6 +46,9 @@ typedef struct kiln_algorithm {
     int predicts;         /* 1: kiln_predict takes its models */
     /* for kiln_work.trial (kiln/tune.h): how to find out what a run takes; NULL: what its passes over X take */
     const struct kiln_trial *trial;
+    /* how many factors, topics or coordinates tools and bindings ask for where nobody says; 0: it must be said, or
+     * there is nothing to say */
+    int64_t components;
 } kiln_algorithm;
 
 /* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in

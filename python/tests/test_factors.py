@@ -1,4 +1,7 @@
 """Factor models: what their attributes are, at their defaults and from any start."""
+import inspect
+import re
+import subprocess
 import warnings
 
 import numpy as np
@@ -148,3 +151,39 @@ def test_sparse_and_dense_matrices_of_any_kind():
             np.testing.assert_array_equal(again.transform(same), first.transform(counts))
     with pytest.raises(kiln.DataError, match="must be a finite number >= 0"):
         kiln.NMF(2, device="cpu").fit(kiln.Matrix(scipy.sparse.csr_matrix(-counts)))
+
+
+NAMES = {"max_iter": "max_iterations", "tol": "tolerance", "doc_topic_prior": "alpha", "topic_word_prior": "eta", "learning_decay": "decay",
+         "learning_offset": "delay", "n_components": "components"}
+# scikit-learn's words for the same thing, and what an estimator's name says already
+ELSEWHERE = {("LinearSVC", "C"), ("LinearSVR", "C"), ("MDS", "init"), ("MiniBatchKMeans", "max_iter"), ("NMF", "prior"),
+             ("GeneralizedLinearRegressor", "link"), ("GeneralizedLinearRegressorCV", "link")}
+
+
+def test_defaults_are_the_registrys(tool):
+    """What a signature says is what the registry says, of which the tool's options are made; None leaves it to the library."""
+    from kiln._base import Estimator
+    from kiln._library import lib, text
+
+    seen = 0
+    for name in dir(kiln):
+        kind = getattr(kiln, name)
+        if not (inspect.isclass(kind) and issubclass(kind, Estimator)):
+            continue
+        row = lib.kiln_algorithm_named(kind._algorithm.encode())
+        options = {text(row.options[i].name): row.options[i] for i in range(row.option_count)}
+        for parameter in inspect.signature(kind).parameters.values():
+            option = options.get(NAMES.get(parameter.name, parameter.name))
+            if parameter.name == "n_components":
+                assert parameter.default == row.components, name
+                told = subprocess.run([tool, kind._algorithm, "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
+                word = {"als": "factors", "sfa": "factors", "mds": "dimensions"}.get(kind._algorithm, "topics")
+                assert re.search(rf"--{word} [^\[]*\[{parameter.default}\]", told), name
+            elif option is not None and parameter.default is not None and (name, parameter.name) not in ELSEWHERE:
+                choices = text(option.choices).split("|") if option.choices else []
+                standard = choices[int(option.standard) - 1] if choices and option.standard else "auto" if choices else option.standard
+                assert parameter.default == standard and option.standard == option.standard_f32, (name, parameter.name)
+                seen += 1
+    assert seen > 40
+    told = subprocess.run([tool, "lda", "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    assert f"after every {inspect.signature(kiln.LatentDirichletAllocation).parameters['batch_size'].default} documents" in " ".join(told.split())

@@ -366,7 +366,8 @@ static const kiln_option options_table[] = {
 
 const struct ki_algorithm ki_algorithm_mds = {
     .shown = {"mds", "Lay points out so that distances come near their dissimilarities",
-              KI_OPTIONS(options_table, kiln_mds_options), .predicts = 1, .trial = &ki_trial_mds},
+              KI_OPTIONS(options_table, kiln_mds_options), .predicts = 1, .trial = &ki_trial_mds,
+              .components = 2},
     .tensors = {{"layout", 'n', 'p', false, false}, {"points", 'n', 'q', true, false}},
     .predict = ki_mds_predict,
     .passes = {100, 0, false}};

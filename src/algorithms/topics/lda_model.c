@@ -102,7 +102,7 @@ static const kiln_option options_table[] = {
 
 const struct ki_algorithm ki_algorithm_lda = {
     .shown = {"lda", "Find topics in documents by latent Dirichlet allocation",
-              KI_OPTIONS(options_table, kiln_lda_options), .predicts = 1},
+              KI_OPTIONS(options_table, kiln_lda_options), .predicts = 1, .components = 10},
     .tensors = {{"A", 'm', 'r', false, false},
                 {"B", 'n', 'r', false, false},
                 {"alpha", '1', 'r', false, true},
