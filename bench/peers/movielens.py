@@ -16,10 +16,10 @@ import subprocess
 import tempfile
 
 RUNS = {
-    "als, 20 factors and biases": ["als", "--biases", "--factors", 20],
-    "als by ccd, 20 factors and biases": ["als", "--biases", "--factors", 20, "--solver", "ccd"],
-    "als counted (ALS-WR), 20 factors": ["als", "--counted", "--factors", 20, "--l2", 0.1],
-    "sfa, 20 factors": ["sfa", "--factors", 20],
+    "als, 20 factors and biases": ["als", "--factors", 20, "--l2", 10],
+    "als by ccd, 20 factors and biases": ["als", "--factors", 20, "--l2", 10, "--solver", "ccd"],
+    "als counted (ALS-WR), 20 factors": ["als", "--counted", "--no-biases", "--factors", 20, "--l2", 0.1],
+    "sfa, 20 factors": ["sfa", "--factors", 20, "--l2", 10],
 }
 
 
@@ -74,7 +74,7 @@ def main():
                     file.write("\n".join(train) + "\n")
                 command = [arguments.kiln, *words, data, "--factors-out", out, "--device", arguments.device, "--json", "--quiet"]
                 result = json.loads(subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, check=True).stdout)
-                errors.append(rmse(out, test, biases="--counted" not in words))
+                errors.append(rmse(out, test, biases="--no-biases" not in words))
                 seconds.append(result["seconds"]["solve"])
             rows.append({"run": title, "command": "kiln " + " ".join(map(str, words)), "rmse": sum(errors) / len(errors),
                          "rmse_of_folds": errors, "solve_seconds": min(seconds)})
