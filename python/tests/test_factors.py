@@ -187,3 +187,30 @@ def test_defaults_are_the_registrys(tool):
     assert seen > 40
     told = subprocess.run([tool, "lda", "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
     assert f"after every {inspect.signature(kiln.LatentDirichletAllocation).parameters['batch_size'].default} documents" in " ".join(told.split())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1.0, 1e-8, 1e8])
+@pytest.mark.parametrize("components", [1, 4])
+def test_topics_of_any_size(components, size, dtype):
+    """Counts of any size, a document and a word without any among them: the objective improves all the time, to the end, and KL-NMF's is
+    in proportion to the counts."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(0.3, 1, (80, 4)) @ rng.gamma(0.3, 2, (4, 60))).astype(float)
+    counts[5], counts[:, 7] = 0, 0
+    X = scipy.sparse.csr_matrix(counts * size).astype(dtype)
+    exact = 1e-6 if dtype == np.float32 else 1e-12
+    makers = {"nmf": lambda **more: kiln.NMF(components, init="nndsvda", device="cpu", **more),
+              "random": lambda **more: kiln.NMF(components, random_state=0, max_iter=2000, device="cpu", **more),
+              "gap": lambda **more: kiln.NMF(components, prior="gamma", random_state=0, device="cpu", **more),
+              "lda": lambda **more: kiln.LatentDirichletAllocation(components, random_state=0, device="cpu", **more)}
+    for name, make in makers.items():
+        model = make().fit(X)
+        better = np.diff(model.report_.history["objective"]) * (1 if name == "lda" else -1)
+        assert (better[5 if name == "lda" else 0:] >= -exact * abs(model.objective_)).all(), name
+        assert model.converged_ and np.isfinite(model.components_).all() and np.isfinite(model.transform(X)).all(), name
+        end = make(tol=1e-9).set_params(max_iter=5000).fit(X).objective_
+        assert abs(model.objective_ - end) <= 0.01 * abs(end), name
+        if name == "random":
+            plain = make().fit(scipy.sparse.csr_matrix(counts))
+            assert model.objective_ == pytest.approx(size * plain.objective_, rel=1e-3)
