@@ -50,6 +50,20 @@ int graph_check_format(struct solving *s) {
                      strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
 }
 
+int graph_open_scores(struct output *output, const char **separator, const char **special, const char *path,
+                      const char *const *columns, int64_t count) {
+    const size_t size = strlen(path);
+    const bool csv = size > 4 && strcmp(path + size - 4, ".csv") == 0;
+    const int code = output_open(output, path);
+    *separator = csv ? "," : "\t";
+    *special = csv ? ",\"\r\n" : "";
+    if (code || !csv) return code;
+    fputs("vertex", output->file);
+    for (int64_t i = 0; i < count; i++) fprintf(output->file, ",%s", columns[i]);
+    fputc('\n', output->file);
+    return 0;
+}
+
 /* ------------------------------------------------------------------------------------------ seeds */
 
 struct seed {

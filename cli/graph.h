@@ -2,6 +2,7 @@
 #ifndef CLI_GRAPH_H
 #define CLI_GRAPH_H
 
+#include "output.h"
 #include "solve.h"
 #include "verify.h"
 
@@ -23,5 +24,10 @@ struct graph_seeds {
 };
 /* 0 or an exit code. sets_most: more are an error. */
 int graph_read_seeds(struct graph_seeds *seeds, const char *path, const kiln_data *data, int64_t sets_most);
+
+/* Opens a file of scores for a line each vertex, separated by *separator: a tab, or in .csv a comma, behind a header of "vertex" and the
+ * columns. 0 or an exit code. Names are written so that they do not meet `special`. */
+int graph_open_scores(struct output *output, const char **separator, const char **special, const char *path,
+                      const char *const *columns, int64_t count);
 
 #endif

@@ -100,12 +100,15 @@ static int write_scores(const struct solving *s) {
     const int single = kiln_matrix_type(A) == KILN_F32;
     const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
     char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
-    const int code = path ? output_open(&output, path) : 0;
-    if (code || !path) return code;
+    const char *separator, *special;
+    if (!path) return 0;
+    const int code =
+        graph_open_scores(&output, &separator, &special, path, (const char *const[]){"hub", "authority"}, 2);
+    if (code) return code;
     for (int64_t i = 0; i < (rows > cols ? rows : cols) && !ferror(output.file) && !talk_interrupted(); i++) {
         text_shortest(text, i < rows ? job->hub[i] : NAN, single);
-        output_text(&output, graph_vertex_name(s->data, i, name), "");
-        fprintf(output.file, "\t%s\t", text);
+        output_text(&output, graph_vertex_name(s->data, i, name), special);
+        fprintf(output.file, "%s%s%s", separator, text, separator);
         text_shortest(text, i < cols ? job->authority[i] : NAN, single);
         fprintf(output.file, "%s\n", text);
     }
@@ -224,7 +227,9 @@ static int run_hits(struct run *run) {
 
 static const struct option own[] = {
     {"scores", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write a line for each vertex: its name, hub and authority, separated by tabs. - is standard output.",
+     "Write a line for each vertex: its name, hub and authority, separated by tabs, or in .csv by commas "
+     "behind "
+     "a header. - is standard output.",
      .offset = offsetof(struct wanted, scores)},
     {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "K", NULL, "10", 1, 1000000,
      "Show the K strongest hubs and authorities.", .offset = offsetof(struct wanted, top)},

@@ -147,14 +147,20 @@ static int write_scores(const struct solving *s) {
     const char *path = ((const struct wanted *)s->own)->scores;
     struct output output;
     const int single = kiln_matrix_type(solving_X(s)) == KILN_F32;
-    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
-    const int code = path ? output_open(&output, path) : 0;
-    if (code || !path) return code;
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM], numbered[SETS_MOST][SHORTEST_ROOM];
+    const char *separator, *special, *columns[SETS_MOST];
+    for (int64_t set = 0; set < ranking->sets; set++) {
+        snprintf(numbered[set], sizeof numbered[set], "rank%lld", (long long)set + 1);
+        columns[set] = ranking->sets > 1 ? numbered[set] : "rank";
+    }
+    if (!path) return 0;
+    const int code = graph_open_scores(&output, &separator, &special, path, columns, ranking->sets);
+    if (code) return code;
     for (int64_t v = 0; v < vertices(s) && !ferror(output.file) && !talk_interrupted(); v++) {
-        output_text(&output, graph_vertex_name(s->data, v, name), "");
+        output_text(&output, graph_vertex_name(s->data, v, name), special);
         for (int64_t set = 0; set < ranking->sets; set++) {
             text_shortest(text, ranking->rank[v * ranking->sets + set], single);
-            fprintf(output.file, "\t%s", text);
+            fprintf(output.file, "%s%s", separator, text);
         }
         fputc('\n', output.file);
     }
@@ -352,8 +358,8 @@ static const struct option own[] = {
      "--dangling.",
      .offset = offsetof(struct wanted, dangling_to)},
     {"scores", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Write a line for each vertex: its name and its rank, or ranks, separated by tabs. - is standard "
-     "output.",
+     "Write a line for each vertex: its name and its rank, or ranks, separated by tabs, or in .csv by commas "
+     "behind a header. - is standard output.",
      .offset = offsetof(struct wanted, scores)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
      "Draw the ranks from the highest down to FILE, as SVG or PNG. - is standard output.",

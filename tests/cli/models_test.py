@@ -824,6 +824,11 @@ class Ranking(Models):
         self.assertIn("repeat a link: 1", kiln("pagerank", table, "--device", "cpu")[1])
         self.assertIn("each counts 1", kiln("pagerank", table, *CPU)[0])
         self.assertIn("by weight", kiln("hits", table, *CPU)[0])
+        for verb, header in (("pagerank", "vertex,rank"), ("hits", "vertex,hub,authority")):
+            kiln(verb, self.write("q.csv", 'source,target\n"a, b",c\nc,"a, b"\n'), "--scores", self.path("s.csv"), *CPU)
+            lines = open(self.path("s.csv")).read().split("\n")
+            self.assertEqual(lines[0], header)
+            self.assertTrue(lines[1].startswith('"a, b",'))
         kiln("convert", table, self.path("t.mtx"))
         self.assertEqual(as_json("info", self.path("t.mtx"))["rows"], 3)
 

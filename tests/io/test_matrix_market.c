@@ -95,6 +95,19 @@ static void empty_ones(void **state) {
     want.rows = 3;
     want.cols = 2;
     assert_csr(BANNER "coordinate pattern general\n3 2 0", &want);
+    static const char *const largest[] = {
+        BANNER "coordinate unsigned-integer general\n1 1 1\n1 1 18446744073709551615\n",
+        BANNER "coordinate double general\n1 1 1\n1 1 18446744073709551615\n"};
+    for (int k = 0; k < 2; k++) {
+        want = (struct ki_table){.format = KILN_CSR,
+                                 .rows = 1,
+                                 .cols = 1,
+                                 .nnz = 1,
+                                 .row_start = (int64_t[]){0, 1},
+                                 .col = (int32_t[]){0},
+                                 .values = (double[]){0x1p64}};
+        assert_csr(largest[k], &want);
+    }
 }
 
 static void options_apply(void **state) {

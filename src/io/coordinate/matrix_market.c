@@ -31,10 +31,26 @@ struct reader {
 
 static const char nonfinite_hint[] = "repair the value; --allow-nonfinite accepts it";
 
+/* Up to 2^64 - 1, rounded to a double. */
+static bool parse_unsigned(const char **text, const char *end, double *value) {
+    const char *p = *text;
+    uint64_t whole = 0;
+    for (; p < end && ki_is_digit(*p); p++) {
+        const unsigned digit = (unsigned)(*p - '0');
+        if (whole > (UINT64_MAX - digit) / 10) return false;
+        whole = 10 * whole + digit;
+    }
+    if (p == *text) return false;
+    *text = p;
+    *value = (double)whole;
+    return true;
+}
+
 static bool parse_value(struct part *part, const struct reader *reader, const char **text, double *value) {
     const char *at = *text;
     int64_t whole;
     if (reader->header.integer) {
+        if (reader->header.unsigned_integer && parse_unsigned(text, part->end, value)) return true;
         if (!ki_parse_int64(text, part->end, &whole))
             return ki_expected(&part->fault, at, part->end, "an integer");
         *value = (double)whole;

@@ -6,7 +6,7 @@
 #include "io/text.h"
 
 struct ki_market {
-    bool array, pattern, integer;
+    bool array, pattern, integer, unsigned_integer;
     bool counts; /* how often a word stands in a document: an integer of at least 0 */
     int lines;   /* of a bag of words' head, so far */
     bool sized;  /* all sizes have been read */

@@ -29,7 +29,7 @@ static bool banner_word(struct ki_fault *fault, const char **text, const char *e
 static bool parse_banner(struct ki_market *header, struct ki_fault *fault, const char *p, const char *end) {
     static const char *const marks[] = {"%%MatrixMarket", NULL}, *const objects[] = {"matrix", NULL};
     static const char *const layouts[] = {"coordinate", "array", NULL};
-    static const char *const fields[] = {"real", "integer", "pattern", "unsigned-integer", NULL};
+    static const char *const fields[] = {"real", "integer", "pattern", "unsigned-integer", "double", NULL};
     static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
     static const enum ki_symmetry meanings[] = {KI_GENERAL, KI_SYMMETRIC, KI_SKEW};
     const char *start = p;
@@ -45,6 +45,7 @@ static bool parse_banner(struct ki_market *header, struct ki_fault *fault, const
     *header = (struct ki_market){.array = layout == 1,
                                  .pattern = field == 2,
                                  .integer = field == 1 || field == 3,
+                                 .unsigned_integer = field == 3,
                                  .symmetry = meanings[symmetry]};
     if (field == 2 && (layout == 1 || symmetry == 2))
         return ki_fault(fault, KILN_ERR_PARSE, start, NULL, "a pattern has no values for %s",
