@@ -44,15 +44,22 @@ static int damaged_classes(void) {
                      "the model's class names are damaged");
 }
 
+static int no_room_for_names(void) {
+    return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names");
+}
+
 static int read_names(struct classes *classes, const char *text) {
     json_t *names = json_loads(text, 0, NULL);
     int code =
         json_is_array(names) && (int64_t)json_array_size(names) == classes->count ? 0 : damaged_classes();
     if (!code && !(classes->names = calloc((size_t)classes->count, sizeof *classes->names)))
-        code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names");
+        code = no_room_for_names();
     for (int64_t i = 0; !code && i < classes->count; i++) {
         const char *name = json_string_value(json_array_get(names, (size_t)i));
-        if (!name || !(classes->names[i] = strdup(name))) code = damaged_classes();
+        if (!name)
+            code = damaged_classes();
+        else if (!(classes->names[i] = strdup(name)))
+            code = no_room_for_names();
     }
     json_decref(names);
     return code;

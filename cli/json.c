@@ -8,9 +8,31 @@
 #include <string.h>
 
 #include "errors.h"
+#include "output.h"
 #include "talk.h"
 
-static bool incomplete;
+static bool incomplete, printing;
+
+static const char no_memory[] = "out of memory while reading or building JSON";
+
+/* Jansson that gets no memory takes a good text for a wrong one, or loses a key, and does not say which: the tool ends then. */
+static void *memory_or_end(size_t bytes) {
+    void *memory = malloc(bytes);
+    if (memory || bytes == 0) return memory;
+    say_error("kiln: %s", no_memory);
+    if (talk_json() && !printing)
+        printf(
+            "{\n  \"error\": {\n    \"code\": \"%s\",\n    \"message\": \"%s\",\n    \"file\": null,\n"
+            "    \"line\": null,\n    \"column\": null,\n    \"offset\": null,\n    \"hint\": null\n  }\n}\n",
+            kiln_status_name(KILN_ERR_NOMEM), no_memory);
+    kiln_abandon_files();
+    output_abandon_all();
+    exit(exit_code(KILN_ERR_NOMEM, WORKING));
+}
+
+void json_begin(void) {
+    json_set_alloc_funcs(memory_or_end, free);
+}
 
 void json_put(json_t *object, const char *key, json_t *value) {
     if (json_object_set_new(object, key, value) != 0) incomplete = true;
@@ -90,6 +112,7 @@ int json_print_lists(json_t *object, const struct json_list *lists, int count) {
     bool good = text != NULL;
     json_decref(object);
     if (!good) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory while building the JSON result");
+    printing = true;
     text[strlen(text) - 2] = '\0'; /* the line end and brace after the last key */
     /* A failed write is found and reported when standard output is closed. */
     fputs(text, stdout);

@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "help.h"
+#include "json.h"
 #include "progress.h"
 #include "verbs.h"
 
@@ -90,6 +91,7 @@ int main(int argc, char **argv) {
     bool serves = false;
     int code = EXIT_DONE;
     occupy_standard_descriptors();
+    json_begin();
     commands_begin();
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write, reported below */
     signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */

@@ -40,6 +40,7 @@ void output_abandon_all(void) {
 }
 
 static int cannot_write(const char *path, int code) {
+    if (code == ENOMEM) return fail_with(KILN_ERR_NOMEM, WRITING, "", "cannot write %s: out of memory", path);
     return fail_with(KILN_ERR_IO, WRITING, code == ENOSPC ? "the disk is full" : "", "cannot write %s: %s",
                      path, strerror(code));
 }

@@ -120,12 +120,12 @@ static int take_data(struct recommending *r) {
 /* ------------------------------------------------------------------------------------ recommending */
 
 /* The factors of the users told, and what they have seen, which stays NULL where it is not known. */
-static kiln_status take_users(kiln_matrix **A, kiln_matrix **seen, const struct recommending *r) {
+static kiln_status take_users(kiln_matrix **A, kiln_matrix **seen, const struct recommending *r,
+                              int64_t *numbers) {
     kiln_matrix *all = NULL;
     kiln_status status;
-    int64_t *numbers = malloc((size_t)r->count * sizeof *numbers), rows, cols;
+    int64_t rows, cols;
     kiln_type type;
-    if (!numbers) return KILN_ERR_NOMEM;
     for (int64_t i = 0; i < r->count; i++) numbers[i] = r->first + i;
     status = r->data ? kiln_transform(&all, r->model, kiln_data_X(r->data))
                      : kiln_model_tensor(&all, r->run->device, r->type, r->model, "A");
@@ -139,14 +139,17 @@ static kiln_status take_users(kiln_matrix **A, kiln_matrix **seen, const struct 
             say("the model does not keep what users have seen, so that it may be among these");
     }
     kiln_matrix_free(all);
-    free(numbers);
     return status;
 }
 
 /* What a user of the file has seen are all ratings of the file's, of which kiln_rows makes no sparse ones: so all users are told. */
 static int recommend(struct recommending *r) {
     kiln_matrix *A = NULL, *seen = NULL;
-    kiln_status status = take_users(&A, &seen, r);
+    int64_t *numbers = malloc((size_t)r->count * sizeof *numbers); /* of the users */
+    if (!numbers)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld users", (long long)r->count);
+    kiln_status status = take_users(&A, &seen, r, numbers);
+    free(numbers);
     const kiln_matrix *known = r->data && !r->wanted->include_seen ? kiln_data_X(r->data) : seen;
     if (status == KILN_OK) status = kiln_recommend(r->best, r->scores, r->top, r->model, A, known);
     kiln_matrix_free(A);

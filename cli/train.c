@@ -2,6 +2,7 @@
 #include "train.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,15 +199,13 @@ static void set_penalty(char *options, const struct training *job, const char *n
 int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X) {
     const struct settings *settings = job->settings;
     const int64_t k = job->classes.count ? job->classes.count : kiln_matrix_cols(kiln_data_y(job->data));
-    char *options = malloc(sizeof settings->algorithm.bytes);
-    if (!options) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the options");
-    memcpy(options, settings->algorithm.bytes, sizeof settings->algorithm.bytes);
+    _Alignas(max_align_t) char options[sizeof settings->algorithm.bytes];
+    memcpy(options, settings->algorithm.bytes, sizeof options);
     set_penalty(options, job, "l2", train_without_default(job->penalty.l2));
     set_penalty(options, job, "l1", job->penalty.l1);
     *choice = (kiln_solver){0};
-    const kiln_status status = kiln_solver_choose(choice, job->algorithm->name, options, X, k);
-    free(options);
-    return status == KILN_OK ? 0 : fail_library(WORKING);
+    return kiln_solver_choose(choice, job->algorithm->name, options, X, k) == KILN_OK ? 0
+                                                                                      : fail_library(WORKING);
 }
 
 /* The library counts columns from 0 and knows no names. */

@@ -169,8 +169,7 @@ json_t *train_trace_json(const kiln_report *report) {
 
 kiln_status train_set_json(kiln_model *model, const char *key, json_t *value) {
     char *text = json_is_null(value) ? NULL : json_compact(value);
-    kiln_status status = json_is_null(value) ? KILN_OK : KILN_ERR_NOMEM;
-    if (text) status = kiln_model_set_text(model, key, text);
+    const kiln_status status = text ? kiln_model_set_text(model, key, text) : KILN_OK;
     free(text);
     json_decref(value);
     return status;

@@ -38,3 +38,9 @@ add_test(NAME cli_budgets COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}
 set_tests_properties(cli_budgets PROPERTIES TIMEOUT 600)
 add_test(NAME cli_determinism COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/determinism_test.py $<TARGET_FILE:kiln_cli>)
 set_tests_properties(cli_determinism PROPERTIES TIMEOUT 600)
+# Each of the tool's allocations fails in turn; memory_test.py KILN PRELOADED 0 goes through all of them. Sanitizers have allocators of their own.
+if(NOT KILN_SANITIZE)
+  add_library(no_memory MODULE ${CMAKE_CURRENT_LIST_DIR}/no_memory.c)
+  add_test(NAME cli_memory COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/memory_test.py $<TARGET_FILE:kiln_cli> $<TARGET_FILE:no_memory>)
+  set_tests_properties(cli_memory PROPERTIES TIMEOUT 300)
+endif()
