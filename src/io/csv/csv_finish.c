@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/csv/csv_reader.h"
+#include "io/number.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -23,6 +24,39 @@ static kiln_status number_classes(struct ki_csv_reader *r, struct ki_table *tabl
     kiln_status status = any ? ki_csv_classes_finish(&rank, table, &r->schema, &r->classes) : KILN_OK;
     if (rank) ki_csv_classes_number(r->y.data, r->layout.type, r->rows, &r->schema, rank);
     ki_free(rank);
+    return status;
+}
+
+/* Columns that are text by their first rows and numbers by the others, as where a word for missing values fills the beginning. */
+static kiln_status warn_numbers(struct ki_csv_reader *r) {
+    enum { LEVELS_LEAST = 10 };
+    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    kiln_status status = KILN_OK;
+    if (r->schema.frozen) return KILN_OK;
+    int64_t *numbers = ki_calloc((size_t)r->schema.count * sizeof *numbers);
+    if (!numbers) return ki_fail_nomem((size_t)r->schema.count * sizeof *numbers, "the levels' kinds");
+    for (int64_t i = 0; i < r->levels.count; i++) {
+        const struct ki_csv_level *level = ki_csv_level(&r->levels, i);
+        const char *text = r->levels.text.data + level->text, *at = text;
+        double value;
+        numbers[level->column] +=
+            ki_parse_double(&at, text + level->size, &value) && at == text + level->size;
+    }
+    for (int64_t i = 0; i < r->schema.count; i++) {
+        const struct ki_csv_column *column = &r->schema.columns[i];
+        char hint[200], name[64];
+        if (column->forced || column->levels < LEVELS_LEAST || 2 * numbers[i] <= column->levels) continue;
+        ki_csv_excerpt(name, column->name, (int64_t)strlen(column->name));
+        snprintf(hint, sizeof hint,
+                 "kiln_read_options.missing_words takes a word for a missing value; "
+                 "kiln_read_options.categorical '%s' says that "
+                 "text is meant",
+                 name);
+        TRY(ki_warn(r->warnings, &place, hint, "text column '%s': %lld of its %d levels are numbers", name,
+                    (long long)numbers[i], (int)column->levels));
+    }
+done:
+    ki_free(numbers);
     return status;
 }
 
@@ -77,6 +111,7 @@ static kiln_status judge(struct ki_csv_reader *r) {
     TRY(ki_csv_report_fail(&r->report, &r->layout));
     TRY(warn_noticed(r));
     TRY(warn_identifiers(r));
+    TRY(warn_numbers(r));
     if (!r->schema.frozen) TRY(ki_csv_find_references(&r->schema, &r->levels, &place));
     if (r->all_rows == 0 && r->dropped.count > 0) {
         ki_fail_at(KILN_ERR_DATA, &place, "all %lld rows have missing values", (long long)r->dropped.count);

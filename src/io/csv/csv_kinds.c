@@ -4,13 +4,16 @@
 
 #include "io/csv/csv_parse.h"
 #include "io/labels.h"
+#include "io/number.h"
+#include "io/text.h"
 
 enum { SAMPLE_ROWS = 1000 };
 
 /* What the first rows hold in one column. */
 struct sample {
     int64_t numbers, codes, words, with_comma, dates; /* codes: numbers that are perhaps none */
-    struct ki_csv_field word;                         /* the first */
+    int64_t dressed;          /* words that are a number with something beside it, all the same */
+    struct ki_csv_field word; /* the first */
 };
 
 /* Digits and signs with a comma: 1,5 or 12,000. */
@@ -46,6 +49,27 @@ static bool is_date(const struct ki_csv_field *field) {
            digits[2] > 0;
 }
 
+/* What stands behind the number that a word begins with: % of 45%, the same for all words of a column of per cents. Size -1: it begins
+ * with none. 0x1f and 1_000 are numbers of programs. */
+static struct ki_csv_field behind_number(const struct ki_csv_field *field) {
+    const char *at = field->text, *end = at + field->size, *begin;
+    double value;
+    if (at < end && *at == '$') at++;
+    begin = at;
+    const bool program =
+        end - at > 1 && ki_is_digit(at[0]) && (at[1] == 'x' || memchr(at, '_', (size_t)(end - at)));
+    for (; program && at < end; at++)
+        if (!strchr("0123456789abcdefABCDEFx_", *at)) return (struct ki_csv_field){.size = -1};
+    if (!program && (at == end || *at == '+' || !ki_parse_double(&at, end, &value) || at == begin))
+        return (struct ki_csv_field){.size = -1};
+    return (struct ki_csv_field){.text = at, .size = end - at};
+}
+
+static bool is_dressed(const struct ki_csv_field *field, const struct ki_csv_field *first) {
+    const struct ki_csv_field own = behind_number(field), other = behind_number(first);
+    return own.size >= 0 && own.size == other.size && memcmp(own.text, other.text, (size_t)own.size) == 0;
+}
+
 static void look_at(struct sample *samples, const struct ki_csv_field *fields, int64_t count,
                     const struct ki_csv_numbers *numbers, kiln_type type) {
     for (int64_t i = 0; i < count; i++) {
@@ -56,6 +80,7 @@ static void look_at(struct sample *samples, const struct ki_csv_field *fields, i
         if (kind != KI_CSV_TEXT) continue;
         if (samples[i].words++ == 0) samples[i].word = fields[i];
         samples[i].with_comma += is_comma_number(&fields[i]);
+        samples[i].dressed += is_dressed(&fields[i], &samples[i].word);
         samples[i].dates += is_date(&fields[i]);
     }
 }
@@ -64,7 +89,8 @@ static void look_at(struct sample *samples, const struct ki_csv_field *fields, i
 static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_column *column,
                              const struct sample *s, const char *name, const struct ki_block *text) {
     char shown[64], called[64], hint[400];
-    if (s->dates < s->words && s->numbers < s->words) return KILN_OK;
+    const bool dressed = s->dressed == s->words && s->words > 1;
+    if (s->dates < s->words && s->numbers < s->words && !dressed) return KILN_OK;
     const struct ki_place place =
         ki_csv_place(name, text, s->word.text); /* takes time: not for each column */
     ki_csv_excerpt(shown, s->word.text, s->word.size);
@@ -77,6 +103,15 @@ static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_c
         return ki_warn(warnings, &place, hint,
                        "column '%s' holds dates, such as '%s', each of which is taken as a level", called,
                        shown);
+    }
+    if (dressed && s->numbers == 0) {
+        snprintf(hint, sizeof hint,
+                 "write plain numbers, or kiln_read_options.categorical '%s' says that text is meant",
+                 called);
+        return ki_warn(warnings, &place, hint,
+                       "column '%s' holds numbers with something beside them, such as '%s', each of which is "
+                       "taken as a level",
+                       called, shown);
     }
     snprintf(hint, sizeof hint,
              "kiln_read_options.missing_words '%s' takes such words for missing values; "
