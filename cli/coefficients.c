@@ -9,14 +9,15 @@
 #include "classes.h"
 #include "files.h"
 #include "metrics.h"
-#include "normal.h"
 #include "output.h"
+#include "student.h"
 #include "verbs.h"
 
 struct table {
     kiln_model *model;
     double *W, *b, *errors; /* b and errors may be NULL; errors: coefficients, then the intercept */
     int64_t n, k;
+    double degrees, most_95; /* of freedom; so many errors hold 95 % to each side */
     struct classes classes;
     json_t *schema, *features, *targets; /* each perhaps NULL */
 };
@@ -135,6 +136,15 @@ static json_t *text_json(const kiln_model *model, const char *key) {
     return text ? json_loads(text, 0, NULL) : NULL;
 }
 
+/* Of a dispersion that was estimated; a model from before they were kept goes by the normal distribution, as it did. */
+static void read_degrees(struct table *t) {
+    json_t *metrics = text_json(t->model, "metrics");
+    const json_t *degrees = json_object_get(metrics, "residual_degrees");
+    t->degrees = json_is_number(degrees) ? json_number_value(degrees) : INFINITY;
+    t->most_95 = student_95(t->degrees);
+    json_decref(metrics);
+}
+
 static int read_table(struct run *run, struct table *t) {
     kiln_type type;
     int64_t rows, cols;
@@ -153,6 +163,7 @@ static int read_table(struct run *run, struct table *t) {
         rows < t->n + (t->b != NULL))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "save the model again",
                          "the model's standard errors are too few");
+    read_degrees(t);
     t->schema = text_json(t->model, "schema");
     t->features = text_json(t->model, "features");
     t->targets = text_json(t->model, "targets");
@@ -183,9 +194,9 @@ static void put_json(void *to, const struct row *row) {
     if (w->t->errors) {
         json_put_number(object, "standard_error", row->error);
         json_put_number(object, "z", row->value / row->error);
-        json_put_number(object, "p", normal_p(row->value / row->error));
-        json_put_number(object, "low", row->value - NORMAL_95 * row->error);
-        json_put_number(object, "high", row->value + NORMAL_95 * row->error);
+        json_put_number(object, "p", student_p(row->value / row->error, w->t->degrees));
+        json_put_number(object, "low", row->value - w->t->most_95 * row->error);
+        json_put_number(object, "high", row->value + w->t->most_95 * row->error);
     }
     json_add(w->array, object);
 }
@@ -208,9 +219,9 @@ static void put_line(void *to, const struct row *row) {
     if (w->t->errors) {
         put_number(w->file, row->error);
         put_number(w->file, row->value / row->error);
-        put_number(w->file, normal_p(row->value / row->error));
-        put_number(w->file, row->value - NORMAL_95 * row->error);
-        put_number(w->file, row->value + NORMAL_95 * row->error);
+        put_number(w->file, student_p(row->value / row->error, w->t->degrees));
+        put_number(w->file, row->value - w->t->most_95 * row->error);
+        put_number(w->file, row->value + w->t->most_95 * row->error);
     }
     fprintf(w->file, "%s\n",
             row->kind == REFERENCE   ? "\treference"

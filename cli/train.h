@@ -105,6 +105,7 @@ int train_tell(struct run *run, const struct training *job, json_t *extra); /* e
 struct coefficients {
     double *values, *errors;
     int64_t count;
+    double degrees; /* of freedom, of a dispersion that is estimated; infinite where it is known */
 };
 int coefficients_new(struct coefficients *table, const struct training *job); /* 0 or an exit code */
 void coefficients_free(struct coefficients *table);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "normal.h"
+#include "student.h"
 #include "train.h"
 #include "verbs.h"
 #include "verify.h"
@@ -120,6 +120,8 @@ const struct algorithm algorithm_glm = {.name = "glm",
 static int take_coefficients(struct coefficients *table, const struct training *job) {
     int code = 0;
     table->count = kiln_matrix_rows(job->errors);
+    const double degrees = metrics_get(&job->metrics, "residual_degrees");
+    table->degrees = isnan(degrees) ? INFINITY : degrees;
     double *intercept = NULL;
     double *weights = values_of(job->W, &code);
     if (!code && job->b) intercept = values_of(job->b, &code);
@@ -153,6 +155,7 @@ static const char *coefficient_name(const struct training *job, int64_t j, char 
 }
 
 json_t *coefficients_json(const struct coefficients *table, const struct training *job) {
+    const double most_95 = student_95(table->degrees);
     json_t *array = json_array();
     char buffer[48];
     for (int64_t j = 0; j < table->count; j++) {
@@ -162,9 +165,9 @@ json_t *coefficients_json(const struct coefficients *table, const struct trainin
         json_put_number(object, "value", table->values[j]);
         json_put_number(object, "standard_error", table->errors[j]);
         json_put_number(object, "z", z);
-        json_put_number(object, "p", normal_p(z));
-        json_put_number(object, "low", table->values[j] - NORMAL_95 * table->errors[j]);
-        json_put_number(object, "high", table->values[j] + NORMAL_95 * table->errors[j]);
+        json_put_number(object, "p", student_p(z, table->degrees));
+        json_put_number(object, "low", table->values[j] - most_95 * table->errors[j]);
+        json_put_number(object, "high", table->values[j] + most_95 * table->errors[j]);
         json_put_flag(object, "dependent", isnan(table->errors[j]));
         json_add(array, object);
     }
@@ -172,17 +175,18 @@ json_t *coefficients_json(const struct coefficients *table, const struct trainin
 }
 
 void coefficients_print(FILE *file, const struct coefficients *table, const struct training *job) {
+    const double most_95 = student_95(table->degrees);
     char buffer[48];
     if (table->count)
-        fprintf(file, "  %13s %13s %9s %9s %13s %13s\n", "coefficient", "std. error", "z", "p", "95 % from",
-                "to");
+        fprintf(file, "  %13s %13s %9s %9s %13s %13s\n", "coefficient", "std. error",
+                isinf(table->degrees) ? "z" : "t", "p", "95 % from", "to");
     for (int64_t j = 0; j < table->count; j++) {
         const double value = table->values[j], error = table->errors[j], z = value / error;
         if (isnan(error))
             fprintf(file, "  %13.6g %61s  ", value, "depends on columns before it");
         else
-            fprintf(file, "  %13.6g %13.6g %9.3f %9.3g %13.6g %13.6g  ", value, error, z, normal_p(z),
-                    value - NORMAL_95 * error, value + NORMAL_95 * error);
+            fprintf(file, "  %13.6g %13.6g %9.3f %9.3g %13.6g %13.6g  ", value, error, z,
+                    student_p(z, table->degrees), value - most_95 * error, value + most_95 * error);
         text_put(file, coefficient_name(job, j, buffer, sizeof buffer), 0);
         fputc('\n', file);
     }
@@ -196,7 +200,8 @@ static const struct option own[] = {
      "With --family negative-binomial: the variance is mu + A mu^2.",
      .offset = offsetof(struct wanted, alpha)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Print every coefficient with its standard error, z, p and 95 % interval, and keep them in the model; "
+     "Print every coefficient with its standard error, z (t where the dispersion is estimated), p and 95 % "
+     "interval, and keep them in the model; "
      "at most 4096 columns, and no penalty. A column "
      "that depends on those before it gets coefficient 0 and no error.",
      .offset = offsetof(struct wanted, standard_errors)},
