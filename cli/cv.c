@@ -83,18 +83,84 @@ static void average(struct tried *tried, int64_t folds) { /* folds that are fini
     for (int64_t f = 0; f < count; f++)
         squares += (tried->score[f] - tried->mean) * (tried->score[f] - tried->mean);
     tried->error = folds > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : NAN;
+    if (!isfinite(tried->mean)) tried->mean = tried->error = NAN;
 }
 
-static void choose(struct validation *validation) {
+/* A value whose metric is no number in one fold has no mean, and is not chosen: what is there of the others says nothing of it. */
+static bool choose(struct validation *validation) {
     const double sign = validation->higher_is_better ? -1 : 1;
+    int64_t best = -1;
     for (int64_t i = 0; i < validation->count; i++)
         average(&validation->tried[i], validation->folds ? validation->finished : 0);
-    for (int64_t i = 1; i < validation->count; i++)
-        if (sign * validation->tried[i].mean < sign * validation->tried[validation->best].mean)
-            validation->best = i;
+    for (int64_t i = 0; i < validation->count; i++)
+        if (!isnan(validation->tried[i].mean) &&
+            (best < 0 || sign * validation->tried[i].mean < sign * validation->tried[best].mean))
+            best = i;
+    validation->best = validation->one_error = best < 0 ? 0 : best;
+    if (best < 0) return false;
+    const struct tried *least = &validation->tried[best];
+    for (int64_t i = best - 1; i >= 0; i--)
+        if (sign * validation->tried[i].mean <= sign * least->mean + least->error) validation->one_error = i;
+    return true;
+}
+
+/* "l2 0.1 in fold 2, 3; l2 1 in fold 2; ..." of the values without a mean. Returns how many there are. */
+static int64_t list_failed(char *text, size_t room, const struct validation *validation) {
+    enum { SHOWN = 4 };
+    int64_t failed = 0;
+    size_t used = 0;
+    *text = '\0';
+    for (int64_t i = 0; i < validation->count; i++) {
+        const struct tried *tried = &validation->tried[i];
+        const char *before = " in fold ";
+        if (!isnan(tried->mean) || failed++ >= SHOWN) continue;
+        used += (size_t)snprintf(text + used, room - used, "%s%s %s", failed > 1 ? "; " : "",
+                                 cv_penalty_name(validation), text_number(cv_strength(validation, i)));
+        for (int64_t f = 0; f < validation->finished && used + 40 < room; f++) {
+            if (isfinite(tried->score[f])) continue;
+            used += (size_t)snprintf(text + used, room - used, "%s%lld", before, (long long)f + 1);
+            before = ", ";
+        }
+        if (used + 80 >= room) break;
+    }
+    if (failed > SHOWN && used < room) snprintf(text + used, room - used, "; ...");
+    return failed;
+}
+
+static int by_number(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* One fold whose metric is a million times the others' decides alone. */
+static void warn_outlier(const struct validation *validation) {
     const struct tried *best = &validation->tried[validation->best];
-    while (sign * validation->tried[validation->one_error].mean > sign * best->mean + best->error)
-        validation->one_error++;
+    const int64_t folds = validation->finished;
+    double *sorted = malloc((size_t)folds * sizeof *sorted + 1);
+    for (int64_t f = 0; sorted && f < folds; f++) sorted[f] = fabs(best->score[f]);
+    if (sorted) qsort(sorted, (size_t)folds, sizeof *sorted, by_number);
+    for (int64_t f = 0; sorted && folds > 2 && f < folds; f++)
+        if (fabs(best->score[f]) > 1e6 * sorted[folds / 2] && sorted[folds / 2] > 0)
+            say_error("kiln: warning: %s is %s in fold %lld and %s in the median: that fold decides alone",
+                      validation->metric, text_number(best->score[f]), (long long)f + 1,
+                      text_number(sorted[folds / 2]));
+    free(sorted);
+}
+
+/* What is known of all values, and whether one can be chosen. */
+static int judge_choice(const struct validation *validation, bool found) {
+    char text[600];
+    if (!validation->folds) return 0;
+    const int64_t failed = list_failed(text, sizeof text, validation);
+    if (!found)
+        return fail_with(KILN_ERR_DATA, WORKING, "another --metric, or fewer --folds",
+                         "no value of the penalty has a finite %s in every fold: %s", validation->metric,
+                         text);
+    if (failed)
+        say_error("kiln: warning: %s is no finite number in some folds, so that %s cannot be chosen: %s",
+                  validation->metric, text_plural(failed, "value"), text);
+    warn_outlier(validation);
+    return 0;
 }
 
 static int64_t chosen(const struct validation *validation, const struct settings *settings) {
@@ -117,7 +183,7 @@ static int keep_finished(struct run *run, struct training *job, struct validatio
         return fail_with(KILN_ERR_CANCELLED, WORKING, hint,
                          "interrupted before the first %s was finished; no model was written",
                          validation->folds ? "fold" : "value");
-    choose(validation);
+    const bool found = choose(validation);
     progress_end();
     if (validation->folds)
         say_error("kiln: interrupted after %lld of %lld folds; no model was fitted%s%s",
@@ -126,7 +192,8 @@ static int keep_finished(struct run *run, struct training *job, struct validatio
     else
         say_error("kiln: interrupted after %s", text_plural(validation->finished, "value"));
     if (*hint) say_error("hint: %s", hint);
-    int code = cv_tell_path(run, job, validation);
+    int code = judge_choice(validation, found);
+    if (!code) code = cv_tell_path(run, job, validation);
     if (!code) code = cv_held_out_write(validation, job, chosen(validation, job->settings));
     return code ? code : EXIT_INTERRUPTED;
 }
@@ -140,10 +207,16 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     validation->higher_is_better = higher_is_better(validation->metric);
     kiln_matrix *errors = job->errors; /* wanted of the last model only */
     job->errors = NULL;
+    if (validation->folds && settings->missing &&
+        (strcmp(settings->missing, "mean") == 0 || strcmp(settings->missing, "indicator") == 0))
+        say_error("kiln: warning: --missing %s fills with means of all rows, those that a fold holds out "
+                  "among them: the scores may be too "
+                  "good",
+                  settings->missing);
     int code = make_path(validation, job);
     if (!code) code = cv_train(run, job, validation);
     if (code == EXIT_INTERRUPTED) code = keep_finished(run, job, validation);
-    if (!code) choose(validation);
+    if (!code) code = judge_choice(validation, choose(validation));
     if (!code) job->penalty = validation->tried[chosen(validation, settings)].penalty;
     if (!code) code = cv_held_out_write(validation, job, chosen(validation, settings));
     job->errors = errors;

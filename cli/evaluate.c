@@ -31,17 +31,17 @@ static int64_t subject(const struct evaluation *e, int64_t j) {
     return e->p.classes.count == 2 ? 1 : j;
 }
 
-/* 1 or 0: whether the row is of the class; NaN: of a class that the model does not know. */
+/* 1 or 0: whether the row is of the class. */
 static double is_of_class(const struct evaluation *e, int64_t i, int64_t class) {
     const double y = e->p.labels[i];
     if (!e->p.classes.count) return y;
     const int64_t found = classes_find(&e->p.classes, y);
-    return found < 0 ? (double)NAN : found == class;
+    return found == class;
 }
 
 static double score_of(const struct evaluation *e, int64_t i, int64_t class) {
     const struct prediction *p = &e->p;
-    if (!p->classes.count) return p->means[i];
+    if (!p->classes.count) return e->ranks[i];
     if (p->classes.count == 2) return p->scores[i];
     /* Softmax compares a row's scores with each other, so that only probabilities compare rows. */
     return (has_probabilities(p) ? p->means : p->scores)[i * p->classes.count + class];
@@ -100,6 +100,13 @@ static void name_it(struct judgement *judged, const struct evaluation *e, int64_
         snprintf(judged->name, sizeof judged->name, "target %lld", (long long)class + 1);
 }
 
+static int take_ranks(struct evaluation *e) {
+    e->ranks = malloc((size_t)e->p.rows * sizeof *e->ranks + 1);
+    if (!e->ranks) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the scores");
+    glm_scores(e->ranks, &e->p.loss, e->p.scores, e->p.rows);
+    return 0;
+}
+
 static int judge(struct evaluation *e) {
     struct prediction *p = &e->p;
     int code = 0;
@@ -109,6 +116,7 @@ static int judge(struct evaluation *e) {
     if (e->count > JUDGED_MOST) e->count = 0;
     e->judged = calloc((size_t)e->count + 1, sizeof *e->judged);
     if (!e->judged) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the curves");
+    if (has_outcomes(p)) code = take_ranks(e);
     for (int64_t j = 0; !code && j < e->count; j++) {
         const int64_t class = subject(e, j);
         name_it(&e->judged[j], e, class);
@@ -128,15 +136,14 @@ static struct shares shares_of(const struct metrics *metrics, int64_t class) {
     const int64_t k = metrics->classes;
     double own = 0, taken = 0;
     const double right = metrics->confusion[class * k + class];
-    for (int64_t c = 0; c < k; c++) {
-        own += metrics->confusion[class * k + c];
-        taken += metrics->confusion[c * k + class];
-    }
+    for (int64_t c = 0; c < k; c++) own += metrics->confusion[class * k + c];
+    for (int64_t c = 0; c <= k; c++)
+        taken += metrics->confusion[c * k + class]; /* with those that are unknown */
     return (struct shares){own, taken > 0 ? right / taken : (double)NAN, own > 0 ? right / own : (double)NAN,
                            own + taken > 0 ? 2 * right / (own + taken) : (double)NAN};
 }
 
-/* Means over the classes that the data have. */
+/* Means over the classes that the data have; of those that the model does not know, which count as one, it finds nothing. */
 static void add_class_metrics(struct evaluation *e) {
     struct metrics *metrics = &e->p.metrics;
     double recall = 0, f1 = 0, area = 0, present = 0;
@@ -147,30 +154,13 @@ static void add_class_metrics(struct evaluation *e) {
         f1 += shares.f1;
         present++;
     }
+    const double known = present;
+    present += metrics_unknown(metrics) > 0;
     metrics_add(metrics, "balanced_accuracy", "balanced", recall / present);
     metrics_add(metrics, "macro_f1", "macro F1", f1 / present);
     if (metrics->classes == 2 || !e->count) return;
     for (int64_t c = 0; c < metrics->classes; c++) area += e->judged[c].roc.count ? e->judged[c].roc.area : 0;
-    metrics_add(metrics, "auc", "AUC", area / present);
-}
-
-/* 1 - deviance / that of the mean target, as R2 is for squares. */
-static int add_explained_deviance(struct prediction *p) {
-    struct metrics null = {.count = 0};
-    double sum = 0, total = 0;
-    double *means = malloc((size_t)p->rows * sizeof *means);
-    if (!means) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the deviance");
-    for (int64_t i = 0; i < p->rows; i++) {
-        sum += weight_of(p, i) * p->labels[i];
-        total += weight_of(p, i);
-    }
-    for (int64_t i = 0; i < p->rows; i++) means[i] = sum / total;
-    const int code = measure_glm(&null, &p->loss, means, p->labels, p->weight, p->rows);
-    metrics_add(&p->metrics, "d2", "D2",
-                1 - metrics_get(&p->metrics, "deviance") / metrics_get(&null, "deviance"));
-    metrics_free(&null);
-    free(means);
-    return code;
+    metrics_add(metrics, "auc", "AUC", area / known);
 }
 
 static void add_mean_error(struct prediction *p) {
@@ -183,11 +173,11 @@ static void add_mean_error(struct prediction *p) {
     metrics_add(&p->metrics, "mean_error", "mean error", sum / (total * (double)p->columns));
 }
 
-static int add_metrics(struct evaluation *e) {
+static int add_metrics(const struct run *run, struct evaluation *e) {
     struct prediction *p = &e->p;
     if (p->metrics.classes) add_class_metrics(e);
     if (!p->classes.count) add_mean_error(p);
-    return p->loss.kind == KILN_LOSS_GLM ? add_explained_deviance(p) : 0;
+    return p->loss.kind == KILN_LOSS_GLM ? evaluate_explained_deviance(run, p) : 0;
 }
 
 /* ----------------------------------------------------------------------------------------- telling */
@@ -354,7 +344,7 @@ int verb_evaluate(struct run *run) {
     progress_end();
     if (!code) code = check(run, &e.p);
     if (!code) code = judge(&e);
-    if (!code) code = add_metrics(&e);
+    if (!code) code = add_metrics(run, &e);
     if (!code) prediction_warn(&e.p);
     if (!code) code = draw(run, &e);
     if (!code && talk_json())
@@ -362,6 +352,7 @@ int verb_evaluate(struct run *run) {
     else if (!code)
         tell_people(run, &e);
     free(e.judged);
+    free(e.ranks);
     prediction_free(&e.p);
     return code;
 }

@@ -24,6 +24,20 @@ double metrics_get(const struct metrics *metrics, const char *key) {
     return NAN;
 }
 
+double metrics_unknown(const struct metrics *metrics) {
+    double weight = 0;
+    for (int64_t j = 0; j < metrics->classes; j++)
+        weight += metrics->confusion[metrics->classes * metrics->classes + j];
+    return weight;
+}
+
+static json_t *confusion_row(const struct metrics *metrics, int64_t i) {
+    json_t *row = json_array();
+    for (int64_t j = 0; j < metrics->classes; j++)
+        json_add(row, json_number_or_null(metrics->confusion[i * metrics->classes + j]));
+    return row;
+}
+
 json_t *metrics_json(const struct metrics *metrics, const struct classes *classes) {
     json_t *object = json_object();
     for (int i = 0; i < metrics->count; i++)
@@ -32,12 +46,10 @@ json_t *metrics_json(const struct metrics *metrics, const struct classes *classe
     json_t *table = json_object(), *names = json_array(), *rows = json_array();
     char buffer[SHORTEST_ROOM];
     for (int64_t i = 0; i < metrics->classes; i++) {
-        json_t *row = json_array();
-        for (int64_t j = 0; j < metrics->classes; j++)
-            json_add(row, json_number_or_null(metrics->confusion[i * metrics->classes + j]));
-        json_add(rows, row);
+        json_add(rows, confusion_row(metrics, i));
         json_add(names, json_text(classes_name(classes, i, buffer)));
     }
+    if (metrics_unknown(metrics) > 0) json_put(table, "unknown", confusion_row(metrics, metrics->classes));
     json_put(table, "classes", names);
     json_put(table, "rows", rows);
     json_put(object, "confusion", table);
@@ -50,7 +62,7 @@ void metrics_print(FILE *file, const struct metrics *metrics, int indent) {
                 isnan(metrics->list[i].value) ? "not known" : text_number(metrics->list[i].value));
 }
 
-/* A row for each true class, a column for each predicted one. */
+/* A row for each true class, and one for those that the model does not know; a column for each predicted one. */
 void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes) {
     char buffer[SHORTEST_ROOM];
     const int64_t count = metrics->classes;
@@ -62,8 +74,8 @@ void metrics_print_confusion(FILE *file, const struct metrics *metrics, const st
     fprintf(file, "true \\ predicted");
     for (int64_t j = 0; j < count; j++) fprintf(file, " %s", text_cell(classes_name(classes, j, buffer), 10));
     fputc('\n', file);
-    for (int64_t i = 0; i < count; i++) {
-        fputs(text_cell(classes_name(classes, i, buffer), 16), file);
+    for (int64_t i = 0; i < count + (metrics_unknown(metrics) > 0); i++) {
+        fputs(text_cell(i < count ? classes_name(classes, i, buffer) : "(unknown)", 16), file);
         for (int64_t j = 0; j < count; j++)
             fprintf(file, " %10s", text_number(metrics->confusion[i * count + j]));
         fputc('\n', file);
@@ -104,10 +116,9 @@ static int measure_auc(struct metrics *metrics, const struct classes *classes, c
     if (!scored)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld scores", (long long)rows);
     for (int64_t i = 0; i < rows; i++) {
-        const int64_t class = classes_find(classes, truth[i]);
         const double weight = weight_of(weights, i);
-        if (class < 0 || isnan(scores[i])) continue;
-        scored[count++] = (struct scored){scores[i], class == 1 ? weight : -weight};
+        if (isnan(scores[i])) continue;
+        scored[count++] = (struct scored){scores[i], classes_find(classes, truth[i]) == 1 ? weight : -weight};
     }
     metrics_add(metrics, "auc", "AUC", roc_area(scored, count));
     free(scored);
@@ -129,66 +140,101 @@ static double brier_loss(const double *means, int64_t class, int64_t columns) {
     return sum;
 }
 
+/* log(sum_c e^scores_c) - scores_class: minus the logarithm of the class's probability, of which none is too small. */
+static double softmax_loss(const double *scores, int64_t class, int64_t columns) {
+    double largest = scores[0], sum = 0;
+    for (int64_t c = 1; c < columns; c++) largest = fmax(largest, scores[c]);
+    for (int64_t c = 0; c < columns; c++) sum += exp(scores[c] - largest);
+    return log(sum) - (scores[class] - largest);
+}
+
+/* What a row loses, and its part of Brier's score: of two classes half the sum, as it is usually given. A class that the model does not
+ * know (-1) has the probability 0. */
+static double lost_by(double *brier, const kiln_loss *loss, const double *scores, const double *means,
+                      int64_t class, int64_t columns) {
+    if (loss->kind == KILN_LOSS_LOGISTIC && class >= 0)
+        return logistic_loss(class == 1 ? scores[0] : -scores[0], brier);
+    if (loss->kind == KILN_LOSS_LOGISTIC) {
+        double both[2];
+        logistic_loss(scores[0], &both[0]);
+        logistic_loss(-scores[0], &both[1]);
+        *brier = (both[0] + both[1] + 1) / 2;
+        return INFINITY;
+    }
+    *brier = brier_loss(means, class, columns) + (class < 0);
+    return class < 0 ? INFINITY : softmax_loss(scores, class, columns);
+}
+
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
                     const kiln_loss *loss, const double *means, const double *truth, const double *weights,
                     int64_t rows) {
     const bool probable = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
     const int64_t count = classes->count, columns = count == 2 ? 1 : count;
-    double right = 0, total = 0, known = 0, lost = 0, brier = 0;
-    double *confusion = calloc((size_t)(count * count) + 1, sizeof *confusion);
+    double right = 0, total = 0, lost = 0, brier = 0;
+    double *confusion = calloc((size_t)((count + 1) * count) + 1, sizeof *confusion);
     if (!confusion)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t class = classes_find(classes, truth[i]);
         const int64_t taken = class_of_scores(scores + i * columns, columns);
         const double weight = weight_of(weights, i);
+        double missed = 0;
+        if (weight == 0) continue;
         total += weight;
-        if (class < 0 || weight == 0) continue; /* a class unknown to the model is wrong in any case */
-        known += weight;
         right += class == taken ? weight : 0;
-        confusion[class * count + taken] += weight;
-        double own = 0, missed = 0; /* of two classes half of Brier's sum, as it is usually given */
-        if (loss->kind == KILN_LOSS_LOGISTIC)
-            own = logistic_loss(class == 1 ? scores[i] : -scores[i], &missed);
-        else if (probable) {
-            own = -log(fmax(means[i * columns + class], 1e-300));
-            missed = brier_loss(means + i * columns, class, columns);
-        }
-        lost += weight * own;
+        confusion[(class < 0 ? count : class) * count + taken] += weight;
+        if (!probable) continue;
+        lost += weight * lost_by(&missed, loss, scores + i * columns,
+                                 columns > 1 ? means + i * columns : NULL, class, columns);
         brier += weight * missed;
     }
     metrics_add(metrics, "accuracy", "accuracy", right / total);
-    if (probable) metrics_add(metrics, "log_loss", "log loss", lost / known);
-    if (probable) metrics_add(metrics, "brier", "Brier", brier / known);
+    if (probable) metrics_add(metrics, "log_loss", "log loss", lost / total);
+    if (probable) metrics_add(metrics, "brier", "Brier", brier / total);
     metrics->classes = count;
     metrics->confusion = confusion;
+    if (metrics_unknown(metrics) > 0) metrics_add(metrics, "unknown", "unknown", metrics_unknown(metrics));
     return count == 2 ? measure_auc(metrics, classes, scores, truth, weights, rows) : 0;
 }
 
-/* y log(y / mu), which is 0 at y = 0. */
-static double times_log(double y, double mu) {
-    return y > 0 ? y * log(y / mu) : 0;
+/* ------------------------------------------------------------------------------ generalised linear models */
+
+/* Whether a larger linear predictor is a larger mean. */
+static bool rises(const kiln_loss *loss) {
+    const bool falls = loss->link == KILN_LINK_INVERSE || loss->link == KILN_LINK_INVERSE_SQUARED;
+    return !falls && !(loss->link == KILN_LINK_POWER && loss->link_power < 0);
 }
 
-/* Twice the log-likelihood that mu lacks against mu = y. */
-static double unit_deviance(const kiln_loss *loss, double y, double mu) {
-    const double p = loss->parameter;
-    switch (loss->family) {
-    case KILN_POISSON: return 2 * (times_log(y, mu) - (y - mu));
-    case KILN_GAMMA: return 2 * ((y - mu) / mu - log(y / mu));
-    case KILN_INVERSE_GAUSSIAN: return (y - mu) * (y - mu) / (y * mu * mu);
-    case KILN_BINOMIAL: return 2 * (times_log(y, mu) + times_log(1 - y, 1 - mu));
-    case KILN_TWEEDIE:
-        return 2 * (pow(fmax(y, 0), 2 - p) / ((1 - p) * (2 - p)) - y * pow(mu, 1 - p) / (1 - p) +
-                    pow(mu, 2 - p) / (2 - p));
-    case KILN_NEGATIVE_BINOMIAL:
-        return 2 * (times_log(y, mu) - (y + 1 / p) * log((1 + p * y) / (1 + p * mu)));
-    default: return (y - mu) * (y - mu);
-    }
+/* Twice what each row's log-likelihood lacks to its best, for weight 1: the library's, from eta, as a mean has lost the digits of
+ * what it lacks to 1. */
+static int unit_deviances(double *deviances, const kiln_loss *loss, const double *eta, const double *truth,
+                          int64_t rows) {
+    kiln_device *host = NULL;
+    kiln_matrix *Eta = NULL, *y = NULL, *D = NULL;
+    double *all = malloc((size_t)rows * 3 * sizeof *all + 1);
+    kiln_status status = all ? kiln_device_open(&host, "cpu", NULL) : KILN_OK;
+    if (!all) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the deviance");
+    if (status == KILN_OK) status = kiln_matrix_dense(&Eta, host, KILN_F64, rows, 1, eta);
+    if (status == KILN_OK) status = kiln_matrix_dense(&y, host, KILN_F64, rows, 1, truth);
+    if (status == KILN_OK) status = kiln_matrix_dense(&D, host, KILN_F64, rows, 3, NULL);
+    kiln_loss judged = *loss;
+    judged.y = y;
+    judged.weights = judged.offset = NULL;
+    if (status == KILN_OK) status = kiln_loss_deviance(D, &judged, Eta);
+    if (status == KILN_OK) status = kiln_matrix_get(all, D);
+    for (int64_t i = 0; status == KILN_OK && i < rows; i++) deviances[i] = all[3 * i];
+    const int code = status == KILN_OK ? 0 : fail_library(WORKING);
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(y);
+    kiln_matrix_free(D);
+    kiln_device_close(host);
+    free(all);
+    return code;
 }
 
-/* Nothing where a target is neither 0 nor 1. */
-static int measure_outcomes(struct metrics *metrics, const double *means, const double *truth,
+/* Nothing where a target is neither 0 nor 1: what a row loses is half its deviance then. */
+static int measure_outcomes(struct metrics *metrics, const kiln_loss *loss, const double *deviances,
+                            const double *eta, const double *means, const double *truth,
                             const double *weights, int64_t rows) {
     static double outcomes[] = {0, 1};
     const struct classes classes = {outcomes, 2, NULL};
@@ -196,7 +242,8 @@ static int measure_outcomes(struct metrics *metrics, const double *means, const 
     for (int64_t i = 0; i < rows; i++) {
         const double weight = weight_of(weights, i), y = truth[i], p = means[i];
         if (classes_find(&classes, y) < 0) return 0;
-        lost -= weight > 0 ? weight * log(fmax(y > 0 ? p : 1 - p, 1e-300)) : 0;
+        if (weight == 0) continue;
+        lost += weight * deviances[i] / 2;
         brier += weight * (p - y) * (p - y);
         right += (p > 0.5) == (y > 0) ? weight : 0;
         total += weight;
@@ -204,23 +251,40 @@ static int measure_outcomes(struct metrics *metrics, const double *means, const 
     metrics_add(metrics, "log_loss", "log loss", lost / total);
     metrics_add(metrics, "brier", "Brier", brier / total);
     metrics_add(metrics, "accuracy", "accuracy", right / total);
-    return measure_auc(metrics, &classes, means, truth, weights, rows);
+    double *scores = malloc((size_t)rows * sizeof *scores + 1);
+    if (!scores) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the scores");
+    glm_scores(scores, loss, eta, rows);
+    const int code = measure_auc(metrics, &classes, scores, truth, weights, rows);
+    free(scores);
+    return code;
 }
 
-int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *means, const double *truth,
-                const double *weights, int64_t rows) {
+void glm_scores(double *scores, const kiln_loss *loss, const double *eta, int64_t rows) {
+    for (int64_t i = 0; i < rows; i++) scores[i] = rises(loss) ? eta[i] : -eta[i];
+}
+
+int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *eta, const double *means,
+                const double *truth, const double *weights, int64_t rows) {
     const kiln_range range = kiln_family_range(loss->family, loss->parameter);
     double sum = 0, total = 0;
-    for (int64_t i = 0; i < rows; i++) {
+    double *deviances = malloc((size_t)rows * sizeof *deviances + 1);
+    if (!deviances) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the deviance");
+    int code = unit_deviances(deviances, loss, eta, truth, rows);
+    for (int64_t i = 0; i < rows && !code; i++) {
         const double weight = weight_of(weights, i), y = truth[i];
         if (weight == 0) continue;
-        const bool possible = (range.open ? y > range.least : y >= range.least) && y <= range.most;
-        sum += possible ? weight * unit_deviance(loss, y, means[i]) : NAN;
+        const double mean = means ? means[i] : eta[i]; /* without means eta is one */
+        const bool possible = (range.open ? y > range.least : y >= range.least) && y <= range.most &&
+                              mean >= range.least && mean <= range.most && isfinite(mean);
+        sum += possible ? weight * deviances[i] : NAN;
         total += weight;
     }
-    metrics_add(metrics, "deviance", "deviance", sum);
-    metrics_add(metrics, "mean_deviance", "mean dev.", sum / total);
-    return loss->family == KILN_BINOMIAL ? measure_outcomes(metrics, means, truth, weights, rows) : 0;
+    if (!code) metrics_add(metrics, "deviance", "deviance", sum);
+    if (!code) metrics_add(metrics, "mean_deviance", "mean dev.", sum / total);
+    if (!code && loss->family == KILN_BINOMIAL && means)
+        code = measure_outcomes(metrics, loss, deviances, eta, means, truth, weights, rows);
+    free(deviances);
+    return code;
 }
 
 /* ---------------------------------------------------------------------------------- device to host */

@@ -120,7 +120,7 @@ static int measure_all(struct prediction *p) {
         return measure_classes(&p->metrics, &p->classes, p->scores, &p->loss, p->means, p->labels, p->weight,
                                p->rows);
     if (p->loss.kind == KILN_LOSS_GLM)
-        code = measure_glm(&p->metrics, &p->loss, p->means, p->labels, p->weight, p->rows);
+        code = measure_glm(&p->metrics, &p->loss, p->scores, p->means, p->labels, p->weight, p->rows);
     measure_numbers(&p->metrics, p->means, p->labels, p->weight, p->rows, targets);
     return code;
 }
@@ -144,7 +144,8 @@ int prediction_make(struct run *run, struct prediction *p) {
     p->single = kiln_matrix_type(kiln_data_X(p->data)) == KILN_F32;
     model_tensor_shape(p->model, "W", &type, &rows, &columns);
     p->columns = columns;
-    if (p->classes.count || settings->decision || p->offset) code = take_scores(run, p);
+    const bool glm = is_linear(p->model) && p->loss.kind == KILN_LOSS_GLM;
+    if (p->classes.count || settings->decision || glm) code = take_scores(run, p);
     if (!code && !p->means) code = take_means(p);
     run->seconds.solve = run_account(run, &before, clock_seconds() - start);
     if (!code) code = measure(run, p);
@@ -219,8 +220,39 @@ static void tell_people(const struct prediction *p) {
     if (p->labels && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
 }
 
+/* Where no class is unknown by its name, which the reader has said then, its number may be. */
+static void warn_unknown(const struct prediction *p) {
+    const double weight = metrics_unknown(&p->metrics);
+    if (!(weight > 0) || (kiln_data_format(p->data) == KILN_FILE_CSV && kiln_data_class_name(p->data, 0, 0)))
+        return;
+    say_error("kiln: warning: rows of a class that the model does not know %s %s; they count as wrong",
+              p->weight ? "weigh" : "number", text_number(weight));
+}
+
+/* A link whose inverse leaves the family's range predicts what cannot be: a negative count, no number at all. */
+static void warn_range(const struct prediction *p) {
+    const kiln_range range = kiln_family_range(p->loss.family, p->loss.parameter);
+    int64_t rows = 0, first = 0;
+    if (!p->means || p->loss.kind != KILN_LOSS_GLM) return;
+    for (int64_t i = 0; i < p->rows; i++) {
+        const double mean = p->means[i];
+        const bool possible = mean >= range.least && mean <= range.most && isfinite(mean);
+        if (!possible && rows++ == 0) first = i + 1;
+    }
+    if (!rows) return;
+    say_error("kiln: warning: the link %s gives %s a mean that %s cannot have (the first is row %lld)",
+              kiln_link_name(p->loss.link), text_plural(rows, "row"), kiln_family_name(p->loss.family),
+              (long long)first);
+    if (p->labels && isnan(metrics_get(&p->metrics, "deviance")))
+        say_error("kiln: warning: deviance and D2 are not known, as these rows have none");
+    say_error("hint: train with --link %s, whose means stay inside",
+              p->loss.family == KILN_BINOMIAL ? "logit" : "log");
+}
+
 /* With --allow-nonfinite a row may have no score, and then no label that means anything. */
 void prediction_warn(const struct prediction *p) {
+    warn_unknown(p);
+    warn_range(p);
     const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
     int64_t rows = 0, first = 0;
     for (int64_t i = 0; i < p->rows && p->scores && columns; i++) {

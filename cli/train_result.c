@@ -54,7 +54,7 @@ int train_judge(struct metrics *metrics, const struct training *job, const struc
         return measure_classes(metrics, &job->classes, fitted->scores, &job->loss, fitted->means,
                                fitted->truth, weights, rows);
     if (job->loss.kind == KILN_LOSS_GLM)
-        code = measure_glm(metrics, &job->loss, fitted->means, fitted->truth, weights, rows);
+        code = measure_glm(metrics, &job->loss, fitted->scores, fitted->means, fitted->truth, weights, rows);
     measure_numbers(metrics, fitted->means, fitted->truth, weights, rows, columns);
     return code;
 }
@@ -67,6 +67,23 @@ static void add_parameters(struct training *job) {
     }
 }
 
+/* Degrees of freedom of a dispersion that is estimated: rows of weight above 0, less the parameters. */
+static int add_degrees(struct training *job) {
+    const kiln_family family = job->loss.family;
+    double used = metrics_get(&job->metrics, "parameters"),
+           counted = (double)kiln_matrix_rows(kiln_data_X(job->data));
+    int code = 0;
+    if (isnan(used)) used = metrics_get(&job->metrics, "parameters_at_most");
+    if (family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL) return 0;
+    double *weights = job->weights ? values_of(job->weights, &code) : NULL;
+    if (code) return code;
+    for (int64_t i = 0; weights && i < kiln_matrix_rows(kiln_data_X(job->data)); i++)
+        counted -= weights[i] == 0;
+    free(weights);
+    if (counted > used) metrics_add(&job->metrics, "residual_degrees", "degrees", counted - used);
+    return 0;
+}
+
 static int measure(struct training *job) {
     if (job->loss.kind == KILN_LOSS_SQUARED) return measure_linreg(job);
     if (job->loss.kind == KILN_LOSS_GLM) {
@@ -76,6 +93,8 @@ static int measure(struct training *job) {
                     kiln_report_figure(&job->report, "dispersion"));
         metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(&job->report, "aic"));
         add_parameters(job);
+        const int code = add_degrees(job);
+        if (code) return code;
     }
     struct fitted fitted = {0};
     int code = predict(&fitted, job);
@@ -187,6 +206,12 @@ static kiln_status set_classes(kiln_model *model, const struct run *run, const s
     return train_set_json(model, "class_names", names);
 }
 
+/* A model names the inverse Gaussian's link, whose default was another one once. */
+static kiln_link named_link(const kiln_loss *loss) {
+    const bool open = loss->link == KILN_LINK_DEFAULT && loss->family == KILN_INVERSE_GAUSSIAN;
+    return open ? KILN_LINK_LOG : loss->link;
+}
+
 /* What kiln_model_loss reads again. */
 static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln_loss *loss) {
     const double values[] = {loss->parameter, loss->link_power};
@@ -195,7 +220,7 @@ static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln
     if (loss->kind != KILN_LOSS_GLM && loss->kind != KILN_LOSS_SQUARED_EPSILON) return KILN_OK;
     if (loss->kind == KILN_LOSS_GLM) {
         status = kiln_model_set_text(model, "family", kiln_family_name(loss->family));
-        if (status == KILN_OK) status = kiln_model_set_text(model, "link", kiln_link_name(loss->link));
+        if (status == KILN_OK) status = kiln_model_set_text(model, "link", kiln_link_name(named_link(loss)));
     }
     if (status == KILN_OK) status = kiln_matrix_dense(&parameters, run->device, KILN_F64, 1, 2, values);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "parameters", parameters);

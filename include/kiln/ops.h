@@ -135,7 +135,7 @@ KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
 
 typedef enum kiln_link {
     KILN_LINK_DEFAULT =
-        0, /* the family's canonical link; log for gamma's, Tweedie's and the negative binomial's */
+        0, /* identity for the Gaussian family, logit for the binomial, log for all others, which stay in range */
     /* These and POWER need eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG
      * takes any eta; the binomial family also needs mu < 1. */
     KILN_LINK_IDENTITY = 1,

@@ -9,12 +9,12 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
-from ._arrays import Matrix, device, matrix
-from ._base import as_columns, beside
+from ._arrays import Matrix, matrix
+from ._base import beside
 from ._cv_judged import Means, Predictors, Responses, accuracy, log_loss, mean_squared_error, r2, scorer
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
-from ._library import ffi, lib, struct
+from ._library import ffi, lib
 from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor
 from ._solve import running
 
@@ -26,7 +26,7 @@ class _Validated(_Linear):
     scoring: Any
     _formulas: dict[str | None, Callable[[Any, Any, Any], float | None]] = {}  # of the usual scorings
 
-    def _judged(self, eta: Any) -> Any:
+    def _judged(self, eta: Any, offset: Any) -> Any:
         """What a scorer asks of a model, from the linear predictors of the rows held out."""
         raise NotImplementedError
 
@@ -39,24 +39,50 @@ class _Validated(_Linear):
         return splits
 
     def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, splits: Splits,
-                **options: Any) -> Search:
-        """penalties: a row for each value, its l2, its l1, and the block that it belongs to."""
+                level: float | None = None, **options: Any) -> Search:
+        """penalties: a row for each value, its l2, its l1, and the block that it belongs to. level: the weight on which the penalties
+        are to be taken in each fold; None: on its own."""
         kept = getattr(running, "checkpoint", None) if getattr(running, "watch", None) is None else None
         y = np.asarray(to_host(y))
         search = Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64), options.get("offset"), columns)
-        search.run(target, kept, **options)
+        search.run(target, kept, level, **options)
         if search.unconverged:
             warnings.warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
                           "converge; raise max_iter, or tol", ConvergenceWarning, stacklevel=3)
-        if not np.isfinite(search.scores).any():
-            raise ValueError(f"{type(self).__name__}: no score is a number")
+        self._judge_scores(search.scores)
         return search
+
+    def _judge_scores(self, scores: Any) -> None:
+        """A value whose score is no number in one fold is not chosen: an error where that leaves none. One fold may decide alone."""
+        name, bad = type(self).__name__, ~np.isfinite(scores)
+        folds, values = [int(f) for f in np.flatnonzero(bad.any(axis=1))], int(bad.any(axis=0).sum())
+        if not getattr(self, "refit", True):  # each fold has its own best
+            lost = [int(f) for f in np.flatnonzero(bad.all(axis=1))]
+            if lost:
+                raise ValueError(f"{name}: no penalty has a finite score in the folds {lost} (from 0)")
+            return
+        if bad.any(axis=0).all():
+            raise ValueError(f"{name}: no penalty has a finite score in every fold (folds from 0: {folds})")
+        if values:
+            warnings.warn(f"{name}: scores are no finite numbers in the folds {folds} (from 0), so that {values} of {scores.shape[1]} penalties "
+                          "cannot be chosen", RuntimeWarning, stacklevel=4)
+        sizes = np.abs(scores[:, _best(scores)])
+        middle = float(np.median(sizes))
+        if len(sizes) > 2 and middle > 0 and sizes.max() > 1e6 * middle:
+            warnings.warn(f"{name}: the score of fold {int(sizes.argmax())} (from 0) is {sizes.max():.3g} in size, {middle:.3g} in the median: that "
+                          "fold decides alone", RuntimeWarning, stacklevel=4)
+
+
+def kept_apart(weights: Any, splits: Splits) -> bool:
+    """Whether the splits train on different weights."""
+    totals = [float(weights[train].sum()) for train, _ in splits]
+    return max(totals) - min(totals) > 1e-9 * max(totals)
 
 
 def _best(scores: Any) -> int:
-    """The place of the best mean over the first axis; the first of several that are equal."""
+    """The place of the best mean over the first axis, of those that are numbers in all folds; the first of several that are equal."""
     means = scores.mean(axis=0)
-    return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
+    return int(np.argmax(np.where(np.isfinite(means), means, -np.inf)))
 
 
 def _count(model: Any, name: str) -> int:
@@ -103,7 +129,7 @@ class RidgeCV(_Validated, _Regressor):
         self.device = device
         self.verbose = verbose
 
-    def _judged(self, eta: Any) -> Any:
+    def _judged(self, eta: Any, offset: Any) -> Any:
         return Means(eta[:, 0] if self._single else eta)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
@@ -157,7 +183,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         self.device = device
         self.verbose = verbose
 
-    def _judged(self, eta: Any) -> Any:
+    def _judged(self, eta: Any, offset: Any) -> Any:
         return Predictors(eta, self.classes_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
@@ -207,12 +233,10 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
 
     l1_ratio: Any
 
-    def _judged(self, eta: Any) -> Any:
-        where, settings = device("cpu"), self._family()
-        means = matrix(as_columns(eta.copy(), np.float64), where)
-        loss = struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **{name: settings[name] for name in ("family", "link", "parameter", "link_power")})
-        where.call(lib.kiln_loss_mean, means.pointer, loss, means.pointer)
-        return Responses(means.numpy()[:, 0], self)
+    def _judged(self, eta: Any, offset: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of means that cannot be; their scores are no numbers
+            return Responses(self._means(eta), self, eta, offset)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Any:
         """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):
@@ -227,7 +251,9 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         trained = float(np.mean([weights[train].sum() for train, _ in splits]))
         penalties = [(alpha * (1 - ratio) * trained, alpha * ratio * trained, block) for alpha, ratio, block in grid]
         target, options = beside(X, y), {**self._family(), "offset": offset}
-        search = self._search(X, y, target, sample_weight, 1, penalties, splits, **options)
+        self._offset = offset is not None
+        level = trained if sample_weight is not None and kept_apart(weights, splits) else None
+        search = self._search(X, y, target, sample_weight, 1, penalties, splits, level, **options)
         best = _best(search.scores)
         alphas = np.array([alpha for alpha, _, _ in grid]).reshape(len(ratios), -1)
         self.alphas_ = alphas if (alphas != alphas[0]).any() else alphas[0]
@@ -252,7 +278,8 @@ class GeneralizedLinearRegressorCV(_Generalized):
     """A generalised linear model with the penalty that cross-validation finds best; GeneralizedLinearRegressor has the objective.
 
     alphas: the values to try, or how many between 1e-4 and 1e2, equally far apart by their logarithms. l1_ratio: one, or a list to try.
-    cv, scoring: as RidgeCV's; None: D2. In a fold the penalty is alpha times the weight that folds train on in the mean.
+    cv, scoring: as RidgeCV's; None: D2. With sample_weight the penalty of a fold is alpha times the weight that it trains on; without,
+    times the rows that folds train on in the mean.
 
     alpha_, l1_ratio_: the best; best_score_: their mean score; alphas_; scores_ (n_folds, n_l1_ratio, n_alphas): of the rows held out.
     """
@@ -285,7 +312,8 @@ class ElasticNetCV(_Generalized, ElasticNet):
     """Least squares with the L1 and L2 penalties that cross-validation finds best; ElasticNet has the objective.
 
     l1_ratio: one, or a list to try. alphas: the values to try, or how many, of which the largest is the least that makes all coefficients
-    0, and the smallest eps times that. cv: as RidgeCV's. In a fold the penalty is alpha times the weight that folds train on in the mean.
+    0, and the smallest eps times that. cv: as RidgeCV's. With sample_weight the penalty of a fold is alpha times the weight that it trains
+    on; without, times the rows that folds train on in the mean.
 
     alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and mse_path_ (n_alphas, n_folds): of
     the rows held out; with several l1_ratio both have a first axis for these, but alphas_ only where it was not given. best_score_: minus the least mean of mse_path_.

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, f1_score, jaccard_score, make_scorer, precision_score, recall_score
 
 from ._linear import _class_of
+
+
+# Scores of the class 1, which of two other classes are of the second, as ROC curves are.
+_OF_ONE_CLASS = {"f1": f1_score, "precision": precision_score, "recall": recall_score, "jaccard": jaccard_score}
 
 
 class Means(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -25,14 +29,16 @@ class Means(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Responses(Means):
-    """The same of a generalised linear model, whose own score is D2."""
+    """The same of a generalised linear model, whose own score is D2, of the linear predictors and what of them is the offset."""
 
-    def __init__(self, means: Any, model: Any) -> None:
+    def __init__(self, means: Any, model: Any, eta: Any, offset: Any) -> None:
         self.means = means
         self.model = model
+        self.eta = eta
+        self.offset = offset
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        return float(self.model._explained(y, self.means, sample_weight))
+        return float(self.model._explained(y, self.eta, sample_weight, self.offset))
 
 
 class Predictors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,6 +66,10 @@ def scorer(model: Any) -> Any:
     if not (model.scoring is None or isinstance(model.scoring, str) or callable(model.scoring)):
         raise ValueError(f"The 'scoring' parameter of {type(model).__name__} must be one name or one callable, no list or dict of them. "
                          f"Got {model.scoring!r} instead.")
+    named = _OF_ONE_CLASS.get(model.scoring) if isinstance(model.scoring, str) else None
+    classes = getattr(model, "classes_", None)
+    if named is not None and classes is not None and len(classes) == 2 and 1 not in classes.tolist():  # else 1 is meant
+        return make_scorer(named, pos_label=classes[1])
     return check_scoring(model, scoring=model.scoring)
 
 

@@ -126,13 +126,15 @@ class Search:
         if found is not None:
             return float(found)
         given = {} if weights is None else {"sample_weight": weights}
-        return float(self.scorer(self.model._judged(eta), None, self.y[test], **given))
+        offset = None if self.offset is None else self.offset[test][:, 0]
+        return float(self.scorer(self.model._judged(eta, offset), None, self.y[test], **given))
 
     # ----------------------------------------------------------------------------------------------- running
 
-    def run(self, target: Matrix, kept: checkpoint | None, **options: Any) -> None:
-        """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps."""
-        if self.folds is not None:
+    def run(self, target: Matrix, kept: checkpoint | None, level: float | None, **options: Any) -> None:
+        """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps; level: each trains on this
+        weight, to which its own is scaled."""
+        if self.folds is not None and (level is None or kept is not None):
             if kept is not None:
                 kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}", 1 + bool(self.refit))
             if kept is not None and self.kept.counts[0] == len(self.splits):
@@ -147,6 +149,8 @@ class Search:
         for self.first, (train, _) in enumerate(self.splits):
             counts = np.bincount(train, minlength=self.X.shape[0]).astype(self.X.dtype)
             weights = counts if self.sample_weight is None else counts * self.sample_weight
+            if level is not None:
+                weights = weights * (level / weights.sum())
             self._call(target, self.model._settings(self.X, weights, options))
 
     def _call(self, target: Matrix, options: dict[str, Any], **folds: Any) -> None:

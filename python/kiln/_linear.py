@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
-from ._solve import choice
+from ._solve import choice, solve
 
 
 class _Linear(Estimator):
@@ -79,6 +80,10 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
         self.coef_ = self._weight[:, 0].copy() if one else self._weight.T.copy()
         self.intercept_ = 0.0 if not self.fit_intercept else self._bias[0, 0] if one else self._bias[0].copy()
         self._single = one
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2. y and sample_weight may lie on a device."""
+        return float(super().score(X, _host_vector(y), None if sample_weight is None else _host_vector(sample_weight)))
 
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
@@ -151,6 +156,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
     """
 
     _algorithm = "glm"
+    _offset = False  # whether the fit had one
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
                  alpha: float = 0.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
@@ -177,7 +183,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,): what is added to X w + b,
-        such as the logarithm of an exposure; predict() leaves it out."""
+        such as the logarithm of an exposure; predict() and score() need one then."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
@@ -185,6 +191,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
         not_negative(self, "alpha")
         if not 0 <= ratio <= 1:
             raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, 1]. Got {ratio!r} instead.")
+        self._offset = offset is not None
         self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total, offset=offset,
                     standard_errors=getattr(self, "standard_errors", False) or None, **self._family())
         self._shape(y)
@@ -196,32 +203,107 @@ class GeneralizedLinearRegressor(_SingleTarget):
         return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link), "parameter": parameter,
                 "link_power": power, "tolerance": self.tol, "max_iterations": self.max_iter}
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D2, the share of the deviance from the mean of y that the model explains: R2 for "gaussian"."""
-        return self._explained(to_host(y), self.predict(X), sample_weight)
+    def _eta(self, X: Any, offset: Any) -> Any:
+        """X w + b + offset (n_samples,), in float64."""
+        check_is_fitted(self)
+        if self._offset and offset is None:
+            raise ValueError(f"this {type(self).__name__} was fitted with an offset: predict() and score() need the rows' offset too, zeros "
+                             "for none")
+        eta = self._linear_predictor(X).numpy()[:, 0].astype(np.float64)
+        if offset is None:
+            return eta
+        added = np.asarray(to_host(offset), np.float64).reshape(-1)
+        if len(added) != len(eta):
+            raise ValueError(f"offset has {len(added)} rows, X has {len(eta)}")
+        return eta + added
 
-    def _explained(self, y: Any, mu: Any, sample_weight: Any) -> float:
+    def _loss(self, **more: Any) -> Any:
+        family = self._family()
+        return struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **{name: family[name] for name in ("family", "link", "parameter", "link_power")}, **more)
+
+    def _means(self, eta: Any) -> Any:
+        """The means at these linear predictors; a warning where the family cannot have them."""
+        where = device("cpu")
+        means = matrix(as_columns(eta.copy(), np.float64), where)
+        where.call(lib.kiln_loss_mean, means.pointer, self._loss(), means.pointer)
+        found = means.numpy()[:, 0]
+        astray = int((~self._possible(found)).sum())
+        if astray:
+            name, link = self._distribution()[:2]
+            warnings.warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that the family {name!r} cannot "
+                          "have; a link such as 'log' stays inside", RuntimeWarning, stacklevel=3)
+        return found
+
+    def _possible(self, means: Any) -> Any:
+        """Which of these means the family can have."""
+        family = self._family()
+        possible = lib.kiln_family_range(family["family"], family["parameter"])
+        return np.isfinite(means) & (means >= possible.least) & (means <= possible.most)
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """The mean response. offset (n_samples,): needed where fit() had one."""
+        eta = self._eta(X, offset)
+        return self._means(eta).astype(self._weight.dtype)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """D2, the share of the deviance from the best intercept alone, with the offset, that the model explains: R2 for "gaussian"."""
+        return self._explained(_host_vector(y), self._eta(X, offset), sample_weight, offset)
+
+    def _explained(self, y: Any, eta: Any, sample_weight: Any, offset: Any) -> float:
         y = np.asarray(y, np.float64)
-        mean = np.full(len(y), np.average(y, weights=sample_weight))
-        left, whole = (self._deviance(y, values, sample_weight) for values in (mu, mean))
+        weights = None if sample_weight is None else np.asarray(to_host(sample_weight), np.float64)
+        left = self._deviance(y, eta, weights)
+        if offset is None:
+            mean = np.full(len(y), np.average(y, weights=weights))
+            whole = self._deviance(y, mean, weights, link=lib.KILN_LINK_IDENTITY)
+        else:
+            whole = self._null_deviance(y, weights, np.asarray(to_host(offset), np.float64))
         return 1 - left / whole if whole > 0 else float(left == 0)  # as scikit-learn's R2
 
-    def _deviance(self, y: Any, mu: Any, sample_weight: Any) -> float:
-        """sum_i s_i d(y_i, mu_i)."""
-        family, _, parameter, _ = self._distribution()
+    def _deviance(self, y: Any, eta: Any, weights: Any, **more: Any) -> float:
+        """sum_i s_i d(y_i, mu_i), of linear predictors: a mean has lost the digits of what it lacks to 1."""
         where = device("cpu")
-        target, mean = (matrix(as_columns(values, np.float64), where) for values in (y, mu))
-        weights = None if sample_weight is None else matrix(as_columns(sample_weight, np.float64), where)
+        target, operand = (matrix(as_columns(values, np.float64), where) for values in (y, eta))
+        factors = None if weights is None else matrix(as_columns(weights, np.float64), where)
         parts = Matrix.empty(where, (target.shape[0], 3), np.float64)
-        loss = struct("kiln_loss", kind=lib.KILN_LOSS_GLM, family=_number(lib.kiln_family_name, 1, family), link=lib.KILN_LINK_IDENTITY,
-                      parameter=parameter, y=target.pointer, weights=weights.pointer if weights else None)
-        where.call(lib.kiln_loss_deviance, parts.pointer, loss, mean.pointer)
-        return float(parts.numpy()[:, 0].sum())
+        loss = self._loss(y=target.pointer, weights=factors.pointer if factors else ffi.NULL)
+        for name, value in more.items():
+            setattr(loss, name, value)
+        where.call(lib.kiln_loss_deviance, parts.pointer, loss, operand.pointer)
+        means = Matrix.empty(where, (target.shape[0], 1), np.float64)
+        where.call(lib.kiln_loss_mean, means.pointer, loss, operand.pointer)
+        deviances, possible = parts.numpy()[:, 0], self._possible(means.numpy()[:, 0])
+        if weights is not None:
+            possible |= np.asarray(weights) == 0
+        return float(deviances.sum()) if possible.all() else float("nan")
+
+    def _null_deviance(self, y: Any, weights: Any, offset: Any) -> float:
+        """That of the best intercept alone with this offset, fitted to a column that is 0."""
+        where = device("cpu")
+        X, w, b = (Matrix.empty(where, shape, np.float64) for shape in ((len(y), 1), (1, 1), (1, 1)))
+        family = self._family()
+        options = {name: family[name] for name in ("family", "link", "parameter", "link_power")}
+        factors = None if weights is None else matrix(as_columns(weights, np.float64), where)
+        added, target = (matrix(as_columns(values, np.float64), where) for values in (offset, y))
+        made = self._filled({**options, "weights": factors, "offset": added})
+        report = solve(where, lib.kiln_glm, [w.pointer, b.pointer, X.pointer, target.pointer], made)
+        return report.figures["null_deviance"]
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, _ = super()._content()
         family, link, parameter, power = self._distribution()
-        return {**tensors, "parameters": np.array([[parameter, power]])}, {"family": family, "link": link}
+        if family == "inverse-gaussian" and link == "default":  # which was another one once
+            link = "log"
+        texts = {"family": family, "link": link}
+        if self._offset:
+            texts["options"] = json.dumps({"offset_file": "an array"})
+        return {**tensors, "parameters": np.array([[parameter, power]])}, texts
+
+
+def _host_vector(y: Any) -> Any:
+    """y in host memory, of one column a vector."""
+    y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(y))
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
 def _number(name: Any, first: int, wanted: str) -> int:
@@ -373,6 +455,10 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         """coef_ and intercept_ as scikit-learn has them."""
         self.coef_ = self._weight.T.copy()
         self.intercept_ = self._bias[0].copy() if self.fit_intercept else np.zeros(self._bias.shape[1], self._bias.dtype)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy. y and sample_weight may lie on a device."""
+        return float(super().score(X, _host_vector(y), None if sample_weight is None else _host_vector(sample_weight)))
 
     def decision_function(self, X: Any) -> Any:
         """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""

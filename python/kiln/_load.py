@@ -99,7 +99,13 @@ def _make_glm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._linear import GeneralizedLinearRegressor
 
     power, link_power = (float(value) for value in tensors["parameters"][0])
-    return _regressor(GeneralizedLinearRegressor(texts["family"], link=texts["link"], parameter=power, link_power=link_power), tensors)
+    link = texts["link"]
+    if texts["family"] == "inverse-gaussian" and link == "default":  # a file from before the default was log
+        link = "inverse-squared"
+    estimator = GeneralizedLinearRegressor(texts["family"], link=link, parameter=power, link_power=link_power)
+    used = json.loads(texts.get("options", "{}"))
+    estimator._offset = bool(used.get("offset") or used.get("offset_file"))
+    return _regressor(estimator, tensors)
 
 
 def _make_svm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:

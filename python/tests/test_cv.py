@@ -92,20 +92,26 @@ def test_the_first_of_equal_scores_as_the_caller_has_them(load):
 
 @pytest.mark.parametrize("bad", [np.nan, -np.inf])
 def test_scores_that_are_no_numbers(bad):
-    """They are worse than all others, and of a fold that has no other the first value is kept."""
+    """They are worse than all others, and a fold that has no other is an error."""
     X, y = standardized(load_breast_cancer)
     splits = list(KFold(2).split(X))  # of 285 and 284 rows
 
     def scorer(model, X, y):
-        return bad if len(y) == 285 or abs(model.decision_function(None)).max() > 10 else model.score(None, y)
+        return bad if lost and len(y) == 285 or abs(model.decision_function(None)).max() > 10 else model.score(None, y)
 
     def trained(C, fold):
         return kiln.LogisticRegression(C=C, device="cpu").fit(X[splits[fold][0]], y[splits[fold][0]]).coef_
 
-    model = kiln.LogisticRegressionCV(Cs=[100.0, 0.001, 0.0001], cv=splits, scoring=scorer, refit=False, device="cpu").fit(X, y)
-    np.testing.assert_array_equal(np.isfinite(model.scores_[:, 0]), [[False] * 3, [False, True, True]])
-    assert model.C_ == (100 + 0.001) / 2 and model.scores_[1, 0, 1] > model.scores_[1, 0, 2]
-    np.testing.assert_allclose(model.coef_, (trained(100.0, 0) + trained(0.001, 1)) / 2, rtol=1e-4, atol=1e-6)
+    for lost in (True, False):
+        model = kiln.LogisticRegressionCV(Cs=[100.0, 0.001, 0.0001], cv=splits, scoring=scorer, refit=False, device="cpu")
+        if lost:
+            with pytest.raises(ValueError, match=r"folds \[0\]"):
+                model.fit(X, y)
+    model.fit(X, y)
+    np.testing.assert_array_equal(np.isfinite(model.scores_[:, 0]), [[False, True, True]] * 2)
+    best = [[100.0, 0.001, 0.0001][place] for place in np.nanargmax(np.where(np.isfinite(model.scores_[:, 0]), model.scores_[:, 0], np.nan), axis=1)]
+    assert model.C_ == np.mean(best)
+    np.testing.assert_allclose(model.coef_, (trained(best[0], 0) + trained(best[1], 1)) / 2, rtol=1e-4, atol=1e-6)
 
 
 def test_without_a_training_on_all_rows_nothing_says_how_it_went():
@@ -190,11 +196,9 @@ def test_generalized_with_offset_and_weights():
     y = rng.poisson(np.exp(offset + X @ [0.3, -0.2, 0, 0])).astype(float)
     ours = kiln.GeneralizedLinearRegressorCV("poisson", alphas=[0.01], cv=2, scoring="neg_mean_poisson_deviance", device="cpu")
     ours.fit(X, y, weights, offset)
-    trained = sum(weights) / 2
     for f, (train, test) in enumerate(KFold(2).split(X)):
-        own = 0.01 * trained / weights[train].sum()
-        model = kiln.PoissonRegressor(alpha=own, device="cpu").fit(X[train], y[train], weights[train], offset[train])
-        found = mean_poisson_deviance(y[test], model.predict(X[test]) * np.exp(offset[test]), sample_weight=weights[test])
+        model = kiln.PoissonRegressor(alpha=0.01, device="cpu").fit(X[train], y[train], weights[train], offset[train])
+        found = mean_poisson_deviance(y[test], model.predict(X[test], offset[test]), sample_weight=weights[test])
         np.testing.assert_allclose(ours.scores_[f, 0, 0], -found, rtol=1e-7)
 
 

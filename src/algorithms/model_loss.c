@@ -35,7 +35,6 @@ kiln_link ki_link_of(const kiln_loss *loss) {
     if (loss->link != KILN_LINK_DEFAULT) return loss->link;
     switch (loss->family) {
     case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
-    case KILN_INVERSE_GAUSSIAN: return KILN_LINK_INVERSE_SQUARED;
     case KILN_BINOMIAL: return KILN_LINK_LOGIT;
     default: return KILN_LINK_LOG;
     }
@@ -76,6 +75,9 @@ kiln_status ki_loss_glm(kiln_loss *loss, const kiln_model *model) {
     for (int i = 0; i < LINKS && !known; i++)
         if ((known = strcmp(links[i], link) == 0)) loss->link = (kiln_link)i;
     if (!known) return ki_fail(KILN_ERR_MODEL, "the model's link '%.40s' is unknown", link);
+    /* Models of today name this link; those that do not are older than its default. */
+    if (loss->family == KILN_INVERSE_GAUSSIAN && loss->link == KILN_LINK_DEFAULT)
+        loss->link = KILN_LINK_INVERSE_SQUARED;
     read_parameters(loss, model);
     return KILN_OK;
 }

@@ -10,8 +10,7 @@
 const char ki_glm_call[] = "kiln_glm";
 
 bool ki_glm_any_eta(const kiln_loss *loss) {
-    const kiln_link link = loss->link;
-    if (link == KILN_LINK_DEFAULT) return loss->family != KILN_INVERSE_GAUSSIAN;
+    const kiln_link link = ki_link_of(loss);
     if (link == KILN_LINK_IDENTITY) return loss->family == KILN_GAUSSIAN;
     if (link == KILN_LINK_LOG) return loss->family != KILN_BINOMIAL;
     return link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT;

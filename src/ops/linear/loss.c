@@ -34,11 +34,10 @@ static kiln_status check_model(const char *call, const kiln_loss *loss) {
     return KILN_OK;
 }
 
-/* The family's canonical link, or log where that is of little use (its range is not the mean's). */
+/* The family's canonical link, or log where that leaves the range of the means. */
 static kiln_link default_link(kiln_family family) {
     switch (family) {
     case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
-    case KILN_INVERSE_GAUSSIAN: return KILN_LINK_INVERSE_SQUARED;
     case KILN_BINOMIAL: return KILN_LINK_LOGIT;
     default: return KILN_LINK_LOG;
     }
