@@ -301,7 +301,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_hits = {
     .shown = {"hits", "Rank the vertices of a graph as hubs and authorities",
               KI_OPTIONS(options_table, kiln_hits_options)},
-    .tensors = {{"hubs", 'm', '1', false, false}, {"authorities", 'n', '1', false, false}},
+    .tensors = {{"hubs", 'm', '1', false, false, false}, {"authorities", 'n', '1', false, false, false}},
     .check = check_names,
     .instead = "it ranks the vertices of its own graph; its ranks are the tensors 'hubs' and 'authorities'",
     .passes = {40, 2, false}};

@@ -13,8 +13,8 @@ enum { TARGETS_MOST = 65536 }; /* what kiln_multiply takes */
 /* ------------------------------------------------------------------------------------------ the models */
 
 #define WEIGHTS                                                                                              \
-    {"W", 'n', 'k', false, false}, {                                                                         \
-        "b", '1', 'k', true, false                                                                           \
+    {"W", 'n', 'k', false, false, false}, {                                                                  \
+        "b", '1', 'k', true, false, false                                                                    \
     }
 
 static kiln_status check_linear(const kiln_model *model) {
@@ -186,24 +186,24 @@ const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a li
                                                  .path = &linreg_path,
                                                  .passes = {40, 5, true}};
 
-const struct ki_algorithm ki_algorithm_logreg = {.shown = {"logreg", "Train a logistic regression",
-                                                           KI_OPTIONS(logreg_options, kiln_logreg_options),
-                                                           .predicts = 1},
-                                                 .tensors = {WEIGHTS, {"classes", 'c', '1', false, true}},
-                                                 .check = check_classifier,
-                                                 .loss = ki_loss_logreg,
-                                                 .predict = ki_predict_logreg,
-                                                 .choose = ki_logreg_explain,
-                                                 .path = &logreg_path,
-                                                 .passes = {60, 10, false}};
+const struct ki_algorithm ki_algorithm_logreg = {
+    .shown = {"logreg", "Train a logistic regression", KI_OPTIONS(logreg_options, kiln_logreg_options),
+              .predicts = 1},
+    .tensors = {WEIGHTS, {"classes", 'c', '1', false, true, false}},
+    .check = check_classifier,
+    .loss = ki_loss_logreg,
+    .predict = ki_predict_logreg,
+    .choose = ki_logreg_explain,
+    .path = &logreg_path,
+    .passes = {60, 10, false}};
 
 const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generalised linear model",
                                                         KI_OPTIONS(glm_options, kiln_glm_options),
                                                         .predicts = 1},
-                                              .tensors = {{"W", 'n', '1', false, false},
-                                                          {"b", '1', '1', true, false},
-                                                          {"parameters", '1', '2', false, false},
-                                                          {"standard_errors", 'e', '1', true, false}},
+                                              .tensors = {{"W", 'n', '1', false, false, false},
+                                                          {"b", '1', '1', true, false, false},
+                                                          {"parameters", '1', '2', false, false, false},
+                                                          {"standard_errors", 'e', '1', true, false, false}},
                                               .texts = {"family", "link"},
                                               .check = check_glm,
                                               .loss = ki_loss_glm,
@@ -211,13 +211,15 @@ const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generali
                                               .path = &glm_path,
                                               .passes = {60, 10, false}};
 
-const struct ki_algorithm ki_algorithm_svm = {
-    .shown = {"svm", "Train a linear support vector machine", KI_OPTIONS(svm_options, kiln_svm_options),
-              .predicts = 1},
-    .tensors = {WEIGHTS, {"classes", 'c', '1', true, true}, {"parameters", '1', '2', true, false}},
-    .check = check_svm,
-    .loss = ki_loss_svm,
-    .predict = ki_predict_linear,
-    .choose = ki_svm_explain,
-    .path = &svm_path,
-    .passes = {60, 10, false}};
+const struct ki_algorithm ki_algorithm_svm = {.shown = {"svm", "Train a linear support vector machine",
+                                                        KI_OPTIONS(svm_options, kiln_svm_options),
+                                                        .predicts = 1},
+                                              .tensors = {WEIGHTS,
+                                                          {"classes", 'c', '1', true, true, false},
+                                                          {"parameters", '1', '2', true, false, false}},
+                                              .check = check_svm,
+                                              .loss = ki_loss_svm,
+                                              .predict = ki_predict_linear,
+                                              .choose = ki_svm_explain,
+                                              .path = &svm_path,
+                                              .passes = {60, 10, false}};

@@ -362,9 +362,9 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_pagerank = {
     .shown = {"pagerank", "Rank the vertices of a graph by PageRank",
               KI_OPTIONS(options_table, kiln_pagerank_options), .trial = &ki_trial_pagerank},
-    .tensors = {{"ranks", 'n', 'k', false, false},
-                {"personalize", 'n', 'k', true, false},
-                {"dangling", 'n', '1', true, false}},
+    .tensors = {{"ranks", 'n', 'k', false, false, false},
+                {"personalize", 'n', 'k', true, false, false},
+                {"dangling", 'n', '1', true, false, false}},
     .check = check_names,
     .instead = "it ranks the vertices of its own graph; its ranks are the tensor 'ranks'",
     .passes = {60, 0, false}};

@@ -86,9 +86,9 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_als = {
     .shown = {"als", "Factor a matrix of ratings or counts by alternating least squares",
               KI_OPTIONS(options_table, kiln_als_options), .components = 32},
-    .tensors = {{"A", 'm', 'r', false, false},
-                {"B", 'n', 'r', false, false},
-                {"settings", '1', '6', false, true},
+    .tensors = {{"A", 'm', 'r', false, false, false},
+                {"B", 'n', 'r', false, false, false},
+                {"settings", '1', '6', false, true, false},
                 KI_SEEN_TENSORS},
     .check = check_model,
     .transform = transform,

@@ -226,9 +226,9 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_sfa = {
     .shown = {"sfa", "Factor a matrix of ratings about its means by conjugate gradient",
               KI_OPTIONS(options_table, kiln_sfa_options), .components = 32},
-    .tensors = {{"A", 'm', 'r', false, false},
-                {"B", 'n', 'r', false, false},
-                {"settings", '1', '3', false, true},
+    .tensors = {{"A", 'm', 'r', false, false, false},
+                {"B", 'n', 'r', false, false, false},
+                {"settings", '1', '3', false, true, false},
                 KI_SEEN_TENSORS},
     .check = check_model,
     .transform = transform,

@@ -68,6 +68,6 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_kmeans = {
     .shown = {"kmeans", "Cluster rows around K centres", KI_OPTIONS(options_table, kiln_kmeans_options),
               .predicts = 1, .trial = &ki_trial_kmeans},
-    .tensors = {{"centres", 'k', 'n', false, false}, {"clusters", 'k', '3', false, false}},
+    .tensors = {{"centres", 'k', 'n', false, false, false}, {"clusters", 'k', '3', false, false, false}},
     .predict = predict,
     .passes = {20, 0, false}};

@@ -368,7 +368,7 @@ const struct ki_algorithm ki_algorithm_mds = {
     .shown = {"mds", "Lay points out so that distances come near their dissimilarities",
               KI_OPTIONS(options_table, kiln_mds_options), .predicts = 1, .trial = &ki_trial_mds,
               .components = 2},
-    .tensors = {{"layout", 'n', 'p', false, false}, {"points", 'n', 'q', true, false}},
+    .tensors = {{"layout", 'n', 'p', false, false, false}, {"points", 'n', 'q', true, false, false}},
     .predict = ki_mds_predict,
     .passes = {100, 0, false}};
 

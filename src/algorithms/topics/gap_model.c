@@ -117,9 +117,9 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_gap = {
     .shown = {"gap", "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
               KI_OPTIONS(options_table, kiln_gap_options), .predicts = 1, .components = 10},
-    .tensors = {{"A", 'm', 'r', false, false},
-                {"B", 'n', 'r', false, false},
-                {"settings", '1', '3', false, true}},
+    .tensors = {{"A", 'm', 'r', false, false, false},
+                {"B", 'n', 'r', false, false, false},
+                {"settings", '1', '3', false, true, false}},
     .check = check_model,
     .predict = mixtures,
     .transform = transform,
