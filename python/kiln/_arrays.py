@@ -476,7 +476,6 @@ def check_sparse(array: Any) -> None:
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
     check_sparse(array)
     csr = array.tocsr() if hasattr(array, "tocsr") else _torch_csr(array)
-    numbers(csr.data)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()

@@ -247,7 +247,7 @@ struct long_sum {
 #endif
 };
 
-DEVICE_FN struct long_sum nothing_yet(void) {
+DEVICE_FN struct long_sum no_long_sum(void) {
     struct long_sum none;
     none.sum = 0;
 #if defined(REAL_F64) || defined(NO_F64)
@@ -256,7 +256,7 @@ DEVICE_FN struct long_sum nothing_yet(void) {
     return none;
 }
 
-DEVICE_FN void add_to(struct long_sum *to, wide x) {
+DEVICE_FN void add_long(struct long_sum *to, wide x) {
     const wide sum = to->sum + x;
 #if defined(REAL_F64) || defined(NO_F64)
     const wide added = sum - to->sum; /* Knuth's two-sum: holds whichever of the two is larger */
@@ -265,7 +265,7 @@ DEVICE_FN void add_to(struct long_sum *to, wide x) {
     to->sum = sum;
 }
 
-DEVICE_FN wide total_of(struct long_sum of) {
+DEVICE_FN wide long_total(struct long_sum of) {
 #if defined(REAL_F64) || defined(NO_F64)
     return of.sum + of.rest;
 #else
@@ -283,7 +283,7 @@ DEVICE_FN void gather(struct long_sum *sum, index_t e, __global const int *sourc
 #endif
 #pragma unroll
     for (int c = 0; c < K; c++)
-        if (c == 0 || first + c < k) add_to(&sum[c], (wide)w * (wide)C[from + c]);
+        if (c == 0 || first + c < k) add_long(&sum[c], (wide)w * (wide)C[from + c]);
 }
 
 #ifdef ROWS
@@ -314,11 +314,11 @@ DEVICE_FN void update_rows(struct update *u, __global const int *start, __global
         const index_t row = base + vector;
         struct long_sum sum[K];
         wide total[K];
-        for (int c = 0; c < K; c++) sum[c] = nothing_yet();
+        for (int c = 0; c < K; c++) sum[c] = no_long_sum();
         if (row < n)
             for (index_t e = start[row] + lane; e < (index_t)start[row + 1]; e += VS)
                 gather(sum, e, source, weight, C, u->k, u->first);
-        for (int c = 0; c < K; c++) total[c] = total_of(sum[c]);
+        for (int c = 0; c < K; c++) total[c] = long_total(sum[c]);
         vector_sums(total, scratch);
         if (lane == 0 && row < n) update_row(u, row, total, load_former(u, row));
     }
@@ -337,10 +337,10 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
         const index_t from = (index_t)start[run] + (i - run);
         struct long_sum sum[K];
         wide total[K];
-        for (int c = 0; c < K; c++) sum[c] = nothing_yet();
+        for (int c = 0; c < K; c++) sum[c] = no_long_sum();
 #pragma unroll 4
         for (int j = 0; j < length; j++) gather(sum, from + (index_t)j * rows, source, weight, C, u->k, u->first);
-        for (int c = 0; c < K; c++) total[c] = total_of(sum[c]);
+        for (int c = 0; c < K; c++) total[c] = long_total(sum[c]);
         update_row(u, window + (word & 1023), total, load_former(u, window + (word & 1023)));
     }
 }
@@ -456,10 +456,10 @@ DEVICE_FN void close_some(struct update *u, __global const wide *part, __global 
 #pragma unroll
         for (int a = 0; a < CLOSED; a++) {
             if (first + a * stride >= rows) continue;
-            struct long_sum between = nothing_yet();
+            struct long_sum between = no_long_sum();
 #pragma unroll 8
-            for (index_t share = from[a] + 1; share < to[a]; share++) add_to(&between, part[shares + share]);
-            sum[a] += open[a] + total_of(between) + last[a];
+            for (index_t share = from[a] + 1; share < to[a]; share++) add_long(&between, part[shares + share]);
+            sum[a] += open[a] + long_total(between) + last[a];
         }
     }
 #pragma unroll
