@@ -7,7 +7,7 @@ enum { ROWS_AT_ONCE = 64 };
 struct scorer {
     kiln_matrix *B, *P, *S; /* n x r; r x block; n x block */
     double *a, *p, *s;      /* all of A on the host; P and S */
-    int64_t m, n, r;
+    int64_t m, n, r, block; /* block: rows at once */
     double mean;
     bool biases;
 };
@@ -35,34 +35,35 @@ static kiln_status scorer_begin(struct scorer *scorer, const char *call, const k
     scorer->m = kiln_matrix_rows(A);
     scorer->n = kiln_matrix_rows(scorer->B);
     scorer->r = kiln_matrix_cols(scorer->B);
+    scorer->block = ki_max(1, ki_min(ROWS_AT_ONCE, scorer->m));
     TRY(ki_check_matrix(call, "A", A, A, scorer->m, scorer->r));
-    TRY(kiln_matrix_dense(&scorer->P, device, type, scorer->r, ROWS_AT_ONCE, NULL));
-    TRY(kiln_matrix_dense(&scorer->S, device, type, scorer->n, ROWS_AT_ONCE, NULL));
+    TRY(kiln_matrix_dense(&scorer->P, device, type, scorer->r, scorer->block, NULL));
+    TRY(kiln_matrix_dense(&scorer->S, device, type, scorer->n, scorer->block, NULL));
     scorer->a = ki_alloc((size_t)(scorer->m * scorer->r) * sizeof(double));
-    scorer->p = ki_alloc((size_t)(scorer->r * ROWS_AT_ONCE) * sizeof(double));
-    scorer->s = ki_alloc((size_t)(scorer->n * ROWS_AT_ONCE) * sizeof(double));
+    scorer->p = ki_alloc((size_t)(scorer->r * scorer->block) * sizeof(double));
+    scorer->s = ki_alloc((size_t)(scorer->n * scorer->block) * sizeof(double));
     if (!scorer->a || !scorer->p || !scorer->s)
-        TRY(ki_fail_nomem((size_t)(scorer->n * ROWS_AT_ONCE) * sizeof(double), "the scores"));
+        TRY(ki_fail_nomem((size_t)(scorer->n * scorer->block) * sizeof(double), "the scores"));
     TRY(ki_vector_get(scorer->a, A));
 done:
     return status;
 }
 
-/* s[j * ROWS_AT_ONCE + i] = the score of column j for row first + i. A bias of the row meets no factor but 1. */
+/* s[j * block + i] = the score of column j for row first + i. A bias of the row meets no factor but 1. */
 static kiln_status score_block(struct scorer *scorer, int64_t first, int64_t count) {
     kiln_status status;
     const int64_t r = scorer->r;
     for (int64_t k = 0; k < r; k++)
-        for (int64_t i = 0; i < ROWS_AT_ONCE; i++) {
+        for (int64_t i = 0; i < scorer->block; i++) {
             const double own = i < count ? scorer->a[(first + i) * r + k] : 0;
-            scorer->p[k * ROWS_AT_ONCE + i] = scorer->biases && k == r - 1 ? 1 : own;
+            scorer->p[k * scorer->block + i] = scorer->biases && k == r - 1 ? 1 : own;
         }
     TRY(ki_vector_set(scorer->P, scorer->p));
     TRY(kiln_multiply(scorer->S, 1, KILN_PLAIN, scorer->B, scorer->P, 0, NULL));
     TRY(ki_vector_get(scorer->s, scorer->S));
     for (int64_t i = 0; i < count && scorer->biases; i++)
         for (int64_t j = 0; j < scorer->n; j++)
-            scorer->s[j * ROWS_AT_ONCE + i] += scorer->mean + scorer->a[(first + i) * r + r - 1];
+            scorer->s[j * scorer->block + i] += scorer->mean + scorer->a[(first + i) * r + r - 1];
 done:
     return status;
 }
@@ -73,7 +74,7 @@ static void choose(int64_t *columns, double *scores, int64_t top, const struct s
     int64_t kept = 0;
     for (int64_t e = 0; e < seen_count; e++) taken[seen[e]] = true;
     for (int64_t j = 0; j < scorer->n; j++) {
-        const double score = scorer->s[j * ROWS_AT_ONCE + i];
+        const double score = scorer->s[j * scorer->block + i];
         if (taken[j] || (kept == top && !(score > scores[top - 1]))) continue;
         int64_t at = kept < top ? kept++ : top - 1;
         for (; at > 0 && scores[at - 1] < score; at--) {
@@ -113,8 +114,8 @@ kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t top, const 
     if (seen) TRY(check_seen(call, "seen", &scorer, seen));
     if (seen) TRY(ki_entries_get(&entries, seen));
     if (!(taken = ki_calloc((size_t)scorer.n))) TRY(ki_fail_nomem((size_t)scorer.n, "the columns seen"));
-    for (int64_t first = 0; first < scorer.m; first += ROWS_AT_ONCE) {
-        const int64_t count = ki_min(ROWS_AT_ONCE, scorer.m - first);
+    for (int64_t first = 0; first < scorer.m; first += scorer.block) {
+        const int64_t count = ki_min(scorer.block, scorer.m - first);
         TRY(score_block(&scorer, first, count));
         for (int64_t i = 0; i < count; i++) {
             const int64_t row = first + i, from = seen ? entries.start[row] : 0;
