@@ -36,7 +36,16 @@ void checkpoint_json(const struct run *run, json_t *object) {
     json_put_count(inner, "written", info.written);
     json_put_count(inner, "bytes", info.bytes);
     json_put_number(inner, "seconds", info.seconds);
+    json_put_count(inner, "failed", info.failed);
     json_put(object, "checkpoint", inner);
+}
+
+void checkpoint_warn(const struct run *run) {
+    kiln_checkpoint_info info = {0};
+    if (!run->checkpoint || kiln_checkpoint_get_info(&info, run->checkpoint) != KILN_OK || !info.failed)
+        return;
+    say_error("kiln: warning: the checkpoint could not be written, %lld time%s: %s", (long long)info.failed,
+              info.failed > 1 ? "s" : "", info.problem);
 }
 
 void checkpoint_tell(const struct run *run) {

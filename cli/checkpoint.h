@@ -10,6 +10,8 @@ int checkpoint_open(struct run *run);
 kiln_control checkpoint_control(const struct run *run, kiln_control control);
 /* The object's key "checkpoint", null without one. */
 void checkpoint_json(const struct run *run, json_t *object);
+/* A warning where the checkpoint could not be written. */
+void checkpoint_warn(const struct run *run);
 /* How an interrupted run, or one that came to its limit, goes on; nothing without a checkpoint. */
 void checkpoint_tell(const struct run *run);
 

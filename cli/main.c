@@ -41,6 +41,8 @@ static bool is_first(void) {
 /* Several processes that do not know of each other do the same, and write the same files. */
 static void say_alone(const struct run *run) {
     const char *size = getenv("OMPI_COMM_WORLD_SIZE") ? getenv("OMPI_COMM_WORLD_SIZE") : getenv("PMI_SIZE");
+    if (run->processes && kiln_processes_count(run->processes) == 1)
+        say("--mpi finds one process, this one: mpirun -n 4 kiln ... starts four");
     if (run->processes || !size || atoi(size) < 2 || !is_first()) return;
     say("started as one of %s processes that know nothing of each other: with --mpi they compute together",
         size);
@@ -49,6 +51,7 @@ static void say_alone(const struct run *run) {
 /* The processes of --mpi meet before the command line is looked at, so that one of them tells what is wrong with it. *serves: this
  * one is not the first, and has served it to the end. */
 static int meet(kiln_processes **processes, bool *serves) {
+    if (!is_first()) talk_leave_signals();
     const kiln_status status = kiln_processes_join(processes, KILN_WORLD);
     *serves = !*processes;
     if (status == KILN_OK) return EXIT_DONE;

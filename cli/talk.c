@@ -35,6 +35,11 @@ void talk_catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+void talk_leave_signals(void) {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+}
+
 bool talk_interrupted(void) {
     return signalled;
 }

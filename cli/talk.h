@@ -19,6 +19,8 @@ void say_error(const char *format, ...) CLI_PRINTF(1, 2); /* always */
 /* The first SIGINT or SIGTERM is remembered, and the progress callback passes it on; the second ends the
  * process. */
 void talk_catch_signals(void);
+/* Both are left to the first of several processes, which all get them: it stops in good order, and then ends the others. */
+void talk_leave_signals(void);
 bool talk_interrupted(void);
 
 /* The callback and its user for kiln_control. On a terminal a line that moves; elsewhere a line at iterations 1, 2, 4, 8, ...

@@ -177,6 +177,7 @@ void train_warn_separated(const struct training *job) {
 
 int train_end(const struct run *run, const kiln_report *report, kiln_type type) {
     const char *output = run->settings->output;
+    checkpoint_warn(run);
     if (report->stopped_by == KILN_STOP_CANCELLED) {
         say_error("kiln: interrupted after %s; %s%s", text_plural(report->iterations, "iteration"),
                   output ? "the model so far is in " : "there is no -o, so nothing was kept",

@@ -78,6 +78,10 @@ typedef struct kiln_checkpoint_info {
     int64_t iteration; /* in the file; -1 = none was written */
     int64_t resumed;   /* iteration that the run went on from; -1 = it did not */
     double seconds;    /* that writing took, all told */
+    int64_t
+        failed; /* how many times the file could not be written: the run goes on, and what was written before stays */
+    const char *
+        problem; /* what the last of these was about, until the checkpoint is closed; NULL = there was none */
 } kiln_checkpoint_info;
 /* ERR_ARGUMENT: an argument is NULL, or an impossible size. */
 KILN_API kiln_status kiln_checkpoint_get_info(kiln_checkpoint_info *info, const kiln_checkpoint *checkpoint);

@@ -49,7 +49,7 @@
 #define KI_LAST_kiln_lda_options control
 #define KI_LAST_kiln_topics_verification objective
 #define KI_LAST_kiln_checkpoint_options resume
-#define KI_LAST_kiln_checkpoint_info seconds
+#define KI_LAST_kiln_checkpoint_info problem
 #define KI_LAST_kiln_solver why
 #define KI_LAST_kiln_work trial
 #define KI_LAST_kiln_choose_options user

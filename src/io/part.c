@@ -89,6 +89,7 @@ static kiln_status read_piece(struct ki_table *table, int64_t *bytes, const char
     TRY(ki_input_open_piece(&input, path, &piece, &options->control));
     TRY(ki_input_put_before(input, beginning.bytes, beginning.size));
     TRY(ki_reader_of(format)(table, input, options));
+    TRY(ki_file_check(file));
 done:
     ki_input_close(input);
     ki_file_close(file);

@@ -1,8 +1,10 @@
 /* One process's part of data that all read, and what the others are to know of it. */
 #include <string.h>
 
+#include "core/file.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "processes/digest.h"
 #include "processes/reading.h"
 
 /* Of errors in the data the leader knows the place, once it reads them. */
@@ -17,6 +19,32 @@ static uint64_t digest_names(uint64_t digest, char *const *names, int64_t count)
         for (size_t i = 0, size = strlen(names[j]); i <= size; i++)
             digest = (digest ^ (unsigned char)names[j][i]) * UINT64_C(1099511628211);
     return digest;
+}
+
+/* What processes compare of a file that all should see alike: its size, head and tail. */
+static kiln_status digest_file(uint64_t *digest, const char *path) {
+    enum { END = 1 << 12 };
+    struct {
+        int64_t size;
+        char head[END], tail[END];
+    } seen = {.size = 0};
+    struct ki_file *file = NULL;
+    kiln_status status;
+    TRY(ki_file_open(&file, &seen.size, path));
+    TRY(ki_file_read(file, seen.head, 0, ki_min(seen.size, END)));
+    TRY(ki_file_read(file, seen.tail, ki_max(seen.size - END, 0), ki_min(seen.size, END)));
+    *digest = *digest * UINT64_C(1099511628211) ^ ki_digest(&seen, sizeof seen);
+done:
+    ki_file_close(file);
+    return status;
+}
+
+/* Those of all files; 0 where one cannot be read, of which the reader tells. */
+static uint64_t digest_files(const char *path, const kiln_read_options *options) {
+    uint64_t digest = 1;
+    for (int64_t i = -1; i < options->more_count; i++)
+        if (digest_file(&digest, i < 0 ? path : options->more[i]) != KILN_OK) return 0;
+    return digest ? digest : 1;
 }
 
 /* Whether a part of a CSV file begins within quotes is known from the parity of those before it. A process that cannot say fails when it
@@ -140,7 +168,7 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
     const kiln_file_format format = order->read.format;
     const struct ki_part part = {.number = p->transport.rank, .count = p->transport.count};
     kiln_status status = KILN_OK;
-    *s = (struct ki_summary){.rows = 0};
+    *s = (struct ki_summary){.files = digest_files(path, options)};
     if (format == KILN_FILE_CSV)
         TRY(read_csv(s, p, table, path, order, part));
     else if (format == KILN_FILE_MATRIX_MARKET && options->more_count == 0)
@@ -150,6 +178,7 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
     if (s->status == KILN_OK && table->rows > 0) s->status = ki_take_named(table, format, path, options);
     /* Labels that become text are numbered over all rows. */
     s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : table->row_names || table->odd_labels;
+    s->unread = s->status != KILN_OK && s->whole;
     if (s->status != KILN_OK && !s->whole) ki_error_keep(&p->error);
     if (s->whole) s->status = KILN_OK;
     summarize(s, table);

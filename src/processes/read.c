@@ -79,6 +79,7 @@ struct reading {
     int64_t *rows, *entries;
     struct verdict verdict;
     int64_t total;
+    int differs, unread; /* the first process that sees other files; that could not read its part; or -1 */
 };
 
 /* NUL-terminated each, a text that is not given as "\1". */
@@ -128,12 +129,14 @@ static bool alike(const struct ki_summary *a, const struct ki_summary *b) {
 /* *failed: the first process with an error of its own, or -1. */
 static void judge(struct reading *r, int *failed) {
     const struct ki_summary *own = &r->parts[0];
-    *failed = -1;
+    *failed = r->differs = r->unread = -1;
     r->verdict = (struct verdict){.keep = own->rows > 0, .cols = r->options->cols, .format = own->format};
     if (own->format == KILN_DENSE) r->verdict.cols = own->cols;
     for (int i = 0; i < r->p->transport.count; i++) {
         const struct ki_summary *part = &r->parts[i];
         if (part->status != KILN_OK && *failed < 0) *failed = i;
+        if (part->unread && r->unread < 0) r->unread = i;
+        if (part->files && own->files && part->files != own->files && r->differs < 0) r->differs = i;
         if (part->whole || (part->rows > 0 && !alike(part, own))) r->verdict.keep = false;
         if (part->format == KILN_CSR) r->verdict.cols = ki_max(r->verdict.cols, part->cols);
         r->rows[i] = part->rows;
@@ -143,7 +146,7 @@ static void judge(struct reading *r, int *failed) {
     const bool named = own->format == KILN_DENSE || r->table->feature_names;
     if (r->options->model && !named && r->options->cols > 0 && r->verdict.cols > r->options->cols)
         r->verdict.keep = false; /* the leader narrows them */
-    if (*failed >= 0) r->verdict.keep = false;
+    if (*failed >= 0 || r->differs >= 0) r->verdict.keep = false;
 }
 
 /* Room for what all have beside X, the leader's own at its beginning. */
@@ -186,6 +189,14 @@ done:
     return status;
 }
 
+static kiln_status fail_differs(const struct reading *r) {
+    ki_fail(KILN_ERR_IO,
+            "process %d of %d sees another %s than process 1: its size, beginning or end is another",
+            r->differs + 1, r->p->transport.count, r->path);
+    return ki_hint("a folder that all processes share, or the same files on every machine, all written "
+                   "before the start");
+}
+
 /* All have read: who has what, what is to become of it, and the error of one that could not read. */
 static kiln_status agree(struct reading *r) {
     struct kiln_processes *p = r->p;
@@ -199,6 +210,7 @@ static kiln_status agree(struct reading *r) {
     TRY(ki_wire_broadcast(p, &r->verdict, sizeof r->verdict));
     if (own != KILN_OK || failed == 0) return ki_error_renew(&p->error);
     if (failed > 0) TRY(ki_error_fetch(p, failed));
+    if (r->differs > 0) TRY(fail_differs(r));
 done:
     return status;
 }
@@ -249,7 +261,11 @@ done:
     return status;
 }
 
-static kiln_status tell_whole(const kiln_device *device, const char *path) {
+/* unread: the process that could not read its part, or -1. */
+static kiln_status tell_whole(const kiln_device *device, const char *path, int unread) {
+    if (unread >= 0)
+        ki_device_message(device, "%s: process %d of %d cannot read its part by itself", path, unread + 1,
+                          device->processes->count);
     ki_device_message(device, "%s: process 1 reads all of it, and the others get their rows from there",
                       path);
     return KILN_OK;
@@ -264,13 +280,13 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
     bool possible;
     /* An error is the leader's to tell when it reads. */
     if (ki_parts_possible(&possible, &found, path, options) != KILN_OK || !possible)
-        return tell_whole(device, path);
+        return tell_whole(device, path, -1);
     r.order.read.format = found;
     kiln_status status = ki_check_model_format(found, path, options, &table->warnings);
     if (status == KILN_OK) status = read_all(X, &r, bytes);
     if (status != KILN_OK || !*X) {
         ki_table_clear(table);
-        return status == KILN_OK ? tell_whole(device, path) : status;
+        return status == KILN_OK ? tell_whole(device, path, r.unread) : status;
     }
     *format = found;
     ki_device_message(device, "%s: each of %d processes has read a part", path, r.p->transport.count);

@@ -10,7 +10,9 @@ struct ki_summary {
     kiln_format format;
     int weights, offset, groups;
     uint64_t names;     /* a digest of those of features and targets */
+    uint64_t files;     /* a digest of sizes, heads and tails of all files; 0: one could not be read */
     int whole;          /* the leader is to read all of it */
+    int unread;         /* that is so because this part could not be read */
     kiln_status status; /* an error that is no reason for that, which is kept in p->error */
 };
 

@@ -469,6 +469,45 @@ def check_losses(path, mpirun, environment):
     assert seconds < 60 and code and text.count("has not been heard of") == 1, (seconds, code, text)
 
 
+def check_other_files(path, mpirun, environment):
+    """Processes that see files of another length, or of another beginning, under the same name: an error that names the first of them."""
+    with open(path("all.svm")) as file:
+        lines = file.readlines()
+    for kept in (lines[:-1], lines[1:] + lines[:1]):
+        for number in range(3):
+            os.makedirs(path(f"of-{number}"), exist_ok=True)
+            with open(path(f"of-{number}/rows.svm"), "w") as file:
+                file.writelines(kept if number == 2 else lines)
+        work = 'cd "$0-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$1" logreg rows.svm --mpi -q -o model'
+        together = run([mpirun, "-n", "3", "sh", "-c", work, path("of"), KILN], environment)
+        assert together.returncode and together.stderr.count("process 3 of 3 sees another rows.svm") == 1, together
+        assert not os.path.exists(path("of-0/model"))
+
+
+def check_asked_to_end(path, mpirun, environment):
+    """SIGTERM to all processes, as mpirun and Slurm send it: the model so far, and a checkpoint that goes on."""
+    state, model = path("asked"), path("asked.kiln")
+    work = ["als", path("all.svm"), "--format", "libsvm", "--factors", "8", "--max-iterations", "1000000", "--tolerance", "1e-15"]
+    run_of = subprocess.Popen([mpirun, "-n", "3", KILN, *work, "--mpi", "-q", "--checkpoint", state, "--checkpoint-every", "0.1", "-o", model],
+                              env=environment, stderr=subprocess.PIPE, text=True)
+    while not os.path.exists(state):
+        assert run_of.poll() is None, run_of.stderr.read()
+        time.sleep(0.05)
+    os.remove(state)
+    for process in members(state).values():
+        os.kill(process, signal.SIGTERM)
+    text = run_of.communicate(timeout=100)[1]
+    assert "interrupted after" in text and os.path.exists(state) and os.path.exists(model), text
+    for file in (state, model):
+        os.remove(file)
+
+
+def check_alone(path, mpirun, environment):
+    """--mpi that finds one process says so."""
+    alone = run([mpirun, "-n", "1", KILN, "logreg", path("all.svm"), "--mpi"], environment)
+    assert alone.returncode == 0 and "finds one process" in alone.stderr, alone.stderr
+
+
 def check_program(path, name, mpirun, environment):
     """A program of MPI's own, by kiln/mpi.h and the shared library, where that lies beside the tool."""
     build, here = os.path.dirname(KILN), os.path.dirname(os.path.abspath(__file__))
@@ -517,6 +556,9 @@ def main():
             check_bits(path, mpirun, environment)
             check_errors(path, mpirun, environment)
             check_losses(path, mpirun, environment)
+            check_other_files(path, mpirun, environment)
+            check_asked_to_end(path, mpirun, environment)
+            check_alone(path, mpirun, environment)
             check_program(path, name, mpirun, environment)
             check_united(mpirun, environment)
             print(f"{name}: passed")

@@ -21,6 +21,7 @@ struct kiln_checkpoint {
     double *start;
     int64_t most;
     kiln_checkpoint_info info;
+    struct ki_error_copy problem; /* of info.failed */
 };
 
 static int progress(void *user, const kiln_progress *now) {
@@ -241,7 +242,13 @@ kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_stat
     kiln_checkpoint *c = checkpoint_of(control);
     const double began = ki_clock();
     if (!ki_checkpoint_due(control, stop)) return KILN_OK;
-    const kiln_status status = write_state(c, state, count);
+    kiln_status status = write_state(c, state, count);
+    if (status == KILN_ERR_IO) { /* the run is worth more than its checkpoint */
+        ki_error_keep(&c->problem);
+        c->info.problem = c->problem.message;
+        c->info.failed++;
+        status = KILN_OK;
+    }
     const double ended = ki_clock();
     c->info.seconds += ended - began;
     c->due = ended + c->every;
