@@ -32,6 +32,7 @@ struct kmeans {
     int64_t round;                   /* mini-batches in this start */
     double *seen, mean;              /* of them: weights that the centres have seen; see kmeans_batch.c */
     bool cancelled, cut;             /* cut: before this start had its first centres */
+    bool limited;                    /* a start has ended at the limit of iterations: the checkpoint has it */
     int64_t relocated, filled;       /* filled: centres that got rows in the last pass */
     kiln_report report, best_so_far; /* of the starts before */
 };

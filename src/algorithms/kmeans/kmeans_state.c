@@ -1,4 +1,5 @@
-/* What a run of K-Means goes on from: the centres, what they become, and the best of former starts. Where a pass corrects the sums of
+/* What a run of K-Means goes on from: the centres, what they become, and the best of former starts. The first start that ends at the
+ * limit of iterations stays in the checkpoint: with a higher limit the run goes on there, and makes the starts after it again. Where a pass corrects the sums of
  * the one before, these go along, as the roundings in them are those of all passes so far. */
 #include "algorithms/kmeans/kmeans.h"
 
@@ -54,6 +55,7 @@ static bool waits_in_start(const struct kmeans *s) {
 
 kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn) {
     struct ki_state state[START];
+    if (s->limited) return KILN_OK;
     start_of(state, s, drawn);
     return ki_checkpoint_step(&s->options.control, state, START,
                               s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE);
@@ -72,7 +74,8 @@ kiln_status ki_kmeans_keep(struct kmeans *s) {
     int64_t adding;
     const bool another = s->report.stopped_by == KILN_STOP_TOLERANCE && s->turn + 1 < s->options.restarts;
     const kiln_stop next = s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
-    if (s->cut) return KILN_OK;
+    if (s->cut || s->limited) return KILN_OK;
+    s->limited = s->report.stopped_by == KILN_STOP_ITERATIONS;
     state_of(state, s, &adding);
     return ki_checkpoint_step(&s->options.control, state, STATE, another ? next : s->report.stopped_by);
 }
@@ -108,6 +111,7 @@ kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
     TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
     s->running = NULL;
     if (*resumed) ki_kmeans_judge(s);
+    s->limited = *resumed && s->report.stopped_by == KILN_STOP_ITERATIONS;
     if (*resumed && sums) TRY(resume_bounds(s, sums));
 done:
     kiln_matrix_free(sums);

@@ -4,7 +4,7 @@
  *
  * Each layout is the one that minimises a quadratic that touches the stress at the layout before and is nowhere below it
  * (de Leeuw's majorisation), so that the stress never rises. One pass over the pairs gives a layout's stress and the next layout:
- * the stress that is reported is that of the layout returned. The disparities dhat are the dissimilarities (ratio), their best
+ * the stress that is reported is that of the layout returned, a sum of squared differences. The disparities dhat are the dissimilarities (ratio), their best
  * line a + b delta with a + b delta_least >= 0 and b >= 0 (interval), or any values that rise with them (ordinal); the last two are fitted to the
  * distances at each layout and scaled so that sum w dhat^2 = sum w, as stress would otherwise fall by shrinking all. */
 #include "algorithms/mds/mds.h"
@@ -49,8 +49,7 @@ done:
 
 /* The line a + b delta = alpha + beta (delta - least), alpha and beta >= 0, that is nearest the distances, scaled. */
 static void fit_line(double *a, double *b, const struct ki_mds *s) {
-    const double least = s->delta_least, w = s->pairs, x = s->delta_sum - least * w;
-    const double xx = s->delta_squares - 2 * least * s->delta_sum + least * least * w;
+    const double least = s->delta_least, w = s->pairs, x = s->above_sum, xx = s->above_squares;
     const double d = s->total[DISTANCES], xd = s->total[PRODUCTS] - least * d, determinant = w * xx - x * x;
     double alpha = 0, beta = 0;
     if (determinant > 1e-14 * w * xx) {
@@ -66,6 +65,23 @@ static void fit_line(double *a, double *b, const struct ki_mds *s) {
     *a = scale * alpha - *b * least;
 }
 
+/* *D = a + b D, the disparities of a line as a matrix. */
+static kiln_status line_of(const kiln_matrix **D, struct ki_mds *s, double a, double b) {
+    kiln_status status = KILN_OK;
+    if (!s->line) {
+        TRY(kiln_matrix_dense(&s->line, s->device, s->type, s->n, s->n, NULL));
+        TRY(kiln_matrix_dense(&s->ones, s->device, s->type, s->n, 1, NULL));
+        TRY(kiln_fill(s->ones, 1));
+        if (!(s->of_line = ki_alloc((size_t)s->n * 2 * sizeof *s->of_line)))
+            TRY(ki_fail_nomem((size_t)s->n * 2 * sizeof *s->of_line, "disparities"));
+    }
+    for (int64_t i = 0; i < s->n; i++) s->of_line[i] = b, s->of_line[s->n + i] = a;
+    TRY(kiln_combine(s->line, s->of_line, *D, s->of_line + s->n, s->ones));
+    *D = s->line;
+done:
+    return status;
+}
+
 /* next = V^+ (R + a U): without weights a division by n. */
 static kiln_status next_layout(struct ki_mds *s, double a, double b) {
     double of_R[64], of_U[64];
@@ -79,7 +95,12 @@ done:
     return status;
 }
 
-/* Stress of Y, and the layout that majorisation makes of it. */
+/* A line's stress is a sum of totals that cancel where the fit is good: below this share of sum w d^2 they have too few digits left. */
+static double cancels(const struct ki_mds *s) {
+    return s->type == KILN_F32 ? 1e-2 : 1e-6;
+}
+
+/* Stress of Y, and the layout that majorisation makes of it. Where a line's cancels, a second pass takes the differences. */
 static kiln_status assess(struct ki_mds *s) {
     kiln_status status;
     const kiln_matrix *D = s->D;
@@ -92,7 +113,11 @@ static kiln_status assess(struct ki_mds *s) {
         fit_line(&a, &b, s);
         s->stress = a * a * s->pairs + 2 * a * b * s->delta_sum + b * b * s->delta_squares -
                     2 * a * s->total[DISTANCES] - 2 * b * s->total[PRODUCTS] + s->squares;
-        if (s->stress < 0) s->stress = 0; /* rounding, where the fit is perfect */
+        if (!(s->stress >= cancels(s) * s->squares)) {
+            TRY(line_of(&D, s, a, b));
+            TRY(step(s, D, NULL));
+            s->stress = s->total[STRESS], a = 0, b = 1;
+        }
     }
     TRY(next_layout(s, a, b));
 done:
@@ -119,7 +144,8 @@ static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
     return control->progress && control->progress(control->user, &now) != 0;
 }
 
-/* The layout, the next one, and the best of former starts. */
+/* The layout, the next one, and the best of former starts. The first start that ends at the limit of iterations stays in the
+ * checkpoint: with a higher limit the run goes on there, and makes the starts after it again. */
 enum { STATE = 10 };
 static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
     const bool former = s->turn > 0;
@@ -143,6 +169,7 @@ static kiln_status resume(bool *resumed, struct ki_mds *s) {
     TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* turn, which decides what else there is */
     state_of(state, s);
     TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
+    s->limited = *resumed && s->report.stopped_by == KILN_STOP_ITERATIONS;
 done:
     return status;
 }
@@ -186,7 +213,8 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
         else if (row.iteration >= s->options.max_iterations && report->stopped_by == KILN_STOP_NONE)
             report->stopped_by = KILN_STOP_ITERATIONS;
         state_of(state, s);
-        TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
+        if (!s->limited) TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
+        s->limited |= report->stopped_by == KILN_STOP_ITERATIONS;
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
 done:
@@ -248,6 +276,7 @@ static void release(struct ki_mds *s) {
     kiln_matrix *const all[] = {s->Y, s->next, s->former, s->best,       s->R,
                                 s->U, s->sums, s->own_D,  s->own_weights};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    ki_free(s->of_line);
     ki_ordinal_free(s->ordinal);
     ki_laplacian_free(s->laplacian);
     kiln_report_free(&s->report);
@@ -307,34 +336,23 @@ done:
     return status;
 }
 
-/* Of the best layout, once more with the disparities that belong to it: of a line as a matrix, a + b D. */
-static kiln_status measure_each_point(struct ki_mds *s, kiln_matrix *points) {
+/* Of the best layout, once more with the disparities that belong to it: what is said of a line comes from its differences. */
+static kiln_status measure_best(struct ki_mds *s, kiln_matrix *points) {
     kiln_status status;
     const kiln_matrix *D = s->D;
-    kiln_matrix *line = NULL, *ones = NULL;
-    double a, b, *all_a = NULL, *all_b = NULL;
+    double a, b;
     swap(&s->Y, &s->best);
     if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
     if (s->U) {
         TRY(step(s, D, NULL));
         fit_line(&a, &b, s);
-        all_a = ki_alloc((size_t)s->n * sizeof *all_a);
-        all_b = ki_alloc((size_t)s->n * sizeof *all_b);
-        if (!all_a || !all_b) TRY(ki_fail_nomem((size_t)s->n * sizeof *all_a, "disparities"));
-        for (int64_t i = 0; i < s->n; i++) all_a[i] = a, all_b[i] = b;
-        TRY(kiln_matrix_dense(&line, s->device, s->type, s->n, s->n, NULL));
-        TRY(kiln_matrix_dense(&ones, s->device, s->type, s->n, 1, NULL));
-        TRY(kiln_fill(ones, 1));
-        TRY(kiln_combine(line, all_b, D, all_a, ones));
-        D = line;
+        TRY(line_of(&D, s, a, b));
     }
     TRY(step(s, D, points));
+    s->stress = s->total[STRESS], s->squares = s->total[SQUARES];
+    if (s->report.trace_count > 0) s->report.trace[s->report.trace_count - 1].objective = s->stress;
     swap(&s->Y, &s->best);
 done:
-    kiln_matrix_free(line);
-    kiln_matrix_free(ones);
-    ki_free(all_a);
-    ki_free(all_b);
     return status;
 }
 
@@ -388,13 +406,16 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(ki_report_begin(&s.report));
     TRY(ki_whole_of(&X, &own_X, X)); /* a pair's points lie in any two processes */
     TRY(solve(&s, Y, X));
-    if (s.options.point_stress) TRY(measure_each_point(&s, s.options.point_stress));
+    if (s.options.point_stress || s.U) TRY(measure_best(&s, s.options.point_stress));
     TRY(ki_copy(Y, s.best));
     s.report.tolerance = s.options.tolerance;
     s.report.objective = s.stress;
     s.report.passes = s.steps;
     ki_report_figure(&s.report, "stress", s.stress);
-    ki_report_figure(&s.report, "stress_1", s.squares > 0 ? sqrt(s.stress / s.squares) : NAN);
+    ki_report_figure(&s.report, "stress_1",
+                     s.squares > 0  ? sqrt(s.stress / s.squares)
+                     : s.stress > 0 ? NAN
+                                    : 0);
     s.report.seconds = ki_clock() - s.start_time;
     ki_report_hand_over(report, &s.report);
 done:

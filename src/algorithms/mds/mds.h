@@ -17,11 +17,15 @@ struct ki_mds {
     kiln_matrix *best;                /* the layout with the least stress of all starts */
     kiln_matrix *R, *U, *sums;        /* what kiln_guttman_step writes; U for interval */
     double pairs, delta_sum, delta_squares, delta_least; /* weighted, over the pairs that count */
-    double total[4];                                     /* of the last step: the sums of kiln_guttman */
+    double above_sum, above_squares;                     /* the same of delta - delta_least */
+    kiln_matrix *line, *ones;         /* n x n, n x 1: a line's disparities, where they are needed */
+    double *of_line;                  /* 2 n: its coefficients */
+    double total[4];                  /* of the last step: the sums of kiln_guttman */
     double stress, squares;           /* of Y, and the sum of w d^2 that stress-1 takes it over */
     double best_stress, best_squares; /* the same of `best` */
     double start_time;
     int64_t turn;  /* of the starts */
+    bool limited;  /* one of them has ended at the limit of iterations: the checkpoint has it */
     int64_t steps; /* passes over the pairs */
     struct ki_ordinal *ordinal;
     struct ki_laplacian *laplacian; /* weighted: what solves V Z = R */

@@ -68,6 +68,13 @@ static void measure(struct ki_mds *s, const double *delta, const double *weights
             s->delta_squares += w * d * d;
             if (w > 0 && d < s->delta_least) s->delta_least = d;
         }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++) {
+            const double w = weights[i * n + j], above = delta[i * n + j] - s->delta_least;
+            if (!(w > 0)) continue;
+            s->above_sum += w * above;
+            s->above_squares += w * above * above;
+        }
 }
 
 /* Checks the dissimilarities on the host, and keeps a copy without what is missing. */

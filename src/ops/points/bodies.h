@@ -4,6 +4,7 @@
 
 #include "ops/points/assign.h"
 #include "ops/points/guttman.h"
+#include "ops/points/potentials.h"
 
 /* clang-format off */
 #define KI_BODIES_points(BODY)                                                                               \
@@ -12,6 +13,7 @@
     BODY(kiln_status, bounds, (const struct ki_assign *assign))                                              \
     BODY(void, bounds_add, (const struct ki_assign *assign))                                                 \
     BODY(void, furthest, (kiln_matrix *R, const kiln_matrix *distances, const kiln_matrix *labels))          \
+    BODY(kiln_status, potentials, (const struct ki_potentials *of))                                         \
     BODY(kiln_status, guttman, (const struct ki_guttman *pairs))                                             \
     BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
 /* clang-format on */

@@ -1,6 +1,8 @@
 /* The nearest centre of a row, as the CPU bodies with and without bounds find it (bounds.cpu.h, assign.cpu.h): the least of scores
  * so far, distances, and how far rounding may be off. */
 
+#include "ops/points/distance.h"
+
 enum {
     FN(ASSIGN_DEEP) = 128, /* columns: their sums are added to the sums so far */
     FN(FEW_COLUMNS) =
@@ -55,37 +57,6 @@ static int64_t FN(assign_terms)(int64_t n) {
  * columns it is rounded again with each product. */
 static double FN(assign_halves)(int64_t n) {
     return (n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1) + (real_bytes == 8 ? (double)n : 0);
-}
-
-typedef real FN(vfour) __attribute__((vector_size(4 * real_bytes)));
-
-/* ||x - y||^2. */
-ALWAYS_INLINE real FN(assign_distance)(const real *x, const real *y, int64_t n) {
-    FN(vreal) sum[4] = {{0}};
-    real few = 0;
-    int64_t j = 0;
-    if (n < LANES) {
-        FN(vfour) four = {0};
-        for (; n - j >= 4; j += 4) {
-            FN(vfour) a, b;
-            memcpy(&a, x + j, sizeof a);
-            memcpy(&b, y + j, sizeof b);
-            four += (a - b) * (a - b);
-        }
-        for (; j < n; j++) few += (x[j] - y[j]) * (x[j] - y[j]);
-        return ((four[0] + four[2]) + (four[1] + four[3])) + few;
-    }
-    for (; n - j >= 4 * LANES; j += 4 * LANES)
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            const FN(vreal) apart = FN(load)(x + j + i * LANES) - FN(load)(y + j + i * LANES);
-            sum[i] += apart * apart;
-        }
-    for (; j < n; j += LANES) {
-        const FN(vreal) apart = FN(load_some)(x + j, n - j) - FN(load_some)(y + j, n - j);
-        sum[0] += apart * apart;
-    }
-    return FN(lane_sum)((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 /* x.y, over no more additions than assign_tile takes. */
