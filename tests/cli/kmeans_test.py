@@ -131,6 +131,20 @@ class KMeans(Case):
             with self.subTest(options=options):
                 self.assertIn(part, kiln("kmeans", data, *options, "--device", "cpu", code=code)[1])
 
+    def test_starts_go_on_behind_the_limit_of_iterations(self):
+        rows = "".join(f"{i * i % 101},{i * 7 % 13},{i % 17}\n" for i in range(120))
+        data = self.write("rows.csv", "a,b,c\n" + rows)
+        for verb, options in (("kmeans", ("-k", "9", "--tolerance", "1e-12")), ("mds", ("--init", "random"))):
+            with self.subTest(verb=verb):
+                common = (verb, data, *options, "--restarts", "3", "--seed", "3", *CPU, "-o")
+                models = [self.path("m1.kiln"), self.path("m2.kiln"), self.path("m3.kiln")]
+                kept = self.path(verb + ".checkpoint")
+                whole = as_json(*common, models[0])
+                self.assertFalse(as_json(*common, models[1], "--max-iterations", "2", "--checkpoint", kept)["converged"])
+                again = as_json(*common, models[2], "--max-iterations", "1000", "--resume", kept)
+                for key in ("iterations", "converged", "inertia" if verb == "kmeans" else "stress"):
+                    self.assertEqual(again[key], whole[key])
+
     def test_an_interrupted_run_keeps_its_result(self):
         model = self.path("i.kiln")
         process = self.start("kmeans", FLIGHTS, *COLUMNS, "-k", "200", "--restarts", "100000", "--device", "cpu", "-o", model)
