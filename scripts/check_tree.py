@@ -45,6 +45,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "ops/linear/newton.h"),
     ("src/algorithms/algorithm.h", "ops/linear/scales.h"),
     ("src/algorithms/algorithm.h", "ops/points/furthest.h"),
+    ("src/algorithms/algorithm.h", "ops/points/potentials.h"),
     ("src/algorithms/algorithm.h", "ops/sampled/gamma.h"),
     ("src/algorithms/algorithm.h", "ops/vectors/reduce.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),

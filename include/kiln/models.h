@@ -260,7 +260,8 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * in doubt, and corrects its sums; one that says it has converged is made again with fresh sums, and so is the last
  * one of a run that ends before. Labels are those of all distances. X on several devices, batches, GPUs and
  * sparse rows go without.
- * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one
+ * Cost: two passes to check X; 2 K, of 3 + ln K centres together, for k-means++, or
+ * six for k-means||; one an iteration and one
  * more, and one for labels and clusters. Memory: K x n elements three times, and three times in double on the
  * host, beside kiln_assign's; while starting one element a row (two with weights); where a cluster is empty
  * and for clusters two elements a row; in an iteration on the CPU none a row, or with bounds up to a fifth of

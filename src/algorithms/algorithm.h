@@ -25,6 +25,7 @@
 #include "ops/linear/newton.h"
 #include "ops/linear/scales.h"
 #include "ops/points/furthest.h"
+#include "ops/points/potentials.h"
 #include "ops/sampled/gamma.h"
 #include "ops/vectors/reduce.h"
 #include "derived/sparse_columns.h"

@@ -109,6 +109,34 @@ static void finds_far_from_zero(void **state) {
     }
 }
 
+/* Twenty blobs, far apart: a start that draws one row each time misses some, and inertia is then several times that of the blobs. */
+static void starts_in_every_cluster(void **state) {
+    enum { BLOBS = 20, ROWS = 2000, COLUMNS = 10 };
+    static double x[ROWS * COLUMNS], middle[BLOBS * COLUMNS];
+    uint64_t seed = 77;
+    (void)state;
+    for (int e = 0; e < BLOBS * COLUMNS; e++) middle[e] = 20 * uniform(&seed);
+    for (int e = 0; e < ROWS * COLUMNS; e++)
+        x[e] = middle[e / COLUMNS % BLOBS * COLUMNS + e % COLUMNS] + uniform(&seed);
+    const double of_blobs = ROWS * COLUMNS / 12.0; /* the variance of numbers between 0 and 1 */
+    kiln_matrix *X = dense_matrix(KILN_F64, ROWS, COLUMNS, x),
+                *C = dense_matrix(KILN_F64, BLOBS, COLUMNS, NULL);
+    for (kiln_init init = KILN_INIT_PLUS; init <= KILN_INIT_PARALLEL; init++) {
+        double inertia = 0;
+        for (int64_t s = 0; s < 10; s++) {
+            kiln_report report = {0};
+            assert_int_equal(kiln_kmeans(C, X, &(kiln_kmeans_options){.init = init, .seed = s}, &report),
+                             KILN_OK);
+            inertia += report.objective / 10;
+            kiln_report_free(&report);
+        }
+        printf("init %d: %g of the blobs' own\n", (int)init, inertia / of_blobs);
+        assert_true(inertia < 2.5 * of_blobs);
+    }
+    kiln_matrix_free(X);
+    kiln_matrix_free(C);
+}
+
 static void finds_clusters(void **state) {
     (void)state;
     for (kiln_init init = KILN_INIT_PLUS; init <= KILN_INIT_RANDOM; init++)
@@ -375,6 +403,7 @@ int main(void) {
         cmocka_unit_test(on_opencl),
         cmocka_unit_test(takes_the_furthest_rows),
         cmocka_unit_test(finds_far_from_zero),
+        cmocka_unit_test(starts_in_every_cluster),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
