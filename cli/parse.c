@@ -364,6 +364,24 @@ static bool refuse(struct parser *parser, const char *name) {
     return hint(problem, "kiln %s --help lists the options", parser->command->verb->name);
 }
 
+static const kiln_algorithm *algorithm_of(const struct command *command) {
+    const struct verb *explained = explained_verb(command);
+    return kiln_algorithm_named(explained ? explained->name : command->verb->name);
+}
+
+/* The size of the algorithm's options struct is its first field. */
+static void size_options(struct command *command) {
+    const kiln_algorithm *algorithm = algorithm_of(command);
+    if (algorithm) *(size_t *)command->settings.algorithm.bytes = algorithm->options_bytes;
+}
+
+/* What was typed is meant, 0 too. */
+static void give(struct command *command, const struct option *option) {
+    const kiln_algorithm *algorithm = algorithm_of(command);
+    const kiln_option *told = algorithm_option(algorithm->name, option->name);
+    kiln_option_give(algorithm->name, command->settings.algorithm.bytes, told->name);
+}
+
 /* Values are set when the verb is known, which may stand behind them. */
 static bool set_values(struct parser *parser) {
     struct command *command = parser->command;
@@ -371,16 +389,10 @@ static bool set_values(struct parser *parser) {
         if (!parser->given[i]) continue;
         const struct option *option = option_for(command, option_table[i].name);
         if (option && !set_value(parser, option, parser->given[i])) return false;
+        if (option && option->place == IN_ALGORITHM) give(command, option);
         if (!option) return refuse(parser, option_table[i].name);
     }
     return true;
-}
-
-/* The size of the algorithm's options struct is its first field. */
-static void size_options(struct command *command) {
-    const struct verb *explained = explained_verb(command);
-    const kiln_algorithm *algorithm = kiln_algorithm_named(explained ? explained->name : command->verb->name);
-    if (algorithm) *(size_t *)command->settings.algorithm.bytes = algorithm->options_bytes;
 }
 
 /* Whether the options go with the verb, and whether there are enough arguments. */
@@ -388,8 +400,8 @@ static bool check(struct parser *parser) {
     struct command *command = parser->command;
     const struct verb *verb = command->verb;
     if (!verb || command->settings.help || command->settings.version) return true;
-    if (!set_values(parser)) return false;
     size_options(command);
+    if (!set_values(parser)) return false;
     const char *wrong, *advice;
     if (!parts_add(command, &wrong, &advice)) {
         complain(parser->problem, "--parts '%.200s': %s", command->settings.parts, wrong);

@@ -58,10 +58,9 @@ static int read_data(struct solving *s) {
 
 static int solve(struct solving *s) {
     struct run *run = s->run;
-    const double given = algorithm_given(name_of(s), run->settings, "tolerance");
-    const double tolerance = algorithm_standard(name_of(s), "tolerance", kiln_matrix_type(solving_X(s)));
-    const kiln_control control =
-        checkpoint_control(run, talk_control("solve", given > 0 ? given : tolerance));
+    const double tolerance =
+        kiln_option_value(name_of(s), s->options, "tolerance", kiln_matrix_type(solving_X(s)));
+    const kiln_control control = checkpoint_control(run, talk_control("solve", tolerance));
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     const double start = clock_seconds();
@@ -75,24 +74,15 @@ static int solve(struct solving *s) {
 
 /* Every option that the registry tells, with the value that held. */
 static void put_option(json_t *object, const struct solving *s, const kiln_option *option) {
-    const char *field = (const char *)s->options + option->offset;
-    const bool single = kiln_matrix_type(solving_X(s)) == KILN_F32;
-    const double standard = single ? option->standard_f32 : option->standard;
+    const double value =
+        kiln_option_value(name_of(s), s->options, option->name, kiln_matrix_type(solving_X(s)));
     switch (option->kind) {
-    case KILN_OPTION_FLAG: json_put_flag(object, option->name, *(const int *)field != 0); break;
+    case KILN_OPTION_FLAG: json_put_flag(object, option->name, value != 0); break;
     case KILN_OPTION_INT:
     case KILN_OPTION_CHOICE:
-        json_put_count(object, option->name, *(const int *)field ? *(const int *)field : (int64_t)standard);
-        break;
-    case KILN_OPTION_INTEGER:
-        json_put_count(object, option->name,
-                       *(const int64_t *)field ? *(const int64_t *)field : (int64_t)standard);
-        break;
+    case KILN_OPTION_INTEGER: json_put_count(object, option->name, (int64_t)value); break;
     case KILN_OPTION_REAL:
-    case KILN_OPTION_POSITIVE:
-        json_put_number(object, option->name,
-                        *(const double *)field != 0 ? *(const double *)field : standard);
-        break;
+    case KILN_OPTION_POSITIVE: json_put_number(object, option->name, value); break;
     }
 }
 

@@ -27,9 +27,8 @@ double train_given(const struct training *job, const char *option) {
 }
 
 static double tolerance_of(const struct training *job) {
-    const double given = train_given(job, "tolerance");
-    return given > 0 ? given
-                     : algorithm_standard(job->algorithm->name, "tolerance", kiln_matrix_type(job->W));
+    return kiln_option_value(job->algorithm->name, job->settings->algorithm.bytes, "tolerance",
+                             kiln_matrix_type(job->W));
 }
 
 /* -------------------------------------------------------------------------------------- before it */
@@ -193,7 +192,9 @@ int train_allocate(struct run *run, struct training *job, int64_t columns) {
 
 static void set_penalty(char *options, const struct training *job, const char *name, double value) {
     const kiln_option *option = algorithm_option(job->algorithm->name, name);
-    if (option) memcpy(options + option->offset, &value, sizeof value);
+    if (!option) return;
+    memcpy(options + option->offset, &value, sizeof value);
+    kiln_option_give(job->algorithm->name, options, name);
 }
 
 int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X) {
@@ -201,7 +202,7 @@ int train_choose_solver(kiln_solver *choice, const struct training *job, const k
     const int64_t k = job->classes.count ? job->classes.count : kiln_matrix_cols(kiln_data_y(job->data));
     _Alignas(max_align_t) char options[sizeof settings->algorithm.bytes];
     memcpy(options, settings->algorithm.bytes, sizeof options);
-    set_penalty(options, job, "l2", train_without_default(job->penalty.l2));
+    set_penalty(options, job, "l2", job->penalty.l2);
     set_penalty(options, job, "l1", job->penalty.l1);
     *choice = (kiln_solver){0};
     return kiln_solver_choose(choice, job->algorithm->name, options, X, k) == KILN_OK ? 0

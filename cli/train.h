@@ -92,10 +92,9 @@ int train_judge(struct metrics *metrics, const struct training *job, const struc
                 const double *weights);
 void train_forget(struct fitted *fitted);
 
-/* train_classifier.c: finds the classes of the target; allocates for them; 0 becomes what the library takes for no penalty. */
+/* train_classifier.c: finds the classes of the target; allocates for them. */
 int train_find_classes(struct training *job);
 int train_prepare_classifier(struct run *run, struct training *job);
-double train_without_default(double l2);
 
 /* train_result.c */
 int train_save(struct run *run, const struct training *job);

@@ -71,8 +71,3 @@ int train_prepare_classifier(struct run *run, struct training *job) {
     if (!code) code = train_allocate(run, job, job->classes.count == 2 ? 1 : job->classes.count);
     return code;
 }
-
-/* The library takes 0 for its default, and a negative number for none. */
-double train_without_default(double l2) {
-    return l2 == 0 ? KILN_NONE : l2;
-}

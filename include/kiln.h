@@ -15,9 +15,8 @@
  *     an impossible size is ERR_ARGUMENT. Structs without a size never change: kiln_control, kiln_range,
  *     kiln_trace_row, kiln_option, kiln_algorithm. Those that only the library makes and hands out by pointer
  *     (kiln_error, kiln_progress) grow at their ends.
- *   - In options 0 is the default that the field's comment states, in every struct; a flag of 0 is off. Where
- *     "none" is another choice it has a name, KILN_NONE: no penalty, a time that cannot be told. No other
- *     negative number has a meaning.
+ *   - In options 0 is the default that the field's comment states, in every struct; a flag of 0 is off. Where 0
+ *     has a meaning of its own (no penalty, a tolerance of 0) kiln_option_give says that it is meant.
  *   - Every call returns a kiln_status; on failure the out-parameters are untouched, and
  *     kiln_last_error() tells the calling thread what went wrong and where.
  *   - A question about NULL (the rows of no matrix, the text of no model) is answered with 0, NULL or "".

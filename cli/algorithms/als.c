@@ -43,7 +43,8 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     kiln_status status = kiln_als(state->A, state->B, factors_training(s), &options, &s->report);
     if (status != KILN_OK) return status;
     state->held.als.l2 = factors_penalty(s);
-    options.l2 = state->held.als.l2 > 0 ? state->held.als.l2 : KILN_NONE;
+    options.l2 = state->held.als.l2;
+    kiln_option_give("als", &options, "l2");
     return kiln_als_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
                           &options);
 }
@@ -52,11 +53,14 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
     double settings[CLAIMED_SETTINGS] = {0};
     kiln_als_verification result = {0};
     kiln_status status = claimed_settings(settings, claimed, "settings");
-    const kiln_als_options options = {.l2 = settings[1] > 0 ? settings[1] : KILN_NONE,
-                                      .alpha = settings[2],
-                                      .biases = settings[3] != 0,
-                                      .counted = settings[4] != 0,
-                                      .implicit = settings[5] != 0};
+    kiln_als_options options = {.size = sizeof options,
+                                .l2 = settings[1],
+                                .alpha = settings[2],
+                                .biases = settings[3] != 0,
+                                .counted = settings[4] != 0,
+                                .implicit = settings[5] != 0};
+    kiln_option_give("als", &options, "l2");
+    kiln_option_give("als", &options, "alpha");
     if (status == KILN_OK)
         status = kiln_verify_als(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
     *found = (struct recomputed){result.objective, 0};

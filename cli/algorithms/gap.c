@@ -32,8 +32,9 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
     double settings[CLAIMED_SETTINGS] = {0};
     kiln_topics_verification result = {.size = sizeof result};
     kiln_status status = claimed_settings(settings, claimed, "settings");
-    const kiln_gap_options options = {
-        .prior = (int)settings[0], .shape = settings[1], .rate = settings[2] > 0 ? settings[2] : KILN_NONE};
+    kiln_gap_options options = {
+        .size = sizeof options, .prior = (int)settings[0], .shape = settings[1], .rate = settings[2]};
+    kiln_option_give("gap", &options, "rate");
     if (status == KILN_OK) status = kiln_verify_gap(&result, claimed->X, claimed->A, claimed->B, &options);
     *found = (struct recomputed){result.objective, result.rounding};
     return status;

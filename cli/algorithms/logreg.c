@@ -13,7 +13,8 @@ static int prepare_logreg(struct run *run, struct training *job) {
 static void set_logreg(void *own, const struct training *job, const struct problem *problem) {
     kiln_logreg_options *options = own;
     *options = *GIVEN(kiln_logreg_options, job->settings);
-    options->l2 = train_without_default(problem->penalty.l2);
+    options->l2 = problem->penalty.l2;
+    kiln_option_give("logreg", options, "l2");
     options->l1 = problem->penalty.l1;
     options->class_weights = job->class_weights;
     options->balanced = job->balanced;

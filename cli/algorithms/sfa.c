@@ -22,6 +22,7 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     kiln_status status = kiln_sfa(state->A, state->B, factors_training(s), &options, &s->report);
     if (status != KILN_OK) return status;
     options.l2 = factors_penalty(s);
+    kiln_option_give("sfa", &options, "l2");
     state->held.sfa = *given(s);
     state->held.sfa.l2 = options.l2;
     s->options = &state->held.sfa;
@@ -33,9 +34,10 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
     double settings[CLAIMED_SETTINGS] = {0};
     kiln_als_verification result = {0};
     kiln_status status = claimed_settings(settings, claimed, "settings");
+    kiln_sfa_options options = {.size = sizeof options, .l2 = settings[1]};
+    kiln_option_give("sfa", &options, "l2");
     if (status == KILN_OK)
-        status = kiln_verify_sfa(&result, claimed->X, claimed->A, claimed->B, settings[0],
-                                 &(kiln_sfa_options){.l2 = settings[1]});
+        status = kiln_verify_sfa(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
     *found = (struct recomputed){result.objective, 0};
     return status;
 }

@@ -34,7 +34,8 @@ static int prepare_svm(struct run *run, struct training *job) {
 static void set_svm(void *own, const struct training *job, const struct problem *problem) {
     kiln_svm_options *options = own;
     *options = *GIVEN(kiln_svm_options, job->settings);
-    options->l2 = train_without_default(problem->penalty.l2);
+    options->l2 = problem->penalty.l2;
+    kiln_option_give("svm", options, "l2");
     options->class_weights = job->class_weights;
     options->balanced = job->balanced;
     TAKE_PROBLEM(*options, problem);

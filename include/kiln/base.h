@@ -70,8 +70,7 @@ typedef struct kiln_error {
 } kiln_error;
 KILN_API const kiln_error *kiln_last_error(void);
 
-/* "None", where a field's default is something: a field of 0 always means the default that its comment
- * states. */
+/* A figure that cannot be told. */
 #define KILN_NONE (-1)
 
 /* Where a number must lie: least <= x <= most, but least < x if `open`. */

@@ -134,7 +134,7 @@ typedef struct kiln_als_options {
     size_t size;
     /* default: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), rows and columns without entries not
      * counted, d the standard deviation of R's entries, at least a thousandth of their mean, or implicit 1; it is
-     * near the largest singular value of noise of that size. With `counted` 0.1 d. KILN_NONE: 0 */
+     * near the largest singular value of noise of that size. With `counted` 0.1 d */
     double l2;
     int counted;            /* a row's penalty is l2 times the number of its entries */
     int biases;             /* explicit only */
@@ -149,12 +149,13 @@ typedef struct kiln_als_options {
     const kiln_matrix
         *test; /* m x n CSR: entries that R does not have, whose error is told each iteration; or NULL */
     kiln_control control;
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_als_options;
 KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_als_options *options, kiln_report *report);
 /* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64:
  * mean, l2, alpha, biases, counted, implicit). options as in training, but for l2, which must be the report's
- * figure where it was left to its default (ERR_ARGUMENT where it is 0; none is KILN_NONE); mean: the report's
+ * figure where it was left to its default (ERR_ARGUMENT where it is 0 and was not given); mean: the report's
  * figure. A text "rows" or "columns", a JSON array of strings, may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_als_options *options);
@@ -196,6 +197,7 @@ typedef struct kiln_sfa_options {
     int64_t seed;            /* of the random start */
     const kiln_matrix *test; /* as in kiln_als_options */
     kiln_control control;
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_sfa_options;
 KILN_API kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_sfa_options *options, kiln_report *report);

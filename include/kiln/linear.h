@@ -32,6 +32,7 @@ typedef struct kiln_linreg_options {
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
     kiln_control control;
     kiln_linreg_solver solver; /* default: the cheaper one for X's shape */
+    uint64_t given;            /* options that are meant though they are 0: kiln_option_give */
 } kiln_linreg_options;
 
 /* Least squares with L2, by preconditioned conjugate gradient on the normal equations or by their Cholesky
@@ -121,6 +122,7 @@ typedef struct kiln_logreg_options {
     kiln_control control;
     /* default: the one that is expected to be faster for X's shape and the penalty; Newton's with a warm start */
     kiln_classifier_solver solver;
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_logreg_options;
 KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_logreg_options *options, kiln_report *report);
@@ -175,7 +177,8 @@ typedef struct kiln_glm_options {
      * n at most 4096, and no penalty. */
     kiln_matrix *standard_errors;
     kiln_control control;
-    double l1; /* default none */
+    double l1;      /* default none */
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_glm_options;
 
 KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
@@ -209,6 +212,7 @@ typedef struct kiln_svm_options {
     int balanced;
     kiln_control control;
     kiln_classifier_solver solver; /* as kiln_logreg's; a regression has no dual */
+    uint64_t given;                /* options that are meant though they are 0: kiln_option_give */
 } kiln_svm_options;
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);
@@ -225,7 +229,7 @@ typedef struct kiln_path_models {
 typedef struct kiln_path_options {
     size_t size;
     /* The penalties, `count` of each, best from the strongest to the weakest: a model is the start of the next
-     * one. 0 and KILN_NONE are none; NULL: as the algorithm's options have it */
+     * one. 0 is none; NULL: as the algorithm's options have it */
     const double *l2, *l1;
     int64_t count;
     const int32_t *fold;      /* m: the fold, 0 ... folds - 1, that holds a row out; NULL: all rows train */

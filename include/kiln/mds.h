@@ -42,6 +42,7 @@ typedef struct kiln_mds_options {
         *weights;              /* n x n, symmetric, >= 0; 0: the pair does not count. NULL: all count alike */
     kiln_matrix *point_stress; /* n x 1: sum_j w_ij (dhat_ij - d_ij)^2 wanted; or NULL */
     kiln_control control;
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_mds_options;
 
 /* Multi-dimensional scaling: a layout Y of n points in p dimensions whose distances d_ij = || y_i - y_j ||

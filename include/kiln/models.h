@@ -66,8 +66,8 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
 /* ------------------------------------------------------------------------------------ algorithms
  * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
  * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR.
- * A tolerance of 0 is the default, as 0 is everywhere. One that cannot be reached, such as 1e-300, goes on
- * until rounding (KILN_STOP_STALLED) or max_iterations ends it.
+ * A tolerance of 0 that is given (kiln_option_give) goes on until rounding (KILN_STOP_STALLED) or max_iterations
+ * ends it.
  * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and
  * preconditioner are made anew. kiln_model_check_start says of which models it may be taken. A result that
  * has converged comes back with the same bits (linear models). A run that was broken off and goes on meets
@@ -166,6 +166,7 @@ typedef struct kiln_hits_options {
     int64_t max_iterations; /* default 1000 */
     kiln_control control;
     kiln_hits_solver solver; /* default: the power iteration, and LOBPCG from where that is slow */
+    uint64_t given;          /* options that are meant though they are 0: kiln_option_give */
 } kiln_hits_options;
 KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                                const kiln_hits_options *options, kiln_report *report);
@@ -225,6 +226,7 @@ typedef struct kiln_pagerank_options {
     int64_t iterations;
     kiln_control control;
     kiln_layout layout; /* of the links (kiln_ranks); 0 = the one that is predicted to be the fastest */
+    uint64_t given;     /* options that are meant though they are 0: kiln_option_give */
 } kiln_pagerank_options;
 KILN_API kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A,
                                    const kiln_pagerank_options *options, kiln_report *report);
@@ -303,6 +305,7 @@ typedef struct kiln_kmeans_options {
     kiln_matrix *clusters;
     kiln_control control;
     kiln_kmeans_algorithm algorithm; /* default: by the shape, as told above */
+    uint64_t given;                  /* options that are meant though they are 0: kiln_option_give */
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);

@@ -51,6 +51,18 @@ typedef struct kiln_algorithm {
     int64_t components;
 } kiln_algorithm;
 
+/* Says that an option of an algorithm's options struct is meant as it stands, though it is 0, which else
+ * stands for the default: a tolerance of 0 (until rounding allows no more), no damping, no penalty.
+ *   kiln_pagerank_options options = {.size = sizeof options, .damping = 0};
+ *   kiln_option_give("pagerank", &options, "damping");
+ * Where 0 makes no sense, as of max_iterations, the algorithm refuses it. option: the field's name, of those that
+ * the registry lists. Errors: ERR_ARGUMENT (no such algorithm or option; a size without the field `given`). */
+KILN_API kiln_status kiln_option_give(const char *algorithm, void *options, const char *option);
+/* An option's value in force for an X of that type: as it stands, or what 0 stands for by the table. NaN where there is no
+ * such option. options: the algorithm's options struct, of its full size. */
+KILN_API double kiln_option_value(const char *algorithm, const void *options, const char *option,
+                                  kiln_type type);
+
 /* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in
  * it. */
 KILN_API const kiln_algorithm *kiln_algorithm_at(int64_t i);

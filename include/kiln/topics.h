@@ -90,7 +90,7 @@ typedef struct kiln_gap_options {
     size_t size;
     int prior;               /* enum kiln_gap_prior; default GAMMA */
     double shape;            /* of the prior, >= 1; default 1.1 */
-    double rate;             /* of the prior; default 1, KILN_NONE 0 */
+    double rate;             /* of the prior, >= 0; default 1 */
     double tolerance;        /* on the relative decrease of the objective; default 1e-5 */
     int64_t max_iterations;  /* default 200 */
     int warm_start;          /* go on from A and B; default: as init says */
@@ -98,6 +98,7 @@ typedef struct kiln_gap_options {
     const kiln_matrix *test; /* m x n CSR: entries that X does not have, whose perplexity is told; or NULL */
     kiln_control control;
     int init; /* enum kiln_gap_init, without warm_start; default RANDOM. NNDSVD and NNDSVDA: k <= min(m, n) */
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_gap_options;
 KILN_API kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X,
                               const kiln_gap_options *options, kiln_report *report);
@@ -154,6 +155,7 @@ typedef struct kiln_lda_options {
     kiln_matrix *alphas;     /* 1 x k, or NULL: receives each topic's alpha */
     const kiln_matrix *test; /* m x n CSR: entries that X does not have, whose perplexity is told; or NULL */
     kiln_control control;
+    uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_lda_options;
 KILN_API kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X,
                               const kiln_lda_options *options, kiln_report *report);

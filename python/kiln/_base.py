@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
 from ._dlpack import as_floats, on_cuda, to_host
 from ._library import check, ffi, lib, struct
-from ._solve import Report, solve, warn_unless_converged
+from ._solve import Report, algorithm_options, solve, warn_unless_converged
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -67,17 +67,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     # --------------------------------------------------------------------------------------------- running
 
-    def _filled(self, options: dict[str, Any]) -> Any:
-        """The algorithm's struct with these options, whose matrices must live as long; those that are None keep their defaults."""
-        made = struct(f"kiln_{self._algorithm}_options")
-        for name, value in options.items():
-            if value is not None:
-                setattr(made, name, value.pointer if isinstance(value, Matrix) else value)
-        return made
-
     def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
         """kiln_ALGORITHM(operands..., options, report); options that are None keep their defaults."""
-        made = self._filled(options)
+        made = algorithm_options(self._algorithm, options)
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
         where = next(operand.device for operand in operands if operand is not None)
         report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,

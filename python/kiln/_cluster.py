@@ -49,7 +49,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             raise ValueError(f"The 'algorithm' parameter of {type(self).__name__} must be one of {sorted(_ALGORITHMS)}. Got "
                              f"{self.algorithm!r} instead.")
         chosen = _ALGORITHMS[self.algorithm]
-        self._cluster(self._checked(X), sample_weight, self._restarts(), algorithm=getattr(lib, chosen) if chosen else 0)
+        self._cluster(self._checked(X), sample_weight, self._restarts(), algorithm=getattr(lib, chosen) if chosen else None)
         return self
 
     def _checked(self, X: Any) -> Any:
@@ -84,7 +84,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         clusters = Matrix.empty(where, (self.n_clusters, 3), operand.dtype)
         self._run([centres, operand], init=lib.KILN_INIT_GIVEN if given else getattr(lib, _STARTS[self.init]),
                   restarts=restarts, seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-                  spherical=int(self.spherical), tolerance=self.tol if self.tol > 0 else 1e-300, max_iterations=self.max_iter,
+                  spherical=int(self.spherical), tolerance=self.tol, max_iterations=self.max_iter,
                   weights=None if weights is None else matrix(weights, where), labels=labels, clusters=clusters, **options)
         self.cluster_centers_ = centres.numpy()
         self.labels_ = labels.numpy()[:, 0].astype(np.int32)

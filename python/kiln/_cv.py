@@ -205,7 +205,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         self.best_score_ = float(search.scores[:, best].mean())
         if self.refit:
             (self.C_, self.l1_ratio_), (l2, l1, _) = (float(value) for value in grid[best]), penalties[best]
-            self._train(X, target, sample_weight, columns, l2=l2 if l2 > 0 else lib.KILN_NONE, l1=l1, **options)
+            self._train(X, target, sample_weight, columns, l2=l2, l1=l1, **options)
         else:
             self._take_means(X, search, np.array(grid))
         self._show()

@@ -13,7 +13,7 @@ from ._checkpoint import checkpoint
 from ._cv_judged import scorer
 from ._dlpack import to_host
 from ._library import UnsupportedError, ffi, lib, struct
-from ._solve import _failed, solve
+from ._solve import _failed, algorithm_options, solve
 
 Splits = list[tuple[Any, Any]]
 
@@ -162,7 +162,7 @@ class Search:
         def path(made: Any, report: Any) -> Any:
             return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer, self.columns, asked)
 
-        solve(self.X.device, path, [], model._filled(options), verbose=model.verbose, callback=getattr(model, "callback", None))
+        solve(self.X.device, path, [], algorithm_options(model._algorithm, options), verbose=model.verbose, callback=getattr(model, "callback", None))
 
 
 @ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from ._arrays import Device, Matrix, device as open_device, matrix
 from ._base import Estimator, not_negative
 from ._dlpack import on_cuda, to_host
-from ._library import ffi, lib, struct
-from ._solve import Report, choice
+from ._library import check, ffi, lib
+from ._solve import Report, algorithm_options, choice
 
 
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
@@ -81,11 +81,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
 
     def _settings(self) -> Any:
         """The options' struct with what was set."""
-        options = struct(f"kiln_{self._algorithm}_options")
-        for name, value in self._options().items():
-            if value is not None and not isinstance(value, Matrix):
-                setattr(options, name, value)
-        return options
+        return algorithm_options(self._algorithm, {name: value for name, value in self._options().items() if not isinstance(value, Matrix)})
 
     def _make(self, where: Device, A: Matrix, B: Matrix, made: Any) -> None:
         """kiln_ALGORITHM_model, which knows the tensors' layout."""
@@ -143,7 +139,8 @@ class _Recommender(_Factors):
 
     def _settings(self) -> Any:
         options = super()._settings()
-        options.l2 = self.l2_ if self.l2_ > 0 else lib.KILN_NONE
+        options.l2 = self.l2_
+        check(lib.kiln_option_give(self._algorithm.encode(), options, b"l2"))
         return options
 
     def _start(self, R: Matrix) -> tuple[Matrix, Matrix, int]:
@@ -280,8 +277,7 @@ class ALS(_Recommender):
 
     def _options(self) -> dict[str, Any]:
         not_negative(self, "l2")
-        l2 = self.l2 if self.l2 is None or self.l2 > 0 else lib.KILN_NONE
-        return {"implicit": self.implicit, "alpha": self.alpha, "l2": l2, "biases": self._biased(), "counted": self.counted,
+        return {"implicit": self.implicit, "alpha": self.alpha, "l2": self.l2, "biases": self._biased(), "counted": self.counted,
                 "solver": choice("als", "solver", self.solver), "steps": self.steps}
 
     def _settings(self) -> Any:

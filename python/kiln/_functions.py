@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import Device, Matrix, choose, device as open_device, is_graph, matrix, numbers
 from ._library import ArgumentError, ffi, lib, struct
-from ._solve import Callback, Report, choice, solve, warn_unless_converged
+from ._solve import Callback, Report, algorithm_options, choice, solve, warn_unless_converged
 
 _Operand = Any
 
@@ -261,8 +261,9 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
     a = place(graph.links, device, 60)
     personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
     teleport = _beside(a, personalize)
-    options = struct("kiln_pagerank_options", damping=damping, weighted=weighted, tolerance=tol or 0, max_iterations=max_iter or 0,
-                     iterations=iterations or 0, personalize=_pointer(teleport), warm_start=start is not None)
+    options = algorithm_options("pagerank", {
+        "damping": damping, "weighted": weighted, "tolerance": tol, "max_iterations": max_iter, "iterations": iterations,
+        "personalize": teleport, "warm_start": start is not None})
     sink = None
     if not isinstance(dangling, str):
         sink = _beside(a, graph.vector(dangling, "dangling"))
@@ -284,8 +285,8 @@ def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, solver: str = 
     "power", "lobpcg", or "auto", the power iteration, and LOBPCG from where that is slow."""
     graph = _Graph(A)
     a = place(graph.links, device, 40)
-    options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, solver=choice("hits", "solver", solver), tolerance=tol or 0,
-                     max_iterations=max_iter or 0)
+    options = algorithm_options("hits", {"norm": norm, "unweighted": unweighted, "solver": choice("hits", "solver", solver),
+                                         "tolerance": tol, "max_iterations": max_iter})
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
     report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
     return HubsAndAuthorities(graph.named(hubs, True), graph.named(authorities, True), report)

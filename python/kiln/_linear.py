@@ -555,7 +555,7 @@ class LogisticRegression(_Logistic):
         if not 0 <= self.l1_ratio <= 1:
             raise ValueError(f"The 'l1_ratio' parameter of LogisticRegression must be in the range [0, 1]. Got {self.l1_ratio!r} instead.")
         l2, l1 = (1 - self.l1_ratio) / self.C, self.l1_ratio / self.C
-        return {"l2": l2 if l2 > 0 else lib.KILN_NONE, "l1": l1}
+        return {"l2": l2, "l1": l1}
 
 
 class LinearSVC(_Classifier):

@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ._arrays import Device
+from ._arrays import Device, Matrix
 from ._library import check, ffi, lib, struct, text
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -138,6 +138,18 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
     finally:
         running.watch = outer
         lib.kiln_report_free(report)
+
+
+def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:
+    """The algorithm's struct with these options, whose matrices must live as long. None leaves an option its default; what is given
+    is meant, 0 too."""
+    row = lib.kiln_algorithm_named(algorithm.encode())
+    known = {text(row.options[i].name) for i in range(row.option_count)}
+    given = {name: value.pointer if isinstance(value, Matrix) else value for name, value in options.items() if value is not None}
+    made = struct(f"kiln_{algorithm}_options", **given)
+    for name in given.keys() & known:
+        check(lib.kiln_option_give(algorithm.encode(), made, name.encode()))
+    return made
 
 
 def choice(algorithm: str, option: str, wanted: str) -> int | None:

@@ -61,8 +61,8 @@ kiln_status ki_check_finite(const char *call, const char *name, const kiln_matri
 kiln_status ki_check_weights(const char *call, const kiln_matrix *weights);
 /* ERR_ARGUMENT unless both are >= 0, the default at 0. */
 kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations);
-/* A penalty's strength, or epsilon: what is given becomes what is meant, 0 the default and KILN_NONE 0. */
-kiln_status ki_check_strength(const char *call, const char *field, double *given, double standard);
+/* ERR_ARGUMENT unless a penalty's strength, or epsilon, is finite and >= 0. */
+kiln_status ki_check_strength(const char *call, const char *field, double given);
 int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
 
 /* Weighted moments of X's columns, n x 1 each on X's device; see moments.c. */

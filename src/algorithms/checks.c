@@ -76,19 +76,15 @@ int64_t ki_bytes_of(const kiln_matrix *X) {
     return kiln_matrix_nnz(X) * (element + 4) + (kiln_matrix_rows(X) + 1) * 8;
 }
 
-kiln_status ki_check_strength(const char *call, const char *field, double *given, double standard) {
-    if (!(*given >= 0 || *given == KILN_NONE) || isinf(*given)) {
-        ki_fail(KILN_ERR_ARGUMENT, "%s_options.%s is %g, but must be a number >= 0", call, field, *given);
-        return ki_hint("0 means %g, and KILN_NONE means none", standard);
-    }
-    if (*given <= 0) *given = *given < 0 ? 0 : standard;
-    return KILN_OK;
+kiln_status ki_check_strength(const char *call, const char *field, double given) {
+    if (given >= 0 && !isinf(given)) return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s_options.%s is %g, but must be a number >= 0", call, field, given);
 }
 
 kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations) {
     if (!(tolerance >= 0))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.tolerance is %g, but must be > 0, or 0 for the default",
-                       call, tolerance);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.tolerance is %g, but must be a number >= 0", call,
+                       tolerance);
     if (max_iterations < 0)
         return ki_fail(KILN_ERR_ARGUMENT,
                        "%s_options.max_iterations is %lld, but must be > 0, or 0 for the default", call,

@@ -286,9 +286,9 @@ static const kiln_option options_table[] = {
               "Scale hubs and authorities so that they (1) or their squares (2) add up to 1."),
     KI_OPTION(kiln_hits_options, unweighted, FLAG, 0, 0, 0, 1, NULL,
               "Take every link for 1, whatever its weight and however often it stands in the file."),
-    KI_OPTION(kiln_hits_options, tolerance, POSITIVE, 1e-10, 1e-5, 0, INFINITY, NULL,
-              "Stop when the change of the authorities in one iteration is at most this. One too small to be "
-              "reached, such as 1e-300, goes on until the limit of iterations ends it."),
+    KI_OPTION(kiln_hits_options, tolerance, REAL, 1e-10, 1e-5, 0, INFINITY, NULL,
+              "Stop when the change of the authorities in one iteration is at most this. 0 goes on until "
+              "it no longer changes or the limit of iterations ends it."),
     KI_OPTION(kiln_hits_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
     KI_OPTION(
@@ -301,6 +301,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_hits = {
     .shown = {"hits", "Rank the vertices of a graph as hubs and authorities",
               KI_OPTIONS(options_table, kiln_hits_options)},
+    .given = offsetof(kiln_hits_options, given),
     .tensors = {{"hubs", 'm', '1', false, false, false}, {"authorities", 'n', '1', false, false, false}},
     .check = check_names,
     .instead = "it ranks the vertices of its own graph; its ranks are the tensors 'hubs' and 'authorities'",
@@ -314,9 +315,10 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     struct ki_hits s = {.A = A, .start = ki_clock()};
     const double one = 1;
     TRY(KI_TAKE(kiln_hits_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_hits));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(hubs, authorities, A, &s.options));
-    ki_options_fill(&s.options, &ki_algorithm_hits.shown, kiln_matrix_type(A));
+    ki_options_fill(&s.options, &ki_algorithm_hits, kiln_matrix_type(A));
     s.report.tolerance = s.options.tolerance;
     if (s.options.unweighted) TRY(drop_weights(&s));
     TRY(begin(&s, authorities));

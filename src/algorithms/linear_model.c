@@ -69,15 +69,13 @@ static kiln_status check_glm(const kiln_model *model) {
 #define STANDARDIZE                                                                                          \
     "Penalise the coefficients of columns scaled to unit variance. The data are not copied, and the model "  \
     "is for the columns as they are."
-#define TINY                                                                                                 \
-    " One too small to be reached, such as 1e-300, goes on until rounding or the limit of iterations ends "  \
-    "it."
+#define TINY " 0 goes on until rounding or the limit of iterations ends it."
 #define RELATIVE "Stop when the gradient, its columns scaled, is at most this times what it is at zero."
 /* What all four have. */
 #define SHARED(type, f64, f32, most, residual, steps)                                                        \
     KI_OPTION(type, no_intercept, FLAG, 0, 0, 0, 1, NULL, INTERCEPT),                                        \
         KI_OPTION(type, standardize, FLAG, 0, 0, 0, 1, NULL, STANDARDIZE),                                   \
-        KI_OPTION(type, tolerance, POSITIVE, f64, f32, 0, INFINITY, NULL, residual TINY),                    \
+        KI_OPTION(type, tolerance, REAL, f64, f32, 0, INFINITY, NULL, residual TINY),                        \
         KI_OPTION(type, max_iterations, INTEGER, most, most, 1, 9e18, NULL, steps)
 #define NEWTON "Stop after this many steps of Newton's method, converged or not."
 #define L2(type, standard) KI_OPTION(type, l2, REAL, standard, standard, 0, INFINITY, NULL, PENALTY)
@@ -178,6 +176,7 @@ static const struct ki_path_rule linreg_path = {PATH(linreg), .together = ki_lin
 const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a linear regression",
                                                            KI_OPTIONS(linreg_options, kiln_linreg_options),
                                                            .predicts = 1},
+                                                 .given = offsetof(kiln_linreg_options, given),
                                                  .tensors = {WEIGHTS},
                                                  .check = check_linear,
                                                  .loss = ki_loss_linreg,
@@ -189,6 +188,7 @@ const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a li
 const struct ki_algorithm ki_algorithm_logreg = {
     .shown = {"logreg", "Train a logistic regression", KI_OPTIONS(logreg_options, kiln_logreg_options),
               .predicts = 1},
+    .given = offsetof(kiln_logreg_options, given),
     .tensors = {WEIGHTS, {"classes", 'c', '1', false, true, false}},
     .check = check_classifier,
     .loss = ki_loss_logreg,
@@ -200,6 +200,7 @@ const struct ki_algorithm ki_algorithm_logreg = {
 const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generalised linear model",
                                                         KI_OPTIONS(glm_options, kiln_glm_options),
                                                         .predicts = 1},
+                                              .given = offsetof(kiln_glm_options, given),
                                               .tensors = {{"W", 'n', '1', false, false, false},
                                                           {"b", '1', '1', true, false, false},
                                                           {"parameters", '1', '2', false, false, false},
@@ -214,6 +215,7 @@ const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generali
 const struct ki_algorithm ki_algorithm_svm = {.shown = {"svm", "Train a linear support vector machine",
                                                         KI_OPTIONS(svm_options, kiln_svm_options),
                                                         .predicts = 1},
+                                              .given = offsetof(kiln_svm_options, given),
                                               .tensors = {WEIGHTS,
                                                           {"classes", 'c', '1', true, true, false},
                                                           {"parameters", '1', '2', true, false, false}},

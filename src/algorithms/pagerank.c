@@ -34,9 +34,9 @@ static kiln_status check(const kiln_matrix *ranks, const kiln_matrix *A,
     if (!ranks || !A) return ki_fail(KILN_ERR_ARGUMENT, "%s: ranks or A is NULL", call);
     const int64_t n = kiln_matrix_rows(A), k = kiln_matrix_cols(ranks);
     if (!(options->damping >= 0 && options->damping <= 1))
-        return (ki_fail(KILN_ERR_ARGUMENT, "%s_options.damping is %g, but must be in (0, 1]", call,
+        return (ki_fail(KILN_ERR_ARGUMENT, "%s_options.damping is %g, but must be in [0, 1]", call,
                         options->damping),
-                ki_hint("0 means 0.85"));
+                ki_hint("0 means 0.85, unless kiln_option_give says that it was given"));
     if ((int)options->dangling < 0 || options->dangling > KILN_DANGLING_UNIFORM)
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.dangling is %d, but must be 1 or 2", call,
                        (int)options->dangling);
@@ -339,14 +339,14 @@ static kiln_status check_names(const kiln_model *model) {
 }
 
 static const kiln_option options_table[] = {
-    KI_OPTION(kiln_pagerank_options, damping, POSITIVE, 0.85, 0.85, 0, 1, NULL,
+    KI_OPTION(kiln_pagerank_options, damping, REAL, 0.85, 0.85, 0, 1, NULL,
               "Follow a link with this probability, and else begin anew at a vertex of the teleport vector."),
     KI_OPTION(kiln_pagerank_options, weighted, FLAG, 0, 0, 0, 1, NULL,
               "Follow links in proportion to their weights. Without it every link counts alike, however "
               "often it stands in the file."),
     KI_OPTION(kiln_pagerank_options, dangling, CHOICE, 1, 1, 1, 2, "personalized|uniform",
               "Where vertices without links lead: to where --personalize says, or to all vertices alike."),
-    KI_OPTION(kiln_pagerank_options, tolerance, POSITIVE, 1e-10, 1e-6, 0, INFINITY, NULL,
+    KI_OPTION(kiln_pagerank_options, tolerance, REAL, 1e-10, 1e-6, 0, INFINITY, NULL,
               "Stop when the ranks, which add up to 1, change by no more than this in one iteration, all "
               "changes added up."),
     KI_OPTION(kiln_pagerank_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
@@ -362,6 +362,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_pagerank = {
     .shown = {"pagerank", "Rank the vertices of a graph by PageRank",
               KI_OPTIONS(options_table, kiln_pagerank_options), .trial = &ki_trial_pagerank},
+    .given = offsetof(kiln_pagerank_options, given),
     .tensors = {{"ranks", 'n', 'k', false, false, false},
                 {"personalize", 'n', 'k', true, false, false},
                 {"dangling", 'n', '1', true, false, false}},
@@ -376,9 +377,10 @@ kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A, const kiln_p
     kiln_status status;
     struct pagerank s = {.start = ki_clock()};
     TRY(KI_TAKE(kiln_pagerank_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_pagerank));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(ranks, A, &s.options));
-    ki_options_fill(&s.options, &ki_algorithm_pagerank.shown, kiln_matrix_type(A));
+    ki_options_fill(&s.options, &ki_algorithm_pagerank, kiln_matrix_type(A));
     s.n = kiln_matrix_rows(A);
     s.k = kiln_matrix_cols(ranks);
     s.report.tolerance = s.options.iterations ? INFINITY : s.options.tolerance;

@@ -14,33 +14,29 @@ static const kiln_option *option_named(const kiln_algorithm *shown, const char *
     return NULL;
 }
 
+static const struct ki_algorithm *algorithm_of(const struct ki_path *path) {
+    return ki_algorithm_named(path->shown->name);
+}
+
 static void *field(const struct ki_path *path, size_t offset) {
     return path->options + offset;
 }
 
 static void set_real(struct ki_path *path, const char *name, const double *values, int64_t v) {
-    const kiln_option *option = option_named(path->shown, name);
-    if (!option || !values) return;
-    const double value = values[v] == 0 ? KILN_NONE : values[v];
-    memcpy(field(path, option->offset), &value, sizeof value);
+    if (values && option_named(path->shown, name))
+        ki_option_set(path->options, algorithm_of(path), name, values[v]);
 }
 
 double ki_path_l1(const struct ki_path *path, int64_t v) {
-    const kiln_option *option = option_named(path->shown, "l1");
-    double value;
-    if (!option) return 0;
-    memcpy(&value, field(path, option->offset), sizeof value);
-    if (path->asked.l1) value = path->asked.l1[v];
-    return value == KILN_NONE ? 0 : value;
+    if (!option_named(path->shown, "l1")) return 0;
+    return path->asked.l1 ? path->asked.l1[v]
+                          : kiln_option_value(path->shown->name, path->options, "l1", KILN_F64);
 }
 
 double ki_path_l2(const struct ki_path *path, int64_t v) {
-    const kiln_option *option = option_named(path->shown, "l2");
-    double value;
-    memcpy(&value, field(path, option->offset), sizeof value);
-    if (value == 0 && !(ki_path_l1(path, v) > 0)) value = option->standard; /* which is without l1 */
-    if (path->asked.l2) value = path->asked.l2[v];
-    return value == KILN_NONE ? 0 : value;
+    if (path->asked.l2) return path->asked.l2[v];
+    if (ki_path_l1(path, v) > 0 && !ki_option_stands(path->options, algorithm_of(path), "l2")) return 0;
+    return kiln_option_value(path->shown->name, path->options, "l2", KILN_F64);
 }
 
 static bool has_intercept(const struct ki_path *path) {
@@ -228,7 +224,7 @@ static kiln_status check_values(const char *name, const double *values, int64_t 
     if (values && !known)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: the algorithm has no penalty %s", call, name);
     for (int64_t v = 0; values && v < count; v++)
-        if (!(values[v] >= 0 || values[v] == KILN_NONE) || isinf(values[v]))
+        if (!(values[v] >= 0) || isinf(values[v]))
             return ki_fail(KILN_ERR_ARGUMENT, "%s: %s[%lld] is %g, but must be a number >= 0", call, name,
                            (long long)v, values[v]);
     return KILN_OK;

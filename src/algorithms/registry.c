@@ -1,17 +1,12 @@
-/* The algorithms: a line each. The order is that of help and of kiln_algorithm_at. */
+/* What is found in the algorithms' rows. Their order is that of help and of kiln_algorithm_at. */
 #include "algorithms/registry.h"
 
 #include <string.h>
 
 #include "algorithms/algorithm.h"
 
-#define ALGORITHMS(X)                                                                                        \
-    X(linreg) X(logreg) X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(lda) X(gap) X(kmeans)
-
-#define DECLARE(name) extern const struct ki_algorithm ki_algorithm_##name;
 #define LIST(name) &ki_algorithm_##name,
-ALGORITHMS(DECLARE)
-static const struct ki_algorithm *const algorithms[] = {ALGORITHMS(LIST)};
+static const struct ki_algorithm *const algorithms[] = {KI_ALGORITHMS(LIST)};
 enum { COUNT = sizeof algorithms / sizeof *algorithms };
 
 const struct ki_algorithm *ki_algorithm_named(const char *name) {
@@ -70,24 +65,104 @@ done:
     return status;
 }
 
-void ki_options_fill(void *options, const kiln_algorithm *algorithm, kiln_type type) {
-    for (int64_t i = 0; i < algorithm->option_count; i++) {
-        const kiln_option *option = &algorithm->options[i];
-        const double standard = type == KILN_F32 ? option->standard_f32 : option->standard;
-        void *field = (char *)options + option->offset;
-        switch (option->kind) {
-        case KILN_OPTION_FLAG: break;
-        case KILN_OPTION_INT:
-        case KILN_OPTION_CHOICE:
-            if (*(int *)field == 0) *(int *)field = (int)standard;
-            break;
-        case KILN_OPTION_INTEGER:
-            if (*(int64_t *)field == 0) *(int64_t *)field = (int64_t)standard;
-            break;
-        case KILN_OPTION_REAL:
-        case KILN_OPTION_POSITIVE:
-            if (*(double *)field == 0) *(double *)field = standard;
-            break;
-        }
+/* ------------------------------------------------------------------------------------- values of options */
+
+static const kiln_option *option_named(const struct ki_algorithm *algorithm, const char *name) {
+    for (int64_t i = 0; algorithm && i < algorithm->shown.option_count; i++)
+        if (strcmp(algorithm->shown.options[i].name, name) == 0) return &algorithm->shown.options[i];
+    return NULL;
+}
+
+static double value_of(const void *options, const kiln_option *option) {
+    const void *field = (const char *)options + option->offset;
+    switch (option->kind) {
+    case KILN_OPTION_FLAG:
+    case KILN_OPTION_INT:
+    case KILN_OPTION_CHOICE: return *(const int *)field;
+    case KILN_OPTION_INTEGER: return (double)*(const int64_t *)field;
+    case KILN_OPTION_REAL:
+    case KILN_OPTION_POSITIVE: return *(const double *)field;
     }
+    return 0;
+}
+
+static void set_value(void *options, const kiln_option *option, double value) {
+    void *field = (char *)options + option->offset;
+    switch (option->kind) {
+    case KILN_OPTION_FLAG:
+    case KILN_OPTION_INT:
+    case KILN_OPTION_CHOICE: *(int *)field = (int)value; break;
+    case KILN_OPTION_INTEGER: *(int64_t *)field = (int64_t)value; break;
+    case KILN_OPTION_REAL:
+    case KILN_OPTION_POSITIVE: *(double *)field = value; break;
+    }
+}
+
+static uint64_t *mask_of(void *options, const struct ki_algorithm *algorithm) {
+    return (uint64_t *)(void *)((char *)options + algorithm->given);
+}
+
+static bool given(const void *options, const struct ki_algorithm *algorithm, const kiln_option *option) {
+    const void *mask = (const char *)options + algorithm->given;
+    return *(const uint64_t *)mask >> (option - algorithm->shown.options) & 1;
+}
+
+/* What 0 stands for: of a flag, that it is off, though its verb and Python may turn it on by default. */
+static double standard_of(const kiln_option *option, kiln_type type) {
+    if (option->kind == KILN_OPTION_FLAG) return 0;
+    return type == KILN_F32 ? option->standard_f32 : option->standard;
+}
+
+kiln_status kiln_option_give(const char *name, void *options, const char *option) {
+    static const char call[] = "kiln_option_give";
+    const struct ki_algorithm *algorithm = ki_algorithm_named(name);
+    const kiln_option *found = option ? option_named(algorithm, option) : NULL;
+    if (!options || !found)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
+                       !options     ? "options is NULL"
+                       : !algorithm ? "there is no algorithm of that name"
+                                    : "the algorithm has no option of that name");
+    if (*(const size_t *)options < algorithm->given + sizeof(uint64_t))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: options->size must be sizeof kiln_%s_options", call, name);
+    *mask_of(options, algorithm) |= (uint64_t)1 << (found - algorithm->shown.options);
+    return KILN_OK;
+}
+
+kiln_status ki_options_check(const void *options, const struct ki_algorithm *algorithm) {
+    const kiln_algorithm *shown = &algorithm->shown;
+    for (int64_t i = 0; i < shown->option_count; i++) {
+        const kiln_option *option = &shown->options[i];
+        if (!given(options, algorithm, option) || value_of(options, option) != 0) continue;
+        if (option->kind == KILN_OPTION_POSITIVE || option->least > 0)
+            return ki_fail(KILN_ERR_ARGUMENT, "kiln_%s_options.%s is 0, but must be %s %g", shown->name,
+                           option->name, option->kind == KILN_OPTION_POSITIVE ? "above" : "at least",
+                           option->least);
+    }
+    return KILN_OK;
+}
+
+void ki_options_fill(void *options, const struct ki_algorithm *algorithm, kiln_type type) {
+    for (int64_t i = 0; i < algorithm->shown.option_count; i++) {
+        const kiln_option *option = &algorithm->shown.options[i];
+        if (value_of(options, option) == 0 && !given(options, algorithm, option))
+            set_value(options, option, standard_of(option, type));
+    }
+}
+
+bool ki_option_stands(const void *options, const struct ki_algorithm *algorithm, const char *name) {
+    const kiln_option *option = option_named(algorithm, name);
+    return value_of(options, option) != 0 || given(options, algorithm, option);
+}
+
+double kiln_option_value(const char *name, const void *options, const char *option, kiln_type type) {
+    const struct ki_algorithm *algorithm = ki_algorithm_named(name);
+    const kiln_option *found = option ? option_named(algorithm, option) : NULL;
+    if (!found || !options) return NAN;
+    return ki_option_stands(options, algorithm, option) ? value_of(options, found) : standard_of(found, type);
+}
+
+void ki_option_set(void *options, const struct ki_algorithm *algorithm, const char *name, double value) {
+    const kiln_option *option = option_named(algorithm, name);
+    set_value(options, option, value);
+    *mask_of(options, algorithm) |= (uint64_t)1 << (option - algorithm->shown.options);
 }

@@ -47,6 +47,7 @@ struct ki_algorithm {
         int64_t iterations, besides;
         bool per_column;
     } passes;
+    size_t given; /* offset of the mask of that name in its options struct: bit i is of row i of the table */
 };
 
 /* algorithms/trials.c */
@@ -63,12 +64,24 @@ double ki_tensor_value(const struct ki_tensor *tensor, int64_t i);
 /* ERR_MODEL unless the text `key` is absent or a JSON array of `count` strings. */
 kiln_status ki_model_check_names(const kiln_model *model, const char *key, int64_t count);
 
+/* The algorithms' rows, which registry.c lists. */
+#define KI_ALGORITHMS(X)                                                                                     \
+    X(linreg) X(logreg) X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(lda) X(gap) X(kmeans)
+#define KI_DECLARE(name) extern const struct ki_algorithm ki_algorithm_##name;
+KI_ALGORITHMS(KI_DECLARE)
+
 /* Rows of an option table: OPTION(kiln_hits_options, norm, INT, standard, standard_f32, least, most, NULL, "help"). */
 #define KI_OPTION(type, field, kind, standard, standard_f32, least, most, choices, help)                     \
     { #field, KILN_OPTION_##kind, offsetof(type, field), standard, standard_f32, least, most, choices, help }
 #define KI_OPTIONS(table, type)                                                                              \
     .options = (table), .option_count = sizeof(table) / sizeof *(table), .options_bytes = sizeof(type)
-/* Options that stand at 0 become what 0 stands for. Where 0 depends on another option the algorithm sets that first. */
-void ki_options_fill(void *options, const kiln_algorithm *algorithm, kiln_type type);
+/* ERR_ARGUMENT if an option was given that must not be 0, and is. */
+kiln_status ki_options_check(const void *options, const struct ki_algorithm *algorithm);
+/* Options that stand at 0, and were not given, become what 0 stands for. Where that depends on another option the algorithm
+ * sets it first. */
+void ki_options_fill(void *options, const struct ki_algorithm *algorithm, kiln_type type);
+/* Whether an option is to be taken as it stands: it is not 0, or was given. */
+bool ki_option_stands(const void *options, const struct ki_algorithm *algorithm, const char *name);
+void ki_option_set(void *options, const struct ki_algorithm *algorithm, const char *name, double value);
 
 #endif

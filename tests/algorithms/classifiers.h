@@ -141,22 +141,9 @@ static inline kiln_status try_answer(struct solution *s, kiln_report *report, co
     kiln_matrix *b =
         q->no_intercept ? NULL : dense(run->device, run->type, 1, k, run->start ? run->start->b : none);
     kiln_matrix *weights = p->weights ? dense(run->device, run->type, p->m, 1, p->weights) : NULL;
-    const double l2 = q->l2 > 0 ? q->l2 : -1;
-    const kiln_logreg_options logreg = {.l2 = l2,
-                                        .l1 = q->l1,
-                                        .no_intercept = q->no_intercept,
-                                        .standardize = q->standardize,
-                                        .warm_start = run->start != NULL,
-                                        .tolerance = q->tolerance,
-                                        .max_iterations = q->max_iterations,
-                                        .weights = weights,
-                                        .class_weights = q->class_weights,
-                                        .balanced = q->balanced,
-                                        .control = q->control,
-                                        .solver = q->solver};
-    const kiln_svm_options svm = {.regression = q->kind == SVR,
-                                  .epsilon = q->epsilon,
-                                  .l2 = l2,
+    kiln_logreg_options logreg = {.size = sizeof logreg,
+                                  .l2 = q->l2,
+                                  .l1 = q->l1,
                                   .no_intercept = q->no_intercept,
                                   .standardize = q->standardize,
                                   .warm_start = run->start != NULL,
@@ -167,6 +154,22 @@ static inline kiln_status try_answer(struct solution *s, kiln_report *report, co
                                   .balanced = q->balanced,
                                   .control = q->control,
                                   .solver = q->solver};
+    kiln_svm_options svm = {.size = sizeof svm,
+                            .regression = q->kind == SVR,
+                            .epsilon = q->epsilon,
+                            .l2 = q->l2,
+                            .no_intercept = q->no_intercept,
+                            .standardize = q->standardize,
+                            .warm_start = run->start != NULL,
+                            .tolerance = q->tolerance,
+                            .max_iterations = q->max_iterations,
+                            .weights = weights,
+                            .class_weights = q->class_weights,
+                            .balanced = q->balanced,
+                            .control = q->control,
+                            .solver = q->solver};
+    assert_ok(kiln_option_give("logreg", &logreg, "l2"));
+    assert_ok(kiln_option_give("svm", &svm, "l2"));
     const kiln_status status =
         q->kind == LOGREG ? kiln_logreg(W, b, X, y, &logreg, report) : kiln_svm(W, b, X, y, &svm, report);
     if (status == KILN_OK) *s = (struct solution){p->n, k, values_of(W), b ? values_of(b) : NULL};

@@ -299,7 +299,7 @@ static void a_start_and_the_options_own_penalty(void **state) {
     for (int j = 0; j < COLS; j++) assert_true(fabs(along[j] - alone[j]) <= 1e-4);
     free(along);
     free(alone);
-    const double both[] = {0.5, KILN_NONE};
+    const double both[] = {0.5, 0};
     assert_int_equal(
         kiln_path(
             "logreg", NULL, X, y, 1,

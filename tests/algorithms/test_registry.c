@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +151,54 @@ static void told_tolerances_hold(void **state) {
     }
 }
 
+/* Of every option of every algorithm: 0 is its default until it was given, and then it is 0. */
+static void zeros_that_are_given_stand(void **state) {
+    (void)state;
+    const kiln_algorithm *algorithm;
+    for (int64_t a = 0; (algorithm = kiln_algorithm_at(a)); a++)
+        for (int64_t i = 0; i < algorithm->option_count; i++) {
+            const kiln_option *option = &algorithm->options[i];
+            size_t options[64] = {algorithm->options_bytes};
+            assert_true(algorithm->options_bytes <= sizeof options);
+            const bool flag = option->kind == KILN_OPTION_FLAG;
+            assert_true(kiln_option_value(algorithm->name, options, option->name, KILN_F64) ==
+                        (flag ? 0 : option->standard));
+            assert_true(kiln_option_value(algorithm->name, options, option->name, KILN_F32) ==
+                        (flag ? 0 : option->standard_f32));
+            assert_int_equal(kiln_option_give(algorithm->name, options, option->name), KILN_OK);
+            assert_true(kiln_option_value(algorithm->name, options, option->name, KILN_F64) == 0);
+        }
+    size_t options[64] = {sizeof options};
+    assert_int_equal(kiln_option_give("als", options, "luck"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_option_give("alchemy", options, "l2"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_option_give("als", NULL, "l2"), KILN_ERR_ARGUMENT);
+    assert_true(isnan(kiln_option_value("als", options, "luck", KILN_F64)));
+}
+
+/* Ranks that never follow a link are the teleport vector; nothing begins anew where damping is not given. */
+static void no_damping(void **state) {
+    (void)state;
+    enum { N = 3 };
+    const int64_t row_start[] = {0, 1, 2, 2};
+    const int32_t columns[] = {1, 2};
+    const double ones[] = {1, 1};
+    kiln_matrix *A = NULL, *ranks = NULL;
+    double got[N];
+    assert_int_equal(kiln_matrix_csr(&A, device, KILN_F64, N, N, row_start, columns, ones), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&ranks, device, KILN_F64, N, 1, NULL), KILN_OK);
+    for (int given = 0; given < 2; given++) {
+        kiln_pagerank_options options = {.size = sizeof options};
+        kiln_report report = {0};
+        if (given) assert_int_equal(kiln_option_give("pagerank", &options, "damping"), KILN_OK);
+        assert_int_equal(kiln_pagerank(ranks, A, &options, &report), KILN_OK);
+        assert_int_equal(kiln_matrix_get(got, ranks), KILN_OK);
+        assert_true((fabs(got[0] - got[2]) < 1e-15) == given && report.converged);
+        kiln_report_free(&report);
+    }
+    kiln_matrix_free(A);
+    kiln_matrix_free(ranks);
+}
+
 /* What kiln_solver_choose says is what a run reports, for each way that there is. */
 static void told_solvers_are_taken(void **state) {
     (void)state;
@@ -253,6 +303,8 @@ int main(void) {
         cmocka_unit_test(told_tolerances_hold),
         cmocka_unit_test(told_solvers_are_taken),
         cmocka_unit_test(no_dimension_is_zero),
+        cmocka_unit_test(zeros_that_are_given_stand),
+        cmocka_unit_test(no_damping),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

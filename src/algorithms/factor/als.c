@@ -31,7 +31,7 @@ struct als {
 
 static kiln_status check_options(const kiln_als_options *o) {
     static const char call[] = "kiln_als";
-    if (!(o->l2 >= 0 || o->l2 == KILN_NONE) || isinf(o->l2) || !(o->alpha >= 0) || isinf(o->alpha))
+    if (!(o->l2 >= 0) || isinf(o->l2) || !(o->alpha >= 0) || isinf(o->alpha))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 and alpha must be finite and not negative", call);
     if (o->solver < 0 || o->solver > KILN_FACTOR_CCD || o->steps < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d with %lld steps", call, o->solver,
@@ -110,10 +110,9 @@ static kiln_status look(struct als *s) {
         TRY(ki_spread_take(&s->spread, s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
     TRY(ki_counts_take(&s->counts, s->R));
-    if (o->l2 == 0)
+    if (!ki_option_stands(o, &ki_algorithm_als, "l2"))
         o->l2 = o->counted ? COUNTED * s->spread.deviation
                            : ki_factor_penalty(&s->counts, nnz, s->spread.deviation);
-    if (o->l2 == KILN_NONE) o->l2 = 0;
 done:
     return status;
 }
@@ -264,6 +263,7 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     kiln_status status;
     struct als s = {.R = R, .start = ki_clock(), .test_rmse = NAN};
     TRY(KI_TAKE(kiln_als_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_als));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(A, B, R, &s.options));
     ki_als_fill(&s.options, kiln_matrix_type(R));

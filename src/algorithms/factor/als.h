@@ -5,11 +5,11 @@
 #include "algorithms/factor/entries.h"
 #include "algorithms/registry.h"
 
-/* 0 becomes the default, but for l2, whose default the data decide. */
+/* What 0 stands for, where it was not given, but for l2, whose default the data decide. */
 void ki_als_fill(kiln_als_options *options, kiln_type type);
 void ki_sfa_fill(kiln_sfa_options *options, kiln_type type);
-/* For who has no data to decide by: ERR_ARGUMENT where l2 is 0; KILN_NONE becomes 0. */
-kiln_status ki_factor_known(const char *call, double *l2);
+/* For who has no data to decide by: ERR_ARGUMENT where l2 is 0 and was not given. */
+kiln_status ki_factor_known(const char *call, const void *options, const struct ki_algorithm *algorithm);
 /* ERR_ARGUMENT unless test is NULL or sparse and of R's shape, type and device. */
 kiln_status ki_check_test(const char *call, const kiln_matrix *R, const kiln_matrix *test);
 

@@ -77,7 +77,7 @@ static const kiln_option options_table[] = {
               "rows and columns after the other (CCD++)."),
     KI_OPTION(kiln_als_options, steps, INTEGER, 3, 3, 1, 10000, NULL,
               "Steps of conjugate gradient for each row, of ccd for each factor."),
-    KI_OPTION(kiln_als_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
+    KI_OPTION(kiln_als_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_als_options, max_iterations, INTEGER, 100, 100, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
@@ -86,6 +86,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_als = {
     .shown = {"als", "Factor a matrix of ratings or counts by alternating least squares",
               KI_OPTIONS(options_table, kiln_als_options), .components = 32},
+    .given = offsetof(kiln_als_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
                 {"settings", '1', '6', false, true, false},
@@ -97,17 +98,14 @@ const struct ki_algorithm ki_algorithm_als = {
     .passes = {80, 2, false}};
 
 void ki_als_fill(kiln_als_options *o, kiln_type type) {
-    ki_options_fill(o, &ki_algorithm_als.shown, type);
+    ki_options_fill(o, &ki_algorithm_als, type);
 }
 
-kiln_status ki_factor_known(const char *call, double *l2) {
-    if (*l2 == 0) {
-        ki_fail(KILN_ERR_ARGUMENT, "%s: the penalty must be known: l2 is 0", call);
-        return ki_hint("training reports the one that it took by default as its figure \"l2\"; none is "
-                       "KILN_NONE");
-    }
-    if (*l2 == KILN_NONE) *l2 = 0;
-    return KILN_OK;
+kiln_status ki_factor_known(const char *call, const void *options, const struct ki_algorithm *algorithm) {
+    if (ki_option_stands(options, algorithm, "l2")) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "%s: the penalty must be known: l2 is 0", call);
+    return ki_hint("training reports the one that it took by default as its figure \"l2\"; kiln_option_give "
+                   "says that none is meant");
 }
 
 kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B, double mean,
@@ -117,7 +115,7 @@ kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_als_model: an argument is NULL");
     TRY(KI_TAKE(kiln_als_options, &o, options));
     ki_als_fill(&o, kiln_matrix_type(A));
-    TRY(ki_factor_known("kiln_als_model", &o.l2));
+    TRY(ki_factor_known("kiln_als_model", &o, &ki_algorithm_als));
     const double values[SETTINGS] = {mean, o.l2, o.alpha, o.biases != 0, o.counted != 0, o.implicit != 0};
     status = ki_factor_model(model, "als", A, B, values, SETTINGS);
 done:

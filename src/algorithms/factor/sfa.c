@@ -378,7 +378,8 @@ static kiln_status look(struct sfa *s, kiln_sfa_options *o, const kiln_matrix *R
     TRY(ki_sfa_means_measure(&s->means, R, o->damping));
     TRY(ki_spread_take(&s->spread, R, s->means.mean * (double)nnz));
     TRY(ki_counts_take(&counts, R));
-    if (o->l2 == 0) o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);
+    if (!ki_option_stands(o, &ki_algorithm_sfa, "l2"))
+        o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);
 done:
     ki_counts_free(&counts);
     return status;
@@ -401,6 +402,7 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     kiln_sfa_options o;
     struct sfa s = {.start = ki_clock(), .test_rmse = NAN, .options = &o};
     TRY(KI_TAKE(kiln_sfa_options, &o, options));
+    TRY(ki_options_check(&o, &ki_algorithm_sfa));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     ki_sfa_fill(&o, R ? kiln_matrix_type(R) : KILN_F64);
     TRY(check(A, B, R, &o));

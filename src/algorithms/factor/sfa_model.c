@@ -217,7 +217,7 @@ static const kiln_option options_table[] = {
         "the ratings' standard deviation."),
     KI_OPTION(kiln_sfa_options, damping, REAL, 5, 5, 0, INFINITY, NULL,
               "A mean is its sum divided by its count plus this, so that few entries count for less."),
-    KI_OPTION(kiln_sfa_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
+    KI_OPTION(kiln_sfa_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_sfa_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
@@ -226,6 +226,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_sfa = {
     .shown = {"sfa", "Factor a matrix of ratings about its means by conjugate gradient",
               KI_OPTIONS(options_table, kiln_sfa_options), .components = 32},
+    .given = offsetof(kiln_sfa_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
                 {"settings", '1', '3', false, true, false},
@@ -237,8 +238,7 @@ const struct ki_algorithm ki_algorithm_sfa = {
     .passes = {300, 2, false}};
 
 void ki_sfa_fill(kiln_sfa_options *o, kiln_type type) {
-    ki_options_fill(o, &ki_algorithm_sfa.shown, type);
-    if (o->damping == KILN_NONE) o->damping = 0;
+    ki_options_fill(o, &ki_algorithm_sfa, type);
 }
 
 kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B, double mean,
@@ -248,7 +248,7 @@ kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_sfa_model: an argument is NULL");
     TRY(KI_TAKE(kiln_sfa_options, &o, options));
     ki_sfa_fill(&o, kiln_matrix_type(A));
-    TRY(ki_factor_known("kiln_sfa_model", &o.l2));
+    TRY(ki_factor_known("kiln_sfa_model", &o, &ki_algorithm_sfa));
     const double values[SETTINGS] = {mean, o.l2, o.damping};
     status = ki_factor_model(model, "sfa", A, B, values, SETTINGS);
 done:

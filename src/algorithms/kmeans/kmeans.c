@@ -6,8 +6,6 @@
 
 #include "algorithms/registry.h"
 
-extern const struct ki_algorithm ki_algorithm_kmeans;
-
 /* splitmix64 of a counter: the same numbers everywhere. */
 double ki_kmeans_random(struct kmeans *s) {
     uint64_t z = (uint64_t)s->options.seed * 0xd1342543de82ef95u + (uint64_t)++s->draws * 0x9e3779b97f4a7c15u;
@@ -411,6 +409,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     struct kmeans s = {.X = X, .began = ki_clock(), .objective = NAN, .residual = NAN};
     bool resumed = false;
     TRY(KI_TAKE(kiln_kmeans_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_kmeans));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     if (X && centres) {
         s.device = kiln_matrix_device(X);
@@ -420,7 +419,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
         s.k = kiln_matrix_rows(centres);
     }
     TRY(check(&s, centres));
-    ki_options_fill(&s.options, &ki_algorithm_kmeans.shown, s.type);
+    ki_options_fill(&s.options, &ki_algorithm_kmeans, s.type);
     TRY(allocate(&s));
     TRY(ki_kmeans_open_bounds(&s));
     TRY(measure(&s));

@@ -58,7 +58,7 @@ static const kiln_option options_table[] = {
         "rows that change. Same labels. Without it bounds for 256 columns or more, or where columns times "
         "centres are 65,536 or more; on a GPU from 64 MB on, without weights."),
     KI_OPTION(
-        kiln_kmeans_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
+        kiln_kmeans_options, tolerance, REAL, 1e-4, 1e-4, 0, INFINITY, NULL,
         "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "
         "variance of the columns."),
     KI_OPTION(kiln_kmeans_options, max_iterations, INTEGER, 300, 300, 1, 9e18, NULL,
@@ -68,6 +68,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_kmeans = {
     .shown = {"kmeans", "Cluster rows around K centres", KI_OPTIONS(options_table, kiln_kmeans_options),
               .predicts = 1, .trial = &ki_trial_kmeans},
+    .given = offsetof(kiln_kmeans_options, given),
     .tensors = {{"centres", 'k', 'n', false, false, false}, {"clusters", 'k', '3', false, false, false}},
     .predict = predict,
     .passes = {20, 0, false}};

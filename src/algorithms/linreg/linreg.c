@@ -2,6 +2,7 @@
  *
  * Targets are solved in blocks of as many as one pass over X serves. The results of several blocks are gathered on the host.
  * W and b are written when all has succeeded, so that a failure leaves both as they were. */
+#include "algorithms/registry.h"
 #include "algorithms/linreg/linreg.h"
 
 static const char call[] = "kiln_linreg";
@@ -260,14 +261,14 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     struct ki_system system = {.X = X, .start = ki_clock(), .report.converged = 1};
     double *intercepts = NULL;
     TRY(KI_TAKE(kiln_linreg_options, &system.options, options));
+    TRY(ki_options_check(&system.options, &ki_algorithm_linreg));
     TRY(KI_CHECK_RESULT(kiln_report, report));
-    TRY(ki_check_strength(call, "l2", &system.options.l2, 0));
+    TRY(ki_check_strength(call, "l2", system.options.l2));
     TRY(check_arguments(W, b, X, y, &system.options));
     if (system.options.weights) TRY(ki_check_weights(call, system.options.weights));
     if (system.options.warm_start) TRY(ki_check_finite(call, "W", W, false));
-    if (system.options.tolerance == 0)
-        system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-12;
     if (system.options.max_iterations == 0) system.options.max_iterations = ki_linreg_iterations(X);
+    ki_options_fill(&system.options, &ki_algorithm_linreg, kiln_matrix_type(X));
     system.direct.wanted = ki_linreg_choose(&system.direct, X, &system.options) == KILN_LINREG_CHOLESKY;
     const int64_t k = kiln_matrix_cols(y);
     TRY(ki_linear_ahead(&(struct ki_ahead){.X = X,

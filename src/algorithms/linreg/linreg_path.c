@@ -9,6 +9,7 @@
  * coefficients, so one pass tells for all models of a fold: of their sum with signs at random the true gradient, less what G makes
  * of it, has about the length that the single differences have together (Freivalds, 1977, checks products so). Where a fold misses
  * the tolerance with that added it is trained one model after the other, as all are where no such walk is to be had. */
+#include "algorithms/registry.h"
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/path.h"
 
@@ -322,7 +323,7 @@ kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
     t.size = t.n + t.k + 1;
     t.system.X = path->X;
     memcpy(&t.system.options, path->options, sizeof t.system.options);
-    if (t.system.options.tolerance == 0) t.system.options.tolerance = t.narrow ? 1e-5 : 1e-12;
+    ki_options_fill(&t.system.options, &ki_algorithm_linreg, kiln_matrix_type(path->X));
     if (!applies(&t)) return KILN_OK;
     t.system.walk = (struct ki_walk){.n = t.n, .size = t.size};
     TRY(make_room(&t));

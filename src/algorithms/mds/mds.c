@@ -376,7 +376,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_mds_options, restarts, INTEGER, 1, 1, 1, 1e9, NULL,
               "Start so many times, from random coordinates after the first, and keep the layout with the "
               "least stress."),
-    KI_OPTION(kiln_mds_options, tolerance, POSITIVE, 1e-6, 1e-5, 0, INFINITY, NULL,
+    KI_OPTION(kiln_mds_options, tolerance, REAL, 1e-6, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration lowers the stress by at most this share of it."),
     KI_OPTION(kiln_mds_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
               "Stop each start after this many iterations, converged or not."),
@@ -386,6 +386,7 @@ const struct ki_algorithm ki_algorithm_mds = {
     .shown = {"mds", "Lay points out so that distances come near their dissimilarities",
               KI_OPTIONS(options_table, kiln_mds_options), .predicts = 1, .trial = &ki_trial_mds,
               .components = 2},
+    .given = offsetof(kiln_mds_options, given),
     .tensors = {{"layout", 'n', 'p', false, false, false}, {"points", 'n', 'q', true, false, false}},
     .predict = ki_mds_predict,
     .passes = {100, 0, false}};
@@ -398,8 +399,9 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     struct ki_mds s = {.start_time = ki_clock()};
     kiln_matrix *own_X = NULL;
     TRY(KI_TAKE(kiln_mds_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_mds));
     TRY(KI_CHECK_RESULT(kiln_report, report));
-    ki_options_fill(&s.options, &ki_algorithm_mds.shown, X ? kiln_matrix_type(X) : KILN_F64);
+    ki_options_fill(&s.options, &ki_algorithm_mds, X ? kiln_matrix_type(X) : KILN_F64);
     TRY(check(Y, X, &s.options));
     s.device = kiln_matrix_device(X), s.type = kiln_matrix_type(X);
     s.n = kiln_matrix_rows(X), s.p = kiln_matrix_cols(Y);

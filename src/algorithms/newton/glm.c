@@ -3,6 +3,7 @@
  *
  * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its rows. */
 #define _DEFAULT_SOURCE
+#include "algorithms/registry.h"
 #include "algorithms/newton/glm.h"
 
 enum { ERRORS_COLUMNS_MAX = 4096 };
@@ -230,7 +231,6 @@ done:
 }
 
 static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *options, double start) {
-    const double tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-9;
     return (struct ki_newton){.call = ki_glm_call,
                               .X = X,
                               .weights = options->weights,
@@ -239,8 +239,8 @@ static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *opt
                               .l1 = options->l1,
                               .no_intercept = options->no_intercept != 0,
                               .standardize = options->standardize != 0,
-                              .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
-                              .max_iterations = options->max_iterations ? options->max_iterations : 100,
+                              .tolerance = options->tolerance,
+                              .max_iterations = options->max_iterations,
                               .control = options->control,
                               .start = start};
 }
@@ -322,11 +322,13 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     kiln_matrix *errors = NULL;
     struct ki_glm glm = {.X = X, .options = &own};
     TRY(KI_TAKE(kiln_glm_options, &own, options));
+    TRY(ki_options_check(&own, &ki_algorithm_glm));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     options = &own;
-    TRY(ki_check_strength(ki_glm_call, "l1", &own.l1, 0));
-    TRY(ki_check_strength(ki_glm_call, "l2", &own.l2, 0));
+    TRY(ki_check_strength(ki_glm_call, "l1", own.l1));
+    TRY(ki_check_strength(ki_glm_call, "l2", own.l2));
     TRY(check_operands(w, b, X, y, options));
+    ki_options_fill(&own, &ki_algorithm_glm, kiln_matrix_type(X));
     glm.newton = engine(X, options, start);
     glm.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
                            .family = options->family ? options->family : KILN_GAUSSIAN,

@@ -2,6 +2,7 @@
  *
  * Softmax keeps all K columns, as a penalty wants. Without one, adding the same vector to every column changes nothing, and
  * the Hessian is singular in those directions; conjugate gradient from zero never enters them. */
+#include "algorithms/registry.h"
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
@@ -34,9 +35,21 @@ done:
     return status;
 }
 
+/* Defaults; with an l1 term there is no l2 term unless it is asked for. */
+static kiln_status fill(kiln_logreg_options *options, kiln_type type) {
+    kiln_status status;
+    TRY(ki_options_check(options, &ki_algorithm_logreg));
+    TRY(ki_check_strength(call, "l1", options->l1));
+    TRY(ki_check_strength(call, "l2", options->l2));
+    if (options->l1 > 0 && !ki_option_stands(options, &ki_algorithm_logreg, "l2"))
+        ki_option_set(options, &ki_algorithm_logreg, "l2", 0);
+    ki_options_fill(options, &ki_algorithm_logreg, type);
+done:
+    return status;
+}
+
 static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *labels,
                                const kiln_logreg_options *options) {
-    const double tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-8;
     return (struct ki_newton){.call = call,
                               .X = X,
                               .weights = labels->weights,
@@ -45,8 +58,8 @@ static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *lab
                               .l1 = options->l1,
                               .no_intercept = options->no_intercept != 0,
                               .standardize = options->standardize != 0,
-                              .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
-                              .max_iterations = options->max_iterations ? options->max_iterations : 100,
+                              .tolerance = options->tolerance,
+                              .max_iterations = options->max_iterations,
                               .control = options->control};
 }
 
@@ -79,8 +92,7 @@ kiln_status ki_logreg_explain(kiln_solver *choice, const void *given, const kiln
     kiln_status status;
     kiln_logreg_options options;
     TRY(KI_TAKE(kiln_logreg_options, &options, given));
-    TRY(ki_check_strength(call, "l1", &options.l1, 0));
-    TRY(ki_check_strength(call, "l2", &options.l2, options.l1 > 0 ? 0 : 1));
+    TRY(fill(&options, kiln_matrix_type(X)));
     const struct ki_newton newton = {.call = call,
                                      .X = X,
                                      .k = k > 2 ? (int)k : 1,
@@ -168,9 +180,8 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(KI_TAKE(kiln_logreg_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     options = &own;
-    TRY(ki_check_strength(call, "l1", &own.l1, 0));
-    TRY(ki_check_strength(call, "l2", &own.l2, own.l1 > 0 ? 0 : 1));
     TRY(check_data(X, y, options));
+    TRY(fill(&own, kiln_matrix_type(X)));
     TRY(ki_linear_ahead(
         &(struct ki_ahead){.X = X, .newton = true, .labels = true, .loss.kind = KILN_LOSS_LOGISTIC}));
     TRY(ki_labels_new(

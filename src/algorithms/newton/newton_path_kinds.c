@@ -1,6 +1,7 @@
 /* What each algorithm that Newton's method trains asks of the lanes of a path: the loss, its target, and the origin that the
  * criterion is relative to. What they are not for is left to the algorithm, one model after the other: its checks come first
  * there, so that an option that is of no use is its error. */
+#include "algorithms/registry.h"
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_path.h"
 
@@ -21,13 +22,13 @@ static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_class
     return taken;
 }
 
-/* What all algorithms' options say. wide: the tolerance that f64 has where none is asked for. */
-static void take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int standardize, double asked,
-                 double wide) {
+/* What all algorithms' options say. */
+static void take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int standardize) {
     ki_lanes_take(t, path);
     t->intercept = !no_intercept;
     t->standardize = standardize != 0;
-    t->tolerance = asked > 0 ? asked : t->narrow ? 1e-4 : wide;
+    t->tolerance =
+        kiln_option_value(path->shown->name, path->options, "tolerance", kiln_matrix_type(path->X));
 }
 
 /* The same origin for all lanes, with no deviance. */
@@ -64,7 +65,7 @@ kiln_status ki_logreg_together(bool *done, struct ki_path *path) {
     struct ki_lanes t;
     bool two;
     memcpy(&options, path->options, sizeof options);
-    take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-8);
+    take(&t, path, options.no_intercept, options.standardize);
     t.solver = "newton";
     if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !ki_lanes_apply(&t) ||
         dual_is_taken(&t, call, options.solver))
@@ -111,7 +112,7 @@ kiln_status ki_svm_together(bool *done, struct ki_path *path) {
     struct ki_lanes t;
     bool two;
     memcpy(&options, path->options, sizeof options);
-    take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-8);
+    take(&t, path, options.no_intercept, options.standardize);
     t.solver = "newton";
     const bool regression = options.regression != 0, weighed = options.balanced || options.class_weights;
     if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !(options.epsilon >= 0) ||
@@ -165,7 +166,7 @@ kiln_status ki_glm_together(bool *done, struct ki_path *path) {
     kiln_glm_options options;
     struct ki_lanes t;
     memcpy(&options, path->options, sizeof options);
-    take(&t, path, options.no_intercept, options.standardize, options.tolerance, 1e-9);
+    take(&t, path, options.no_intercept, options.standardize);
     t.deviances = true;
     t.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
                          .family = options.family ? options.family : KILN_GAUSSIAN,

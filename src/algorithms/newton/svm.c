@@ -14,6 +14,7 @@
  * 1/2 sum_j g_j^2 / L_j, and takes no pass. */
 #include <stdio.h>
 
+#include "algorithms/registry.h"
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
@@ -68,11 +69,19 @@ static kiln_status check_solver(const kiln_svm_options *options) {
     return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a regression has no solver in the dual", call);
 }
 
+static kiln_status fill(kiln_svm_options *options, kiln_type type) {
+    kiln_status status;
+    TRY(ki_options_check(options, &ki_algorithm_svm));
+    TRY(ki_check_strength(call, "l2", options->l2));
+    TRY(ki_check_strength(call, "epsilon", options->epsilon));
+    ki_options_fill(options, &ki_algorithm_svm, type);
+done:
+    return status;
+}
+
 static kiln_status machine_new(struct machine *m, double start) {
     kiln_status status = KILN_OK;
     const kiln_svm_options *options = m->options;
-    const kiln_type type = kiln_matrix_type(m->X);
-    const double tolerance = type == KILN_F32 ? 1e-4 : 1e-8;
     const size_t bytes = (size_t)kiln_matrix_cols(m->X) * (size_t)m->problems * sizeof(double);
     m->newton = (struct ki_newton){.call = call,
                                    .X = m->X,
@@ -81,8 +90,8 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .l2 = options->l2,
                                    .no_intercept = options->no_intercept != 0,
                                    .standardize = options->standardize != 0,
-                                   .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
-                                   .max_iterations = options->max_iterations ? options->max_iterations : 100,
+                                   .tolerance = options->tolerance,
+                                   .max_iterations = options->max_iterations,
                                    .problems = m->problems,
                                    .control = options->control,
                                    .start = start};
@@ -332,7 +341,7 @@ kiln_status ki_svm_explain(kiln_solver *choice, const void *given, const kiln_ma
     kiln_status status;
     kiln_svm_options options;
     TRY(KI_TAKE(kiln_svm_options, &options, given));
-    TRY(ki_check_strength(call, "l2", &options.l2, 0.5));
+    TRY(fill(&options, kiln_matrix_type(X)));
     const struct ki_newton newton = {.call = call,
                                      .X = X,
                                      .k = 1,
@@ -362,10 +371,9 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     TRY(KI_TAKE(kiln_svm_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     options = &own;
-    TRY(ki_check_strength(call, "l2", &own.l2, 0.5));
-    TRY(ki_check_strength(call, "epsilon", &own.epsilon, 0));
     m.weights = own.weights;
     TRY(check_data(X, y, options));
+    TRY(fill(&own, kiln_matrix_type(X)));
     const kiln_loss_kind loss = options->regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
     TRY(ki_linear_ahead(
         &(struct ki_ahead){.X = X, .newton = true, .labels = !options->regression, .loss.kind = loss}));

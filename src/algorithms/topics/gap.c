@@ -46,7 +46,7 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
     if (!(o->shape == 0 || o->shape >= 1) || isinf(o->shape))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: shape is %g, but must be a finite number of 1 or more", call,
                        o->shape);
-    if (!(o->rate >= 0 || o->rate == KILN_NONE) || isinf(o->rate))
+    if (!(o->rate >= 0) || isinf(o->rate))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: rate is %g, but must be a finite number of 0 or more", call,
                        o->rate);
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
@@ -294,6 +294,7 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     kiln_status status;
     struct gap s = {.X = X, .start = ki_clock(), .test_perplexity = NAN};
     TRY(KI_TAKE(kiln_gap_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_gap));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(A, B, X, &s.options));
     ki_gap_fill(&s.options, kiln_matrix_type(X));

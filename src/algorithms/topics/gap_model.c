@@ -108,7 +108,7 @@ static const kiln_option options_table[] = {
               "Where to begin: at random, or at the singular vectors, of whose positive or negative parts "
               "the rest is 0 "
               "and stays 0 (nndsvd), or is the counts' mean (nndsvda)."),
-    KI_OPTION(kiln_gap_options, tolerance, POSITIVE, 1e-5, 1e-5, 0, INFINITY, NULL,
+    KI_OPTION(kiln_gap_options, tolerance, REAL, 1e-5, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_gap_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
@@ -117,6 +117,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_gap = {
     .shown = {"gap", "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
               KI_OPTIONS(options_table, kiln_gap_options), .predicts = 1, .components = 10},
+    .given = offsetof(kiln_gap_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
                 {"settings", '1', '3', false, true, false}},
@@ -128,8 +129,7 @@ const struct ki_algorithm ki_algorithm_gap = {
     .passes = {200, 1, false}};
 
 void ki_gap_fill(kiln_gap_options *o, kiln_type type) {
-    ki_options_fill(o, &ki_algorithm_gap.shown, type);
-    if (o->rate == KILN_NONE) o->rate = 0;
+    ki_options_fill(o, &ki_algorithm_gap, type);
     if (o->prior == KILN_GAP_NO_PRIOR) {
         o->shape = 1;
         o->rate = 0;

@@ -285,6 +285,7 @@ kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     kiln_status status;
     struct lda s = {.X = X, .start = ki_clock(), .test_perplexity = NAN};
     TRY(KI_TAKE(kiln_lda_options, &s.options, options));
+    TRY(ki_options_check(&s.options, &ki_algorithm_lda));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(A, B, X, &s.options));
     ki_lda_fill(&s.options, kiln_matrix_cols(A), kiln_matrix_type(X));

@@ -79,10 +79,10 @@ done:
 }
 
 static const kiln_option options_table[] = {
-    KI_OPTION(kiln_lda_options, alpha, REAL, 0, 0, 0, INFINITY, NULL,
-              "Prior of a document's topics: the smaller, the fewer. 0 stands for 1/K."),
-    KI_OPTION(kiln_lda_options, eta, REAL, 0, 0, 0, INFINITY, NULL,
-              "Prior of a topic's words: the smaller, the fewer. 0 stands for 1/K."),
+    KI_OPTION(kiln_lda_options, alpha, POSITIVE, 0, 0, 0, INFINITY, NULL,
+              "Prior of a document's topics: the smaller, the fewer. 1/K if it is not given."),
+    KI_OPTION(kiln_lda_options, eta, POSITIVE, 0, 0, 0, INFINITY, NULL,
+              "Prior of a topic's words: the smaller, the fewer. 1/K if it is not given."),
     KI_OPTION(kiln_lda_options, learn_alpha, FLAG, 0, 0, 0, 1, NULL,
               "Learn alpha, a number of each topic, beginning with --alpha."),
     KI_OPTION(kiln_lda_options, steps, INTEGER, 2, 2, 1, 10000, NULL,
@@ -94,7 +94,7 @@ static const kiln_option options_table[] = {
               "Online: the larger, the less the first batches count."),
     KI_OPTION(kiln_lda_options, decay, REAL, 0.7, 0.7, 0.5, 1, NULL,
               "Online: batch t counts (delay + t)^-decay; above 0.5."),
-    KI_OPTION(kiln_lda_options, tolerance, POSITIVE, 1e-5, 1e-5, 0, INFINITY, NULL,
+    KI_OPTION(kiln_lda_options, tolerance, REAL, 1e-5, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration changes the bound by at most this share."),
     KI_OPTION(kiln_lda_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
@@ -103,6 +103,7 @@ static const kiln_option options_table[] = {
 const struct ki_algorithm ki_algorithm_lda = {
     .shown = {"lda", "Find topics in documents by latent Dirichlet allocation",
               KI_OPTIONS(options_table, kiln_lda_options), .predicts = 1, .components = 10},
+    .given = offsetof(kiln_lda_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
                 {"alpha", '1', 'r', false, true, false},
@@ -114,7 +115,7 @@ const struct ki_algorithm ki_algorithm_lda = {
     .passes = {300, 1, false}};
 
 void ki_lda_fill(kiln_lda_options *o, int64_t topics, kiln_type type) {
-    ki_options_fill(o, &ki_algorithm_lda.shown, type);
+    ki_options_fill(o, &ki_algorithm_lda, type);
     if (o->alpha == 0) o->alpha = 1 / (double)topics;
     if (o->eta == 0) o->eta = 1 / (double)topics;
 }

@@ -372,8 +372,8 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     if (!result || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     TRY(KI_TAKE(kiln_loss, &own, loss));
     TRY(KI_TAKE(kiln_verify_options, &f.options, options));
-    TRY(ki_check_strength(call, "l2", &f.options.l2, 0));
-    TRY(ki_check_strength(call, "l1", &f.options.l1, 0));
+    TRY(ki_check_strength(call, "l2", f.options.l2));
+    TRY(ki_check_strength(call, "l1", f.options.l1));
     TRY(KI_CHECK_RESULT(kiln_verification, result));
     TRY(check(&own, X, W, b));
     f.rows = kiln_matrix_rows(X);

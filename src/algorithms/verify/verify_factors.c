@@ -110,7 +110,7 @@ kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_matrix *R,
     kiln_status status = KI_TAKE(kiln_als_options, &o, options);
     if (status != KILN_OK) return status;
     ki_als_fill(&o, A ? kiln_matrix_type(A) : KILN_F64);
-    if ((status = ki_factor_known("kiln_verify_als", &o.l2)) != KILN_OK) return status;
+    if ((status = ki_factor_known("kiln_verify_als", &o, &ki_algorithm_als)) != KILN_OK) return status;
     return verify(result, "kiln_verify_als", R, A, B,
                   &(struct claims){.mean = mean,
                                    .l2 = o.l2,
@@ -126,7 +126,7 @@ kiln_status kiln_verify_sfa(kiln_als_verification *result, const kiln_matrix *R,
     kiln_status status = KI_TAKE(kiln_sfa_options, &o, options);
     if (status != KILN_OK) return status;
     ki_sfa_fill(&o, A ? kiln_matrix_type(A) : KILN_F64);
-    if ((status = ki_factor_known("kiln_verify_sfa", &o.l2)) != KILN_OK) return status;
+    if ((status = ki_factor_known("kiln_verify_sfa", &o, &ki_algorithm_sfa)) != KILN_OK) return status;
     return verify(result, "kiln_verify_sfa", R, A, B,
                   &(struct claims){.mean = mean, .l2 = o.l2, .biases = true, .means_fixed = true});
 }
