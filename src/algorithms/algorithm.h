@@ -41,6 +41,11 @@ static inline double ki_epsilon(kiln_type type) {
     return type == KILN_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
 }
 
+/* A column whose spread is no more than that part of its mean counts as constant: rounding takes its part of X w + b, whatever w is. */
+static inline double ki_flat(kiln_type type) {
+    return 16 * ki_epsilon(type);
+}
+
 /* Dense matrices between host and device as doubles, whatever the device's type. */
 kiln_status ki_vector_get(double *values, const kiln_matrix *A);
 /* Of one column, rows [first, first + count). */
@@ -67,16 +72,17 @@ int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
 
 /* Weighted moments of X's columns, n x 1 each on X's device; see moments.c. */
 struct ki_moments {
-    double weight;        /* sum of the weights */
-    kiln_matrix *square;  /* sum_i s_i x_ij^2 */
-    kiln_matrix *mean;    /* sum_i s_i x_ij / weight */
-    kiln_matrix *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a constant column */
-    bool rough;           /* asked for: centred may be rounding where it is small, which saves a pass */
+    double weight;       /* sum of the weights */
+    kiln_matrix *square; /* sum_i s_i x_ij^2 */
+    kiln_matrix *mean;   /* sum_i s_i x_ij / weight */
+    kiln_matrix
+        *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a column that is constant, but for ki_flat */
+    bool rough;   /* asked for: one look is enough, centred may be rounding where it is small */
     /* asked for, where it costs no pass more: right = sum_i s_i (y_i - d) x_ij, y m x 1; else right stays NULL */
     const kiln_matrix *y;
     double d;
     kiln_matrix *right;
-    int64_t passes; /* that it took, but for those of columns in doubt */
+    int64_t passes; /* that it took */
 };
 /* weights m x 1, their sum `weight`. ERR_DATA names a column with NaN or infinite values. */
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,

@@ -1,17 +1,19 @@
 /* Column means and spreads without touching X:
  *
- *   mean_j = (X^T s)_j / S,   centred_j = (X .* X)^T s)_j - S mean_j^2,   S = sum of the weights s.
+ *   mean_j = c_j + a_j / S,   centred_j = b_j - a_j^2 / S,   a_j = sum_i s_i (x_ij - c_j),   b_j = sum_i s_i (x_ij - c_j)^2,
  *
- * The difference says nothing about a column whose spread is small beside its mean (time stamps, years): it
- * is rounding. Such columns are probed: for random z of mean 0 and variance 1, made orthogonal to s, E[(X^T
- * z)_j^2] is the weighted sum of squares about the mean, and the mean itself cancels row by row. A few probes
- * tell a constant column from one that merely looks it, and give the spread well enough for a preconditioner.
- */
+ * S the sum of the weights s, for any c. About a c near the mean next to nothing cancels, however far from zero a column is (years,
+ * time stamps), and of a constant column every x_ij - c_j is 0. So a dense X is walked about the means of a few rows, and once more
+ * about the means themselves where these were far off. Other walks over X know no c: of a column whose mean dwarfs its spread there,
+ * the numbers are copied out into a dense matrix. A sparse X has few such columns, as nearly all of their numbers are entries. */
 #include "algorithms/algorithm.h"
 
-enum { PROBES = 8, PROBE_SEED = 20150207 };
-/* Of a dense X with rows no wider than this a GPU's work-groups, so many at least, have sums of their own. */
-enum { GPU_COLUMNS = 1024, GPU_SHARES = 64, GPU_GROUPS = 4096 };
+enum {
+    LOOKS = 5,  /* about better and better means: a first c may be of rows without weight, and be anything */
+    COPIED = 16 /* columns that are copied out together */
+};
+/* What may be left of a sum of squares about c: beyond it rounding shows. */
+static const double DOUBTED_F64 = 1e-2, DOUBTED_F32 = 0.25;
 
 void ki_moments_free(struct ki_moments *moments) {
     kiln_matrix_free(moments->square);
@@ -19,67 +21,6 @@ void ki_moments_free(struct ki_moments *moments) {
     kiln_matrix_free(moments->centred);
     kiln_matrix_free(moments->right);
     *moments = (struct ki_moments){0};
-}
-
-/* The relative error of a sum of m terms added one after the other: random, it is about a fifth of this. */
-static double rounding(const kiln_matrix *X) {
-    return ki_epsilon(kiln_matrix_type(X)) * sqrt((double)ki_max(kiln_matrix_rows(X), 1));
-}
-
-/* Z, m x PROBES: uniform numbers of variance 1/12 times sqrt(s), made orthogonal to s. Uniform, as these have
- * random low bits: with numbers of few bits all rows of a constant column round the same way, and it looks
- * like one that varies. sum_c: what rounding left of 1^T z_c. */
-static kiln_status draw(kiln_matrix *Z, double *sum, const kiln_matrix *weights, double weight) {
-    kiln_status status;
-    kiln_matrix *vector = NULL;
-    double shift[PROBES], one[PROBES], minus_half[PROBES];
-    TRY(kiln_matrix_dense(&vector, kiln_matrix_device(Z), kiln_matrix_type(Z), kiln_matrix_rows(Z), 1, NULL));
-    TRY(kiln_fill_random(Z, KILN_UNIFORM, PROBE_SEED, 0));
-    for (int c = 0; c < PROBES; c++) one[c] = 1, minus_half[c] = -0.5;
-    TRY(kiln_fill(vector, 1));
-    TRY(kiln_combine(Z, one, Z, minus_half, vector));
-    TRY(kiln_map(vector, KILN_MAP_SQRT, weights));
-    TRY(kiln_times(Z, Z, vector));
-    TRY(kiln_fill(vector, 1));
-    TRY(kiln_dot(sum, Z, vector));
-    for (int c = 0; c < PROBES; c++) shift[c] = -sum[c] / weight;
-    TRY(kiln_combine(Z, one, Z, shift, weights));
-    TRY(kiln_dot(sum, Z, vector));
-done:
-    kiln_matrix_free(vector);
-    return status;
-}
-
-/* What the probes say of columns whose centred is nothing but rounding. Sums of a constant may round the same
- * way each time, so that a constant column can look like one that varies up to the larger bound, `doubted`, which grows with how
- * many numbers are added in a row: below it the probes say whether it is constant, but what was computed stands if not. */
-static kiln_status settle(const struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
-                          double doubted) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    kiln_matrix *Z = NULL, *P = NULL, *S = NULL;
-    double sum[PROBES];
-    TRY(kiln_matrix_dense(&Z, device, type, kiln_matrix_rows(X), PROBES, NULL));
-    TRY(kiln_matrix_dense(&P, device, type, kiln_matrix_cols(X), PROBES, NULL));
-    TRY(draw(Z, sum, weights, moments->weight));
-    TRY(kiln_multiply(P, 1, KILN_TRANSPOSED, X, Z, 0, NULL));
-    TRY(ki_vector_new(&S, device, type, PROBES, sum));
-    TRY(ki_scales_run(NULL, &(struct ki_scales){.op = KI_SCALES_SETTLE,
-                                                .square = moments->square,
-                                                .mean = moments->mean,
-                                                .centred = moments->centred,
-                                                .probes = P,
-                                                .probe_sums = S,
-                                                .weight = moments->weight,
-                                                .doubted = doubted,
-                                                .rounded = 16 * rounding(X),
-                                                .noise = rounding(X)}));
-done:
-    kiln_matrix_free(Z);
-    kiln_matrix_free(P);
-    kiln_matrix_free(S);
-    return status;
 }
 
 /* A column whose squares leave the range of the type at either end. */
@@ -107,16 +48,11 @@ done:
     return status;
 }
 
-/* The sums over the columns: in one walk, or a pass each for squares and for the numbers themselves. */
-static kiln_status add_up(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
-    kiln_status status;
-    const bool walk = ki_column_sums_apply(X);
-    moments->passes = walk ? 1 : 2;
-    if (!walk) {
-        TRY(kiln_gram_diagonal(moments->square, X, weights));
-        return kiln_multiply(moments->mean, 1, KILN_TRANSPOSED, X, weights, 0, NULL);
-    }
-    if (moments->y)
+/* The sums of a dense X about c. */
+static kiln_status walk(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
+                        const kiln_matrix *c) {
+    kiln_status status = KILN_OK;
+    if (moments->y && !moments->right)
         TRY(kiln_matrix_dense(&moments->right, kiln_matrix_device(X), kiln_matrix_type(X),
                               kiln_matrix_cols(X), 1, NULL));
     TRY(ki_column_sums(&(struct ki_column_sums){.square = moments->square,
@@ -125,47 +61,139 @@ static kiln_status add_up(struct ki_moments *moments, const kiln_matrix *X, cons
                                                 .X = X,
                                                 .v = weights,
                                                 .y = moments->y,
-                                                .d = moments->d}));
+                                                .d = moments->d,
+                                                .c = c}));
+    moments->passes++;
 done:
     return status;
 }
 
-/* How many numbers are added one after the other, at most. */
-static kiln_status longest_chain(int64_t *chain, const kiln_matrix *X) {
-    const int64_t rows = kiln_matrix_rows(X);
-    kiln_device_info info = {0};
-    const kiln_status status = kiln_device_get_info(kiln_matrix_device(X), &info);
-    const bool shared =
-        info.is_gpu && kiln_matrix_format(X) == KILN_DENSE && kiln_matrix_cols(X) <= GPU_COLUMNS;
-    *chain = ki_min(rows, ki_column_sums_apply(X) ? KI_COLUMN_SUMS_CHAIN
-                          : shared                ? rows / GPU_SHARES + GPU_GROUPS
-                                                  : rows);
+/* The moments from sums about c. doubts: how many columns may be rounding. */
+static kiln_status settle(struct ki_moments *moments, double *doubts, const kiln_matrix *X,
+                          const kiln_matrix *c) {
+    kiln_status status;
+    double found[2]; /* columns that are not finite, or lost; in doubt */
+    const bool narrow = kiln_matrix_type(X) == KILN_F32;
+    const double flat = ki_flat(kiln_matrix_type(X));
+    TRY(ki_scales_run(found, &(struct ki_scales){.op = KI_SCALES_MEASURE,
+                                                 .square = moments->square,
+                                                 .mean = moments->mean,
+                                                 .centred = moments->centred,
+                                                 .c = c,
+                                                 .weight = moments->weight,
+                                                 .doubted = narrow ? DOUBTED_F32 : DOUBTED_F64,
+                                                 .flat = flat * flat}));
+    if (found[0] > 0) TRY(name_bad_column(moments, X));
+    *doubts = found[1];
+done:
+    return status;
+}
+
+/* Moments of a dense X that ki_column_sums takes. */
+static kiln_status look(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
+    kiln_status status;
+    kiln_matrix *c = NULL;
+    double doubts = 1;
+    TRY(kiln_matrix_dense(&c, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_cols(X), 1, NULL));
+    TRY(ki_gram_centre(c, X));
+    for (int i = 0; i < LOOKS && doubts > 0; i++) {
+        if (i > 0) TRY(ki_copy(c, moments->mean));
+        TRY(walk(moments, X, weights, c));
+        TRY(settle(moments, &doubts, X, c));
+        if (moments->rough) break;
+    }
+done:
+    kiln_matrix_free(c);
+    return status;
+}
+
+static kiln_status make_room(struct ki_moments *moments, const kiln_matrix *X) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const int64_t cols = kiln_matrix_cols(X);
+    TRY(kiln_matrix_dense(&moments->square, device, type, cols, 1, NULL));
+    TRY(kiln_matrix_dense(&moments->mean, device, type, cols, 1, NULL));
+    TRY(kiln_matrix_dense(&moments->centred, device, type, cols, 1, NULL));
+done:
+    return status;
+}
+
+/* values, of square, mean and centred of all n columns: those of columns which[0 .. count), from copies of these. */
+static kiln_status copy_out(double *values, const int64_t *which, int64_t count, const kiln_matrix *X,
+                            const kiln_matrix *weights, double weight) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const int64_t n = kiln_matrix_cols(X);
+    struct ki_moments part = {.weight = weight};
+    kiln_matrix *E = NULL, *copy = NULL;
+    double found[COPIED], *chosen = ki_calloc((size_t)(n * count) * sizeof *chosen);
+    if (!chosen) return ki_fail_nomem((size_t)(n * count) * sizeof *chosen, "column means");
+    for (int64_t c = 0; c < count; c++) chosen[which[c] * count + c] = 1;
+    TRY(kiln_matrix_dense(&E, device, type, n, count, NULL));
+    TRY(ki_vector_set(E, chosen));
+    TRY(kiln_matrix_dense(&copy, device, type, kiln_matrix_rows(X), count, NULL));
+    TRY(kiln_multiply(copy, 1, KILN_PLAIN, X, E, 0, NULL));
+    TRY(make_room(&part, copy));
+    TRY(look(&part, copy, weights));
+    const kiln_matrix *const made[] = {part.square, part.mean, part.centred};
+    for (int i = 0; i < 3; i++) {
+        TRY(ki_vector_get(found, made[i]));
+        for (int64_t c = 0; c < count; c++) values[i * n + which[c]] = found[c];
+    }
+done:
+    ki_free(chosen);
+    kiln_matrix_free(E);
+    kiln_matrix_free(copy);
+    ki_moments_free(&part);
+    return status;
+}
+
+/* Looks again at the columns in doubt. */
+static kiln_status look_again(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
+    kiln_status status;
+    kiln_matrix *const parts[] = {moments->square, moments->mean, moments->centred};
+    const double doubted = kiln_matrix_type(X) == KILN_F32 ? DOUBTED_F32 : DOUBTED_F64;
+    const int64_t n = kiln_matrix_cols(X);
+    int64_t which[COPIED], count = 0;
+    double *values = ki_alloc((size_t)(3 * n) * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)(3 * n) * sizeof *values, "column means");
+    for (int i = 0; i < 3; i++) TRY(ki_vector_get(values + i * n, parts[i]));
+    for (int64_t j = 0; j < n; j++) {
+        const double square = values[j], centred = values[2 * n + j];
+        if (square > 0 && centred <= doubted * square) which[count++] = j;
+        if (count < COPIED && (j < n - 1 || count == 0)) continue;
+        TRY(copy_out(values, which, count, X, weights, moments->weight));
+        moments->passes++;
+        count = 0;
+    }
+    for (int i = 0; i < 3; i++) TRY(ki_vector_set(parts[i], values + i * n));
+done:
+    ki_free(values);
+    return status;
+}
+
+/* Moments of any other X: about zero at first. */
+static kiln_status measure_apart(struct ki_moments *moments, const kiln_matrix *X,
+                                 const kiln_matrix *weights) {
+    kiln_status status;
+    double doubts;
+    TRY(kiln_gram_diagonal(moments->square, X, weights));
+    TRY(kiln_multiply(moments->mean, 1, KILN_TRANSPOSED, X, weights, 0, NULL));
+    moments->passes += 2;
+    TRY(settle(moments, &doubts, X, NULL));
+    if (doubts > 0 && !moments->rough) TRY(look_again(moments, X, weights));
+done:
     return status;
 }
 
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                                double weight) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t cols = kiln_matrix_cols(X);
     struct ki_moments made = {.weight = weight, .rough = moments->rough, .y = moments->y, .d = moments->d};
-    int64_t chain;
-    double found[2]; /* columns that are not finite; in doubt */
-    TRY(longest_chain(&chain, X));
-    const double doubted = 16 * rounding(X) + ki_epsilon(type) * (double)chain;
-    TRY(kiln_matrix_dense(&made.square, device, type, cols, 1, NULL));
-    TRY(kiln_matrix_dense(&made.mean, device, type, cols, 1, NULL));
-    TRY(kiln_matrix_dense(&made.centred, device, type, cols, 1, NULL));
-    TRY(add_up(&made, X, weights));
-    TRY(ki_scales_run(found, &(struct ki_scales){.op = KI_SCALES_MEASURE,
-                                                 .square = made.square,
-                                                 .mean = made.mean,
-                                                 .centred = made.centred,
-                                                 .weight = weight,
-                                                 .doubted = doubted}));
-    if (found[0] > 0) TRY(name_bad_column(&made, X));
-    if (found[1] > 0 && !made.rough) TRY(settle(&made, X, weights, doubted));
+    TRY(make_room(&made, X));
+    TRY((ki_column_sums_apply(X) ? look : measure_apart)(&made, X, weights));
     *moments = made;
     made = (struct ki_moments){0};
 done:

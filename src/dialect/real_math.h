@@ -81,23 +81,21 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
 
 /* The formulas of ops/linear/scales.h for one column, in `wide`, as differences cancel. */
 
-SCALAR_FN void FN(column_measure)(real square, real *mean, real *centred, wide weight, wide doubted,
-                                  wide *sums) {
-    const wide m = (wide)*mean / weight, about = (wide)square - weight * m * m;
-    *mean = (real)m;
-    *centred = about > 0 ? (real)about : (real)0;
-    const real inverse = square > 0 ? (real)1 / square : (real)0;
-    const bool lost = square > 0 ? inverse - inverse != 0 : m != 0; /* to underflow */
-    if (!(square - square == 0 && m - m == 0) || lost) sums[0] += 1;
-    if (square > 0 && about <= doubted * (wide)square) sums[1] += 1;
-}
-
-SCALAR_FN real FN(column_settle)(real square, real mean, real centred, wide spread, wide weight, wide doubted,
-                                 wide rounded, wide noise) {
-    const wide bound = noise * (wide)mean;
-    if ((wide)centred > doubted * (wide)square) return centred;
-    if (spread <= weight * bound * bound) return (real)0;
-    return (wide)centred <= rounded * (wide)square ? (real)spread : centred;
+SCALAR_FN void FN(column_measure)(real *square, real *mean, real *centred, real c, wide weight, wide doubted,
+                                  wide flat, wide *sums) {
+    const wide about_c = (wide)*square, shift = (wide)*mean / weight,
+               about = about_c - weight * shift * shift, level = (wide)c + shift,
+               about_zero = weight * level * level, whole = (about > 0 ? about : (wide)0) + about_zero;
+    const real q = (real)whole, m = (real)level, size = m < 0 ? -m : m, far = c < 0 ? -c : c;
+    const real inverse = q > 0 ? (real)1 / q : (real)0;
+    const bool told =
+        size > (real)1e-6 * far || about > doubted * about_c; /* else c is off, and all is rounding */
+    const bool lost = told && (q > 0 ? inverse - inverse != 0 : size > 0); /* to underflow */
+    *square = q;
+    *mean = m;
+    *centred = about > flat * about_zero ? (real)about : (real)0;
+    if (!(q - q == 0 && m - m == 0 && about - about == 0) || lost) sums[0] += 1;
+    if (about_c > 0 && about <= doubted * about_c) sums[1] += 1;
 }
 
 /* Divided by 1 + l2, so that f32 has room for it. */

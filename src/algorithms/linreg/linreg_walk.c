@@ -9,7 +9,7 @@
 #include "algorithms/linreg/linreg_block.h"
 
 /* What a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */
-static const double TRUST_F64 = 1e-6, TRUST_F32 = 1e-2;
+static const double TRUST_F64 = 1e-3, TRUST_F32 = 0.1;
 
 void ki_walk_free(struct ki_walk *walk) {
     ki_free(walk->A);
@@ -60,9 +60,11 @@ static bool sound(const struct ki_system *system, int64_t j) {
     const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
     const double most = narrow ? 1e34 : 1e300, about_c = walk->A[j * (walk->size + 1)],
                  product = walk->A[j * walk->size + walk->size - 1], spread = about_mean(walk, j, j),
-                 square = ki_walk_square(system, j);
+                 square = ki_walk_square(system, j), mean = ki_walk_mean(system, j),
+                 flat = ki_flat(kiln_matrix_type(system->X)) * mean;
     if (!isfinite(about_c) || !isfinite(product) || !(square < most)) return false;
     if (about_c == 0 && product == 0) return square == 0 || square > 1 / most;
+    if (!(spread > walk->A[walk->size * walk->size - 1] * flat * flat)) return false;
     return spread > (narrow ? TRUST_F32 : TRUST_F64) * about_c && square > 1 / most;
 }
 

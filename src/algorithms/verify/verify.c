@@ -23,6 +23,7 @@ struct facts {
     /* of the columns; square: sum_i s_i x_ij^2. A double has no room for the square of 1e-155 or 1e200. */
     long double *mean, *variance, *square;
     long double unit; /* rounding of X's type */
+    long double flat; /* ki_flat of it */
 };
 
 /* A problem: columns first to first + k of W, which one loss ties together. */
@@ -97,7 +98,7 @@ static kiln_status measure_columns(struct facts *f) {
     for (int64_t j = 0; j < f->cols; j++) {
         const long double absent = fmaxl(f->weight - stored[j], 0);
         f->variance[j] += absent * f->mean[j] * f->mean[j] / f->weight;
-        if (f->variance[j] <= 1e-26 * f->mean[j] * f->mean[j])
+        if (sqrtl(f->variance[j]) <= f->flat * fabsl(f->mean[j]))
             f->variance[j] = 0; /* constant, but for rounding */
     }
 done:
@@ -381,6 +382,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     f.targets = kiln_matrix_cols(own.y);
     f.k = kiln_matrix_cols(W);
     f.unit = kiln_matrix_type(X) == KILN_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    f.flat = ki_flat(kiln_matrix_type(X));
     const bool hinge = own.kind == KILN_LOSS_SQUARED_HINGE || own.kind == KILN_LOSS_SQUARED_EPSILON;
     const bool together = own.kind == KILN_LOSS_SOFTMAX;
     TRY(load(&f, X, W, b));

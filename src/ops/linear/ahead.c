@@ -19,6 +19,7 @@ static void list_scales(struct ki_programs *programs, const kiln_matrix *X) {
     const struct ki_chain sums = {.kind = KI_CHAIN_TRANSPOSED, .X = X, .k = 1};
     if (ki_column_sums_apply(X)) {
         ki_column_sums_programs(programs, X);
+        ki_gram_centre_program(programs, X);
     } else {
         ki_chain_programs(programs, &squares, false);
         ki_chain_programs(programs, &sums, true);

@@ -42,8 +42,8 @@ static kiln_status run_gpu(const struct ki_column_sums *sums) {
         return ki_fail_nomem(SIZE_MAX, "the columns' sums");
     TRY(ki_device_scratch(device, &partial, bytes));
     TRY(ki_kernel_launch(device, kernel, shares * blocks, group,
-                         KI_PACK(column_sums, X, .partial = &partial, .X = X, .v = sums->v, .y = sums->y,
-                                 .d = sums->d, .rows = X->rows, .n = (int32_t)X->cols,
+                         KI_PACK(column_sums, X, .partial = &partial, .X = X, .v = sums->v, .c = sums->c,
+                                 .y = sums->y, .d = sums->d, .rows = X->rows, .n = (int32_t)X->cols,
                                  .pieces = (int32_t)pieces, .blocks = (int32_t)blocks)));
     TRY(ki_kernel_run(device, "column_sums", "column_sums_finish", X->type, FINISH,
                       ki_ceil_div(KINDS * X->cols, FINISH_WIDTH), FINISH_GROUP,
@@ -62,6 +62,7 @@ static kiln_status run_here(const void *of) {
 static const struct ki_rule rules[] = {
     {offsetof(struct ki_column_sums, v), KI_READS, {KI_ROW}},
     {offsetof(struct ki_column_sums, y), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_column_sums, c), KI_READS, {KI_COLUMN}},
     {offsetof(struct ki_column_sums, square), KI_WRITES, {KI_SUM}},
     {offsetof(struct ki_column_sums, sum), KI_WRITES, {KI_SUM}},
     {offsetof(struct ki_column_sums, right), KI_WRITES, {KI_SUM}},

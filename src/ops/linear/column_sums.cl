@@ -1,4 +1,5 @@
-/* Of a dense X on a GPU, in one walk (ops/linear/column_sums.c): for each column the sums of v x^2, v x and v (y - d) x.
+/* Of a dense X on a GPU, in one walk (ops/linear/column_sums.c): for each column the sums of
+ * v (x - c)^2, v (x - c) and v (y - d) x.
  *
  * A group has `pieces` times W adjacent columns, and of its share of the rows as many at a time as it has threads for; a thread
  * keeps the three sums of its W columns in registers, and loads AHEAD rows before it adds them. CHAIN numbers are added in `real`,
@@ -8,6 +9,7 @@
     FIRST(SPACE, wide, partial)                                                                              \
     NEXT(IN, real, X)                                                                                        \
     NEXT(IN, real, v)                                                                                        \
+    NEXT(IN, real, c)                                                                                        \
     NEXT(IN, real, y)                                                                                        \
     NEXT(VALUE, real, d)                                                                                     \
     NEXT(VALUE, long, rows)                                                                                  \
@@ -35,19 +37,20 @@ struct column_total {
     wide of[KINDS * W];
 };
 
-DEVICE_FN void add_row(struct column_part *to, const real *x, real v, real y) {
+DEVICE_FN void add_row(struct column_part *to, const real *x, const real *c, real v, real y) {
 #pragma unroll
     for (int w = 0; w < W; w++) {
-        const real weighted = v * x[w];
-        to->of[w] += weighted * x[w];
+        const real off = x[w] - c[w], weighted = v * off;
+        to->of[w] += weighted * off;
         to->of[W + w] += weighted;
-        to->of[2 * W + w] += weighted * y;
+        to->of[2 * W + w] += v * x[w] * y;
     }
 }
 
 /* Adds the next rows, CHAIN at most, and returns the row behind them. All but the last of X's come AHEAD at a time. */
 DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __global const real *v,
-                        __global const real *y, real d, long row, long last, long step, int n) {
+                        __global const real *y, const real *c, real d, long row, long last, long step,
+                        int n) {
 #pragma unroll 1
     for (int a = 0; a < CHAIN - AHEAD && row + (AHEAD - 1) * step < last; a += AHEAD, row += AHEAD * step) {
         real x[AHEAD][W], weight[AHEAD], target[AHEAD];
@@ -58,14 +61,14 @@ DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __glob
             target[r] = y ? y[row + r * step] - d : REAL(0.0);
         }
 #pragma unroll
-        for (int r = 0; r < AHEAD; r++) add_row(part, x[r], weight[r], target[r]);
+        for (int r = 0; r < AHEAD; r++) add_row(part, x[r], c, weight[r], target[r]);
     }
     if (row + (AHEAD - 1) * step < last) return row;
 #pragma unroll 1
     for (; row < last; row += step) {
         real x[W];
         load_wide(x, X + row * n);
-        add_row(part, x, v ? v[row] : REAL(1.0), y ? y[row] - d : REAL(0.0));
+        add_row(part, x, c, v ? v[row] : REAL(1.0), y ? y[row] - d : REAL(0.0));
     }
     return row;
 }
@@ -95,13 +98,16 @@ __kernel GROUP_OF(BS) void column_sums(PARAMETERS(column_sums)) {
     const int column = ((int)get_group_id(0) % blocks * pieces + id % pieces) * W;
     const long step = (long)shares * slots, last = slot < slots && column < n ? rows : 0;
     struct column_total total;
+    real centre[W];
+#pragma unroll
+    for (int w = 0; w < W; w++) centre[w] = c && last > 0 ? c[column + w] : REAL(0.0);
 #pragma unroll
     for (int s = 0; s < KINDS * W; s++) total.of[s] = 0;
     for (long row = (long)share * slots + slot; row < last;) {
         struct column_part part;
 #pragma unroll
         for (int s = 0; s < KINDS * W; s++) part.of[s] = REAL(0.0);
-        row = add_rows(&part, X + column, v, y, d, row, last, step, n);
+        row = add_rows(&part, X + column, v, y, centre, d, row, last, step, n);
 #pragma unroll
         for (int s = 0; s < KINDS * W; s++) total.of[s] += (wide)part.of[s];
     }

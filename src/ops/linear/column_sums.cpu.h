@@ -1,7 +1,7 @@
-/* CPU body of ki_column_sums (ops/linear/scales.h): for each column the sums of v x^2, v x and v (y - d) x.
+/* CPU body of ki_column_sums (ops/linear/scales.h): for each column the sums of v (x - c)^2, v (x - c) and v (y - d) x.
  *
  * Rows come in batches, so that a vector of sums is loaded once for several of them. KI_COLUMN_SUMS_CHAIN rows are added in `real`,
- * their sums in double, part by part and in order: the result hangs on the shape, and not on the number of threads. */
+ * their sums in double, part by part and in order: the result depends on the shape, and not on the number of threads. */
 #include "ops/linear/scales.h"
 #include "pass/cpu/rows.h"
 
@@ -19,20 +19,23 @@ struct FN(column_walk) {
     int64_t padded; /* columns, in whole vectors */
     double *totals; /* parts x kinds x padded */
     real *chains;   /* the same of rows that have not gone there yet */
+    const real *c;  /* padded: c, or zeros */
 };
 
-/* A vector of columns of R rows, a constant wherever this is inlined; `left` columns of it are X's. y: less d. */
+/* A vector of columns of R rows, a constant wherever this is inlined; `left` columns of it are X's. y: less d, times v. */
 ALWAYS_INLINE void FN(sum_vector)(int R, const struct FN(column_walk) * walk, real *chain, const real *x,
-                                  int64_t left, const real *v, const real *y) {
+                                  const real *c, int64_t left, const real *v, const real *y) {
     const int64_t n = walk->sums->X->cols, padded = walk->padded;
+    const FN(vreal) centre = FN(load)(c);
     FN(vreal) square = FN(load)(chain), sum = FN(load)(chain + padded), right = FN(load)(chain + 2 * padded);
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++, x += n) {
         __builtin_prefetch((const char *)x + FN(SUMS_AHEAD), 0, 2);
-        const FN(vreal) xr = left < LANES ? FN(load_first)(x, left) : FN(load)(x), weighted = v[r] * xr;
-        square += weighted * xr;
+        const FN(vreal) xr = left < LANES ? FN(load_first)(x, left) : FN(load)(x), off = xr - centre,
+                        weighted = v[r] * off;
+        square += weighted * off;
         sum += weighted;
-        right += y[r] * weighted;
+        right += y[r] * xr;
     }
     FN(store)(chain, square);
     FN(store)(chain + padded, sum);
@@ -46,9 +49,10 @@ ALWAYS_INLINE void FN(sum_rows)(int R, const struct FN(column_walk) * walk, real
     real v[FN(SUMS_BATCH)], y[FN(SUMS_BATCH)];
     for (int r = 0; r < R; r++) {
         v[r] = sums->v ? VALUES(sums->v)[row + r] : 1;
-        y[r] = sums->y ? VALUES(sums->y)[row + r] - (real)sums->d : 0;
+        y[r] = sums->y ? v[r] * (VALUES(sums->y)[row + r] - (real)sums->d) : 0;
     }
-    for (int64_t j = 0; j < n; j += LANES) FN(sum_vector)(R, walk, chain + j, x + j, n - j, v, y);
+    for (int64_t j = 0; j < n; j += LANES)
+        FN(sum_vector)(R, walk, chain + j, x + j, walk->c + j, n - j, v, y);
 }
 
 static void FN(column_part)(void *arg, int part) {
@@ -77,11 +81,15 @@ kiln_status FN(column_sums)(const struct ki_column_sums *sums) {
     walk.parts = (int)ki_max(ki_min(X->rows / FN(SUMS_ROWS), FN(SUMS_PARTS)), 1);
     if (!ki_mul3(walk.parts * FN(SUMS_KINDS), walk.padded, 8, &doubles))
         return ki_fail_nomem(SIZE_MAX, "the columns' sums");
-    reals = doubles / 8 * (int64_t)sizeof(real);
+    reals = (doubles / 8 + walk.padded) * (int64_t)sizeof(real);
     const kiln_status status = ki_device_scratch(X->device, &scratch, doubles + reals);
     if (status != KILN_OK) return status;
     walk.totals = ki_host(&scratch);
     walk.chains = (real *)(walk.totals + doubles / 8);
+    real *centre = walk.chains + doubles / 8;
+    memset(centre, 0, (size_t)walk.padded * sizeof *centre);
+    if (sums->c) memcpy(centre, VALUES(sums->c), (size_t)X->cols * sizeof *centre);
+    walk.c = centre;
     ki_parallel(X->device->threads, walk.parts, FN(column_part), &walk);
     for (int kind = 0; kind < FN(SUMS_KINDS); kind++)
         for (int64_t j = 0; out[kind] && j < X->cols; j++) {

@@ -101,6 +101,10 @@ static struct walk walk_of(const struct ki_gram *gram) {
     return walk;
 }
 
+void ki_gram_centre_program(struct ki_programs *programs, const kiln_matrix *X) {
+    ki_programs_add(programs, "gram", "gram_centre", X->type, SMALL_DEFINES);
+}
+
 void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool weighted, int64_t targets) {
     const kiln_matrix Y = {.cols = targets};
     const struct walk walk = walk_of(&(struct ki_gram){.X = X, .v = weighted ? X : NULL, .Y = &Y});
@@ -109,7 +113,7 @@ void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool w
         ki_programs_add(programs, "gram_narrow", "gram_narrow", X->type, NARROW_DEFINES(&walk));
     else
         ki_programs_add(programs, "gram", "gram", X->type, tiles_defines(defines, &walk));
-    ki_programs_add(programs, "gram", "gram_centre", X->type, SMALL_DEFINES);
+    ki_gram_centre_program(programs, X);
 }
 
 /* A split is a group, each of which has some slices a warp. */

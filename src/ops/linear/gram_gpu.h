@@ -8,6 +8,7 @@
 struct ki_programs;
 /* Lists the kernels of a Gram matrix of X, so many targets and ones, and of ki_gram_centre. */
 void ki_gram_programs(struct ki_programs *programs, const kiln_matrix *X, bool weighted, int64_t targets);
+void ki_gram_centre_program(struct ki_programs *programs, const kiln_matrix *X);
 kiln_status ki_gram_gpu(const struct ki_gram *gram);
 kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample);
 

@@ -29,12 +29,10 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     struct ki_buffer partial;
     TRY(ki_device_scratch(device, &partial, groups * SUMS * ki_type_bytes(ki_wide_type(device))));
     TRY(ki_kernel_run(device, "scales", "scales", square->type, defines_of(n), groups, GROUP,
-                      KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = square,
+                      KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = s->square,
                               .mean = s->mean, .centred = s->centred, .inverse = s->inverse,
-                              .penalty = s->penalty, .kept = s->kept, .probes = s->probes,
-                              .probe_sums = s->probe_sums, .k = s->probes ? (int32_t)s->probes->cols : 0,
-                              .n = n, .weight = s->weight, .doubted = s->doubted, .rounded = s->rounded,
-                              .noise = s->noise, .l2 = s->l2, .intercept = s->intercept,
+                              .penalty = s->penalty, .kept = s->kept, .c = s->c, .n = n, .weight = s->weight,
+                              .doubted = s->doubted, .flat = s->flat, .l2 = s->l2, .intercept = s->intercept,
                               .standardize = s->standardize, .plain = s->plain)));
     if (sums) TRY(ki_group_sums(sums, SUMS, device, &partial, groups));
 done:

@@ -4,20 +4,17 @@
 #define ARGUMENTS_scales(FIRST, NEXT)                                                                        \
     FIRST(SPACE, wide, partial)                                                                              \
     NEXT(VALUE, int, op)                                                                                     \
-    NEXT(IN, real, square)                                                                                   \
+    NEXT(OUT, real, square)                                                                                  \
     NEXT(OUT, real, mean)                                                                                    \
     NEXT(OUT, real, centred)                                                                                 \
     NEXT(OUT, real, inverse)                                                                                 \
     NEXT(OUT, real, penalty)                                                                                 \
     NEXT(OUT, real, kept)                                                                                    \
-    NEXT(IN, real, probes)                                                                                   \
-    NEXT(IN, real, probe_sums)                                                                               \
-    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(IN, real, c)                                                                                        \
     NEXT(VALUE, long, n)                                                                                     \
     NEXT(VALUE, wide, weight)                                                                                \
     NEXT(VALUE, wide, doubted)                                                                               \
-    NEXT(VALUE, wide, rounded)                                                                               \
-    NEXT(VALUE, wide, noise)                                                                                 \
+    NEXT(VALUE, wide, flat)                                                                                  \
     NEXT(VALUE, wide, l2)                                                                                    \
     NEXT(VALUE, int, intercept)                                                                              \
     NEXT(VALUE, int, standardize)                                                                            \
@@ -30,18 +27,12 @@ __kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
     wide sums[2] = {0, 0};
     for (index_t j = (index_t)get_global_id(0); j < (index_t)n; j += (index_t)get_global_size(0)) {
         if (op == 0) {
-            real m = mean[j], v;
-            column_measure(square[j], &m, &v, weight, doubted, sums);
+            real q = square[j], m = mean[j], v;
+            column_measure(&q, &m, &v, c ? c[j] : REAL(0.0), weight, doubted, flat, sums);
+            square[j] = q;
             mean[j] = m;
             centred[j] = v;
         } else if (op == 1) {
-            wide spread = 0;
-            for (int c = 0; c < k; c++) {
-                const wide e = (wide)probes[j * k + c] - (wide)mean[j] * (wide)probe_sums[c];
-                spread += 12 * e * e / k;
-            }
-            centred[j] = column_settle(square[j], mean[j], centred[j], spread, weight, doubted, rounded, noise);
-        } else if (op == 2) {
             real p;
             inverse[j] = column_weigh(square[j], centred[j], &p, weight, l2, intercept, standardize, plain);
             if (penalty) penalty[j] = p;

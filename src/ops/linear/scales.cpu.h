@@ -8,29 +8,15 @@ struct FN(scales) {
     double sums[FN(SCALES_PARTS)][2];
 };
 
-/* How far the probes say that column j spreads about its mean. */
-static double FN(probed_spread)(const struct ki_scales *s, int64_t j) {
-    const int64_t k = s->probes->cols;
-    const real *probes = VALUES(s->probes) + j * k, *sums = VALUES(s->probe_sums);
-    double spread = 0;
-    for (int64_t c = 0; c < k; c++) {
-        const double e = (double)probes[c] - (double)VALUES(s->mean)[j] * (double)sums[c];
-        spread += 12 * e * e / (double)k;
-    }
-    return spread;
-}
-
 static void FN(scales_column)(const struct ki_scales *s, int64_t j, double *sums) {
     const real square = VALUES(s->square)[j];
     real *inverse = s->inverse ? VALUES(s->inverse) + j : NULL, penalty;
     real *centred = s->centred ? VALUES(s->centred) + j : NULL;
     switch (s->op) {
     case KI_SCALES_MEASURE:
-        FN(column_measure)(square, VALUES(s->mean) + j, centred, s->weight, s->doubted, sums);
-        break;
-    case KI_SCALES_SETTLE:
-        *centred = FN(column_settle)(square, VALUES(s->mean)[j], *centred, FN(probed_spread)(s, j), s->weight,
-                                     s->doubted, s->rounded, s->noise);
+        FN(column_measure)
+        (VALUES(s->square) + j, VALUES(s->mean) + j, centred, s->c ? VALUES(s->c)[j] : 0, s->weight,
+         s->doubted, s->flat, sums);
         break;
     case KI_SCALES_WEIGH:
         *inverse = FN(column_weigh)(square, *centred, &penalty, s->weight, s->l2, s->intercept,

@@ -1,7 +1,7 @@
 /* Means, variances and scales of X's columns from sums over them, in one walk over the vectors: what algorithms set up with.
  * There may be as many columns as entries in a pass, so that this is the device's work and not the host's.
  *
- * The formulas are column_*'s in dialect/real_math.h. All operands are n x 1 but for the probes, and on one device. */
+ * The formulas are column_*'s in dialect/real_math.h. All operands are n x 1 and on one device. */
 #ifndef KI_OPS_SCALES_H
 #define KI_OPS_SCALES_H
 
@@ -11,35 +11,33 @@
 
 /* What an operation reads and writes; the two sums that it leaves follow the semicolon. Numbers as in ops/linear/scales.cl. */
 enum ki_scales_op {
-    /* square = sum_i s_i x_ij^2 and mean = sum_i s_i x_ij on entry. mean /= weight, centred = square - weight mean^2;
-     * columns that are not finite, columns whose centred is at most `doubted` of their square */
+    /* square = sum_i s_i (x_ij - c_j)^2 and mean = sum_i s_i (x_ij - c_j) on entry. square becomes that about zero, mean the mean,
+     * centred = sum_i s_i (x_ij - mean_j)^2, or 0 where that is at most `flat` of weight mean_j^2; columns that are not finite or lost to underflow, columns whose centred is at most
+     * `doubted` of what square was: it may be rounding */
     KI_SCALES_MEASURE = 0,
-    /* centred of columns in doubt: 0 where the probes' spread is `noise` of the mean at most, what they say where it is
-     * `rounded` of the square at most, else as it was. probes n x k: X^T z for random z of variance 1/12 with sum_i s_i z_i
-     * = probe_sums, 1 x k */
-    KI_SCALES_SETTLE = 1,
     /* inverse = what the preconditioner divides by, 0 where the diagonal of H is: diagonal + penalty, or
      * (plain) the square of the scale of standardised columns; penalty = l2, times the variance if `standardize`; kept = 1 or
      * 0. Both may be NULL */
-    KI_SCALES_WEIGH = 2,
+    KI_SCALES_WEIGH = 1,
     /* inverse = 1 / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out */
-    KI_SCALES_INVERT = 3
+    KI_SCALES_INVERT = 2
 };
 
 struct ki_scales {
     enum ki_scales_op op;
     kiln_matrix *square, *mean, *centred, *inverse, *penalty, *kept;
-    const kiln_matrix *probes, *probe_sums;
-    double weight, doubted, rounded, noise, l2;
+    const kiln_matrix *c; /* NULL: zeros */
+    double weight, doubted, flat, l2;
     bool intercept, standardize, plain;
 };
 
 /* What the columns' scales begin with, of a dense X, in one walk:
  *
- *   square_j = sum_i v_i x_ij^2,   sum_j = sum_i v_i x_ij,   right_j = sum_i v_i (y_i - d) x_ij */
+ *   square_j = sum_i v_i (x_ij - c_j)^2,   sum_j = sum_i v_i (x_ij - c_j),   right_j = sum_i v_i (y_i - d) x_ij */
 struct ki_column_sums {
     kiln_matrix *square, *sum, *right; /* n x 1; right NULL where it is not wanted */
-    const kiln_matrix *X, *v, *y;      /* v m x 1 or NULL (ones); y m x 1, with right */
+    const kiln_matrix *X, *v, *y,
+        *c; /* v m x 1 or NULL (ones); y m x 1, with right; c n x 1 or NULL (zeros) */
     double d;
 };
 enum { KI_COLUMN_SUMS_CHAIN = 256 }; /* numbers that are added in X's type at most, before f64 takes over */

@@ -1,6 +1,6 @@
-/* Sums over the columns of a dense X: of squares, of entries, and of products with y - d, each row weighted. Where X is not dense in a
- * GPU's memory there is no such walk, and the operations that take its place (algorithms/moments.c) are held against the same
- * reference. v is the rows' weights, y the target; the three sums are columns of the result. */
+/* Sums over the columns of a dense X: of squares and of entries about c, and of products with y - d, each row weighted. Where X is not
+ * dense in a GPU's memory there is no such walk, and the operations that take its place (algorithms/moments.c) are held against the
+ * same reference, about zero. v is the rows' weights, y the target, z is c; the three sums are columns of the result. */
 #include <stdlib.h>
 
 #include "ops/linear/scales.h"
@@ -28,6 +28,8 @@ static kiln_status prepare(struct work *work) {
     const struct problem *p = work->problem;
     CHECK_OK(make_X(work));
     CHECK_OK(make_random(work, &work->y, p->rows, 1));
+    CHECK_OK(make_random(work, &work->z, p->cols, 1));
+    work->coefficients[0] = ki_column_sums_apply(work->X.matrix) ? 1 : 0; /* of c */
     if (p->flags & WITH_V) CHECK_OK(make_random(work, &work->v, p->rows, 1));
     return make_output(work, p->cols, SUMS);
 }
@@ -71,15 +73,15 @@ static kiln_status run(struct work *work) {
     for (int c = 0; c < SUMS && !status; c++)
         status = kiln_matrix_dense(&sums[c], work->device, work->type, work->problem->cols, 1, NULL);
     if (!status)
-        status = ki_column_sums_apply(work->X.matrix)
-                     ? ki_column_sums(&(struct ki_column_sums){.square = sums[0],
-                                                               .sum = sums[1],
-                                                               .right = sums[2],
-                                                               .X = work->X.matrix,
-                                                               .v = work->v.matrix,
-                                                               .y = work->y.matrix,
-                                                               .d = ABOUT})
-                     : run_apart(work, sums);
+        status = work->coefficients[0] > 0 ? ki_column_sums(&(struct ki_column_sums){.square = sums[0],
+                                                                                     .sum = sums[1],
+                                                                                     .right = sums[2],
+                                                                                     .X = work->X.matrix,
+                                                                                     .v = work->v.matrix,
+                                                                                     .y = work->y.matrix,
+                                                                                     .d = ABOUT,
+                                                                                     .c = work->z.matrix})
+                                           : run_apart(work, sums);
     if (!status) status = gather(work, sums);
     for (int c = 0; c < SUMS; c++) kiln_matrix_free(sums[c]);
     return status;
@@ -94,8 +96,10 @@ static void expect(struct expected expected[RESULTS], const struct work *work) {
         const long double v = work->v.matrix ? host_get(&work->v.host, i) : 1, y = host_get(&work->y.host, i);
         for (int64_t j = 0; j < n; j++) {
             const long double x = host_get(&work->X.host, i * n + j);
-            const long double terms[SUMS] = {v * x * x, v * x, v * x * (y - ABOUT)},
-                              sizes[SUMS] = {terms[0], terms[1], v * x * (fabsl(y) + ABOUT)};
+            const long double about = work->coefficients[0] * host_get(&work->z.host, j), off = x - about;
+            const long double terms[SUMS] = {v * off * off, v * off, v * x * (y - ABOUT)},
+                              size = fabsl(x) + fabsl(about),
+                              sizes[SUMS] = {v * size * size, v * size, v * x * (fabsl(y) + ABOUT)};
             for (int c = 0; c < SUMS; c++) {
                 out->value[j * SUMS + c] += terms[c];
                 out->gauge[j * SUMS + c] += fabsl(sizes[c]);
