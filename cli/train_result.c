@@ -20,6 +20,8 @@ static int measure_linreg(struct training *job) {
     metrics_add(&job->metrics, "rss", "RSS", kiln_report_figure(&job->report, "rss"));
     metrics_add(&job->metrics, "rmse", "RMSE",
                 sqrt(kiln_report_figure(&job->report, "rss") / (weight * (double)kiln_matrix_cols(job->W))));
+    const double rank = kiln_report_figure(&job->report, "rank");
+    if (!isnan(rank)) metrics_add(&job->metrics, "rank", "rank", rank);
     return 0;
 }
 

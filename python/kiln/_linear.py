@@ -99,8 +99,11 @@ class _SingleTarget(_Regressor):
 
 
 class LinearRegression(_Regressor):
-    """Least squares: minimises 1/2 ||X w + b - y||^2.
+    """Least squares: minimises 1/2 ||X w + b - y||^2. Where columns depend on each other (under an intercept, centred ones), coef_ is
+    the solution with the least ||w||, as NumPy's lstsq has it.
 
+    rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate gradient solved a problem
+    too large for a factor, or where columns are so near to dependent that rounding hides it.
     solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", which of them suits X. tol: of the relative residual of
     the normal equations; None: 1e-12 for float64, 1e-5 for float32.
     """
@@ -123,6 +126,8 @@ class LinearRegression(_Regressor):
         self._train(X, y, sample_weight, 1 if np.ndim(y) == 1 else np.shape(y)[1], l2=self._penalty(), tolerance=self.tol,
                     max_iterations=self.max_iter)
         self._shape(y)
+        rank = self.report_.figures.get("rank")
+        self.rank_ = None if rank is None else int(rank)
         return self
 
     def _penalty(self) -> float:

@@ -76,6 +76,9 @@ static kiln_status build_vectors(struct ki_system *system, struct ki_moments *mo
         system->mean = moments->mean;
         moments->mean = NULL;
     }
+    system->square = moments->square;
+    system->centred = moments->centred;
+    moments->square = moments->centred = NULL;
 done:
     return status;
 }
@@ -123,12 +126,15 @@ done:
 static void system_free(struct ki_system *system) {
     kiln_matrix_free(system->ones);
     kiln_matrix_free(system->mean);
+    kiln_matrix_free(system->square);
+    kiln_matrix_free(system->centred);
     kiln_matrix_free(system->penalty);
     kiln_matrix_free(system->inverse);
     kiln_matrix_free(system->kept);
     kiln_matrix_free(system->right);
     ki_direct_free(&system->direct);
     ki_walk_free(&system->walk);
+    ki_rank_free(&system->rank);
     kiln_report_free(&system->report);
 }
 
@@ -249,6 +255,8 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     ki_report_figure(report, "rss", system->rss);
     ki_report_figure(report, "tss", system->tss);
     ki_report_figure(report, "r2", system->tss > 0 ? 1 - system->rss / system->tss : (double)NAN);
+    if (system->rank.known && system->rank.rank >= 0)
+        ki_report_figure(report, "rank", (double)system->rank.rank);
     report->passes = system->passes;
     report->solver = system->direct.U && system->direct.wanted ? ki_direct_name(&system->direct) : "cg";
     report->seconds = ki_clock() - system->start;

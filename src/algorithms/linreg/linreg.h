@@ -15,12 +15,27 @@
 /* A factor of the normal equations, see linreg_direct.c. */
 struct ki_direct {
     bool wanted, by_rows;
-    double price;  /* predicted, in passes over X; INFINITY: it cannot be had */
-    bool usable;   /* once there is U */
-    int64_t size;  /* columns of X, or rows */
-    double *U;     /* size x size; NULL: not formed yet */
-    double *scale; /* what U's rows and columns were divided by; of rows the roots of their weights */
+    double price; /* predicted, in passes over X; INFINITY: it cannot be had */
+    bool usable;  /* once there is U */
+    int64_t size; /* columns of X, or rows */
+    double *U;    /* size x size; NULL: not formed yet */
+    double *
+        scale; /* what U's rows and columns were divided by; of rows the roots of their weights; 0 for those that
+                      depend on others, in U unit rows and columns */
     kiln_matrix *reciprocal; /* n x 1, by_rows: L^-1, 0 for columns left out */
+    int64_t taken, left;     /* rows of U with a part in the correction; those that may depend on others */
+    double *
+        null; /* by columns, left x n: 1 for such a column, less what the others make of it, each times its scale */
+};
+
+/* What least squares without a penalty know of X's rank, and make of it: see linreg_rank.c. */
+struct ki_rank {
+    bool known;            /* all has been looked at, */
+    int64_t rank;          /* of the centred, weighted X; -1: it was not determined */
+    int64_t count;         /* vectors that X makes nothing of, */
+    double *null;          /* count x n, orthonormal in the metric */
+    double *metric;        /* n: what squares of coefficients count for in the norm */
+    struct ki_direct rows; /* of an X with fewer rows than columns: a factor of X metric^-1 X^T instead */
 };
 
 /* One walk over X for all that a factor needs, see linreg_walk.c. */
@@ -39,9 +54,10 @@ struct ki_system {
     const kiln_matrix *s;        /* m x 1: the weights, or ones */
     double weight;               /* sum of s */
     double magnification; /* sum_j inverse_j * sum_i s_i x_ij^2: what D^-1 X^T S makes of rounding, squared */
-    kiln_matrix *ones;    /* m x 1 */
-    kiln_matrix *mean;    /* n x 1: mu; zeros without an intercept */
-    kiln_matrix *penalty; /* n x 1: the diagonal of L; NULL where that is l2 throughout */
+    kiln_matrix *square, *centred; /* n x 1: sums of squares of X's columns about zero, and about the mean */
+    kiln_matrix *ones;             /* m x 1 */
+    kiln_matrix *mean;             /* n x 1: mu; zeros without an intercept */
+    kiln_matrix *penalty;          /* n x 1: the diagonal of L; NULL where that is l2 throughout */
     kiln_matrix *
         inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero); NULL: ones */
     kiln_matrix *kept;     /* n x 1, for a warm start: 1 for columns that take part, 0 for those left out */
@@ -54,6 +70,7 @@ struct ki_system {
     double right_about, right_sum; /* the sum of S (y - right_about) */
     struct ki_direct direct;
     struct ki_walk walk;
+    struct ki_rank rank;
     double rss, tss; /* of the targets solved so far */
     kiln_report report;
     struct ki_state outer[KI_LINREG_OUTER]; /* of a checkpoint: the blocks before */
@@ -70,7 +87,11 @@ kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix 
                                     const kiln_linreg_options *options);
 kiln_status ki_linreg_check_solver(const kiln_linreg_options *options);
 const char *ki_direct_name(const struct ki_direct *direct); /* as reports have it */
-int64_t ki_linreg_iterations(const kiln_matrix *X);         /* at most, by default */
+/* By default. */
+static inline double ki_linreg_tolerance(const kiln_matrix *X) {
+    return kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-12;
+}
+int64_t ki_linreg_iterations(const kiln_matrix *X); /* at most, by default */
 kiln_status ki_linreg_explain(kiln_solver *choice, const void *options, const kiln_matrix *X,
                               int64_t k); /* a row's `choose` */
 /* The walk and the moments from it; neither is there where it is not wanted or cannot be trusted. */
@@ -87,6 +108,18 @@ double ki_walk_square(const struct ki_system *system, int64_t j); /* a column's 
 /* Whether all columns and targets can be told about their means, and there is weight. */
 bool ki_walk_sound(const struct ki_system *system);
 void ki_walk_free(struct ki_walk *walk);
+/* The factor by columns, or (by_rows) of S^(1/2) X diag(weights)^-1 X^T S^(1/2), weights n x 1, without a penalty. What may depend
+ * on others is left out. */
+kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct);
+kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights);
+/* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least norm. */
+bool ki_direct_cheap(const struct ki_system *system, bool by_rows);
+/* A = D (U^T U)^-1 D A for each column of A, D the scale. */
+kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct);
+/* A = (X - 1 mu^T) V, and A = (X - 1 mu^T)^T V, of up to 64 columns. */
+kiln_status ki_system_multiply(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
+kiln_status ki_system_scatter(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
 void ki_direct_free(struct ki_direct *direct);
+void ki_rank_free(struct ki_rank *rank);
 
 #endif

@@ -47,6 +47,14 @@ kiln_status ki_block_correct(struct ki_block *t);
 kiln_status ki_block_resume(bool *resumed, struct ki_block *t);
 kiln_status ki_block_keep(struct ki_block *t);
 
+/* E = the way from W to the solution of least norm; false: that is W, or there is none to be told. Uses R, Z and Q. */
+kiln_status ki_block_least_norm(bool *moved, struct ki_block *t);
+
+/* norm_j = || D^-1 g_j || of what is left of the gradient, target by target, when each column's own rounding is taken off: that of
+ * adding up, 16 epsilon sqrt(sum s x^2 sum s r^2), and, with `fitted`, that of the residuals, at most 16 epsilon sqrt(H_jj (sum s b^2 +
+ * sum_j w_j^2 sum s x_j^2)). */
+kiln_status ki_block_beyond_rounding(const struct ki_block *t, double *norm, bool fitted);
+
 /* A trace row with the given norms, and the user's say. */
 kiln_status ki_block_record(struct ki_block *t, const double *norm);
 /* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */

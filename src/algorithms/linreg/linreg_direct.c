@@ -6,7 +6,7 @@
  * The second is the first by the identity of Woodbury, and wants a penalty on every column. A correction is as good as the
  * factor, which rounding keeps from being H's: linreg_solve.c looks at the true residual after each, as it does after a cycle
  * of conjugate gradient, and goes on by that where a factor is of no use. A column that depends on those before it, but for
- * rounding, gets no part of the correction. */
+ * rounding, gets no part of the correction: linreg_rank.c makes the solution of least norm from that. */
 #include <stdio.h>
 
 #include "algorithms/linreg/linreg_block.h"
@@ -14,11 +14,13 @@
 enum {
     EXPECTED = 40,     /* iterations of conjugate gradient on most data, */
     GPU_EXPECTED = 20, /* and what a GPU gives for a factor instead: those that take fewer are many */
-    SIZE_MOST = 4096,  /* of a factor on the CPU: 128 MiB and a second or two */
-    GPU_MOST = 1024,   /* of one that a GPU waits for */
-    CHEAP = 1 << 23,   /* multiplications that nobody waits for, one after the other, */
-    CHEAP_ALL = 4,     /* and times as many where threads share them */
-    WIDE = 64          /* columns of one pass */
+    ROWS_EXPECTED =
+        400,          /* for the solution of least norm of fewer rows than columns, which always needs it */
+    SIZE_MOST = 4096, /* of a factor on the CPU: 128 MiB and a second or two */
+    GPU_MOST = 1024,  /* of one that a GPU waits for */
+    CHEAP = 1 << 23,  /* multiplications that nobody waits for, one after the other, */
+    CHEAP_ALL = 4,    /* and times as many where threads share them */
+    WIDE = 64         /* columns of one pass */
 };
 
 /* A multiplication of the factorisation, on one thread, beside an entry's part in a pass; a column of a pass over many beside
@@ -149,9 +151,8 @@ done:
     return status;
 }
 
-static kiln_status form_columns(struct ki_system *system) {
+static kiln_status form_columns(struct ki_system *system, struct ki_direct *direct) {
     kiln_status status;
-    struct ki_direct *direct = &system->direct;
     const int64_t n = direct->size;
     double *U = direct->U, *scale = direct->scale;
     bool *kept = ki_alloc((size_t)n * sizeof *kept);
@@ -169,8 +170,7 @@ done:
     return status;
 }
 
-/* A = (X - 1 mu^T) V, and A = L^-1 (X - 1 mu^T)^T V. */
-static kiln_status multiply_rows(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
+kiln_status ki_system_multiply(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
     kiln_status status;
     double shift[WIDE], one[WIDE];
     TRY(kiln_multiply(A, 1, KILN_PLAIN, system->X, V, 0, NULL));
@@ -182,7 +182,7 @@ done:
     return status;
 }
 
-static kiln_status multiply_columns(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
+kiln_status ki_system_scatter(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
     kiln_status status;
     double sum[WIDE], one[WIDE];
     TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, V, 0, NULL));
@@ -191,15 +191,21 @@ static kiln_status multiply_columns(kiln_matrix *A, const struct ki_system *syst
         for (int64_t j = 0; j < kiln_matrix_cols(V); j++) one[j] = 1, sum[j] = -sum[j];
         TRY(kiln_combine(A, one, A, sum, system->mean));
     }
-    TRY(kiln_times(A, A, system->direct.reciprocal));
 done:
     return status;
 }
 
-/* Columns [first, first + count) of B L^-1 B^T; block has room for m x count. */
-static kiln_status form_block(struct ki_system *system, double *block, int64_t first, int64_t count) {
+/* A = L^-1 (X - 1 mu^T)^T V */
+static kiln_status multiply_columns(kiln_matrix *A, const struct ki_system *system,
+                                    const struct ki_direct *direct, const kiln_matrix *V) {
+    const kiln_status status = ki_system_scatter(A, system, V);
+    return status == KILN_OK ? kiln_times(A, A, direct->reciprocal) : status;
+}
+
+/* Columns [first, first + count) of B L^-1 B^T + diagonal; block has room for m x count. */
+static kiln_status form_block(struct ki_system *system, struct ki_direct *direct, double *block,
+                              int64_t first, int64_t count, double diagonal) {
     kiln_status status;
-    const struct ki_direct *direct = &system->direct;
     kiln_device *device = kiln_matrix_device(system->X);
     const kiln_type type = kiln_matrix_type(system->X);
     const int64_t m = direct->size;
@@ -209,51 +215,109 @@ static kiln_status form_block(struct ki_system *system, double *block, int64_t f
     memset(block, 0, (size_t)(m * count) * sizeof *block);
     for (int64_t j = 0; j < count; j++) block[(first + j) * count + j] = direct->scale[first + j];
     TRY(ki_vector_set(rows, block));
-    TRY(multiply_columns(columns, system, rows));
-    TRY(multiply_rows(rows, system, columns));
+    TRY(multiply_columns(columns, system, direct, rows));
+    TRY(ki_system_multiply(rows, system, columns));
     system->passes += 2;
     TRY(ki_vector_get(block, rows));
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < count; j++)
-            direct->U[i * m + first + j] = direct->scale[i] * block[i * count + j] + (i == first + j ? 1 : 0);
+            direct->U[i * m + first + j] =
+                direct->scale[i] * block[i * count + j] + (i == first + j ? diagonal : 0);
 done:
     kiln_matrix_free(rows);
     kiln_matrix_free(columns);
     return status;
 }
 
-static kiln_status form_rows(struct ki_system *system) {
+/* weights n x 1: L, or what takes its place; 0 for a column that is left out. */
+static kiln_status form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights,
+                             double diagonal) {
     kiln_status status;
-    struct ki_direct *direct = &system->direct;
     const int64_t m = direct->size, n = kiln_matrix_cols(system->X);
-    double *penalty = NULL, *block = NULL;
-    bool *kept = ki_alloc((size_t)n * sizeof *kept);
-    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
-    TRY(room(&penalty, n, 1));
+    double *reciprocal = NULL, *block = NULL;
+    TRY(room(&reciprocal, n, 1));
     TRY(room(&block, m, WIDE));
-    TRY(get_penalty(penalty, kept, system));
-    for (int64_t j = 0; j < n; j++) penalty[j] = kept[j] && penalty[j] > 0 ? 1 / penalty[j] : 0;
+    for (int64_t j = 0; j < n; j++) reciprocal[j] = weights[j] > 0 ? 1 / weights[j] : 0;
     TRY(ki_vector_new(&direct->reciprocal, kiln_matrix_device(system->X), kiln_matrix_type(system->X), n,
-                      penalty));
+                      reciprocal));
     TRY(ki_vector_get(direct->scale, system->s));
     for (int64_t i = 0; i < m; i++) direct->scale[i] = sqrt(direct->scale[i]);
     for (int64_t first = 0; first < m; first += WIDE)
-        TRY(form_block(system, block, first, ki_min(m - first, WIDE)));
+        TRY(form_block(system, direct, block, first, ki_min(m - first, WIDE), diagonal));
+done:
+    ki_free(reciprocal);
+    ki_free(block);
+    return status;
+}
+
+/* I + B L^-1 B^T */
+static kiln_status form_penalised_rows(struct ki_system *system, struct ki_direct *direct) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(system->X);
+    double *penalty = NULL;
+    bool *kept = ki_alloc((size_t)n * sizeof *kept);
+    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
+    TRY(room(&penalty, n, 1));
+    TRY(get_penalty(penalty, kept, system));
+    for (int64_t j = 0; j < n; j++) penalty[j] = kept[j] ? penalty[j] : 0;
+    TRY(form_rows(system, direct, penalty, 1));
 done:
     ki_free(penalty);
-    ki_free(block);
     ki_free(kept);
     return status;
 }
 
+/* Row `at` of null: by columns, for one that U's rows before it make but for rounding, from what they have in its column. */
+static void take_null(double *null, const struct ki_direct *direct, const bool *left_out, int64_t at) {
+    const int64_t size = direct->size;
+    const double *U = direct->U;
+    null[at] = direct->scale[at];
+    for (int64_t i = at; i-- > 0;) {
+        double sum = U[i * size + at];
+        for (int64_t j = i + 1; j < at; j++) sum -= left_out[j] ? 0 : U[i * size + j] * -null[j];
+        null[i] = left_out[i] ? 0 : -sum / U[i * size + i];
+    }
+    for (int64_t i = 0; i < at; i++) null[i] *= direct->scale[i];
+}
+
+/* Rows of U that depend on others get no part in corrections; by columns, what makes them is kept. */
+static kiln_status leave_out(struct ki_direct *direct, const bool *left_out) {
+    kiln_status status = KILN_OK;
+    const int64_t size = direct->size;
+    int64_t count = 0;
+    for (int64_t k = 0; k < size; k++) {
+        direct->left += left_out[k] && direct->scale[k] > 0;
+        direct->taken += direct->scale[k] > 0;
+    }
+    direct->taken -= direct->left;
+    if (!direct->by_rows && direct->left > 0) TRY(room(&direct->null, direct->left, size));
+    for (int64_t k = 0; k < size && direct->null; k++) {
+        if (!left_out[k] || !(direct->scale[k] > 0)) continue;
+        memset(direct->null + count * size, 0, (size_t)size * sizeof *direct->null);
+        take_null(direct->null + count++ * size, direct, left_out, k);
+    }
+    for (int64_t k = 0; k < size; k++) {
+        if (!left_out[k]) continue;
+        direct->scale[k] = 0;
+        for (int64_t i = 0; i < k; i++) direct->U[i * size + k] = 0;
+    }
+done:
+    return status;
+}
+
+/* What is left of a column or row below that part of it, in its square, is taken for rounding. */
+static const double PART_F64 = 1e-11, PART_F32 = 1e-5;
+
 /* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. */
-static void factorise(struct ki_system *system, const double *ones) {
-    struct ki_direct *direct = &system->direct;
+static void factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
+                      bool *left_out) {
     const kiln_control *control = &system->options.control;
     const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
-    /* What of a column is rounding: a walk's Gram matrix is about centres near the means, which are taken off then. */
-    const double part = narrow ? 1e-6 : system->walk.A ? 1e-12 : 1e-14;
-    struct ki_factorisation factor = {.U = direct->U, .size = direct->size, .scale = ones, .part = part};
+    struct ki_factorisation factor = {.U = direct->U,
+                                      .size = direct->size,
+                                      .scale = scale,
+                                      .part = narrow ? PART_F32 : PART_F64,
+                                      .left_out = left_out};
     while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !system->cancelled) {
         const kiln_progress now = {.phase = "factor row",
                                    .done = factor.next,
@@ -267,37 +331,67 @@ static void factorise(struct ki_system *system, const double *ones) {
     direct->usable = !factor.failed && !system->cancelled;
 }
 
-/* U, once for all targets. */
-static kiln_status form(struct ki_system *system) {
+/* U, once for all targets; weights: of ki_direct_form_rows, else NULL. */
+static kiln_status form(struct ki_system *system, struct ki_direct *direct, const double *weights) {
     kiln_status status;
-    struct ki_direct *direct = &system->direct;
-    double *ones = NULL;
+    double *diagonal = NULL;
+    bool *left_out = NULL;
     direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
-    if (!has_room(system->X, (double)direct->size)) {
-        ki_fail_nomem((size_t)direct->size * (size_t)direct->size * sizeof(double), "the normal equations");
+    const int64_t size = direct->size;
+    if (!has_room(system->X, (double)size)) {
+        ki_fail_nomem((size_t)size * (size_t)size * sizeof(double), "the normal equations");
         return ki_hint("solve by conjugate gradient, which does without them");
     }
-    TRY(room(&direct->U, direct->size, direct->size));
-    TRY(room(&direct->scale, direct->size, 1));
-    TRY(room(&ones, direct->size, 1));
-    for (int64_t i = 0; i < direct->size; i++) ones[i] = 1;
-    TRY(direct->by_rows ? form_rows(system) : form_columns(system));
-    factorise(system, ones);
+    TRY(room(&direct->U, size, size));
+    TRY(room(&direct->scale, size, 1));
+    TRY(room(&diagonal, size, 1));
+    left_out = ki_calloc((size_t)size * sizeof *left_out);
+    if (!left_out) TRY(ki_fail_nomem((size_t)size, "the normal equations"));
+    TRY(weights           ? form_rows(system, direct, weights, 0)
+        : direct->by_rows ? form_penalised_rows(system, direct)
+                          : form_columns(system, direct));
+    for (int64_t i = 0; i < size; i++) {
+        diagonal[i] = direct->U[i * size + i];
+        if (!(diagonal[i] > 0)) diagonal[i] = 1; /* of weight 0 */
+    }
+    factorise(system, direct, diagonal, left_out);
+    if (direct->usable) TRY(leave_out(direct, left_out));
 done:
-    ki_free(ones);
+    ki_free(diagonal);
+    ki_free(left_out);
     return status;
+}
+
+kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct) {
+    return form(system, direct, NULL);
+}
+
+kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights) {
+    direct->by_rows = true;
+    return form(system, direct, weights);
+}
+
+bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
+    kiln_device_info info = {0};
+    const kiln_matrix *X = system->X;
+    if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK) return false;
+    const double passes = price(X, by_rows, info.is_gpu, ki_newton_threads(kiln_matrix_device(X)));
+    const double most = by_rows ? ROWS_EXPECTED : info.is_gpu ? GPU_EXPECTED : EXPECTED;
+    const bool short_wait = !info.is_gpu && passes * (double)kiln_matrix_nnz(X) <= (double)CHEAP_ALL * CHEAP;
+    return short_wait || passes <= most;
 }
 
 void ki_direct_free(struct ki_direct *direct) {
     kiln_matrix_free(direct->reciprocal);
     ki_free(direct->U);
     ki_free(direct->scale);
+    ki_free(direct->null);
+    *direct = (struct ki_direct){0};
 }
 
 /* ---- a correction ---- */
 
-/* A = D (U^T U)^-1 D A for each column of A, D the scale. */
-static kiln_status solve(kiln_matrix *A, const struct ki_direct *direct) {
+kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct) {
     kiln_status status;
     const int64_t size = direct->size, k = kiln_matrix_cols(A);
     double *values = NULL, *r = NULL;
@@ -323,9 +417,9 @@ static kiln_status correct_by_rows(struct ki_block *t) {
     double minus[KI_BLOCK];
     for (int j = 0; j < t->k; j++) minus[j] = -1;
     TRY(kiln_times(t->E, t->G, system->direct.reciprocal));
-    TRY(multiply_rows(t->R, system, t->E));
-    TRY(solve(t->R, &system->direct));
-    TRY(multiply_columns(t->Z, system, t->R));
+    TRY(ki_system_multiply(t->R, system, t->E));
+    TRY(ki_direct_solve(t->R, &system->direct));
+    TRY(multiply_columns(t->Z, system, &system->direct, t->R));
     TRY(kiln_combine(t->E, t->one, t->E, minus, t->Z));
     system->passes += 2;
 done:
@@ -336,7 +430,7 @@ kiln_status ki_block_correct(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     double active[KI_BLOCK];
-    if (!system->direct.U) TRY(form(system));
+    if (!system->direct.U) TRY(ki_direct_form(system, &system->direct));
     if (system->cancelled) return kiln_fill(t->E, 0);
     for (int j = 0; j < t->k; j++) active[j] = t->active[j] && system->direct.usable ? 1 : 0;
     if (!system->direct.usable) {
@@ -346,7 +440,7 @@ kiln_status ki_block_correct(struct ki_block *t) {
         TRY(kiln_combine(t->E, active, t->E, NULL, NULL));
     } else {
         TRY(kiln_combine(t->E, active, t->G, NULL, NULL));
-        TRY(solve(t->E, &system->direct));
+        TRY(ki_direct_solve(t->E, &system->direct));
     }
     t->iterations++;
     system->report.iterations++;

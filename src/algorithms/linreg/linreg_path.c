@@ -122,7 +122,7 @@ static void penalise(struct together *t, double l2) {
     }
 }
 
-/* U for the strength l2; false: G + L is not positive. */
+/* U for the strength l2; false: G + L is not positive, or columns may depend on each other and no penalty decides between them. */
 static bool factorise(struct together *t, double l2) {
     const int64_t n = t->n;
     penalise(t, l2);
@@ -133,7 +133,7 @@ static bool factorise(struct together *t, double l2) {
     }
     struct ki_factorisation factor = {.U = t->U, .size = n, .scale = t->r, .part = t->narrow ? 1e-6 : 1e-12};
     ki_factorise(&factor, INFINITY);
-    return !factor.failed;
+    return !factor.failed && !(factor.replaced && l2 == 0);
 }
 
 /* What is left of the equations of target c at w, with and without the penalty's part; returns the length, columns scaled. */

@@ -169,10 +169,10 @@ done:
 /* The intercept's part of a step E that is taken from W on. */
 static kiln_status follow(struct ki_block *t) {
     kiln_status status = KILN_OK;
-    double shift;
+    double shift[KI_BLOCK];
     if (!at_once(t) || t->system->options.no_intercept) return KILN_OK;
-    TRY(kiln_dot(&shift, t->E, t->system->mean));
-    t->b[0] -= shift;
+    TRY(kiln_dot(shift, t->E, t->system->mean));
+    t->b[0] -= shift[0];
 done:
     return status;
 }
@@ -326,7 +326,8 @@ static kiln_status measure_zero(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
-    double mean[KI_BLOCK] = {0}, tss[KI_BLOCK];
+    double mean[KI_BLOCK] = {0}, tss[KI_BLOCK], left[KI_BLOCK] = {0};
+    bool doubt = false;
     if (system->walk.A)
         TRY(check_zero(t, tss));
     else
@@ -339,12 +340,14 @@ static kiln_status measure_zero(struct ki_block *t) {
     }
     if (!system->walk.A && system->options.no_intercept) TRY(kiln_dot(tss, t->SR, t->R));
     for (int j = 0; j < t->k && !system->walk.A && !system->options.no_intercept; j++) tss[j] = t->rss[j];
+    for (int j = 0; j < t->k; j++)
+        doubt = doubt || t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
+    if (doubt) TRY(ki_block_beyond_rounding(t, left, false));
     for (int j = 0; j < t->k; j++) {
         const double level = t->b[j] + mean[j]; /* one of them is the mean of y, the other 0 */
         const bool constant = tss[j] <= 64 * epsilon * epsilon * (tss[j] + system->weight * level * level);
         if (!constant) system->tss += tss[j];
-        const bool none = (constant && !system->options.no_intercept) ||
-                          t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
+        const bool none = (constant && !system->options.no_intercept) || (doubt && left[j] == 0);
         t->reference[j] = none && isfinite(t->rss[j]) ? 0 : t->norm[j];
         t->zero[j] = t->objective[j];
     }
@@ -414,6 +417,37 @@ static bool choose(struct ki_block *t) {
     return ki_block_active(t);
 }
 
+/* Targets that rounding keeps from the tolerance have converged where it is met but for each column's own. Not where a smaller
+ * tolerance than the default was asked for, nor where columns may be so near to dependent that no digit is sure. */
+static kiln_status forgive(struct ki_block *t) {
+    kiln_status status = KILN_OK;
+    const struct ki_system *system = t->system;
+    double left[KI_BLOCK];
+    bool stalled = false;
+    if (system->options.tolerance < ki_linreg_tolerance(system->X)) return KILN_OK;
+    if (!(system->options.l2 > 0) && system->rank.rank < 0) return KILN_OK;
+    for (int j = 0; j < t->k; j++) stalled = stalled || (!met(t, j) && t->stalls[j] >= STALLS);
+    if (!stalled) return KILN_OK;
+    TRY(ki_block_beyond_rounding(t, left, true));
+    for (int j = 0; j < t->k; j++)
+        if (!met(t, j) && t->stalls[j] >= STALLS && isfinite(t->norm[j])) t->norm[j] = left[j];
+done:
+    return status;
+}
+
+/* To the solution of least norm, from any of the same fit. */
+static kiln_status lessen(struct ki_block *t) {
+    kiln_status status;
+    bool moved;
+    TRY(ki_block_least_norm(&moved, t));
+    if (!moved) return KILN_OK;
+    TRY(follow(t));
+    TRY(kiln_combine(t->W, t->one, t->W, t->one, t->E));
+    TRY(check(t, false));
+done:
+    return status;
+}
+
 static void conclude(const struct ki_block *t) {
     kiln_report *report = &t->system->report;
     kiln_stop stop = KILN_STOP_TOLERANCE;
@@ -443,6 +477,8 @@ kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b
     TRY(resumed ? refine(&t, true) : start(&t));
     while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t))
         TRY(refine(&t, false));
+    TRY(lessen(&t));
+    TRY(forgive(&t));
     conclude(&t);
     for (int j = 0; j < t.k; j++) b[j] = t.b[j];
 done:

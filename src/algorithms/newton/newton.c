@@ -186,12 +186,14 @@ done:
  * curvature above 1 is left out, so that what may be more than rounding is looked at. */
 static kiln_status judge(struct ki_newton_work *work, bool reference) {
     kiln_status status;
-    double noise = 0;
+    double noise = 0, left;
     if (reference) TRY(ki_newton_scale(work, &noise));
     TRY(ki_newton_measure(work, &work->norm, &work->here));
     if (!reference) return KILN_OK;
     work->first = work->here.objective;
-    work->reference = work->norm <= noise * sqrt(fabs(work->here.loss)) ? 0 : work->norm;
+    work->reference = left = work->norm;
+    if (work->norm <= noise * sqrt(fabs(work->here.loss))) TRY(ki_newton_beyond_rounding(work, &left, false));
+    if (left == 0) work->reference = 0;
 done:
     return status;
 }
@@ -318,6 +320,21 @@ done:
     return status;
 }
 
+/* What rounding keeps from the tolerance has converged where it is met but for each column's own, unless a smaller one than the
+ * defaults was asked for. */
+static kiln_status forgive(struct ki_newton_work *work, kiln_stop *stop) {
+    kiln_status status = KILN_OK;
+    const double least = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-4 : 1e-9;
+    double left;
+    if (*stop != KILN_STOP_STALLED || work->newton->tolerance < least) return KILN_OK;
+    TRY(ki_newton_beyond_rounding(work, &left, true));
+    if (!(left <= work->newton->tolerance * work->reference)) return KILN_OK;
+    work->norm = left;
+    *stop = KILN_STOP_TOLERANCE;
+done:
+    return status;
+}
+
 /* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the coordinates of
  * centred columns and back it would lose what is finite of it. */
 static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
@@ -358,6 +375,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
+    TRY(forgive(work, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
 done:

@@ -124,17 +124,17 @@ static bool factorise(const struct ki_lanes *t, struct ki_lane *lane) {
 
 /* The criterion's norm at the origin, which counts as 0 where it is nothing but rounding. */
 static double measure_origin(const struct ki_lanes *t, const struct ki_lane *lane) {
-    double sum = 0, magnification = 0;
+    const double part = 16 * ki_epsilon(kiln_matrix_type(t->X)) * sqrt(fabs(lane->zero_loss));
+    double sum = 0;
+    bool more = false;
     for (int64_t j = 0; j < t->size; j++) {
         const double g = ki_lane_least(lane->zero[j], 0, lane->l1[j]);
+        const double square =
+            j < t->n ? lane->spread[j] + lane->weight * lane->mean[j] * lane->mean[j] : lane->weight;
         sum += lane->criterion[j] * g * g;
-        if (j < t->n)
-            magnification +=
-                lane->criterion[j] * (lane->spread[j] + lane->weight * lane->mean[j] * lane->mean[j]);
+        more = more || (lane->criterion[j] > 0 && fabs(g) > part * sqrt(square)); /* than that column's own */
     }
-    const double noise = 16 * ki_epsilon(kiln_matrix_type(t->X)) *
-                         sqrt((magnification + 1 / lane->origin.curvature) * fabs(lane->zero_loss));
-    return sqrt(sum) > noise ? sqrt(sum) : 0;
+    return more ? sqrt(sum) : 0;
 }
 
 /* The model is the origin. */

@@ -1,0 +1,164 @@
+"""Linear models on columns that hurt, against elimination in long double on centred, scaled columns; and the solution of least norm."""
+import itertools
+import json
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hard_columns import hard_columns, table
+
+import kiln
+
+M = 400
+LONG = np.longdouble
+
+
+def eliminate(A, r):
+    A, r = A.copy(), r.copy()
+    for k in range(len(r)):
+        for i in range(k + 1, len(r)):
+            part = A[i, k] / A[k, k]
+            A[i] -= part * A[k]
+            r[i] -= part * r[k]
+    x = np.zeros_like(r)
+    for k in reversed(range(len(r))):
+        x[k] = (r[k] - A[k] @ x) / A[k, k]
+    return x
+
+
+def reference(X, y, l2=0.0, standardize=False, intercept=True, weights=None):
+    """Coefficients of least squares, and the columns' spreads."""
+    X, y = X.astype(LONG), y.astype(LONG)
+    s = np.ones(len(y), LONG) if weights is None else weights.astype(LONG)
+    mean = s @ X / s.sum()
+    mean += s @ (X - mean) / s.sum()
+    spread = np.sqrt(s @ (X - mean) ** 2 / s.sum())
+    Z = X - mean if intercept else X
+    scale = np.sqrt(s @ Z**2)
+    Z = Z / scale
+    A = Z.T @ (s[:, None] * Z) + np.diag(l2 * (spread**2 if standardize else spread**0) / scale**2)
+    return eliminate(A, Z.T @ (s * (y - (s @ y / s.sum() if intercept else 0)))) / scale, spread
+
+
+def target(X, seed=3):
+    rng = np.random.default_rng(seed)
+    Z = X.astype(float) - X.mean(0, dtype=float)
+    return Z / Z.std(0) @ rng.standard_normal(X.shape[1]) + 0.3 * rng.standard_normal(len(X))
+
+
+WEIGHTS = np.random.default_rng(9).uniform(0.2, 3, M)
+KINDS = [dict(), dict(l2=30.0, standardize=True), dict(l2=30.0, standardize=True, weights=WEIGHTS), dict(weights=WEIGHTS)]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu*2", "opencl"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_least_squares(device, dtype):
+    if device == "opencl" and not any(name.startswith("opencl") for name in map(str, kiln.devices())):
+        pytest.skip("no OpenCL device")
+    X = table(hard_columns(M, wild=dtype is np.float64), dtype)
+    y = target(X).astype(dtype)
+    for solver, form, kind in itertools.product(["cholesky", "cg"], [np.asarray, sp.csr_matrix], KINDS):
+        given = dict(kind)
+        weights = given.get("weights")
+        weights = None if weights is None else weights.astype(dtype)
+        want, spread = reference(X, y, given.get("l2", 0.0), given.get("standardize", False), weights=weights)
+        model = kiln.Ridge(alpha=given.get("l2", 0.0), standardize=given.get("standardize", False), solver=solver, device=device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # it converges
+            model.fit(form(X), y, sample_weight=weights)
+        off = np.abs((model.coef_ - want) * spread).max() / np.abs(want * spread).max()
+        assert off < (3e-8 if dtype is np.float64 else 2e-3), (solver, form, kind, off)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_but_constant_columns_are_constant(form, dtype):
+    columns = hard_columns(M, flat=True)
+    X = table(columns, dtype)
+    y = target(table(hard_columns(M), dtype)).astype(dtype)
+    kept = [name not in ("constant", "constant but for an ulp") for name in columns]
+    want, spread = reference(X[:, kept], y)
+    for solver, standardize in itertools.product(["cholesky", "cg"], [False, True]):
+        model = kiln.Ridge(alpha=0, solver=solver, standardize=standardize).fit(form(X), y)
+        assert model.report_.converged and np.all(model.coef_[~np.array(kept)] == 0)
+        off = np.abs((model.coef_[kept] - want) * spread).max() / np.abs(want * spread).max()
+        assert off < (1e-8 if dtype is np.float64 else 2e-3), off
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_newton_sees_no_shift(form):
+    """Losses do not change when columns are shifted and scaled: coefficients follow."""
+    columns = hard_columns(M)
+    X = table(columns)
+    Z = (X - X.mean(0)) / X.std(0)
+    rng = np.random.default_rng(5)
+    eta = Z @ rng.standard_normal(X.shape[1]) / 2
+    label = rng.random(M) < 1 / (1 + np.exp(-eta))
+    models = [
+        (kiln.LogisticRegression(C=1.0, standardize=True), label),
+        (kiln.LinearSVC(C=1.0, standardize=True), label),
+        (kiln.GeneralizedLinearRegressor("poisson", alpha=0.01, standardize=True), rng.poisson(np.exp(eta))),
+        (kiln.GeneralizedLinearRegressor("gamma", link="log", alpha=0.01, standardize=True), rng.gamma(2, np.exp(eta) / 2)),
+    ]
+    for model, y in models:
+        plain = np.ravel(type(model)(**model.get_params()).fit(Z, y).coef_)
+        model.fit(form(X), y)
+        assert model.report_.converged, model
+        off = np.abs(np.ravel(model.coef_) * X.std(0) - plain).max() / np.abs(plain).max()
+        assert off < 1e-5, (model, off)
+
+
+def deficient():
+    rng = np.random.default_rng(1)
+    B = rng.standard_normal((M, 5))
+    levels = np.hstack([np.eye(k)[rng.integers(0, k, M)] for k in (4, 7)])
+    years = rng.integers(1900, 2026, (M, 1)).astype(float)
+    return {
+        "twice": np.hstack([B, B[:, :2]]),
+        "one-hot": np.hstack([levels, B]),
+        "ages": np.hstack([years, 2025 - years, B]),
+        "scales": np.hstack([B * [1, 1e3, 1e-3, 1, 1], B[:, 1:2] * 1e3 + B[:, 2:3]]),
+        "wide": rng.standard_normal((40, 90)),
+        "low rank": rng.standard_normal((M, 6)) @ rng.standard_normal((6, 30)),
+    }
+
+
+@pytest.mark.parametrize("name", list(deficient()))
+def test_least_norm(name):
+    X = deficient()[name]
+    rng = np.random.default_rng(2)
+    Y = X @ rng.standard_normal((X.shape[1], 3)) / np.sqrt(X.shape[1]) + 0.3 * rng.standard_normal((len(X), 3)) + 5
+    for form, solver, k, intercept, weigh in itertools.product(
+            [np.asarray, sp.csr_matrix], ["auto", "cg"], [1, 3], [True, False], [False, True]):
+        s = WEIGHTS[:len(X)] if weigh else np.ones(len(X))
+        y = Y[:, 0] if k == 1 else Y
+        center = (lambda A: A - s @ A / s.sum()) if intercept else (lambda A: A)
+        root = np.sqrt(s)[:, None]
+        want, _, rank, _ = np.linalg.lstsq(root * center(X), root * center(Y), rcond=1e-12)
+        model = kiln.LinearRegression(fit_intercept=intercept, solver=solver).fit(form(X), y, sample_weight=s if weigh else None)
+        assert model.report_.converged and model.rank_ == rank
+        off = np.abs(model.coef_.T - (want[:, 0] if k == 1 else want)).max() / np.abs(want).max()
+        assert off < 1e-9, (solver, k, intercept, weigh, off)
+
+
+def test_near_dependent_is_not_dependent():
+    rng = np.random.default_rng(4)
+    B = rng.standard_normal((M, 4))
+    X = np.hstack([B, B[:, :1] + 1e-7 * rng.standard_normal((M, 1))])
+    y = rng.standard_normal(M)
+    want, _ = reference(X, y)
+    model = kiln.LinearRegression().fit(X, y)
+    assert model.rank_ is None or model.rank_ == 5
+    assert np.abs(model.coef_ - want).max() / np.abs(want).max() < 1e-4
+
+
+def test_the_tool_says_the_rank(tmp_path, tool):
+    X = deficient()["one-hot"]
+    rows = np.column_stack([X, X @ np.arange(X.shape[1])])
+    path = tmp_path / "x.csv"
+    np.savetxt(path, rows, delimiter=",")
+    done = subprocess.run([tool, "linreg", path, "--target", str(X.shape[1] + 1), "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert '"rank"' in done.stdout and json.loads(done.stdout)

@@ -1,0 +1,257 @@
+/* The solution of least norm, where X's columns (centred, under an intercept) depend on each other: of all w with the least sum of
+ * squares the one with the least sum of squared coefficients, each in the user's unit or, standardised, times its column's spread.
+ *
+ * By columns: those that the factor (linreg_direct.c) leaves out may depend on the others. For each, N has what makes 0 of it and
+ * them, corrected by products with X itself, as the Gram matrix knows half of the digits only:
+ *
+ *   N -= D^-1 (U^T U)^-1 D^-1 (X^T S (X N)),   and it depends if || X n || <= 16 epsilon sum_j |n_j| || x_j ||,
+ *
+ * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole then has full rank but for
+ * those that do depend, though conjugate gradient and not the factor must solve it. The solution loses its part along N.
+ *
+ * By rows, where these are fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. Where neither factor is cheap beside
+ * conjugate gradient the rank is not determined; from zero, that ends at the least norm of coefficients times their columns' spreads. */
+#include "algorithms/linreg/linreg_block.h"
+
+enum { ROUNDS = 2 }; /* of corrections */
+
+void ki_rank_free(struct ki_rank *rank) {
+    ki_free(rank->null);
+    ki_free(rank->metric);
+    ki_direct_free(&rank->rows);
+    *rank = (struct ki_rank){0};
+}
+
+static kiln_status room(double **values, int64_t rows, int64_t cols) {
+    int64_t bytes;
+    *values = ki_mul3(rows, cols, sizeof **values, &bytes) ? ki_calloc((size_t)bytes) : NULL;
+    return *values ? KILN_OK
+                   : ki_fail_nomem((size_t)rows * (size_t)cols * sizeof **values, "the columns' rank");
+}
+
+/* 1, or of standardised columns the variance; 0 for those that are left out. */
+static kiln_status set_metric(struct ki_system *system) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(system->X);
+    double *diagonal = NULL, *metric;
+    TRY(room(&diagonal, n, 1));
+    TRY(room(&system->rank.metric, n, 1));
+    metric = system->rank.metric;
+    TRY(ki_vector_get(diagonal, system->options.no_intercept ? system->square : system->centred));
+    if (system->options.standardize) TRY(ki_vector_get(metric, system->centred));
+    for (int64_t j = 0; j < n; j++)
+        metric[j] = !(diagonal[j] > 0) ? 0 : !system->options.standardize ? 1 : metric[j] / system->weight;
+done:
+    ki_free(diagonal);
+    return status;
+}
+
+/* ---- by columns ---- */
+
+struct vectors { /* n x k, m x k, n x k, m x k */
+    kiln_matrix *N, *R, *E, *SR;
+};
+
+static void vectors_free(struct vectors *v) {
+    kiln_matrix_free(v->N);
+    kiln_matrix_free(v->R);
+    kiln_matrix_free(v->E);
+    kiln_matrix_free(v->SR);
+}
+
+static kiln_status vectors_new(struct vectors *v, const struct ki_system *system, int64_t k) {
+    kiln_status status;
+    const int64_t m = kiln_matrix_rows(system->X), n = kiln_matrix_cols(system->X);
+    kiln_device *device = kiln_matrix_device(system->X);
+    const kiln_type type = kiln_matrix_type(system->X);
+    TRY(kiln_matrix_dense(&v->N, device, type, n, k, NULL));
+    TRY(kiln_matrix_dense(&v->E, device, type, n, k, NULL));
+    TRY(kiln_matrix_dense(&v->R, device, type, m, k, NULL));
+    TRY(kiln_matrix_dense(&v->SR, device, type, m, k, NULL));
+done:
+    return status;
+}
+
+/* Corrects N, and leaves in length_c = || X n_c ||. */
+static kiln_status correct(struct vectors *v, double *length, struct ki_system *system,
+                           const struct ki_direct *direct) {
+    kiln_status status = KILN_OK;
+    const int64_t k = kiln_matrix_cols(v->N);
+    double one[KI_BLOCK], minus[KI_BLOCK];
+    for (int64_t c = 0; c < k; c++) one[c] = 1, minus[c] = -1;
+    for (int round = 0; round <= ROUNDS; round++) {
+        TRY(ki_system_multiply(v->R, system, v->N));
+        TRY(kiln_times(v->SR, v->R, system->s));
+        system->passes++;
+        if (round == ROUNDS) break;
+        TRY(ki_system_scatter(v->E, system, v->SR));
+        system->passes++;
+        TRY(ki_direct_solve(v->E, direct));
+        TRY(kiln_combine(v->N, one, v->N, minus, v->E));
+    }
+    TRY(kiln_dot(length, v->R, v->SR));
+    for (int64_t c = 0; c < k; c++) length[c] = sqrt(length[c]);
+done:
+    return status;
+}
+
+/* Appends those of candidates first .. first + k - 1 that X makes nothing of. */
+static kiln_status look(struct ki_system *system, const struct ki_direct *direct, const double *square,
+                        int64_t first, int64_t k) {
+    kiln_status status;
+    struct ki_rank *rank = &system->rank;
+    struct vectors v = {0};
+    const int64_t n = direct->size;
+    const double part = 16 * ki_epsilon(kiln_matrix_type(system->X));
+    double length[KI_BLOCK], *values = NULL;
+    TRY(room(&values, n, k));
+    TRY(vectors_new(&v, system, k));
+    for (int64_t c = 0; c < k; c++)
+        for (int64_t j = 0; j < n; j++) values[j * k + c] = direct->null[(first + c) * n + j];
+    TRY(ki_vector_set(v.N, values));
+    TRY(correct(&v, length, system, direct));
+    TRY(ki_vector_get(values, v.N));
+    for (int64_t c = 0; c < k; c++) {
+        double bound = 0, *to = rank->null + rank->count * n;
+        for (int64_t j = 0; j < n; j++) {
+            to[j] = values[j * k + c];
+            bound += part * fabs(to[j]) * sqrt(square[j]);
+        }
+        if (length[c] <= bound) rank->count++;
+    }
+done:
+    vectors_free(&v);
+    ki_free(values);
+    return status;
+}
+
+static double product(const double *a, const double *b, const double *metric, int64_t n) {
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++) sum += metric[j] * a[j] * b[j];
+    return sum;
+}
+
+static void add(double *a, double factor, const double *b, int64_t n) {
+    for (int64_t j = 0; j < n; j++) a[j] += factor * b[j];
+}
+
+/* Gram and Schmidt, twice, of vectors that are scaled to length 1 first. */
+static void orthonormalise(struct ki_rank *rank, int64_t n) {
+    for (int64_t c = 0; c < rank->count; c++) {
+        double *own = rank->null + c * n;
+        for (int again = 0; again < 2; again++) {
+            const double length = sqrt(product(own, own, rank->metric, n));
+            for (int64_t j = 0; j < n; j++) own[j] /= length;
+            for (int64_t i = 0; i < c; i++) {
+                const double *other = rank->null + i * n;
+                add(own, -product(own, other, rank->metric, n), other, n);
+            }
+        }
+        const double length = sqrt(product(own, own, rank->metric, n));
+        for (int64_t j = 0; j < n; j++) own[j] /= length;
+    }
+}
+
+static kiln_status look_at_columns(struct ki_system *system) {
+    kiln_status status = KILN_OK;
+    struct ki_rank *rank = &system->rank;
+    struct ki_direct own = {0}, *direct = &system->direct;
+    double *square = NULL;
+    if (!direct->U || direct->by_rows) direct = &own;
+    if (!direct->U && ki_direct_cheap(system, false)) TRY(ki_direct_form(system, direct));
+    if (!direct->U || !direct->usable) goto done;
+    rank->rank = direct->taken;
+    if (direct->left == 0) goto done;
+    TRY(room(&square, direct->size, 1));
+    TRY(room(&rank->null, direct->left, direct->size));
+    TRY(ki_vector_get(square, system->square));
+    for (int64_t first = 0; first < direct->left; first += KI_BLOCK)
+        TRY(look(system, direct, square, first, ki_min(direct->left - first, KI_BLOCK)));
+    rank->rank = rank->count == direct->left ? direct->taken : -1;
+    orthonormalise(rank, direct->size);
+done:
+    ki_free(square);
+    ki_direct_free(&own);
+    return status;
+}
+
+/* The part of W along the vectors that X makes nothing of, minus sign, in values, n x k. */
+static void take_off(const struct ki_rank *rank, double *values, double *own, int64_t n, int64_t k) {
+    for (int64_t c = 0; c < k; c++) {
+        for (int64_t j = 0; j < n; j++) own[j] = values[j * k + c], values[j * k + c] = 0;
+        for (int again = 0; again < 2; again++)
+            for (int64_t i = 0; i < rank->count; i++) {
+                const double *other = rank->null + i * n, along = product(own, other, rank->metric, n);
+                add(own, -along, other, n);
+                for (int64_t j = 0; j < n; j++) values[j * k + c] -= along * other[j];
+            }
+    }
+}
+
+static kiln_status move_by_columns(struct ki_block *t) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(t->system->X);
+    double *values = NULL, *own = NULL;
+    TRY(room(&values, n, t->k));
+    TRY(room(&own, n, 1));
+    TRY(ki_vector_get(values, t->W));
+    take_off(&t->system->rank, values, own, n, t->k);
+    TRY(ki_vector_set(t->E, values));
+done:
+    ki_free(values);
+    ki_free(own);
+    return status;
+}
+
+/* ---- by rows ---- */
+
+static kiln_status look_at_rows(struct ki_system *system) {
+    kiln_status status = KILN_OK;
+    struct ki_rank *rank = &system->rank;
+    if (!ki_direct_cheap(system, true)) return KILN_OK;
+    TRY(ki_direct_form_rows(system, &rank->rows, rank->metric));
+    if (rank->rows.usable) rank->rank = rank->rows.taken;
+done:
+    return status;
+}
+
+/* E = P W - W, P W that of W which X^T makes of rows; what P leaves out by rounding is given to it again. Uses R, Z and Q. */
+static kiln_status move_by_rows(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    double minus[KI_BLOCK];
+    for (int j = 0; j < t->k; j++) minus[j] = -1;
+    TRY(kiln_combine(t->E, minus, t->W, NULL, NULL));
+    for (int round = 0; round < ROUNDS; round++) {
+        TRY(kiln_combine(t->Q, minus, t->E, NULL, NULL));
+        TRY(ki_system_multiply(t->R, system, t->Q));
+        TRY(ki_direct_solve(t->R, &system->rank.rows));
+        TRY(ki_system_scatter(t->Z, system, t->R));
+        TRY(kiln_times(t->Z, t->Z, system->rank.rows.reciprocal));
+        TRY(kiln_combine(t->E, t->one, t->E, t->one, t->Z));
+        system->passes += 2;
+    }
+done:
+    return status;
+}
+
+/* ---- whole ---- */
+
+kiln_status ki_block_least_norm(bool *moved, struct ki_block *t) {
+    kiln_status status = KILN_OK;
+    struct ki_system *system = t->system;
+    struct ki_rank *rank = &system->rank;
+    *moved = false;
+    if (system->options.l2 > 0 || system->cancelled) return KILN_OK;
+    if (!rank->known) {
+        rank->known = true;
+        rank->rank = -1;
+        TRY(set_metric(system));
+        TRY(kiln_matrix_rows(system->X) < kiln_matrix_cols(system->X) ? look_at_rows(system)
+                                                                      : look_at_columns(system));
+    }
+    *moved = rank->count > 0 || rank->rows.usable;
+    if (*moved) TRY(rank->rows.usable ? move_by_rows(t) : move_by_columns(t));
+done:
+    return status;
+}
