@@ -193,7 +193,7 @@ static kiln_status judge(struct ki_newton_work *work, bool reference) {
     work->first = work->here.objective;
     work->reference = left = work->norm;
     if (work->norm <= noise * sqrt(fabs(work->here.loss))) TRY(ki_newton_beyond_rounding(work, &left, false));
-    if (left == 0) work->reference = 0;
+    if (!(left > 0) || !isfinite(left)) work->reference = 0; /* or beyond the type's range: see valid() */
 done:
     return status;
 }
@@ -328,7 +328,7 @@ static kiln_status forgive(struct ki_newton_work *work, kiln_stop *stop) {
     double left;
     if (*stop != KILN_STOP_STALLED || work->newton->tolerance < least) return KILN_OK;
     TRY(ki_newton_beyond_rounding(work, &left, true));
-    if (!(left <= work->newton->tolerance * work->reference)) return KILN_OK;
+    if (!isfinite(left) || !(left <= work->newton->tolerance * work->reference)) return KILN_OK;
     work->norm = left;
     *stop = KILN_STOP_TOLERANCE;
 done:
