@@ -45,7 +45,7 @@ static void FN(potentials_part)(void *arg, int part) {
             const double apart =
                 sparse ? fmax(square - 2 * products[c] + all->norms[c], 0)
                        : (double)FN(assign_distance)(VALUES(X) + row * n, VALUES(of->C) + c * n, n);
-            sums[c] += s * fmin(D, apart);
+            sums[c] += s * (apart < D ? apart : D);
         }
     }
 }
