@@ -10,9 +10,8 @@ bool loss_is_softmax(const struct problem *problem) {
 }
 
 static kiln_link canonical(int family) {
-    static const kiln_link links[] = {
-        KILN_LINK_DEFAULT,         KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_LOG,
-        KILN_LINK_INVERSE_SQUARED, KILN_LINK_LOGIT,    KILN_LINK_LOG, KILN_LINK_LOG};
+    static const kiln_link links[] = {KILN_LINK_DEFAULT, KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_LOG,
+                                      KILN_LINK_LOG,     KILN_LINK_LOGIT,    KILN_LINK_LOG, KILN_LINK_LOG};
     return links[family];
 }
 
