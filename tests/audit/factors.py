@@ -53,11 +53,10 @@ def sparse(rng, folder, whole: bool) -> np.ndarray:
 def als(rng, tool: Tool, kind: type) -> list[str]:
     X = sparse(rng, tool.folder, rng.random() < 0.5)
     k = int(rng.integers(1, 6))
-    mode = str(rng.choice(["explicit", "counted", "biases", "implicit"]))
-    arguments: list[object] = ["--factors", k, "--seed", int(rng.integers(99))]
-    if mode != "explicit":
-        arguments += [f"--{mode}"]
-    solver = str(rng.choice(["cg", "cholesky"] + ([] if mode in ("implicit", "biases") else ["ccd"])))
+    modes = ([], ["--no-biases"], ["--counted"], ["--counted", "--no-biases"], ["--implicit"])
+    mode = modes[rng.integers(len(modes))]
+    arguments: list[object] = ["--factors", k, "--seed", int(rng.integers(99)), *mode]
+    solver = str(rng.choice(["cg", "cholesky"] + (["ccd"] if "--implicit" not in mode else [])))
     arguments += ["--solver", solver]
     if rng.random() < 0.7:
         arguments += ["--l2", float(rng.choice([0.01, 0.1, 1, 10]))]
@@ -68,17 +67,18 @@ def als(rng, tool: Tool, kind: type) -> list[str]:
     model = tool.model()
     A, B = model.tensors["A"].astype(L), model.tensors["B"].astype(L)
     mean, l2, alpha = (L(v) for v in model.tensors["settings"][0, :3])
+    biases, counted, implicit = model.tensors["settings"][0, 3:] != 0
     Xk = X.astype(kind).astype(L)
     stored = ~np.isnan(X)
-    if mode == "biases":
+    if biases:
         predicted = mean + A[:, :-1] @ B[:, :-1].T + A[:, -1:] + B[:, -1]
     else:
         predicted = mean + A @ B.T
-    l2_rows = l2 * (stored.sum(axis=1) if mode == "counted" else 1)
-    l2_columns = l2 * (stored.sum(axis=0) if mode == "counted" else 1)
+    l2_rows = l2 * (stored.sum(axis=1) if counted else 1)
+    l2_columns = l2 * (stored.sum(axis=0) if counted else 1)
     penalty = (l2_rows * (A**2).sum(axis=1)).sum() / 2 + (l2_columns * (B**2).sum(axis=1)).sum() / 2
     values = np.where(stored, Xk, 0)
-    if mode == "implicit":
+    if implicit:
         confidence = np.where(stored, 1 + alpha * np.abs(values), 1)
         fit = (confidence * ((values > 0) - predicted) ** 2).sum() / 2
     else:
@@ -86,7 +86,7 @@ def als(rng, tool: Tool, kind: type) -> list[str]:
     digits = 1e-7 if kind is np.float64 else 2e-3
     found += near("als objective", run.out["objective"], fit + penalty, digits)
     found += monotone("als", run.out, 1e-9 if kind is np.float64 else 1e-4)
-    if not A.any() and mode != "biases" and "arn" not in run.err:
+    if not A.any() and not biases and "arn" not in run.err:
         found.append("als: the model is all zeros, and nothing says so")
     return found + accepted(tool, "X.npz")
 
