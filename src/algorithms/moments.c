@@ -152,7 +152,7 @@ done:
 
 /* Looks again at the columns in doubt. */
 static kiln_status look_again(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     kiln_matrix *const parts[] = {moments->square, moments->mean, moments->centred};
     const double doubted = kiln_matrix_type(X) == KILN_F32 ? DOUBTED_F32 : DOUBTED_F64;
     const int64_t n = kiln_matrix_cols(X);

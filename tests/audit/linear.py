@@ -165,9 +165,7 @@ def gap(problem: Problem, loss, w: np.ndarray, b, y: np.ndarray, scale=1):
     offset = L(0) if problem.offset is None else problem.offset.astype(L)
     w, b = w.astype(L), L(b)
     eta = (X - center) @ w + (b + center @ w) + offset
-    penalty = (
-        L(problem.l2) * (np.where(variance > 0, variance, 1) if problem.standardize else 1) * np.ones_like(w)
-    )
+    penalty = L(problem.l2) * (variance if problem.standardize else np.ones_like(w))
     value, slope, curve = loss(y, eta)
     # eta in the tool's type cannot be nearer than this
     eps = EPS[problem.kind]
@@ -322,19 +320,21 @@ def linreg(rng, tool: Tool, kind: type) -> list[str]:
     b = model.tensors.get("b", np.zeros((1, targets)))[0]
     Yk = Y.astype(kind).astype(L)
     converged = run.out["converged"]
-    total = L(0)
+    total, blur = L(0), L(0)
     for t in range(targets):
         found += judge_fit(
             problem, squared_loss, W[:, t], b[t], Yk[:, t], None, converged, f"linreg target {t + 1}"
         )
-        total += gap(problem, squared_loss, W[:, t], b[t], Yk[:, t])[2]
+        _, rounding, objective = gap(problem, squared_loss, W[:, t], b[t], Yk[:, t])
+        total += objective
+        blur += rounding
     digits = 1e-8 if kind is np.float64 else 2e-3
     own = eta_of(problem, model)
     rss = (problem.s[:, None] * (own - Yk) ** 2).sum()
     center = (problem.s @ Yk / problem.s.sum()) if problem.intercept else 0
-    tss = (problem.s[:, None] * (Yk - center) ** 2).sum()
-    noise = (EPS[kind] * np.abs(Yk).max() * 30) ** 2 * problem.n
-    if rss > 1e6 * noise:
+    tss = (problem.s[:, None] * (Yk - problem.s @ Yk / problem.s.sum()) ** 2).sum()
+    blur += (EPS[kind] * np.abs(Yk).max() * 30) ** 2 * problem.n
+    if rss > (1e6 if kind is np.float64 else 1e3) * blur:
         found += near("objective", run.out["objective"], total, digits)
         found += near("rss", run.out["metrics"].get("rss"), rss, digits)
         if tss > 0 and targets == 1:
