@@ -98,7 +98,8 @@ int factors_take_start(struct solving *s, int64_t r) {
     int64_t width = 0, other = 0;
     if (!model_tensor_shape(s->warm, "A", &type, &users.theirs, &width) ||
         !model_tensor_shape(s->warm, "B", &type, &items.theirs, &other) || width != r || other != r)
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same --factors are needed, and biases or --no-biases as there",
+        return fail_with(KILN_ERR_MODEL, USING_MODEL,
+                         "the same --factors are needed, and biases or --no-biases as there",
                          "%s is no factor model of so many factors", s->run->settings->warm_start);
     int code = check_names(&users, s);
     if (!code) code = check_names(&items, s);
