@@ -145,10 +145,10 @@ size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted) {
 /* The words of a record, and how many of them are numbers; 0 if it has a delimiter of another kind, or none follows. */
 static int64_t words_of(const char **text, const char *end, int64_t *numbers) {
     static const struct ki_csv_numbers plain = {NULL, false, false};
-    const char *p = *text = ki_csv_skip_blank(*text, end);
     struct ki_csv_field field = {0};
     int64_t words = 0;
     *numbers = 0;
+    *text = ki_csv_skip_blank(*text, end);
     skip_blanks(text, end);
     while (*text < end && line_end(*text, end) == 0) {
         double value;
@@ -156,7 +156,7 @@ static int64_t words_of(const char **text, const char *end, int64_t *numbers) {
         if (quoted) ++*text;
         if (quoted ? quoted_field(text, end, &field) : plain_field(text, end, KI_CSV_BLANKS, &field))
             return 0;
-        for (p = field.text; !quoted && p < field.text + field.size; p++)
+        for (const char *p = field.text; !quoted && p < field.text + field.size; p++)
             if (*p == ',' || *p == ';') return 0;
         if (!skip_blanks(text, end)) return 0;
         *numbers += !quoted && ki_csv_number(&field, &plain, &value) != KI_CSV_TEXT;
