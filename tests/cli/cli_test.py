@@ -144,8 +144,8 @@ class Usage(Case):
             ["linreg", "a", "--l2", "-1"],
             ["linreg", "a", "--l2", "one"],
             ["linreg", "a", "--l2", "nan"],
-            ["linreg", "a", "--tolerance", "0"],
-            ["hits", "a", "--tolerance", "0"],
+            ["linreg", "a", "--tolerance=-1"],
+            ["hits", "a", "--tolerance=-1"],
             ["glm", "a", "--alpha", "0"],
             ["glm", "a", "--family", "tweedie", "--variance-power", "2"],
             ["logreg", "a", "--l1", "0:1:3"],
@@ -376,7 +376,7 @@ class Training(Case):
         self.assertLessEqual(keys, set(result))
         self.assertEqual((result["schema"], result["algorithm"]), ("kiln.result/1", "linreg"))
         self.assertEqual((result["device"], result["type"]), ("cpu", "f64"))
-        self.assertEqual(set(result["metrics"]), {"r2", "rss", "rmse"})
+        self.assertEqual(set(result["metrics"]), {"r2", "rss", "rmse", "rank"})
         self.assertLessEqual({"read", "transfer", "build", "solve", "total"}, set(result["seconds"]))
         self.assertIs(result["converged"], True)
         self.assertEqual(result["stopped_by"], "tolerance")
