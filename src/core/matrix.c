@@ -56,6 +56,13 @@ done:
     return status;
 }
 
+kiln_status ki_matrix_new_held(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                               int64_t cols) {
+    const kiln_status status = ki_matrix_new(A, device, type, rows, cols);
+    if (status == KILN_OK) (*A)->held++;
+    return status;
+}
+
 /* Values of a new matrix that the device has no room for: it stays in host memory. */
 static kiln_status values_on_host(kiln_matrix *A, const void *values) {
     const int64_t bytes = ki_matrix_bytes(A);

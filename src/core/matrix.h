@@ -139,6 +139,9 @@ kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type
 kiln_status ki_values_copy(void **copy, kiln_type type, int64_t n, const void *values);
 /* A dense matrix whose values are not yet written. */
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
+/* The same for an operation under way: it stays on the device until it is freed. */
+kiln_status ki_matrix_new_held(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                               int64_t cols);
 /* kiln_matrix_dense, but that without values what lies on the device is still to be set: *unset. */
 kiln_status ki_matrix_dense(kiln_matrix **A, bool *unset, kiln_device *device, kiln_type type, int64_t rows,
                             int64_t cols, const void *values);

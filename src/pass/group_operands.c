@@ -146,7 +146,7 @@ kiln_status ki_pass_room(struct ki_pass *pass) {
             const kiln_matrix *A = ki_pass_whole(pass, j);
             if (ki_takes_part(pass, i) && A && ki_pass_writes(pass, j) && ki_pass_role(pass, j) == KI_SUM &&
                 !pass->collected[j])
-                TRY(ki_matrix_new(&pass->parts[i].moved[j], A->device, A->type, A->rows, A->cols));
+                TRY(ki_matrix_new_held(&pass->parts[i].moved[j], A->device, A->type, A->rows, A->cols));
         }
 done:
     return status;

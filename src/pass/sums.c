@@ -32,7 +32,7 @@ kiln_status ki_sums_begin(struct ki_sums *sums, const struct ki_single *of) {
     TRY(host_memory(sums));
     for (int i = 0; i < of->rules->count; i++) {
         const kiln_matrix *A = ki_operand_of(of->whole, &of->rules->rule[i]);
-        if (apart(of, i)) TRY(ki_matrix_new(&sums->part[i], A->device, A->type, A->rows, A->cols));
+        if (apart(of, i)) TRY(ki_matrix_new_held(&sums->part[i], A->device, A->type, A->rows, A->cols));
     }
 done:
     if (status != KILN_OK) ki_sums_end(sums);
