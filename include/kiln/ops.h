@@ -421,7 +421,8 @@ KILN_API kiln_status kiln_assign(const kiln_assignment *result, const kiln_matri
 /* R_ij = x_rows[i],j.   R as many rows as wanted x n, dense; X m x n, dense or CSR; rows in any order, and as
  * often as wanted.
  * Cost: the rows. Determinism: every bit. Errors: ERR_ARGUMENT (shapes, types, devices, a row that X has
- * not), ERR_UNSUPPORTED (X lies in a file), memory and device errors. */
+ * not), ERR_UNSUPPORTED (X lies in a file, and on the CPU, on a group, or on a device without room for it),
+ * memory and device errors. */
 KILN_API kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
 
 /* ---- conjugate gradient ---- */

@@ -30,26 +30,40 @@ done:
     return status;
 }
 
-/* From X's copy in host memory, where a group of GPUs has the whole of it and what is too large for a GPU lies. */
-static kiln_status copy_from_host(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+/* Rows of X's copy in host memory. */
+static void take(char *to, const kiln_matrix *X, const int64_t *rows, int64_t count) {
     const int64_t element = ki_type_bytes(X->type), *start = ki_matrix_host(X, KI_ROW_START);
     const int32_t *col = ki_matrix_host(X, KI_COL);
     const char *values = ki_matrix_host(X, KI_VALUES);
-    const struct ki_operand written = {R, true};
-    char *to = ki_calloc((size_t)(R->nnz * element));
-    kiln_status status;
-    if (!to) return ki_fail_nomem((size_t)(R->nnz * element), "rows of a matrix");
-    for (int64_t i = 0; i < R->rows; i++) {
+    for (int64_t i = 0; i < count; i++) {
         char *row = to + i * X->cols * element;
         if (X->format == KILN_DENSE) {
             memcpy(row, values + rows[i] * X->cols * element, (size_t)(X->cols * element));
             continue;
         }
+        memset(row, 0, (size_t)(X->cols * element));
         for (int64_t e = start[rows[i]]; e < start[rows[i] + 1]; e++)
             memcpy(row + col[e] * element, values + e * element, (size_t)element);
     }
+}
+
+/* From host memory, where a group of GPUs has the whole of X and what is too large for a GPU lies. R stays there, too, if it has no
+ * place on the device. */
+static kiln_status copy_from_host(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+    const int64_t bytes = R->nnz * ki_type_bytes(R->type);
+    const struct ki_operand written = {R, true};
+    char *to = NULL;
+    kiln_status status;
+    if (!ki_matrix_resident(R) && R->host[KI_VALUES]) {
+        ki_slots_drop(R);
+        take(R->host[KI_VALUES], X, rows, R->rows);
+        return KILN_OK;
+    }
+    to = ki_alloc((size_t)bytes);
+    if (!to) return ki_fail_nomem((size_t)bytes, "rows of a matrix");
+    take(to, X, rows, R->rows);
     TRY(ki_operands_hold(R->device, &written, 1));
-    status = ki_device_upload(R->device, &R->values, 0, to, R->nnz * element);
+    status = ki_device_upload(R->device, &R->values, 0, to, bytes);
     ki_operands_release(R->device, &written, 1);
 done:
     ki_free(to);
@@ -69,8 +83,10 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
                            (long long)X->rows, (long long)rows[i]);
     if (R->nnz == 0) return KILN_OK;
     if (X->here) return X->device->processes->rows(R, X, rows);
-    if (!ki_on_cpu(X->device) && ki_matrix_host(X, KI_VALUES) && (ki_is_split(X) || ki_streams(X)))
-        return copy_from_host(R, X, rows);
+    const bool away = !ki_on_cpu(X->device) && (ki_is_split(X) || ki_streams(X));
+    if (away && ki_matrix_host(X, KI_VALUES)) return copy_from_host(R, X, rows);
+    if (away && X->file && !ki_matrix_resident(X))
+        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: X lies in a file, from which passes stream it", call);
     const struct ki_operand operands[] = {{R, true}, {X, false}};
     TRY(ki_operands_hold(X->device, operands, 2));
     if (ki_on_cpu(X->device))
