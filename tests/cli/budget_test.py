@@ -90,7 +90,7 @@ CASES = (
     ("linreg", "number"),
     ("linreg", "number", "--solver", "cg", "--standardize", "--l2", "1"),
     ("linreg", "number", "--solver", "cholesky", "--no-intercept"),
-    ("linreg", "number", "--cv", "3", "--l2", "1,10"),
+    ("linreg", "number", "--cv", "2", "--l2", "1,10"),  # a fold is as large as the budget
     ("logreg", "class", "--l2", "1"),
     ("logreg", "class", "--l1", "5"),
     ("logreg", "classes", "--l2", "1"),

@@ -114,6 +114,8 @@ kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct);
 kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights);
 /* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least norm. */
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows);
+/* A factor that was chosen, and not asked for, is no longer wanted where others have taken the room that it was chosen by. */
+void ki_direct_reconsider(struct ki_system *system);
 /* A = D (U^T U)^-1 D A for each column of A, D the scale. */
 kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct);
 /* A = (X - 1 mu^T) V, and A = (X - 1 mu^T)^T V, of up to 64 columns. */

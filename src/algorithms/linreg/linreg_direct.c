@@ -33,17 +33,14 @@ static bool penalised(const kiln_linreg_options *options) {
     return options->l2 > 0;
 }
 
-/* Whether a budget of the device leaves what kiln_gram may take. */
+/* Whether a budget of the device leaves what kiln_gram takes. */
 static bool has_room(const kiln_matrix *X, double size) {
-    enum { COPIES = 66, WORK = 128 << 20 };
     kiln_device_info info = {0};
     kiln_device_statistics used = {0};
     const kiln_device *device = kiln_matrix_device(X);
-    if (kiln_device_get_info(device, &info) != KILN_OK ||
-        kiln_device_get_statistics(device, &used) != KILN_OK)
-        return false;
-    const double square = size * size * sizeof(double);
-    return fmin(COPIES * square, fmax(WORK, 3 * square)) <= (double)(info.memory - used.memory_used);
+    return kiln_device_get_info(device, &info) == KILN_OK &&
+           kiln_device_get_statistics(device, &used) == KILN_OK &&
+           ki_gram_room(X, size) <= (double)(info.memory - used.memory_used);
 }
 
 /* In passes over X; INFINITY where it cannot be done. */
@@ -379,6 +376,13 @@ bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
     const double most = by_rows ? ROWS_EXPECTED : info.is_gpu ? GPU_EXPECTED : EXPECTED;
     const bool short_wait = !info.is_gpu && passes * (double)kiln_matrix_nnz(X) <= (double)CHEAP_ALL * CHEAP;
     return short_wait || passes <= most;
+}
+
+void ki_direct_reconsider(struct ki_system *system) {
+    struct ki_direct *direct = &system->direct;
+    const kiln_matrix *X = system->X;
+    if (!direct->wanted || direct->U || system->options.solver) return;
+    direct->wanted = has_room(X, (double)(direct->by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X)));
 }
 
 void ki_direct_free(struct ki_direct *direct) {

@@ -288,6 +288,7 @@ static kiln_status refine(struct ki_block *t, bool resumed) {
         b[j] = t->b[j];
         if (!resumed) t->took_part[j] = t->active[j];
     }
+    ki_direct_reconsider(t->system);
     const bool direct = t->system->direct.wanted;
     TRY(direct ? ki_block_correct(t) : ki_block_cycle(t, resumed));
     TRY(follow(t));

@@ -5,6 +5,7 @@
  * v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
 #include "ops/linear/gram_gpu.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/file.h"
@@ -130,6 +131,12 @@ bool ki_gram_streams(const kiln_matrix *X) {
 
 bool ki_gram_skips(const kiln_matrix *X) {
     return ki_on_cpu(X->device) && !ki_streams(X);
+}
+
+double ki_gram_room(const kiln_matrix *X, double size) {
+    enum { COPIES = 66, LEAST = 3, WORK = 128 << 20 };
+    const double square = size * size * sizeof(double);
+    return ki_on_cpu(X->device) ? fmin(COPIES * square, fmax(WORK, LEAST * square)) : LEAST * square;
 }
 
 static const struct ki_rule rules[] = {

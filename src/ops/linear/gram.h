@@ -19,6 +19,9 @@ bool ki_gram_in_one_walk(const kiln_matrix *X);
 bool ki_gram_streams(const kiln_matrix *X);
 /* Whether rows of weight 0 cost nothing: X lies in the CPU's memory. */
 bool ki_gram_skips(const kiln_matrix *X);
+/* Bytes that a Gram matrix of X's device takes there, size x size, work space among them: on the CPU a copy for each part of the rows;
+ * elsewhere it, a panel's and the least of partial sums, as panels and sums become smaller where there is no room. */
+double ki_gram_room(const kiln_matrix *X, double size);
 /* gram->all of such an X. */
 kiln_status ki_gram_all(const struct ki_gram *gram);
 /* c (n x 1) = about X's column means: those of a few rows, evenly apart. */
