@@ -95,7 +95,8 @@ static void newer_results(void **state) {
     assert_true(kiln_report_figure(&report.today, "r2") > 0.99);
     assert_true(isnan(kiln_report_figure(&report.today, "gap")) && isnan(kiln_report_figure(NULL, "r2")));
     assert_string_equal(kiln_report_figure_name(&report.today, 0), "rss");
-    assert_null(kiln_report_figure_name(&report.today, 3));
+    assert_string_equal(kiln_report_figure_name(&report.today, 3), "rank");
+    assert_null(kiln_report_figure_name(&report.today, 4));
     assert_null(kiln_report_figure_name(&report.today, -1));
     kiln_report_free(&report.today);
     assert_true(isnan(kiln_report_figure(&report.today, "r2")) && !kiln_report_figure_name(&report.today, 0));
