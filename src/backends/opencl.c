@@ -184,7 +184,7 @@ static kiln_status choose(struct ki_opencl_device *chosen, const char *selector)
 
 static void opencl_close(kiln_device *device) {
     struct opencl *opencl = device->impl;
-    if (opencl->pocl && opencl->queue) ki_pocl_leave_turn(opencl->queue);
+    if (opencl->pocl && opencl->queue && !device->forked) ki_pocl_leave_turn(opencl->queue);
     if (!device->lost) {
         if (opencl->uploads) ki_opencl.release_queue(opencl->uploads);
         if (opencl->queue) ki_opencl.release_queue(opencl->queue);
@@ -393,7 +393,7 @@ done:
 
 static void opencl_unload(kiln_device *device, void *module, void *function) {
     const struct opencl *opencl = device->impl;
-    if (opencl->pocl) ki_pocl_leave_turn(opencl->queue);
+    if (opencl->pocl && !device->forked) ki_pocl_leave_turn(opencl->queue);
     KI_OPENCL(device, release_kernel, function);
     KI_OPENCL(device, release_program, module);
 }
