@@ -12,13 +12,15 @@ from ._solve import running
 
 class Kept(NamedTuple):
     """How often the file was written, its bytes and the iteration that it holds, the iteration that the run went on from (-1: none),
-    and the seconds that writing took."""
+    the seconds that writing took, how often it failed, and the last reason."""
 
     written: int
     bytes: int
     iteration: int
     resumed: int
     seconds: float
+    failed: int
+    problem: str
 
 
 class checkpoint:  # a context manager, in lower case as contextlib's are

@@ -15,7 +15,7 @@ from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
-from ._solve import choice, solve
+from ._solve import algorithm_options, choice, solve
 
 
 class _Linear(Estimator):
@@ -205,8 +205,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
     def _family(self) -> dict[str, Any]:
         """The options that say what is fitted, and until when."""
         family, link, parameter, power = self._distribution()
-        return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link), "parameter": parameter,
-                "link_power": power, "tolerance": self.tol, "max_iterations": self.max_iter}
+        return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link) or None,
+                "parameter": parameter, "link_power": power, "tolerance": self.tol, "max_iterations": self.max_iter}
 
     def _eta(self, X: Any, offset: Any) -> Any:
         """X w + b + offset (n_samples,), in float64."""
@@ -290,7 +290,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
         options = {name: family[name] for name in ("family", "link", "parameter", "link_power")}
         factors = None if weights is None else matrix(as_columns(weights, np.float64), where)
         added, target = (matrix(as_columns(values, np.float64), where) for values in (offset, y))
-        made = self._filled({**options, "weights": factors, "offset": added})
+        made = algorithm_options("glm", {**options, "weights": factors, "offset": added})
         report = solve(where, lib.kiln_glm, [w.pointer, b.pointer, X.pointer, target.pointer], made)
         return report.figures["null_deviance"]
 

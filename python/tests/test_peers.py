@@ -126,7 +126,7 @@ def test_glm_standard_errors_and_offset():
     rates = peer.PoissonRegressor(alpha=0, tol=1e-12, solver="newton-cholesky").fit(X, y / exposure, exposure)
     np.testing.assert_allclose(model.coef_, rates.coef_, rtol=1e-6)
     D = np.hstack([X, np.ones((400, 1))])
-    mean = exposure * model.predict(X)
+    mean = model.predict(X, offset=np.log(exposure))
     errors = np.sqrt(np.diag(np.linalg.inv(D.T @ (mean[:, None] * D))))
     np.testing.assert_allclose([*model.standard_errors_, model.intercept_error_], errors, rtol=1e-6)
 
