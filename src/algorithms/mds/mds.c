@@ -273,8 +273,8 @@ done:
 }
 
 static void release(struct ki_mds *s) {
-    kiln_matrix *const all[] = {s->Y, s->next, s->former, s->best,       s->R,
-                                s->U, s->sums, s->own_D,  s->own_weights};
+    kiln_matrix *const all[] = {s->Y,    s->next,  s->former,      s->best, s->R,   s->U,
+                                s->sums, s->own_D, s->own_weights, s->line, s->ones};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     ki_free(s->of_line);
     ki_ordinal_free(s->ordinal);

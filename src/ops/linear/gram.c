@@ -182,9 +182,10 @@ static kiln_status centre_here(void *means, const kiln_matrix *X, int sample) {
     const int64_t n = X->cols, bytes = n * ki_type_bytes(X->type);
     const char *values = ki_on_cpu(X->device) ? ki_host(&X->values) : ki_matrix_host(X, KI_VALUES);
     kiln_status status = KILN_OK;
-    double *sums = ki_calloc((size_t)n * 2 * sizeof *sums), *first = sums + n;
+    double *sums = ki_calloc((size_t)n * 2 * sizeof *sums), *first;
     void *row = ki_alloc((size_t)bytes);
     if (!sums || !row) TRY(ki_fail_nomem((size_t)n * 2 * sizeof *sums, "column means"));
+    first = sums + n;
     for (int s = 0; s < sample; s++) {
         const int64_t begin = X->rows * s / sample * n;
         if (values)
