@@ -166,12 +166,13 @@ def gap(problem: Problem, loss, w: np.ndarray, b, y: np.ndarray, scale=1):
     w, b = w.astype(L), L(b)
     eta = (X - center) @ w + (b + center @ w) + offset
     penalty = L(problem.l2) * (variance if problem.standardize else np.ones_like(w))
+    lasso = L(problem.l1) * (np.sqrt(variance) if problem.standardize else np.ones_like(w))
     value, slope, curve = loss(y, eta)
     # eta in the tool's type cannot be nearer than this
     eps = EPS[problem.kind]
     blur = eps * (np.abs(b) + np.abs(X) @ np.abs(w) + np.abs(eta))
     rounding = 8 * np.sum(s * curve * blur**2) + 64 * eps**2 * np.sum(s * np.abs(value))
-    objective = s @ value + (penalty * w * w).sum() / 2 + L(problem.l1) * np.abs(w).sum()
+    objective = s @ value + (penalty * w * w).sum() / 2 + (lasso * np.abs(w)).sum()
     # columns of length 1, the largest first taken out against under- and overflow
     Z = X - center
     largest = np.abs(Z).max(axis=0)
@@ -183,8 +184,7 @@ def gap(problem: Problem, loss, w: np.ndarray, b, y: np.ndarray, scale=1):
         Z, u, pen = np.c_[Z, np.ones(len(Z))], np.append(u, 0), np.append(pen, 0)
     smooth = Z.T @ (s * slope) + pen * u
     if problem.l1:
-        thresholds = L(problem.l1) / np.append(largest[~noise], np.inf)[: len(u)]
-        thresholds = np.where(np.arange(len(u)) < len(largest[~noise]), thresholds, 0)
+        thresholds = np.append(lasso[~noise] / largest[~noise], [0] * problem.intercept)
         g = np.where(
             u != 0,
             smooth + np.sign(u) * thresholds,
