@@ -136,7 +136,7 @@ static json_t *text_json(const kiln_model *model, const char *key) {
     return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-/* Of a dispersion that was estimated; a model from before they were kept goes by the normal distribution, as it did. */
+/* The dispersion was estimated; a model from before they were kept goes by the normal distribution, as it did. */
 static void read_degrees(struct table *t) {
     json_t *metrics = text_json(t->model, "metrics");
     const json_t *degrees = json_object_get(metrics, "residual_degrees");

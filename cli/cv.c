@@ -147,7 +147,7 @@ static void warn_outlier(const struct validation *validation) {
     free(sorted);
 }
 
-/* What is known of all values, and whether one can be chosen. */
+/* Tells what is known of all values, and whether one can be chosen. */
 static int judge_choice(const struct validation *validation, bool found) {
     char text[600];
     if (!validation->folds) return 0;

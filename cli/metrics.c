@@ -148,7 +148,7 @@ static double softmax_loss(const double *scores, int64_t class, int64_t columns)
     return log(sum) - (scores[class] - largest);
 }
 
-/* What a row loses, and its part of Brier's score: of two classes half the sum, as it is usually given. A class that the model does not
+/* Gives what a row loses, and its part of Brier's score: of two classes half the sum, as it is usually given. A class that the model does not
  * know (-1) has the probability 0. */
 static double lost_by(double *brier, const kiln_loss *loss, const double *scores, const double *means,
                       int64_t class, int64_t columns) {

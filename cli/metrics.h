@@ -38,12 +38,12 @@ void measure_numbers(struct metrics *metrics, const double *values, const double
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
                     const kiln_loss *loss, const double *means, const double *truth, const double *weights,
                     int64_t rows);
-/* Of a glm's linear predictors with their offset, and their means: deviance, sum_i s_i d(y_i, mu_i), and mean_deviance, divided by the sum
+/* Takes a glm's linear predictors with their offset, and their means, and adds deviance, sum_i s_i d(y_i, mu_i), and mean_deviance, divided by the sum
  * of the s_i. Of a binomial one whose targets are all 0 or 1 also log_loss, brier, accuracy (of a mean above 1/2) and auc; means NULL: not
  * these, and eta is the mean. NaN where a target or a mean is none that the family has. 0, or an exit code. */
 int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *eta, const double *means,
                 const double *truth, const double *weights, int64_t rows);
-/* What ranks the rows: eta, or -eta where the mean falls with it. */
+/* Rows are ranked by eta, or by -eta where the mean falls with it. */
 void glm_scores(double *scores, const kiln_loss *loss, const double *eta, int64_t rows);
 
 /* The values of a dense matrix as doubles, to free; NULL with the exit code in *code. */

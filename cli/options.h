@@ -106,7 +106,7 @@ enum option_place {
 
 struct verb;
 
-/* As an option's default: the number of components that the registry tells of the verb's algorithm. */
+/* An option's default is the number of components that the registry tells of the verb's algorithm. */
 extern const char standard_components[];
 
 struct option {

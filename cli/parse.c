@@ -375,7 +375,7 @@ static void size_options(struct command *command) {
     if (algorithm) *(size_t *)command->settings.algorithm.bytes = algorithm->options_bytes;
 }
 
-/* What was typed is meant, 0 too. */
+/* An option that was typed is meant, 0 too. */
 static void give(struct command *command, const struct option *option) {
     const kiln_algorithm *algorithm = algorithm_of(command);
     const kiln_option *told = algorithm_option(algorithm->name, option->name);

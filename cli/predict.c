@@ -220,7 +220,7 @@ static void tell_people(const struct prediction *p) {
     if (p->labels && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
 }
 
-/* Where no class is unknown by its name, which the reader has said then, its number may be. */
+/* If no class is unknown by its name, which the reader has said then, its number may be. */
 static void warn_unknown(const struct prediction *p) {
     const double weight = metrics_unknown(&p->metrics);
     if (!(weight > 0) || (kiln_data_format(p->data) == KILN_FILE_CSV && kiln_data_class_name(p->data, 0, 0)))

@@ -5,7 +5,7 @@
 
 /* The probability of both tails beyond |t|, to 12 digits; NaN where degrees or t are. */
 double student_p(double t, double degrees);
-/* So many standard errors to each side hold 95 %. */
+/* This many standard errors to each side hold 95 %. */
 double student_95(double degrees);
 
 #endif

@@ -31,7 +31,7 @@ struct claimed_factors {
     kiln_matrix *A, *B;
     const kiln_model *model;
 };
-/* What slow code finds, and what rounding may have made of it in training. */
+/* A figure as slow code finds it, and what rounding may have made of it in training. */
 struct recomputed {
     double value, rounding;
 };

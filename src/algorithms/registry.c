@@ -1,4 +1,4 @@
-/* What is found in the algorithms' rows. Their order is that of help and of kiln_algorithm_at. */
+/* Looks things up in the algorithms' rows. Their order is that of help and of kiln_algorithm_at. */
 #include "algorithms/registry.h"
 
 #include <string.h>
@@ -107,7 +107,7 @@ static bool given(const void *options, const struct ki_algorithm *algorithm, con
     return *(const uint64_t *)mask >> (option - algorithm->shown.options) & 1;
 }
 
-/* What 0 stands for: of a flag, that it is off, though its verb and Python may turn it on by default. */
+/* The value that 0 stands for; a flag of 0 is off, though its verb and Python may turn it on by default. */
 static double standard_of(const kiln_option *option, kiln_type type) {
     if (option->kind == KILN_OPTION_FLAG) return 0;
     return type == KILN_F32 ? option->standard_f32 : option->standard;

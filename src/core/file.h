@@ -5,7 +5,7 @@
 
 #include "core/matrix.h"
 
-/* What tells one state of a file from another, without its bytes. */
+/* Tells one state of a file from another, without its bytes. */
 struct ki_file_state {
     int64_t bytes, device, number, modified[2], changed[2]; /* times in seconds and nanoseconds */
 };

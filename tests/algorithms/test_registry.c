@@ -151,7 +151,7 @@ static void told_tolerances_hold(void **state) {
     }
 }
 
-/* Of every option of every algorithm: 0 is its default until it was given, and then it is 0. */
+/* For every option of every algorithm 0 is its default until it was given, and then it is 0. */
 static void zeros_that_are_given_stand(void **state) {
     (void)state;
     const kiln_algorithm *algorithm;

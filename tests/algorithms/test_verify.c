@@ -115,7 +115,7 @@ static void least_squares(void **state) {
     }
 }
 
-/* What a perfect fit leaves is rounding, and is taken for that; a coefficient that is off by more is not. */
+/* A perfect fit leaves rounding, which is taken for that; a coefficient that is off by more is not. */
 static void perfect_fits(void **state) {
     (void)state;
     double W[COLS] = {3, -2, 0.5, 1e3, 1e-3}, b = -7, x[ROWS * COLS], y[ROWS];

@@ -1,7 +1,7 @@
 """Linear models: gradient, objective, rank and metrics from the written coefficients alone, in long double.
 
 The objective of all is sum_i s_i loss(y_i, x_i.w + b) + l1 ||w||_1 + (l2/2) sum_j p_j w_j^2, where p_j are the
-columns' variances with --standardize, else 1. A model is judged by how far Newton's step would lower it, which
+columns' variances with --standardize, else 1; l1 goes by their roots. A model is judged by how far Newton's step would lower it, which
 no scaling of the columns changes:
 
     gap = g^T H^+ g / 2,   g, H gradient and (expected) Hessian about the weighted means of the columns
@@ -133,6 +133,12 @@ class Problem:
     def set_penalty(self, values: list[float]) -> None:
         self.l2 = float(self.rng.choice(values))
         self.arguments += ["--l2", self.l2]
+
+    def draw_l1(self, share: float) -> None:
+        """Gives that share of the problems an l1 term."""
+        if self.rng.random() < share:
+            self.l1 = float(self.rng.choice([0.01, 1]))
+            self.arguments += ["--l1", self.l1]
 
     def data_arguments(self) -> list[object]:
         """Of the arguments those that say what the data are, as verify takes them."""
@@ -395,9 +401,7 @@ def logreg(rng, tool: Tool, kind: type) -> list[str]:
     y = two_classes(rng, problem)
     problem.set_target(y)
     problem.set_penalty([1e-3, 1, 1, 100])
-    if rng.random() < 0.25:
-        problem.l1 = float(rng.choice([0.01, 1]))
-        problem.arguments += ["--l1", problem.l1]
+    problem.draw_l1(0.25)
     found: list[str] = []
     run = tool.run("logreg", problem.file, *problem.arguments, "-o", "model.kiln")
     if refused(run, found):
@@ -489,9 +493,7 @@ def glm(rng, tool: Tool, kind: type) -> list[str]:
         problem.offset = problem.offset.astype(kind)
     problem.set_target(y)
     problem.set_penalty([1e-3, 0.1, 1, 1, 100])
-    if rng.random() < 0.2:
-        problem.l1 = float(rng.choice([0.01, 1]))
-        problem.arguments += ["--l1", problem.l1]
+    problem.draw_l1(0.2)
     found: list[str] = []
     run = tool.run("glm", problem.file, *problem.arguments, "-o", "model.kiln")
     if refused(run, found):

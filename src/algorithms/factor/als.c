@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-/* What the entries say before training: transposed, what they are like, and the penalty that stands for 0. */
+/* Finds what the entries say before training: transposed, what they are like, and the penalty that stands for 0. */
 static kiln_status look(struct als *s) {
     kiln_als_options *o = &s->options;
     const int64_t nnz = kiln_matrix_nnz(s->R);

@@ -5,7 +5,7 @@
 #include "algorithms/factor/entries.h"
 #include "algorithms/registry.h"
 
-/* What 0 stands for, where it was not given, but for l2, whose default the data decide. */
+/* Fills in what 0 stands for, where it was not given, but for l2, whose default the data decide. */
 void ki_als_fill(kiln_als_options *options, kiln_type type);
 void ki_sfa_fill(kiln_sfa_options *options, kiln_type type);
 /* For who has no data to decide by: ERR_ARGUMENT where l2 is 0 and was not given. */

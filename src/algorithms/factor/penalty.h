@@ -1,4 +1,4 @@
-/* How strong the penalty of a factor model is where nobody says. */
+/* The penalty of a factor model where nobody gives one. */
 #ifndef KI_FACTOR_PENALTY_H
 #define KI_FACTOR_PENALTY_H
 

@@ -116,7 +116,7 @@ done:
     return status;
 }
 
-/* As many candidates for a centre as scikit-learn draws: of more one comes from each cluster sooner. */
+/* K-Means draws as many candidates for a centre as scikit-learn does: of more one comes from each cluster sooner. */
 static int64_t candidates_of(int64_t k) {
     return 2 + (int64_t)log((double)k);
 }

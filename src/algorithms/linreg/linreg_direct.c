@@ -302,7 +302,7 @@ done:
     return status;
 }
 
-/* What is left of a column or row below that part of it, in its square, is taken for rounding. */
+/* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
 static const double PART_F64 = 1e-11, PART_F32 = 1e-5;
 
 /* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. */

@@ -22,7 +22,7 @@ static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_class
     return taken;
 }
 
-/* What all algorithms' options say. */
+/* Takes what all algorithms' options say. */
 static void take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int standardize) {
     ki_lanes_take(t, path);
     t->intercept = !no_intercept;

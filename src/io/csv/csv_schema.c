@@ -211,7 +211,7 @@ done:
     return status;
 }
 
-/* What the options say of targets. */
+/* Reads what the options say of targets. */
 static kiln_status choose_targets(struct ki_csv_schema *schema, const kiln_read_options *options,
                                   const unsigned char *bits, const struct ki_place *place) {
     for (int64_t t = 0; t < schema->target_count; t++) {
