@@ -1,11 +1,13 @@
 """Draws small problems, runs Kiln on them, and computes from what it wrote whether what it says is true.
 
     python tests/audit KILN [--problems N] [--seconds S] [--seed SEED] [--verbs a,b] [--devices cpu,opencl]
-                            [--only I] [--json FILE]
+                            [--entrances tool,package] [--shapes N] [--only I] [--json FILE]
 
-It shares nothing with what it audits: no code of Kiln's is imported, formulas stand here in long double, and
-where a peer answers the same question it is asked. Problem I of a seed is the same wherever it is drawn:
-`--seed SEED --only I` shows one again, and leaves its files. The exit code is 1 if there is a finding.
+It shares nothing with what it audits: formulas stand here in long double, and where a peer answers the same
+question it is asked. The entrance "package" calls the Python package in this process, which PYTHONPATH and
+KILN_LIBRARY find, instead of the tool. With --shapes problems share N shapes (verb, type, sizes), so that a device
+compiles few kernels. Problem I of a seed is the same wherever it is drawn: `--seed SEED --only I`, with the other
+arguments, shows one again, and leaves its files. The exit code is 1 if there is a finding.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -30,6 +32,7 @@ import draw
 import factors
 import graphs
 import linear
+from package import Package
 from runs import Tool
 
 VERBS = {**linear.VERBS, **clusters.VERBS, **graphs.VERBS, **factors.VERBS}
@@ -39,11 +42,13 @@ def attempt(
     arguments: argparse.Namespace, index: int, folder: pathlib.Path
 ) -> tuple[str, list[str], list[str]]:
     """The verb of problem `index`, what is wrong with its answers, and the commands."""
-    rng = np.random.default_rng([arguments.seed, index])
-    verb = str(rng.choice(arguments.verbs))
+    shape = [arguments.seed, 1 << 30, index % arguments.shapes] if arguments.shapes else None
+    rng = draw.Rng([arguments.seed, index], shape)
+    verb = str(rng.sizes.choice(arguments.verbs))
     device = str(rng.choice(arguments.devices))
     options, kind = draw.options(rng, device)
-    tool = Tool(arguments.tool, folder, options)
+    entrance = str(rng.choice(arguments.entrances)) if len(arguments.entrances) > 1 else arguments.entrances[0]
+    tool = Tool(arguments.tool, folder, options) if entrance == "tool" else Package(folder, options)
     try:
         with np.errstate(all="ignore"):
             found = VERBS[verb](rng, tool, kind)
@@ -53,18 +58,39 @@ def attempt(
 
 
 def parse() -> argparse.Namespace:
+    names = lambda text: text.split(",")  # noqa: E731
     parser = argparse.ArgumentParser(prog="audit", description=__doc__.splitlines()[0])
-    parser.add_argument("tool")
+    parser.add_argument("tool", nargs="?")
     parser.add_argument("--problems", type=int, default=1 << 30)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--verbs", type=lambda text: text.split(","), default=sorted(VERBS))
-    parser.add_argument("--devices", type=lambda text: text.split(","), default=["cpu"])
+    parser.add_argument("--verbs", type=names, default=sorted(VERBS))
+    parser.add_argument("--devices", type=names, default=["cpu"])
+    parser.add_argument("--entrances", type=names, default=["tool"])
+    parser.add_argument("--shapes", type=int, default=0)
     parser.add_argument("--only", type=int)
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
-    arguments.tool = os.path.abspath(arguments.tool)
+    if not set(arguments.entrances) <= {"tool", "package"} or ("tool" in arguments.entrances and not arguments.tool):
+        parser.error("--entrances are tool, which needs KILN, and package")
+    arguments.tool = os.path.abspath(arguments.tool) if arguments.tool else None
     return arguments
+
+
+def summary(
+    arguments: argparse.Namespace, counts: typing.Counter[str], seconds: float, findings: list[dict[str, typing.Any]]
+) -> dict[str, typing.Any]:
+    return {
+        "date": datetime.date.today().isoformat(),
+        "seed": arguments.seed,
+        "devices": arguments.devices,
+        "entrances": arguments.entrances,
+        "shapes": arguments.shapes or None,
+        "problems": sum(counts.values()),
+        "by_verb": dict(sorted(counts.items())),
+        "seconds": round(seconds, 1),
+        "findings": findings,
+    }
 
 
 def main() -> int:
@@ -89,27 +115,13 @@ def main() -> int:
             )
         else:
             shutil.rmtree(here)
-    total = sum(counts.values())
+    total, seconds = sum(counts.values()), time.monotonic() - began
     if arguments.json:
-        arguments.json.write_text(
-            json.dumps(
-                {
-                    "date": datetime.date.today().isoformat(),
-                    "seed": arguments.seed,
-                    "devices": arguments.devices,
-                    "problems": total,
-                    "by_verb": dict(sorted(counts.items())),
-                    "seconds": round(time.monotonic() - began, 1),
-                    "findings": findings,
-                },
-                indent=1,
-            )
-            + "\n"
-        )
+        arguments.json.write_text(json.dumps(summary(arguments, counts, seconds, findings), indent=1) + "\n")
     if not findings:
         shutil.rmtree(folder)
     print(
-        f"audit: {total - len(findings)} passed, {len(findings)} failed (seed {arguments.seed}, {time.monotonic() - began:.0f} s)"
+        f"audit: {total - len(findings)} passed, {len(findings)} failed (seed {arguments.seed}, {seconds:.0f} s)"
     )
     return 1 if findings or not total else 0
 

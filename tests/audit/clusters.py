@@ -15,8 +15,8 @@ TOLERANCE = 1e-12
 
 class Points:
     def __init__(self, rng, folder, kind) -> None:
-        self.n, p = int(rng.integers(1, 80)), int(rng.integers(1, 20))
-        self.k = int(rng.integers(1, min(self.n, 8) + 1))
+        self.n, p = int(rng.sizes.integers(1, 80)), int(rng.sizes.integers(1, 20))
+        self.k = int(rng.sizes.integers(1, min(self.n, 8) + 1))
         hostile = 0.0 if rng.random() < 0.5 else 0.5
         X, self.columns = draw.columns(rng, self.n, p, hostile)
         X = X + rng.integers(0, self.k, self.n)[:, None] * rng.choice([0, 1, 5])

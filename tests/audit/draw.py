@@ -8,7 +8,15 @@ import pathlib
 import numpy as np
 import scipy.sparse
 
-Rng = np.random.Generator
+
+class Rng(np.random.Generator):
+    """Random numbers of one problem. Sizes, verbs and types come from `sizes`: problems that share it have one shape,
+    and a device compiles kernels for each shape once."""
+
+    def __init__(self, seed: list[int], shape: list[int] | None = None) -> None:
+        super().__init__(np.random.PCG64(seed))
+        self.sizes = self if shape is None else np.random.default_rng(shape)
+
 
 # A kind of column: its name and how n values are drawn.
 COLUMNS = {
@@ -92,7 +100,7 @@ def write_matrix(rng: Rng, folder: pathlib.Path, X: np.ndarray) -> str:
 
 def options(rng: Rng, device: str) -> tuple[list[str], type]:
     """What every verb takes: device, type, threads; and the type of the numbers that the data become."""
-    single = rng.random() < 0.35
+    single = rng.sizes.random() < 0.35
     drawn = ["--device", device, "--type", "f32" if single else "f64"]
     if rng.random() < 0.3:
         drawn += ["--threads", str(rng.integers(1, 4))]

@@ -26,8 +26,8 @@ def monotone(name: str, out, digits: float) -> list[str]:
 
 
 def accepted(tool: Tool, file: str, *arguments: object) -> list[str]:
-    run = tool.run("verify", "model.kiln", file, *arguments, shared=False)
-    if run.code == 0 and run.out.get("holds"):
+    run = tool.verify(file, *arguments)
+    if run is None or (run.code == 0 and run.out.get("holds")):
         return []
     return [
         f"verify ended with {run.code}: {json.dumps([c for c in run.out.get('claims', []) if c['holds'] is False])} {run.err.strip()[-200:]}"
@@ -36,7 +36,7 @@ def accepted(tool: Tool, file: str, *arguments: object) -> list[str]:
 
 def sparse(rng, folder, whole: bool) -> np.ndarray:
     """A matrix with empty rows and columns, as .npz; NaN where there is no entry."""
-    m, n = int(rng.integers(1, 30)), int(rng.integers(1, 25))
+    m, n = int(rng.sizes.integers(1, 30)), int(rng.sizes.integers(1, 25))
     X = np.where(rng.random((m, n)) < rng.choice([0.1, 0.4, 0.9]), 1.0, np.nan)
     X *= rng.integers(1, 6, (m, n)) if whole else rng.normal(3, 1, (m, n))
     X *= rng.choice([1, 1, 1, 1e-3, 1e4]) if not whole else 1
@@ -52,11 +52,11 @@ def sparse(rng, folder, whole: bool) -> np.ndarray:
 
 def als(rng, tool: Tool, kind: type) -> list[str]:
     X = sparse(rng, tool.folder, rng.random() < 0.5)
-    k = int(rng.integers(1, 6))
+    k = int(rng.sizes.integers(1, 6))
     modes = ([], ["--no-biases"], ["--counted"], ["--counted", "--no-biases"], ["--implicit"])
-    mode = modes[rng.integers(len(modes))]
+    mode = modes[rng.sizes.integers(len(modes))]
     arguments: list[object] = ["--factors", k, "--seed", int(rng.integers(99)), *mode]
-    solver = str(rng.choice(["cg", "cholesky"] + (["ccd"] if "--implicit" not in mode else [])))
+    solver = str(rng.sizes.choice(["cg", "cholesky"] + (["ccd"] if "--implicit" not in mode else [])))
     arguments += ["--solver", solver]
     if rng.random() < 0.7:
         arguments += ["--l2", float(rng.choice([0.01, 0.1, 1, 10]))]
@@ -98,7 +98,7 @@ def sfa(rng, tool: Tool, kind: type) -> list[str]:
         "sfa",
         "X.npz",
         "--factors",
-        int(rng.integers(1, 6)),
+        int(rng.sizes.integers(1, 6)),
         "--l2",
         float(rng.choice([0.1, 1, 10])),
         "-o",
@@ -111,7 +111,7 @@ def sfa(rng, tool: Tool, kind: type) -> list[str]:
 
 def gap(rng, tool: Tool, kind: type) -> list[str]:
     X = np.nan_to_num(sparse(rng, tool.folder, True))
-    k = int(rng.integers(1, 6))
+    k = int(rng.sizes.integers(1, 6))
     free = rng.random() < 0.5
     arguments: list[object] = ["-k", k, "--seed", int(rng.integers(99))] + (
         ["--prior", "none"] if free else []
@@ -140,7 +140,7 @@ def lda(rng, tool: Tool, kind: type) -> list[str]:
     sparse(rng, tool.folder, True)
     found: list[str] = []
     run = tool.run(
-        "lda", "X.npz", "-k", int(rng.integers(1, 6)), "--seed", int(rng.integers(99)), "-o", "model.kiln"
+        "lda", "X.npz", "-k", int(rng.sizes.integers(1, 6)), "--seed", int(rng.integers(99)), "-o", "model.kiln"
     )
     if refused(run, found):
         return found
@@ -156,16 +156,16 @@ def lda(rng, tool: Tool, kind: type) -> list[str]:
 
 
 def mds(rng, tool: Tool, kind: type) -> list[str]:
-    n, p = int(rng.integers(1, 25)), int(rng.integers(1, 6))
+    n, p = int(rng.sizes.integers(1, 25)), int(rng.sizes.integers(1, 6))
     X, _ = draw.columns(rng, n, p, 0.1)
     X = np.where(np.abs(X) < 1e6, X, 0)
     np.save(tool.folder / "X.npy", X)
-    metric = str(rng.choice(["ratio", "interval", "ordinal"]))
+    metric = str(rng.sizes.choice(["ratio", "interval", "ordinal"]))
     arguments: list[object] = [
         "--metric",
         metric,
         "-d",
-        int(rng.integers(1, 4)),
+        int(rng.sizes.integers(1, 4)),
         "--seed",
         int(rng.integers(99)),
     ]

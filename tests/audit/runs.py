@@ -66,5 +66,9 @@ class Tool:
             out = {}
         return Run(done.returncode, out, done.stderr, command)
 
+    def verify(self, *arguments: object) -> "Run | None":
+        """What `kiln verify` says of model.kiln; None where the entrance has no such thing."""
+        return self.run("verify", "model.kiln", *arguments, shared=False)
+
     def model(self, name: str = "model.kiln") -> Model:
         return read_model(self.folder / name)
