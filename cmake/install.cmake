@@ -9,7 +9,7 @@ install(EXPORT kiln NAMESPACE kiln:: FILE kiln-config.cmake DESTINATION ${CMAKE_
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln COMPONENT development)
 
-set(private_libs "-lz -ljansson -ldl -lm -pthread")
+set(private_libs "-lz -ldl -lm -pthread")
 if(ZSTD_INCLUDE_DIR AND ZSTD_LIBRARY)
   string(APPEND private_libs " -lzstd")
 endif()

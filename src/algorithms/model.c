@@ -3,7 +3,6 @@
  * The same check runs before a save and after a load, so nothing is written that cannot be read back, and nothing that was
  * read reaches an operation, or a tool, unchecked: every tensor of a model is one that the algorithm knows, in a shape that
  * fits the others. */
-#include <jansson.h>
 #include <string.h>
 
 #include "algorithms/algorithm.h"
@@ -93,19 +92,6 @@ kiln_status ki_model_check(const kiln_model *model) {
     if (algorithm->check) TRY(algorithm->check(model));
 done:
     return status;
-}
-
-kiln_status ki_model_check_names(const kiln_model *model, const char *key, int64_t count) {
-    const char *text = kiln_model_text(model, key);
-    if (!text) return KILN_OK;
-    json_t *names = json_loads(text, 0, NULL), *value;
-    bool good = json_is_array(names) && (int64_t)json_array_size(names) == count;
-    size_t i;
-    json_array_foreach(names, i, value) good &= json_is_string(value);
-    json_decref(names);
-    if (good) return KILN_OK;
-    return ki_fail(KILN_ERR_MODEL, "the model's '%s' are not the %lld names that they must be", key,
-                   (long long)count);
 }
 
 /* ---------------------------------------------------------------------------------- models and files */

@@ -61,8 +61,6 @@ kiln_status ki_model_check(const kiln_model *model); /* ERR_MODEL unless its alg
 /* For a row's check, when all of its rules hold: NULL if an optional tensor is absent. */
 const struct ki_tensor *ki_model_tensor(const kiln_model *model, const char *name);
 double ki_tensor_value(const struct ki_tensor *tensor, int64_t i);
-/* ERR_MODEL unless the text `key` is absent or a JSON array of `count` strings. */
-kiln_status ki_model_check_names(const kiln_model *model, const char *key, int64_t count);
 
 /* The algorithms' rows, which registry.c lists. */
 #define KI_ALGORITHMS(X)                                                                                     \

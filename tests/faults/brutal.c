@@ -69,6 +69,10 @@ bool brutal_stop(void) {
     return memory.fired;
 }
 
+long brutal_calls(void) {
+    return memory.calls;
+}
+
 bool brutal_fired(void) {
     return memory.fired;
 }

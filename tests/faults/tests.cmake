@@ -1,4 +1,4 @@
-foreach(name operations files)
+foreach(name operations files verbs)
   kiln_test(faults_${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c ${CMAKE_CURRENT_LIST_DIR}/brutal.c
     ${CMAKE_CURRENT_LIST_DIR}/../core/fake.c)
 endforeach()

@@ -3,13 +3,13 @@
  * The first line says how the others are split, and whether it is a header. Users and items are numbered as they come, whatever
  * they are called. Threads split lines and parse ratings; the names are then looked up in the file's order, so that numbers do
  * not depend on the threads. */
-#include <jansson.h>
 #include <string.h>
 
 #include "core/threads.h"
 #include "io/coordinate/coordinate.h"
 #include "io/coordinate/names.h"
 #include "io/coordinate/ratings.h"
+#include "io/json.h"
 #include "io/number.h"
 
 enum { PARTS_PER_THREAD = 4, USER = KI_RATING_USER, ITEM = KI_RATING_ITEM, RATING = KI_RATING_VALUE };
@@ -112,19 +112,22 @@ static void parse_part(void *user, int i) {
 
 /* The items of the model that the ratings are for, as its first. */
 static kiln_status take_items(struct reader *reader) {
-    const char *text = kiln_model_text(reader->options->model, "columns"), *name;
-    json_t *names = text ? json_loads(text, 0, NULL) : NULL, *value;
+    const char *text = kiln_model_text(reader->options->model, "columns");
+    struct ki_json *names = NULL;
+    struct ki_json_fault fault;
     kiln_status status = KILN_OK;
-    size_t i;
-    json_array_foreach(names, i, value) {
-        if (!(name = json_string_value(value)))
-            TRY(ki_fail(KILN_ERR_MODEL, "the model's 'columns' are no names"));
-        if (ki_csv_levels_add(&reader->names[1].levels, 0, name, (int64_t)strlen(name)) < 0)
+    if (text) status = ki_json_parse(&names, &fault, text, (int64_t)strlen(text));
+    if (status == KILN_ERR_PARSE || (names && names->kind != KI_JSON_LIST))
+        TRY(ki_fail(KILN_ERR_MODEL, "the model's 'columns' are no names"));
+    TRY(status);
+    for (const struct ki_json *name = names ? names->first : NULL; name; name = name->next) {
+        if (!ki_json_text(name)) TRY(ki_fail(KILN_ERR_MODEL, "the model's 'columns' are no names"));
+        if (ki_csv_levels_add(&reader->names[1].levels, 0, name->text, (int64_t)strlen(name->text)) < 0)
             TRY(ki_fail_nomem(strlen(text), "the model's items"));
     }
     reader->known = reader->names[1].levels.count;
 done:
-    json_decref(names);
+    ki_free(names);
     return status;
 }
 

@@ -3,11 +3,11 @@
  *    {"name":"carrier","kind":"text","levels":["AA","UA"]}]}
  * and is as little trusted as any input: every key, type, name and order is checked before use. The file's columns are then
  * found by name. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "io/csv/csv_schema.h"
+#include "io/json.h"
 
 /* ------------------------------------------------------------------------------------ a model's schema */
 
@@ -17,24 +17,22 @@ static kiln_status bad_schema(const char *reason) {
     return ki_hint("save the model again, or use the one it was copied from");
 }
 
-static bool has_only(json_t *object, const char *const *keys) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(object, key, value) {
+static bool has_only(const struct ki_json *object, const char *const *keys) {
+    for (const struct ki_json *member = object->first; member; member = member->next) {
         const char *const *known = keys;
-        while (*known && strcmp(*known, key) != 0) known++;
+        while (*known && strcmp(*known, member->key) != 0) known++;
         if (!*known) return false;
     }
     return true;
 }
 
 static kiln_status model_levels(struct ki_csv_levels *levels, struct ki_csv_column *column, int32_t number,
-                                json_t *texts) {
-    if (!json_is_array(texts)) return bad_schema("a text column without \"levels\"");
-    if (json_array_size(texts) > KI_CSV_MODEL_LIMIT) return bad_schema("a column has too many levels");
+                                const struct ki_json *texts) {
+    if (!ki_json_is(texts, KI_JSON_LIST)) return bad_schema("a text column without \"levels\"");
+    if (texts->count > KI_CSV_MODEL_LIMIT) return bad_schema("a column has too many levels");
     const char *before = NULL;
-    for (size_t i = 0; i < json_array_size(texts); i++) {
-        const char *level = json_string_value(json_array_get(texts, i));
+    for (const struct ki_json *value = texts->first; value; value = value->next) {
+        const char *level = ki_json_text(value);
         if (!level) return bad_schema("a level is not a string");
         if (before && strcmp(before, level) >= 0) return bad_schema("levels are not in order");
         if (ki_csv_levels_add(levels, number, level, (int64_t)strlen(level)) < 0)
@@ -42,21 +40,21 @@ static kiln_status model_levels(struct ki_csv_levels *levels, struct ki_csv_colu
         before = level;
     }
     column->text = true;
-    column->levels = (int32_t)json_array_size(texts);
+    column->levels = (int32_t)texts->count;
     column->first = (int32_t)(levels->count - column->levels);
     return KILN_OK;
 }
 
 /* {"name":...,"kind":"text","levels":[...],"reference":"..."} */
 static kiln_status model_text_column(struct ki_csv_levels *levels, struct ki_csv_column *column,
-                                     int32_t number, json_t *object) {
+                                     int32_t number, const struct ki_json *object) {
     static const char *const keys[] = {"name", "kind", "levels", "reference", NULL};
-    json_t *reference = json_object_get(object, "reference");
+    const struct ki_json *reference = ki_json_member(object, "reference");
     if (!has_only(object, keys)) return bad_schema("a text column is not {name, kind, levels, reference}");
-    kiln_status status = model_levels(levels, column, number, json_object_get(object, "levels"));
+    kiln_status status = model_levels(levels, column, number, ki_json_member(object, "levels"));
     if (status != KILN_OK) return status;
     if (!reference) return KILN_OK;
-    const char *level = json_string_value(reference);
+    const char *level = ki_json_text(reference);
     if (!level) return bad_schema("a reference level is not a string");
     column->reference = ki_csv_levels_find(levels, number, level, (int64_t)strlen(level));
     if (column->reference < 0) return bad_schema("a reference level is not among the levels");
@@ -65,21 +63,24 @@ static kiln_status model_text_column(struct ki_csv_levels *levels, struct ki_csv
 }
 
 /* {"name":...,"kind":"number","mean":...,"indicator":true} */
-static kiln_status model_number_column(struct ki_csv_column *column, json_t *object) {
+static kiln_status model_number_column(struct ki_csv_column *column, const struct ki_json *object) {
     static const char *const keys[] = {"name", "kind", "mean", "indicator", NULL};
-    json_t *mean = json_object_get(object, "mean"), *indicator = json_object_get(object, "indicator");
+    const struct ki_json *mean = ki_json_member(object, "mean"),
+                         *indicator = ki_json_member(object, "indicator");
     if (!has_only(object, keys)) return bad_schema("a numeric column is not {name, kind, mean, indicator}");
-    if ((mean && !json_is_number(mean)) || (indicator && (!json_is_true(indicator) || !mean)))
+    if ((mean && mean->kind != KI_JSON_INTEGER && mean->kind != KI_JSON_REAL) ||
+        (indicator && (!ki_json_is(indicator, KI_JSON_TRUE) || !mean)))
         return bad_schema("a mean is no number, or an indicator is not true or has no mean");
     column->imputed = mean != NULL;
-    column->mean = mean ? json_number_value(mean) : 0;
+    column->mean = mean ? mean->real : 0;
     column->indicator = indicator != NULL;
     return KILN_OK;
 }
 
-static kiln_status model_column(struct ki_csv_schema *schema, struct ki_csv_levels *levels, json_t *object) {
-    const char *name = json_string_value(json_object_get(object, "name"));
-    const char *kind = json_string_value(json_object_get(object, "kind"));
+static kiln_status model_column(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
+                                const struct ki_json *object) {
+    const char *name = ki_json_text(ki_json_member(object, "name"));
+    const char *kind = ki_json_text(ki_json_member(object, "kind"));
     if (!name || !kind) return bad_schema("a column has no name or no kind");
     struct ki_csv_column *column = &schema->columns[schema->count];
     kiln_status status = ki_csv_set_name(column, name);
@@ -90,13 +91,13 @@ static kiln_status model_column(struct ki_csv_schema *schema, struct ki_csv_leve
     return model_number_column(column, object);
 }
 
-static kiln_status model_ignored(struct ki_csv_schema *schema, json_t *names) {
+static kiln_status model_ignored(struct ki_csv_schema *schema, const struct ki_json *names) {
     kiln_status status = KILN_OK;
     if (!names) return KILN_OK;
-    if (!json_is_array(names)) return bad_schema("\"ignored\" is no list");
-    TRY(ki_csv_new_columns(&schema->ignored, (int64_t)json_array_size(names)));
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *name = json_string_value(json_array_get(names, i));
+    if (!ki_json_is(names, KI_JSON_LIST)) return bad_schema("\"ignored\" is no list");
+    TRY(ki_csv_new_columns(&schema->ignored, names->count));
+    for (const struct ki_json *value = names->first; value; value = value->next) {
+        const char *name = ki_json_text(value);
         if (!name) TRY(bad_schema("the name of an ignored column is not a string"));
         TRY(ki_csv_set_name(&schema->ignored[schema->ignored_count++], name));
     }
@@ -104,15 +105,16 @@ done:
     return status;
 }
 
-static kiln_status model_missing(struct ki_csv_schema *schema, json_t *way, json_t *words) {
-    const char *name = json_string_value(way);
+static kiln_status model_missing(struct ki_csv_schema *schema, const struct ki_json *way,
+                                 const struct ki_json *words) {
+    const char *name = ki_json_text(way);
     schema->missing = KILN_MISSING_ERROR;
     if (way && (!name || (strcmp(name, "mean") != 0 && strcmp(name, "indicator") != 0)))
         return bad_schema("\"missing\" is neither \"mean\" nor \"indicator\"");
     if (way) schema->missing = strcmp(name, "mean") == 0 ? KILN_MISSING_MEAN : KILN_MISSING_INDICATOR;
-    if (words && !json_is_array(words)) return bad_schema("\"missing_words\" is no list");
-    for (size_t i = 0; i < json_array_size(words); i++) {
-        const char *word = json_string_value(json_array_get(words, i));
+    if (words && !ki_json_is(words, KI_JSON_LIST)) return bad_schema("\"missing_words\" is no list");
+    for (const struct ki_json *value = words ? words->first : NULL; value; value = value->next) {
+        const char *word = ki_json_text(value);
         if (!word) return bad_schema("a word for missing values is not a string");
         if (!ki_bytes_append(&schema->missing_words, word, (int64_t)strlen(word) + 1))
             return ki_fail_nomem(strlen(word), "the words for missing values");
@@ -139,10 +141,11 @@ static kiln_status check_unique(const struct ki_csv_schema *schema) {
 }
 
 /* A target's name, or {name, levels} where it is text. */
-static kiln_status model_target(struct ki_csv_schema *schema, struct ki_csv_levels *classes, json_t *value) {
+static kiln_status model_target(struct ki_csv_schema *schema, struct ki_csv_levels *classes,
+                                const struct ki_json *value) {
     static const char *const keys[] = {"name", "levels", NULL};
-    const bool text = json_is_object(value);
-    const char *name = json_string_value(text ? json_object_get(value, "name") : value);
+    const bool text = ki_json_is(value, KI_JSON_OBJECT);
+    const char *name = ki_json_text(text ? ki_json_member(value, "name") : value);
     if (!name || (text && !has_only(value, keys)))
         return bad_schema("a target is not a string or {name, levels}");
     struct ki_csv_column *target = &schema->targets[schema->target_count];
@@ -150,29 +153,31 @@ static kiln_status model_target(struct ki_csv_schema *schema, struct ki_csv_leve
     if (status != KILN_OK) return status;
     target->target = true;
     const int32_t number = (int32_t)schema->target_count++;
-    return text ? model_levels(classes, target, number, json_object_get(value, "levels")) : KILN_OK;
+    return text ? model_levels(classes, target, number, ki_json_member(value, "levels")) : KILN_OK;
 }
 
 static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
-                              struct ki_csv_levels *classes, json_t *root) {
+                              struct ki_csv_levels *classes, const struct ki_json *root) {
     static const char *const keys[] = {"format",  "target",        "columns", "ignored",
                                        "missing", "missing_words", NULL};
     kiln_status status = KILN_OK;
-    const char *format = json_string_value(json_object_get(root, "format"));
-    json_t *targets = json_object_get(root, "target"), *columns = json_object_get(root, "columns");
-    if (!format || !json_is_array(targets) || !json_is_array(columns) || !has_only(root, keys))
+    const char *format = ki_json_text(ki_json_member(root, "format"));
+    const struct ki_json *targets = ki_json_member(root, "target"),
+                         *columns = ki_json_member(root, "columns");
+    if (!format || !ki_json_is(targets, KI_JSON_LIST) || !ki_json_is(columns, KI_JSON_LIST) ||
+        !has_only(root, keys))
         return bad_schema("it is not {format, target, columns}");
     if (strcmp(format, "csv") != 0) return bad_schema("its format is not \"csv\"");
-    if (json_array_size(columns) == 0) return bad_schema("it has no columns");
-    if (json_array_size(columns) > INT32_MAX) return bad_schema("it has too many columns");
-    TRY(ki_csv_new_columns(&schema->targets, (int64_t)json_array_size(targets)));
-    for (size_t i = 0; i < json_array_size(targets); i++)
-        TRY(model_target(schema, classes, json_array_get(targets, i)));
-    TRY(ki_csv_new_columns(&schema->columns, (int64_t)json_array_size(columns)));
-    for (size_t i = 0; i < json_array_size(columns); i++)
-        TRY(model_column(schema, levels, json_array_get(columns, i)));
-    TRY(model_ignored(schema, json_object_get(root, "ignored")));
-    TRY(model_missing(schema, json_object_get(root, "missing"), json_object_get(root, "missing_words")));
+    if (columns->count == 0) return bad_schema("it has no columns");
+    if (columns->count > INT32_MAX) return bad_schema("it has too many columns");
+    TRY(ki_csv_new_columns(&schema->targets, targets->count));
+    for (const struct ki_json *value = targets->first; value; value = value->next)
+        TRY(model_target(schema, classes, value));
+    TRY(ki_csv_new_columns(&schema->columns, columns->count));
+    for (const struct ki_json *value = columns->first; value; value = value->next)
+        TRY(model_column(schema, levels, value));
+    TRY(model_ignored(schema, ki_json_member(root, "ignored")));
+    TRY(model_missing(schema, ki_json_member(root, "missing"), ki_json_member(root, "missing_words")));
     TRY(check_unique(schema));
     schema->frozen = true;
 done:
@@ -181,11 +186,12 @@ done:
 
 kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
                                      struct ki_csv_levels *classes, const char *text) {
-    json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!root) return bad_schema(error.text);
-    kiln_status status = model_root(schema, levels, classes, root);
-    json_decref(root);
+    struct ki_json *root = NULL;
+    struct ki_json_fault fault;
+    kiln_status status = ki_json_parse(&root, &fault, text, (int64_t)strlen(text));
+    if (status == KILN_ERR_PARSE) return bad_schema(fault.says);
+    if (status == KILN_OK) status = model_root(schema, levels, classes, root);
+    ki_free(root);
     return status;
 }
 

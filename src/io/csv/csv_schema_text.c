@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "io/csv/csv.h"
+#include "io/json.h"
 
 /* Text to which pieces are appended until one does not fit into memory. */
 struct writer {
@@ -18,23 +19,8 @@ static void put_text(struct writer *w, const char *text) {
     put(w, text, strlen(text));
 }
 
-/* Names and levels are UTF-8, of which JSON escapes quotes, backslashes and what is below the blank. */
 static void put_string(struct writer *w, const char *text) {
-    put_text(w, "\"");
-    for (const char *from = text;; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c >= ' ' && c != '"' && c != '\\') continue;
-        put(w, from, (size_t)(text - from));
-        if (!c) break;
-        char escape[8];
-        if (c < ' ')
-            snprintf(escape, sizeof escape, "\\u%04x", c);
-        else
-            snprintf(escape, sizeof escape, "\\%c", c);
-        put_text(w, escape);
-        from = text + 1;
-    }
-    put_text(w, "\"");
+    w->failed = w->failed || !ki_json_put_text(&w->text, text);
 }
 
 static void put_key(struct writer *w, const char *key, const char *value) {

@@ -10,6 +10,7 @@
 
 #include "core/matrix.h"
 #include "core/seams.h"
+#include "io/json.h"
 #include "io/model/model_bytes.h"
 #include "io/model/safetensors.h"
 #include "io/output.h"
@@ -174,4 +175,20 @@ kiln_status ki_model_read(kiln_model **model, const char *path) {
 done:
     kiln_model_free(made);
     return status;
+}
+
+kiln_status ki_model_check_names(const kiln_model *model, const char *key, int64_t count) {
+    const char *text = kiln_model_text(model, key);
+    if (!text) return KILN_OK;
+    struct ki_json *names = NULL;
+    struct ki_json_fault fault;
+    const kiln_status status = ki_json_parse(&names, &fault, text, (int64_t)strlen(text));
+    if (status == KILN_ERR_NOMEM) return status;
+    bool good = ki_json_is(names, KI_JSON_LIST) && names->count == count;
+    for (const struct ki_json *name = good ? names->first : NULL; name; name = name->next)
+        good &= name->kind == KI_JSON_TEXT;
+    ki_free(names);
+    if (good) return KILN_OK;
+    return ki_fail(KILN_ERR_MODEL, "the model's '%s' are not the %lld names that they must be", key,
+                   (long long)count);
 }

@@ -20,4 +20,7 @@ kiln_status ki_model_write(const kiln_model *model, const char *path); /* as a w
 kiln_status ki_container_write(int64_t *bytes, const struct ki_container *container, const char *path);
 kiln_status ki_container_read(struct ki_container *container, const char *path);
 
+/* ERR_MODEL unless the text `key` is absent or a JSON array of `count` strings. */
+kiln_status ki_model_check_names(const kiln_model *model, const char *key, int64_t count);
+
 #endif

@@ -6,7 +6,6 @@
  * space is the same model. */
 #include "io/model/safetensors.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "core/seams.h"
 #include "core/sha256.h"
 #include "core/size.h"
+#include "io/json.h"
 #include "io/output.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -68,77 +68,88 @@ static void checksum(char text[CHECKSUM_TEXT], const struct ki_container *contai
 
 /* ---- writing */
 
-static json_t *metadata_object(const struct ki_container *container) {
-    char sum[CHECKSUM_TEXT];
-    checksum(sum, container);
-    json_t *object = json_pack("{s:s, s:s}", format_key, format_name, checksum_key, sum);
-    int failed = 0;
-    for (int64_t i = 0; i < container->text_count; i++)
-        failed |=
-            json_object_set_new(object, container->texts[i].key, json_string(container->texts[i].value));
-    if (!failed) return object;
-    json_decref(object);
-    return NULL;
+/* Keys are in order, so that two saves of one model are the same bytes. */
+static bool put_pair(struct ki_bytes *to, const char *before, const char *key, const char *value) {
+    return ki_bytes_append(to, before, (int64_t)strlen(before)) && ki_json_put_text(to, key) &&
+           ki_bytes_append(to, ":", 1) && ki_json_put_text(to, value);
 }
 
-static json_t *header_object(const struct ki_container *container) {
-    json_t *object = json_object();
-    int failed = json_object_set_new(object, metadata_key, metadata_object(container));
-    json_int_t begin = 0;
-    for (int64_t i = 0; i < container->tensor_count; i++) {
-        const struct ki_tensor *tensor = &container->tensors[i];
-        json_int_t end = begin + tensor->rows * tensor->cols * ki_type_bytes(tensor->type);
-        failed |= json_object_set_new(
-            object, tensor->name,
-            json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", tensor->type == KILN_F32 ? "F32" : "F64", "shape",
-                      (json_int_t)tensor->rows, (json_int_t)tensor->cols, "data_offsets", begin, end));
-        begin = end;
+static bool put_metadata(struct ki_bytes *to, const struct ki_container *container) {
+    char sum[CHECKSUM_TEXT];
+    checksum(sum, container);
+    const char *const ours[2][2] = {{format_key, format_name}, {checksum_key, sum}};
+    bool good = true;
+    int own = 0;
+    for (int64_t i = 0; i < container->text_count || own < 2;) {
+        const char *before = i + own ? "," : "{";
+        const struct ki_text *text = i < container->text_count ? &container->texts[i] : NULL;
+        if (text && (own == 2 || strcmp(text->key, ours[own][0]) < 0)) {
+            good = good && put_pair(to, before, text->key, text->value);
+            i++;
+        } else {
+            good = good && put_pair(to, before, ours[own][0], ours[own][1]);
+            own++;
+        }
     }
-    if (!failed) return object;
-    json_decref(object);
-    return NULL;
+    return good && ki_bytes_append(to, "}", 1);
+}
+
+static bool put_tensor(struct ki_bytes *to, const struct ki_tensor *tensor, int64_t *begin) {
+    const int64_t end = *begin + tensor->rows * tensor->cols * ki_type_bytes(tensor->type);
+    char text[160];
+    const int length =
+        snprintf(text, sizeof text, ":{\"data_offsets\":[%lld,%lld],\"dtype\":\"%s\",\"shape\":[%lld,%lld]}",
+                 (long long)*begin, (long long)end, tensor->type == KILN_F32 ? "F32" : "F64",
+                 (long long)tensor->rows, (long long)tensor->cols);
+    *begin = end;
+    return ki_json_put_text(to, tensor->name) && ki_bytes_append(to, text, length);
+}
+
+static bool put_header(struct ki_bytes *to, const struct ki_container *container) {
+    int64_t begin = 0;
+    bool good = ki_bytes_append(to, "{", 1), told = false;
+    for (int64_t i = 0; i < container->tensor_count || !told;) {
+        const struct ki_tensor *tensor = i < container->tensor_count ? &container->tensors[i] : NULL;
+        if (i + told) good = good && ki_bytes_append(to, ",", 1);
+        if (tensor && (told || strcmp(tensor->name, metadata_key) < 0)) {
+            good = good && put_tensor(to, tensor, &begin);
+            i++;
+        } else {
+            good = good && ki_json_put_text(to, metadata_key) && ki_bytes_append(to, ":", 1) &&
+                   put_metadata(to, container);
+            told = true;
+        }
+    }
+    return good && ki_bytes_append(to, "}", 1);
 }
 
 /* Length and header in one piece, padded with spaces so that the values are aligned to 8 bytes in the file.
  */
-static kiln_status make_header(char **bytes, size_t *size, const struct ki_container *container) {
-    enum { FLAGS = JSON_COMPACT | JSON_SORT_KEYS };
-    json_t *object = header_object(container);
-    size_t length = object ? json_dumpb(object, NULL, 0, FLAGS) : 0;
-    size_t padded = (length + 7) / 8 * 8;
-    char *made = NULL;
-    kiln_status status = KILN_OK;
-    if (length == 0) {
-        status = ki_fail_nomem(0, "the header of a model file");
-    } else if (padded > KI_HEADER_LIMIT) {
-        status = ki_fail(KILN_ERR_LIMIT, "the model's texts need a header of %zu bytes, the limit is %d",
-                         padded, (int)KI_HEADER_LIMIT);
-    } else if (!(made = ki_alloc(LENGTH_BYTES + padded))) {
-        status = ki_fail_nomem(LENGTH_BYTES + padded, "the header of a model file");
-    } else {
-        for (int i = 0; i < LENGTH_BYTES; i++) made[i] = (char)(unsigned char)((uint64_t)padded >> 8 * i);
-        memset(made + LENGTH_BYTES, ' ', padded);
-        json_dumpb(object, made + LENGTH_BYTES, padded, FLAGS);
-        *bytes = made;
-        *size = LENGTH_BYTES + padded;
-    }
-    json_decref(object);
-    return status;
+static kiln_status make_header(struct ki_bytes *made, const struct ki_container *container) {
+    static const char nothing[LENGTH_BYTES], blanks[] = "       ";
+    bool good = ki_bytes_append(made, nothing, LENGTH_BYTES) && put_header(made, container);
+    good = good && ki_bytes_append(made, blanks, (8 - made->size % 8) % 8);
+    if (!good) return ki_fail_nomem((size_t)made->size, "the header of a model file");
+    const int64_t length = made->size - LENGTH_BYTES;
+    if (length > KI_HEADER_LIMIT)
+        return ki_fail(KILN_ERR_LIMIT, "the model's texts need a header of %lld bytes, the limit is %d",
+                       (long long)length, (int)KI_HEADER_LIMIT);
+    for (int i = 0; i < LENGTH_BYTES; i++) made->data[i] = (char)(unsigned char)((uint64_t)length >> 8 * i);
+    return KILN_OK;
 }
 
 kiln_status ki_safetensors_write(struct ki_output *output, const struct ki_container *container) {
-    char *header = NULL;
-    size_t size = 0;
+    struct ki_bytes header = {NULL, 0, 0};
     kiln_status status;
-    TRY(make_header(&header, &size, container));
-    TRY(ki_output_write(output, header, size));
+    TRY(make_header(&header, container));
+    TRY(ki_output_write(output, header.data, (size_t)header.size));
     for (int64_t i = 0; i < container->tensor_count; i++) {
         const struct ki_tensor *tensor = &container->tensors[i];
         TRY(ki_output_write(output, tensor->values,
                             (size_t)(tensor->rows * tensor->cols * ki_type_bytes(tensor->type))));
     }
 done:
-    ki_free(header);
+    ki_bytes_free(&header);
     return status;
 }
 
@@ -215,24 +226,20 @@ static bool modest(const char *text) {
     return opened <= FREE + size / BYTES_A_VALUE;
 }
 
-static kiln_status parse_header(json_t **header, const struct source *source) {
-    json_error_t error;
+static kiln_status parse_header(struct ki_json **header, const struct source *source) {
+    struct ki_json_fault fault;
     kiln_status status = check_structure(source);
     if (status != KILN_OK) return status;
-    *header = json_loadb((const char *)source->bytes + LENGTH_BYTES, (size_t)source->header,
-                         JSON_REJECT_DUPLICATES, &error);
-    if (!*header && json_error_code(&error) == json_error_out_of_memory)
-        return ki_fail_nomem((size_t)source->header, "the header of a model file");
-    if (!*header)
-        return REJECT(source, LENGTH_BYTES + error.position, "the header is not valid: %s", error.text);
-    return KILN_OK;
+    status = ki_json_parse(header, &fault, (const char *)source->bytes + LENGTH_BYTES, source->header);
+    if (status == KILN_ERR_PARSE)
+        return REJECT(source, LENGTH_BYTES + fault.offset, "the header is not valid: %s", fault.says);
+    return status;
 }
 
 static kiln_status parse_metadata(struct ki_container *container, char sum[CHECKSUM_TEXT],
-                                  const struct source *source, json_t *metadata) {
-    const char *key, *format = json_string_value(json_object_get(metadata, format_key));
-    const char *stated = json_string_value(json_object_get(metadata, checksum_key));
-    json_t *value;
+                                  const struct source *source, const struct ki_json *metadata) {
+    const char *format = ki_json_text(ki_json_member(metadata, format_key));
+    const char *stated = ki_json_text(ki_json_member(metadata, checksum_key));
     if (!format || !stated) {
         REJECT(source, LENGTH_BYTES, "this safetensors file is not a Kiln model: no metadata \"%s\"",
                format ? checksum_key : format_key);
@@ -245,37 +252,39 @@ static kiln_status parse_metadata(struct ki_container *container, char sum[CHECK
     }
     if (strlen(stated) != CHECKSUM_TEXT - 1) return REJECT(source, LENGTH_BYTES, "the checksum is damaged");
     memcpy(sum, stated, CHECKSUM_TEXT);
-    json_object_foreach(metadata, key, value) {
+    for (const struct ki_json *value = metadata->first; value; value = value->next) {
+        const char *key = value->key, *text = ki_json_text(value);
         if (ki_safetensors_reserved(key)) continue;
         if (!ki_is_name(key)) return REJECT(source, LENGTH_BYTES, "a metadata key is not a printable name");
-        if (!json_is_string(value)) return REJECT(source, LENGTH_BYTES, "metadata '%s' is not text", key);
-        if (!modest(json_string_value(value)))
+        if (!text) return REJECT(source, LENGTH_BYTES, "metadata '%s' is not text", key);
+        if (!modest(text))
             return REJECT(source, LENGTH_BYTES, "metadata '%s' is not that of a model: too many empty values",
                           key);
-        kiln_status status = ki_container_set_text(container, key, json_string_value(value));
+        kiln_status status = ki_container_set_text(container, key, text);
         if (status != KILN_OK)
             return status == KILN_ERR_NOMEM ? status : REJECT(source, LENGTH_BYTES, "too many texts");
     }
     return KILN_OK;
 }
 
-static bool integer_pair(int64_t pair[2], const json_t *array) {
-    if (!json_is_array(array) || json_array_size(array) != 2) return false;
-    for (size_t i = 0; i < 2; i++) {
-        const json_t *number = json_array_get(array, i);
-        if (!json_is_integer(number) || json_integer_value(number) < 0) return false;
-        pair[i] = json_integer_value(number);
+static bool integer_pair(int64_t pair[2], const struct ki_json *list) {
+    if (!ki_json_is(list, KI_JSON_LIST) || list->count != 2) return false;
+    const struct ki_json *numbers[2] = {list->first, list->first->next};
+    for (int i = 0; i < 2; i++) {
+        if (numbers[i]->kind != KI_JSON_INTEGER || numbers[i]->integer < 0) return false;
+        pair[i] = numbers[i]->integer;
     }
     return true;
 }
 
-static kiln_status parse_entry(struct entry *entry, const struct source *source, const char *name,
-                               json_t *value) {
+static kiln_status parse_entry(struct entry *entry, const struct source *source,
+                               const struct ki_json *value) {
+    const char *name = value->key;
     if (!ki_is_name(name)) return REJECT(source, LENGTH_BYTES, "a tensor's name is not printable");
-    const char *dtype = json_string_value(json_object_get(value, "dtype"));
+    const char *dtype = ki_json_text(ki_json_member(value, "dtype"));
     int64_t shape[2], offsets[2], bytes;
-    if (!dtype || json_object_size(value) != 3 || !integer_pair(shape, json_object_get(value, "shape")) ||
-        !integer_pair(offsets, json_object_get(value, "data_offsets")))
+    if (!dtype || value->count != 3 || !integer_pair(shape, ki_json_member(value, "shape")) ||
+        !integer_pair(offsets, ki_json_member(value, "data_offsets")))
         return REJECT(source, LENGTH_BYTES,
                       "tensor '%s' needs dtype, shape [rows, cols], data_offsets [begin, end]", name);
     kiln_type type = strcmp(dtype, "F32") == 0   ? KILN_F32
@@ -299,15 +308,13 @@ static int by_name(const void *a, const void *b) {
 
 /* The tensors' places must tile the rest of the file exactly. */
 static kiln_status parse_entries(struct entry *entries, int *count, const struct source *source,
-                                 json_t *header) {
-    const char *name;
-    json_t *value;
+                                 const struct ki_json *header) {
     *count = 0;
-    json_object_foreach(header, name, value) {
-        if (strcmp(name, metadata_key) == 0) continue;
+    for (const struct ki_json *value = header->first; value; value = value->next) {
+        if (strcmp(value->key, metadata_key) == 0) continue;
         if (*count == KI_TENSOR_LIMIT)
             return REJECT(source, LENGTH_BYTES, "more than %d tensors", KI_TENSOR_LIMIT);
-        kiln_status status = parse_entry(&entries[*count], source, name, value);
+        kiln_status status = parse_entry(&entries[*count], source, value);
         if (status != KILN_OK) return status;
         ++*count;
     }
@@ -351,7 +358,7 @@ kiln_status ki_safetensors_parse(struct ki_container *container, const char *nam
     struct entry entries[KI_TENSOR_LIMIT];
     char stated[CHECKSUM_TEXT], found[CHECKSUM_TEXT];
     int count;
-    json_t *header = NULL;
+    struct ki_json *header = NULL;
     kiln_status status;
     if (!ki_safetensors_begins(bytes, size)) return REJECT(&source, 0, "this is not a model file");
     source.header = read_length(bytes);
@@ -360,7 +367,7 @@ kiln_status ki_safetensors_parse(struct ki_container *container, const char *nam
                       (long long)source.header);
     TRY(parse_header(&header, &source));
     TRY(parse_entries(entries, &count, &source, header));
-    TRY(parse_metadata(container, stated, &source, json_object_get(header, metadata_key)));
+    TRY(parse_metadata(container, stated, &source, ki_json_member(header, metadata_key)));
     for (int i = 0; i < count; i++) TRY(copy_tensor(container, &source, &entries[i]));
     checksum(found, container);
     if (!checksums_agree(found, stated)) {
@@ -368,7 +375,7 @@ kiln_status ki_safetensors_parse(struct ki_container *container, const char *nam
         ki_hint("restore it from a copy, or train again");
     }
 done:
-    json_decref(header);
+    ki_free(header);
     if (status != KILN_OK) ki_container_clear(container);
     return status;
 }
