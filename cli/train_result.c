@@ -329,9 +329,11 @@ static void tell_people(struct run *run, const struct training *job, const struc
             text_plural(kiln_matrix_cols(X), "column"),
             job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
     fprintf(file, "  converged   %s, %s%s%s; relative residual %.1e, tolerance %.1e\n",
-            report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"),
-            report->solver ? " of " : "", report->solver ? report->solver : "", report->residual,
-            report->tolerance);
+            !report->converged                         ? "no"
+            : report->stopped_by == KILN_STOP_ROUNDING ? "to rounding"
+                                                       : "yes",
+            text_plural(report->iterations, "iteration"), report->solver ? " of " : "",
+            report->solver ? report->solver : "", report->residual, report->tolerance);
     metrics_print(file, &job->metrics, 2);
     fprintf(file, "  objective   %s\n", text_number(report->objective));
     if (has_gap(job) && isfinite(kiln_report_figure(report, "gap")))

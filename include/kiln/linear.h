@@ -46,7 +46,9 @@ typedef struct kiln_linreg_options {
  * With l2 = 0, W has the least norm of all solutions; figure "rank": docs/solvers.md says when it is known.
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
  * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
- * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
+ * counts as 0, and w = 0 as the solution. Where rounding ends the run above a tolerance of at least the default, it has still
+ * converged if the result meets the tolerance for data that are rounded a little otherwise (KILN_STOP_ROUNDING). Not converging is not an
+ * error: report->converged = 0.
  * Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more
  * where rounding keeps the check from holding. Cholesky takes kiln_gram and n^3/6 multiplications once for
  * all targets, and two passes a correction, of which each counts as an iteration; by rows, where these are

@@ -81,7 +81,11 @@ typedef enum kiln_stop {
     KILN_STOP_ITERATIONS = 2, /* max_iterations reached */
     KILN_STOP_STALLED = 3,    /* rounding prevents further progress above the tolerance */
     KILN_STOP_CANCELLED = 4,  /* the progress callback asked to stop */
-    KILN_STOP_DIVERGED = 5    /* a number became NaN or infinite */
+    KILN_STOP_DIVERGED = 5,   /* a number became NaN or infinite */
+    /* kiln_linreg's: converged, though the residual is above the tolerance, as the data's own rounding keeps it there: W and b meet the
+     * tolerance exactly for columns that differ from X's by 8 epsilon of their lengths at most. The residual is at most the root of
+     * epsilon, and the tolerance at least the default. */
+    KILN_STOP_ROUNDING = 6
 } kiln_stop;
 KILN_API const char *kiln_stop_name(kiln_stop stop); /* "tolerance", "max_iterations", ... */
 
@@ -98,7 +102,7 @@ typedef struct kiln_trace_row {
  * holds with kiln_report_free. */
 typedef struct kiln_report {
     size_t size;
-    int converged; /* 1 only if the criterion was checked on the returned result and held */
+    int converged; /* 1 only if the criterion was checked on the returned result and held, see KILN_STOP_ROUNDING */
     kiln_stop stopped_by;
     int64_t iterations;    /* of the main loop */
     double residual;       /* the criterion's value at the returned result */

@@ -72,6 +72,33 @@ def test_least_squares(device, dtype):
         assert off < (3e-8 if dtype is np.float64 else 2e-3), (solver, form, kind, off)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_converged_is_near_the_solution(dtype):
+    """Columns ever farther from zero: what says that it has converged is right to 4 roots of epsilon, and reports a residual that was reached."""
+    epsilon = np.finfo(dtype).eps
+    stops = set()
+    for far, l2, kind in itertools.product(10.0 ** np.arange(1, 16 if dtype is np.float64 else 8), [0.0, 10.0], range(3)):
+        rng = np.random.default_rng(int(np.log10(far)))
+        Z = rng.standard_normal((M, 4))
+        X = (Z + [0, far, far / 10, 0]).astype(dtype)
+        y = (Z @ [[1, 2, 0, 3], [1, 0, 0, 0], [0, 0, 1e3, 1e-3]][kind] + [1, 0.1, 1e-3][kind] * rng.standard_normal(M)).astype(dtype)
+        if np.any(X.std(0, dtype=float) <= 32 * epsilon * np.abs(X).max(0)):
+            continue  # constant to 16 units of rounding: left out
+        want, spread = reference(X, y, l2)
+        for solver, form in itertools.product(["cholesky", "cg"], [np.asarray, sp.csr_matrix]):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = kiln.Ridge(alpha=l2, solver=solver).fit(form(X), y)
+            report = model.report_
+            stops.add(report.stopped_by)
+            assert report.converged == (report.stopped_by in ("tolerance", "rounding"))
+            assert (report.residual <= report.tolerance) == (report.stopped_by == "tolerance")
+            assert report.stopped_by != "rounding" or report.residual <= epsilon**0.5
+            off = np.abs((model.coef_ - want) * spread).max() / np.abs(want * spread).max()
+            assert not report.converged or off < 4 * epsilon**0.5, (far, l2, kind, solver, form, off)
+    assert "rounding" in stops
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_all_but_constant_columns_are_constant(form, dtype):

@@ -114,6 +114,7 @@ kiln_status ki_report_step(kiln_report *report, const kiln_trace_row *row, doubl
 /* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */
 void ki_report_give(kiln_report *to, kiln_report *from);
 /* The same of an algorithm whose objective is finite where it has converged; else the run has diverged. */
+kiln_stop ki_stop_worse(kiln_stop a, kiln_stop b); /* of a report's parts the one to be told */
 void ki_report_hand_over(kiln_report *to, kiln_report *from);
 
 #endif

@@ -7,9 +7,17 @@ const char *kiln_stop_name(kiln_stop stop) {
                                         [KILN_STOP_ITERATIONS] = "max_iterations",
                                         [KILN_STOP_STALLED] = "stalled",
                                         [KILN_STOP_CANCELLED] = "cancelled",
-                                        [KILN_STOP_DIVERGED] = "diverged"};
+                                        [KILN_STOP_DIVERGED] = "diverged",
+                                        [KILN_STOP_ROUNDING] = "rounding"};
     const int count = sizeof names / sizeof *names;
     return (int)stop >= 0 && (int)stop < count ? names[stop] : "unknown";
+}
+
+kiln_stop ki_stop_worse(kiln_stop a, kiln_stop b) {
+    static const int bad[] = {
+        [KILN_STOP_TOLERANCE] = 1, [KILN_STOP_ROUNDING] = 2,  [KILN_STOP_ITERATIONS] = 3,
+        [KILN_STOP_STALLED] = 4,   [KILN_STOP_CANCELLED] = 5, [KILN_STOP_DIVERGED] = 6};
+    return bad[a] > bad[b] ? a : b;
 }
 
 struct kiln_figures {

@@ -148,7 +148,7 @@ static kiln_status take_report(kiln_report *report, const struct ki_container *c
     const struct ki_tensor *tensor;
     TRY(find(&tensor, container, within(key, name, "counts"), 1, 4, KILN_F64));
     TRY(take_integers(counts, 4, tensor, 0, 0x1p53));
-    if (counts[2] > KILN_STOP_DIVERGED || counts[3] > 1)
+    if (counts[2] > KILN_STOP_ROUNDING || counts[3] > 1)
         return ki_fail(KILN_ERR_MODEL, "the checkpoint's report ended in a way that there is not");
     TRY(find(&tensor, container, within(key, name, "figures"), 1, 2, KILN_F64));
     const double *figures = tensor->values;

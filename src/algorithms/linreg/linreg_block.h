@@ -27,7 +27,8 @@ struct ki_block {
     double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
     int64_t stalls[KI_BLOCK];
     bool active[KI_BLOCK], diverged;
-    int64_t iterations, longest; /* so far; of the next cycle at most */
+    bool rounding[KI_BLOCK], judging; /* see linreg_rounding.c; a cycle for that is under way */
+    int64_t iterations, longest;      /* so far; of the next cycle at most */
     /* Of the cycle under way: objectives where it began, and what they have come down by; who takes part; when it began. */
     double began[KI_BLOCK], decrease[KI_BLOCK];
     int64_t took_part[KI_BLOCK], begun;
@@ -50,10 +51,14 @@ kiln_status ki_block_keep(struct ki_block *t);
 /* E = the way from W to the solution of least norm; false: that is W, or there is none to be told. Uses R, Z and Q. */
 kiln_status ki_block_least_norm(bool *moved, struct ki_block *t);
 
-/* norm_j = || D^-1 g_j || of what is left of the gradient, target by target, when each column's own rounding is taken off: that of
- * adding up, 16 epsilon sqrt(sum s x^2 sum s r^2), and, with `fitted`, that of the residuals, at most 16 epsilon sqrt(H_jj (sum s b^2 +
- * sum_j w_j^2 sum s x_j^2)). */
-kiln_status ki_block_beyond_rounding(const struct ki_block *t, double *norm, bool fitted);
+kiln_status ki_block_norm(const struct ki_block *t, double *norm); /* norm_j = || D^-1 G_j ||; may use Z */
+
+/* The same of what is left of G, the true gradient, when each column's own rounding is taken off. Uses Q and Z. */
+kiln_status ki_block_beyond_rounding(struct ki_block *t, double *norm);
+
+/* rounding[j], of the active targets, which rounding has ended: whether w meets the tolerance for data that are rounded a
+ * little otherwise, and the residual is at most the root of epsilon. Takes a cycle; uses up G and E. */
+kiln_status ki_block_judge_rounding(struct ki_block *t);
 
 /* A trace row with the given norms, and the user's say. */
 kiln_status ki_block_record(struct ki_block *t, const double *norm);

@@ -158,7 +158,7 @@ kiln_status ki_block_cycle(struct ki_block *t, bool resumed) {
             TRY(kiln_cg_step(&cg, slot));
         }
         TRY(account(t, queued));
-        TRY(ki_block_keep(t));
+        if (!t->judging) TRY(ki_block_keep(t));
         const double now = system->report.trace[system->report.trace_count - 1].residual;
         ahead = look_ahead(t, before, now, queued, ki_clock() - began);
         before = now;

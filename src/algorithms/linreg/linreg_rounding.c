@@ -1,33 +1,91 @@
-/* What is left of a gradient when each column's own rounding is taken off. A column that is all but constant must not make the
- * others' gradients look like rounding, nor keep them from converging. */
+/* When rounding ends a run above the tolerance, and whether what it leaves is no more than the data's own rounding.
+ *
+ * With r = y - X w - b, g = X^T S r - L w (columns centred), and all lengths weighted by S, let g = g1 + g2 with
+ *
+ *   |g1_j| <= eta ||x_j|| ||r||   and   sqrt(g2^T H^-1 g2) <= eta (|b| ||1|| + sum_j |w_j| ||x_j||).
+ *
+ * Then, but for terms of eta^2, w and b are the exact solution for data whose every column, that of ones and those of
+ * L^(1/2) below X included, is another by a relative eta at most. Multiples of r on the columns take g1 away (Stewart,
+ * Research, development and LINPACK, 1977). Shares of d = X H^-1 g2, by which the fitted values are off, take g2 away, as
+ * d is orthogonal to what is left of r. Where g2 meets the tolerance, w does for such data. So w is as good as data known
+ * to eta allow. The large coefficient of a column that is all but constant could excuse any error of the others by eta
+ * alone: the residual itself may be the root of epsilon at most. */
 #include "algorithms/linreg/linreg_block.h"
 
-kiln_status ki_block_beyond_rounding(const struct ki_block *t, double *norm, bool fitted) {
+static const double ETA = 8; /* in epsilons */
+
+/* g_j without what rounding explains, here |g1_j|. */
+static double beyond(const struct ki_block *t, const double *g, const double *square, int64_t j, int c) {
+    const double part = ETA * ki_epsilon(kiln_matrix_type(t->system->X));
+    return copysign(fmax(fabs(g[j * t->k + c]) - part * sqrt(square[j]) * sqrt(t->rss[c]), 0),
+                    g[j * t->k + c]);
+}
+
+/* G, less g1, and what the coefficients make of the columns. */
+static kiln_status take_off(struct ki_block *t, double *size) {
     kiln_status status;
     const struct ki_system *system = t->system;
     const int64_t n = kiln_matrix_cols(system->X), k = t->k;
-    const double part = 16 * ki_epsilon(kiln_matrix_type(system->X));
-    double *values = ki_alloc((size_t)(n * (3 + 2 * k)) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(n * (3 + 2 * k)) * sizeof *values, "the columns' rounding");
-    double *square = values, *own = square + n, *inverse = own + n, *g = inverse + n, *w = g + n * k;
-    for (int64_t j = 0; j < n; j++) inverse[j] = 1;
+    double *square = ki_alloc((size_t)(n * (1 + 2 * k)) * sizeof *square);
+    if (!square) return ki_fail_nomem((size_t)(n * (1 + 2 * k)) * sizeof *square, "the columns' rounding");
+    double *g = square + n, *w = g + n * k;
     TRY(ki_vector_get(square, system->square));
-    TRY(ki_vector_get(own, system->options.no_intercept ? system->square : system->centred));
-    if (system->inverse) TRY(ki_vector_get(inverse, system->inverse));
     TRY(ki_vector_get(g, t->G));
     TRY(ki_vector_get(w, t->W));
-    for (int64_t c = 0; c < k; c++) {
-        double size = system->weight * t->b[c] * t->b[c], sum = 0;
-        for (int64_t j = 0; j < n; j++) size += w[j * k + c] * w[j * k + c] * square[j];
+    for (int c = 0; c < k; c++) {
+        size[c] = sqrt(system->weight) * fabs(t->b[c]);
         for (int64_t j = 0; j < n; j++) {
-            const double rounding =
-                             sqrt(square[j]) * sqrt(t->rss[c]) + (fitted ? sqrt(own[j]) * sqrt(size) : 0),
-                         left = fmax(fabs(g[j * k + c]) - part * rounding, 0);
-            sum += left * left * inverse[j];
+            size[c] += fabs(w[j * k + c]) * sqrt(square[j]);
+            g[j * k + c] = beyond(t, g, square, j, c);
         }
-        norm[c] = sqrt(sum);
+    }
+    TRY(ki_vector_set(t->G, g));
+done:
+    ki_free(square);
+    return status;
+}
+
+kiln_status ki_block_beyond_rounding(struct ki_block *t, double *norm) {
+    kiln_status status;
+    double size[KI_BLOCK];
+    TRY(ki_copy(t->Q, t->G));
+    TRY(take_off(t, size));
+    TRY(ki_block_norm(t, norm));
+    TRY(ki_copy(t->G, t->Q));
+done:
+    return status;
+}
+
+/* Of the active targets those whose g2 meets the tolerance; false: that is all of them. */
+static bool meet(struct ki_block *t, const double *left) {
+    for (int j = 0; j < t->k; j++) {
+        t->rounding[j] = t->active[j] && left[j] <= t->system->options.tolerance * t->reference[j];
+        t->active[j] = t->active[j] && !t->rounding[j];
+    }
+    return ki_block_active(t);
+}
+
+kiln_status ki_block_judge_rounding(struct ki_block *t) {
+    kiln_status status;
+    const double epsilon = ki_epsilon(kiln_matrix_type(t->system->X));
+    double size[KI_BLOCK], left[KI_BLOCK], objective[KI_BLOCK], state[KI_STATE * KI_BLOCK];
+    bool judged[KI_BLOCK];
+    for (int j = 0; j < t->k; j++)
+        t->active[j] = t->active[j] && t->norm[j] <= sqrt(epsilon) * t->reference[j];
+    TRY(take_off(t, size));
+    TRY(ki_block_norm(t, left));
+    if (!meet(t, left)) goto done;
+    memcpy(judged, t->active, sizeof judged);
+    memcpy(objective, t->objective, sizeof objective);
+    t->judging = true;
+    TRY(ki_block_cycle(t, false));
+    t->judging = false;
+    memcpy(t->objective, objective, sizeof objective);
+    TRY(ki_vector_get(state, t->S));
+    for (int j = 0; j < t->k; j++) {
+        const bool solved = state[j] <= state[2 * t->k + j]; /* rows 0 and 2: the cycle came to its goal */
+        if (judged[j] && solved) t->rounding[j] = sqrt(2 * t->decrease[j]) <= ETA * epsilon * size[j];
     }
 done:
-    ki_free(values);
     return status;
 }

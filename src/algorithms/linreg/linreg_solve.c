@@ -104,8 +104,7 @@ static kiln_status precondition(const struct ki_block *t, const kiln_matrix **di
     return t->system->inverse ? kiln_times(t->Z, t->G, t->system->inverse) : KILN_OK;
 }
 
-/* norm_j = || D^-1 G_j || */
-static kiln_status measure_gradient(const struct ki_block *t, double *norm) {
+kiln_status ki_block_norm(const struct ki_block *t, double *norm) {
     kiln_status status;
     const kiln_matrix *direction;
     TRY(precondition(t, &direction));
@@ -126,7 +125,7 @@ static kiln_status judge(struct ki_block *t, double sign, bool zero) {
         for (int j = 0; j < t->k; j++) signs[j] = sign, minus[j] = -beta;
         TRY(kiln_combine(t->G, signs, t->G, minus, z));
     }
-    TRY(measure_gradient(t, t->norm));
+    TRY(ki_block_norm(t, t->norm));
     for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
 done:
     return status;
@@ -275,6 +274,13 @@ done:
     return status;
 }
 
+/* In the last row of the trace, which a cycle wrote by its recurrences. */
+static void tell_truth(const struct ki_block *t) {
+    kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
+    last->residual = ki_block_relative(t, t->norm);
+    last->objective = ki_block_objective(t);
+}
+
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
  * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
 static kiln_status refine(struct ki_block *t, bool resumed) {
@@ -313,9 +319,7 @@ static kiln_status refine(struct ki_block *t, bool resumed) {
         TRY(check(t, false));
     }
     if (direct && slow && !t->system->cancelled) TRY(leave_direct(t));
-    kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
-    last->residual = ki_block_relative(t, t->norm);
-    last->objective = ki_block_objective(t);
+    tell_truth(t);
 done:
     return status;
 }
@@ -343,7 +347,7 @@ static kiln_status measure_zero(struct ki_block *t) {
     for (int j = 0; j < t->k && !system->walk.A && !system->options.no_intercept; j++) tss[j] = t->rss[j];
     for (int j = 0; j < t->k; j++)
         doubt = doubt || t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
-    if (doubt) TRY(ki_block_beyond_rounding(t, left, false));
+    if (doubt) TRY(ki_block_beyond_rounding(t, left));
     for (int j = 0; j < t->k; j++) {
         const double level = t->b[j] + mean[j]; /* one of them is the mean of y, the other 0 */
         const bool constant = tss[j] <= 64 * epsilon * epsilon * (tss[j] + system->weight * level * level);
@@ -418,20 +422,19 @@ static bool choose(struct ki_block *t) {
     return ki_block_active(t);
 }
 
-/* Targets that rounding keeps from the tolerance have converged where it is met but for each column's own. Not where a smaller
- * tolerance than the default was asked for, nor where columns may be so near to dependent that no digit is sure. */
+/* Targets that rounding keeps from the tolerance have converged where what it leaves is the data's own, see
+ * linreg_rounding.c. Not where a smaller tolerance than the default was asked for, nor where columns may be so near to
+ * dependent that no digit is sure. */
 static kiln_status forgive(struct ki_block *t) {
     kiln_status status = KILN_OK;
     const struct ki_system *system = t->system;
-    double left[KI_BLOCK];
-    bool stalled = false;
     if (system->options.tolerance < ki_linreg_tolerance(system->X)) return KILN_OK;
     if (!(system->options.l2 > 0) && system->rank.rank < 0) return KILN_OK;
-    for (int j = 0; j < t->k; j++) stalled = stalled || (!met(t, j) && t->stalls[j] >= STALLS);
-    if (!stalled) return KILN_OK;
-    TRY(ki_block_beyond_rounding(t, left, true));
     for (int j = 0; j < t->k; j++)
-        if (!met(t, j) && t->stalls[j] >= STALLS && isfinite(t->norm[j])) t->norm[j] = left[j];
+        t->active[j] = !met(t, j) && t->stalls[j] >= STALLS && isfinite(t->norm[j]);
+    if (system->cancelled || !ki_block_active(t)) return KILN_OK;
+    TRY(ki_block_judge_rounding(t));
+    tell_truth(t);
 done:
     return status;
 }
@@ -453,7 +456,10 @@ static void conclude(const struct ki_block *t) {
     kiln_report *report = &t->system->report;
     kiln_stop stop = KILN_STOP_TOLERANCE;
     bool converged = true;
-    for (int j = 0; j < t->k; j++) converged = converged && met(t, j);
+    for (int j = 0; j < t->k; j++) {
+        converged = converged && (met(t, j) || t->rounding[j]);
+        if (t->rounding[j]) stop = KILN_STOP_ROUNDING;
+    }
     if (t->system->cancelled)
         stop = KILN_STOP_CANCELLED;
     else if (t->diverged && !converged)
@@ -461,7 +467,7 @@ static void conclude(const struct ki_block *t) {
     else if (!converged)
         stop = t->iterations >= t->system->options.max_iterations ? KILN_STOP_ITERATIONS : KILN_STOP_STALLED;
     report->converged = report->converged && converged;
-    if (stop > report->stopped_by) report->stopped_by = stop;
+    report->stopped_by = ki_stop_worse(report->stopped_by, stop);
     const double residual = ki_block_relative(t, t->norm);
     if (isnan(residual) || residual > report->residual) report->residual = residual;
     report->objective += ki_block_objective(t);

@@ -34,7 +34,7 @@ static int state_of(struct ki_state state[STATE], struct ki_block *t) {
         {"all squares", .reals = &system->rss},
         {"all about the means", .reals = &system->tss},
         {"passes", .integers = &system->passes},
-        {"worst stop", .integers = &t->worst, .least = 0, .most = KILN_STOP_DIVERGED}};
+        {"worst stop", .integers = &t->worst, .least = 0, .most = KILN_STOP_ROUNDING}};
     memcpy(state, own, sizeof own);
     for (int i = 0; i < system->outer_count; i++) state[OWN + i] = system->outer[i];
     return OWN + system->outer_count;

@@ -192,7 +192,7 @@ static kiln_status judge(struct ki_newton_work *work, bool reference) {
     if (!reference) return KILN_OK;
     work->first = work->here.objective;
     work->reference = left = work->norm;
-    if (work->norm <= noise * sqrt(fabs(work->here.loss))) TRY(ki_newton_beyond_rounding(work, &left, false));
+    if (work->norm <= noise * sqrt(fabs(work->here.loss))) TRY(ki_newton_beyond_rounding(work, &left));
     if (!(left > 0) || !isfinite(left)) work->reference = 0; /* or beyond the type's range: see valid() */
 done:
     return status;
@@ -320,21 +320,6 @@ done:
     return status;
 }
 
-/* What rounding keeps from the tolerance has converged where it is met but for each column's own, unless a smaller one than the
- * defaults was asked for. */
-static kiln_status forgive(struct ki_newton_work *work, kiln_stop *stop) {
-    kiln_status status = KILN_OK;
-    const double least = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-4 : 1e-9;
-    double left;
-    if (*stop != KILN_STOP_STALLED || work->newton->tolerance < least) return KILN_OK;
-    TRY(ki_newton_beyond_rounding(work, &left, true));
-    if (!isfinite(left) || !(left <= work->newton->tolerance * work->reference)) return KILN_OK;
-    work->norm = left;
-    *stop = KILN_STOP_TOLERANCE;
-done:
-    return status;
-}
-
 /* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the coordinates of
  * centred columns and back it would lose what is finite of it. */
 static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
@@ -348,7 +333,7 @@ static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool gi
         TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));
     const bool converged = valid(work) && met(work) && !work->apart;
     report->converged = report->converged && converged;
-    if (stop > report->stopped_by) report->stopped_by = stop;
+    report->stopped_by = ki_stop_worse(report->stopped_by, stop);
     const double residual = relative(work);
     if (isnan(residual) || residual > report->residual) report->residual = residual;
     report->objective += work->here.objective;
@@ -375,7 +360,6 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
-    TRY(forgive(work, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
 done:

@@ -248,22 +248,17 @@ static double left_of(double g, double w, double l1, double rounding) {
 }
 
 /* Of class c: values are the gradient, the point and D^-2, n x k each, and the l1 term's, n. The rounding of adding up is 16 epsilon
- * sqrt(curvature loss sum s x^2), as a row's derivative is about the root of its loss and curvature; that of X w, whose rows may be
- * off by epsilon of their largest term, 16 epsilon curvature sqrt(H_jj sum_j w_j^2 sum s x_j^2) at most. */
-static double beyond(const struct ki_newton_work *work, const double *values, int64_t c, bool fitted) {
+ * sqrt(curvature loss sum s x^2), as a row's derivative is about the root of its loss and curvature. */
+static double beyond(const struct ki_newton_work *work, const double *values, int64_t c) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
     const double *g = values, *w = g + n * k, *inverse = w + n * k, *l1 = inverse + n * k;
     const double part = 16 * ki_epsilon(kiln_matrix_type(newton->X)),
-                 curvature = work->total / columns->weight,
-                 own = sqrt(fmin(curvature, 1) * fabs(work->here.loss));
-    double size = 0, sum = 0;
-    for (int64_t j = 0; j < n && fitted; j++) size += w[j * k + c] * w[j * k + c] * columns->square[j];
+                 own = part * sqrt(fmin(work->total / columns->weight, 1) * fabs(work->here.loss));
+    double sum = 0;
     for (int64_t j = 0; j < n; j++) {
-        const double rounding =
-            own * sqrt(columns->square[j]) + curvature * sqrt(diagonal(newton, j)) * sqrt(size);
-        const double left = left_of(g[j * k + c], w[j * k + c], l1[j], part * rounding);
+        const double left = left_of(g[j * k + c], w[j * k + c], l1[j], own * sqrt(columns->square[j]));
         sum += left * left * inverse[j * k + c];
     }
     return sum;
@@ -288,7 +283,7 @@ done:
     return status;
 }
 
-kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm, bool fitted) {
+kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     const int64_t count = kiln_matrix_nnz(work->here.at.w);
@@ -298,7 +293,7 @@ kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double 
     TRY(ki_vector_get(values + count, work->here.at.w));
     TRY(ki_vector_get(values + 2 * count, work->criterion.w));
     if (work->l1) TRY(ki_vector_get(values + 3 * count, work->l1));
-    for (int64_t c = 0; c < newton->k; c++) sum += beyond(work, values, c, fitted);
+    for (int64_t c = 0; c < newton->k; c++) sum += beyond(work, values, c);
     if (work->criterion.b) TRY(beyond_intercepts(work, &sum));
     *norm = sqrt(sum);
 done:

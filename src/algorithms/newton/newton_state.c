@@ -15,7 +15,7 @@ static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
                     struct ki_newton_model *model) {
     struct ki_newton *newton = work->newton;
     const struct ki_state own[OWN] = {
-        {"newton.worst stop", .integers = &work->worst, .least = 0, .most = KILN_STOP_DIVERGED},
+        {"newton.worst stop", .integers = &work->worst, .least = 0, .most = KILN_STOP_ROUNDING},
         {"newton.steps", .integers = &work->iterations, .least = 0, .most = KI_STATE_MOST},
         {"newton.inner", .integers = &model->inner},
         {"newton.exact", .flag = &model->exact},

@@ -57,9 +57,9 @@ struct ki_newton_model {
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a gradient of nothing but
  * rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
-/* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken off; `fitted`: that of X w
- * as well. The intercept counts as a column of ones. */
-kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm, bool fitted);
+/* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken off. The intercept counts as a
+ * column of ones. */
+kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
 /* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
 /* *norm = the criterion at an evaluated point. Uses P. */
