@@ -105,6 +105,11 @@ static json_t *report_json(const struct solving *s) {
     json_put_flag(report, "converged", s->report.converged);
     json_put_number(report, "residual", s->report.residual);
     json_put_number(report, s->solver->objective, s->report.objective);
+    for (int64_t i = 0; kiln_report_figure_name(&s->report, i); i++) {
+        const char *name = kiln_report_figure_name(&s->report, i);
+        if (!json_object_get(report, name))
+            json_put_number(report, name, kiln_report_figure(&s->report, name));
+    }
     return report;
 }
 

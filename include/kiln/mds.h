@@ -40,7 +40,7 @@ typedef struct kiln_mds_options {
     int64_t max_iterations; /* of each start; default 1000 */
     const kiln_matrix
         *weights;              /* n x n, symmetric, >= 0; 0: the pair does not count. NULL: all count alike */
-    kiln_matrix *point_stress; /* n x 1: sum_j w_ij (dhat_ij - d_ij)^2 wanted; or NULL */
+    kiln_matrix *point_stress; /* n x 1, f64 or X's type: sum_j w_ij (dhat_ij - d_ij)^2 wanted; or NULL */
     kiln_control control;
     uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_mds_options;
@@ -64,7 +64,8 @@ typedef struct kiln_mds_options {
  * point_stress and the report are untouched.
  * Determinism: as kiln_guttman_step. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (sparse X); ERR_LIMIT (too many
  * points for ordinal); ERR_DATA (X empty, not square or not symmetric, dissimilarities or weights negative or
- * infinite, no pair that counts); memory and device errors.
+ * infinite, no pair that counts, a stress that no double, or of a point no number of point_stress' type,
+ * holds); memory and device errors.
  * Source: de Leeuw, Applications of convex analysis to multidimensional scaling, 1977; Borg and Groenen,
  * Modern Multidimensional Scaling, 2nd ed. 2005, chapters 8 and 9; Kruskal, Psychometrika 29 (1964). */
 KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *options,
@@ -72,13 +73,17 @@ KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_m
 
 /* A layout's stress again by slow reference code, in long double on the host; of the options metric, ties,
  * dissimilarities and weights count. Cost: for each of two layouts one walk over the pairs, three for interval
- * scaling; ordinal scaling sorts them, 128 bytes each. */
+ * scaling; ordinal scaling sorts them, 128 bytes each, three times where rounding decides which are equal. */
 typedef struct kiln_mds_verification {
     size_t size;
     double stress;
     /* how much lower, relative, the stress of the layout after one more iteration is; NaN with weights or where
      * pairs are missing */
     double fall;
+    double stress_1; /* sqrt(stress / sum w d^2) */
+    /* bounds of what the rounding of X's type may have made of these in training: of stress and stress_1, differences
+     * that are no more than rounding; of fall, what it may exceed the fall that training has seen by */
+    double stress_rounding, stress_1_rounding, fall_rounding;
 } kiln_mds_verification;
 /* Shapes as kiln_mds. Errors: ERR_ARGUMENT; ERR_DATA (dissimilarities or weights negative or infinite, points
  * that are not finite); memory and device errors. */

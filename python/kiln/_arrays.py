@@ -116,6 +116,7 @@ class Device:
         check(lib.kiln_device_get_info(self.pointer, info))
         self.name, self.description = text(info.name), text(info.description)
         self.is_gpu, self.threads, self.memory = bool(info.is_gpu), int(info.threads), int(info.memory)
+        self.has_f64 = bool(info.has_f64)
 
     def __copy__(self) -> Device:
         return self

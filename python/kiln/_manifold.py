@@ -63,7 +63,7 @@ class MDS(Estimator):
             Y = matrix(self._start(X), where)
         else:
             Y = Matrix.empty(where, (X.shape[0], self.n_components), X.dtype)
-        points = Matrix.empty(where, (X.shape[0], 1), X.dtype)
+        points = Matrix.empty(where, (X.shape[0], 1), "float64" if where.has_f64 else X.dtype)
         self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self.metric]), ties=getattr(lib, _TIES[self.ties]),
                   init=lib.KILN_MDS_GIVEN if given else getattr(lib, _STARTS[self.init]),
                   dissimilarities=self.dissimilarity == "precomputed", restarts=self.n_init, tolerance=self.eps,

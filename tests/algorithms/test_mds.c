@@ -175,6 +175,141 @@ static void one_place(void **state) {
     kiln_matrix_free(Y);
 }
 
+/* Data times a power of two, up to sizes whose squares the type does not hold, have the same layout times it, bit for bit; of
+ * interval and ordinal scaling the same layout. Weights times a power of two change the stress alone. */
+static void any_size(void **state) {
+    (void)state;
+    enum { KINDS = 3, SIZES = 4, Q = 3 };
+    static const int exponents[2][SIZES] = {{-90, -60, 40, 110}, {-900, -510, 400, 495}};
+    double values[N * N], scaled[N * N], weights[N * N], y[N * P], z[N * P], points[N], other[N];
+    for (int run = 0; run < 2 * KINDS * 2 * SIZES; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const int square = run / 2 % 2;
+        const kiln_mds_metric metric = (kiln_mds_metric)(1 + run / 4 % KINDS);
+        const int exponent = exponents[type == KILN_F64][run / 4 / KINDS];
+        const int64_t cols = square ? N : Q;
+        float narrow[N * N];
+        distances(values, N, Q, 0.5, 3);
+        kiln_matrix *X[2], *Y = matrix(type, N, P, NULL), *w[2] = {NULL, NULL},
+                           *each = matrix(KILN_F64, N, 1, NULL);
+        kiln_report reports[2] = {{0}, {0}};
+        for (int turn = 0; turn < 2; turn++) {
+            for (int e = 0; e < N * cols; e++) {
+                scaled[e] = ldexp((float)(square ? values[e] : random_at((uint64_t)e)), turn ? exponent : 0);
+                narrow[e] = (float)scaled[e];
+            }
+            X[turn] = matrix(type, N, cols, type == KILN_F32 ? (void *)narrow : scaled);
+            for (int e = 0; e < N * N && square; e++) {
+                weights[e] = ldexp(1 + (e % N + e / N) % 3, turn ? exponent / 50 : 0);
+                narrow[e] = (float)weights[e];
+            }
+            if (square) w[turn] = matrix(type, N, N, type == KILN_F32 ? (void *)narrow : weights);
+            const kiln_mds_options options = {.metric = metric,
+                                              .dissimilarities = square,
+                                              .restarts = 2,
+                                              .weights = w[turn],
+                                              .point_stress = each};
+            if (kiln_mds(Y, X[turn], &options, &reports[turn]) != KILN_OK)
+                fail_msg("run %d: %s", run, kiln_last_error()->message);
+            assert_int_equal(kiln_matrix_get(turn ? other : points, each), KILN_OK);
+            float of_Y[N * P];
+            assert_int_equal(kiln_matrix_get(type == KILN_F32 ? (void *)of_Y : (turn ? z : y), Y), KILN_OK);
+            for (int e = 0; e < N * P && type == KILN_F32; e++) (turn ? z : y)[e] = of_Y[e];
+            kiln_mds_verification found = {.size = sizeof found};
+            assert_int_equal(kiln_verify_mds(&found, Y, X[turn], &options), KILN_OK);
+            const double stress_1 = kiln_report_figure(&reports[turn], "stress_1");
+            if (!(fabs(found.stress - reports[turn].objective) <= found.stress_rounding))
+                fail_msg("run %d: %g, not %g", run, found.stress, reports[turn].objective);
+            if (!(fabs(found.stress_1 - stress_1) <= found.stress_1_rounding &&
+                  found.stress_1_rounding < 1e-3 * stress_1))
+                fail_msg("run %d: stress-1 is %g, not %g", run, found.stress_1, stress_1);
+        }
+        const int of_Y = metric == KILN_MDS_RATIO ? exponent : 0,
+                  of_stress = 2 * of_Y + (square ? exponent / 50 : 0);
+        for (int e = 0; e < N * P; e++)
+            if (z[e] != ldexp(y[e], of_Y))
+                fail_msg("run %d, %d: %g is not 2^%d %g", run, e, z[e], of_Y, y[e]);
+        for (int i = 0; i < N; i++)
+            if (other[i] != ldexp(points[i], of_stress)) fail_msg("run %d, point %d", run, i);
+        assert_true(reports[1].objective == ldexp(reports[0].objective, of_stress));
+        kiln_matrix *const all[] = {X[0], X[1], w[0], w[1], Y, each};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+        kiln_report_free(&reports[0]);
+        kiln_report_free(&reports[1]);
+    }
+}
+
+/* One point: nothing to lay out, no figure that is no number. */
+static void one_point(void **state) {
+    (void)state;
+    for (int run = 0; run < 12; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const kiln_mds_options options = {.metric = (kiln_mds_metric)(1 + run / 4),
+                                          .dissimilarities = run / 2 % 2};
+        kiln_matrix *X = matrix(type, 1, options.dissimilarities ? 1 : 3, NULL),
+                    *Y = matrix(type, 1, P, NULL);
+        kiln_report report = {0};
+        kiln_mds_verification found = {.size = sizeof found};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_int_equal(report.converged, 1);
+        assert_true(report.objective == 0 && kiln_report_figure(&report, "stress_1") == 0);
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        assert_true(found.stress == 0 && found.stress_1 == 0 && found.fall == 0);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
+/* An order is one of all sizes: distances whose squares underflow are no ties beside those of 1. */
+static void ordinal_sees_small_distances(void **state) {
+    (void)state;
+    enum { SMALL = 9 };
+    double points[SMALL] = {0, 1e-156, 3e-156, 7e-156, 2e-155, 1, 2.5, 5, 11};
+    float narrow[SMALL] = {0, 1e-30f, 3e-30f, 7e-30f, 2e-29f, 1, 2.5f, 5, 11};
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        kiln_matrix *X = matrix(type, SMALL, 1, type == KILN_F32 ? (void *)narrow : points),
+                    *Y = matrix(type, SMALL, 1, NULL);
+        const kiln_mds_options options = {.metric = KILN_MDS_ORDINAL, .ties = KILN_MDS_SECONDARY};
+        kiln_report report = {0};
+        kiln_mds_verification found = {.size = sizeof found};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        if (!(fabs(found.stress - report.objective) <= found.stress_rounding))
+            fail_msg("the stress is %g, not %g", found.stress, report.objective);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
+/* A perfect fit's stress is rounding, and so is its fall; a stress of another layout is not. */
+static void verification_knows_rounding(void **state) {
+    (void)state;
+    for (int run = 0; run < 6; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const kiln_mds_options options = {.metric = (kiln_mds_metric)(1 + run / 2)};
+        kiln_matrix *X = matrix(type, N, P, NULL), *Y = matrix(type, N, P, NULL);
+        kiln_report report = {0};
+        kiln_mds_verification found = {.size = sizeof found};
+        assert_int_equal(kiln_fill_random(X, KILN_NORMAL, 7, 0), KILN_OK);
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        if (!(fabs(found.stress - report.objective) <= found.stress_rounding))
+            fail_msg("run %d: %g, not %g +- %g", run, found.stress, report.objective, found.stress_rounding);
+        if (!(found.fall <= 2 * report.tolerance + found.fall_rounding))
+            fail_msg("run %d: falls by %g of %g, rounding %g", run, found.fall, found.stress,
+                     found.fall_rounding);
+        assert_int_equal(kiln_fill_random(Y, KILN_NORMAL, 8, 0), KILN_OK);
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        assert_true(found.stress - report.objective > 1e3 * found.stress_rounding);
+        assert_true(found.fall > 1e3 * (report.tolerance + found.fall_rounding));
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
 /* New points, which are old ones, go where these lie. */
 static void places_new_points(void **state) {
     (void)state;
@@ -289,6 +424,10 @@ int main(void) {
                                        cmocka_unit_test(ordinal_finds_order),
                                        cmocka_unit_test(missing_pairs),
                                        cmocka_unit_test(one_place),
+                                       cmocka_unit_test(any_size),
+                                       cmocka_unit_test(one_point),
+                                       cmocka_unit_test(ordinal_sees_small_distances),
+                                       cmocka_unit_test(verification_knows_rounding),
                                        cmocka_unit_test(places_new_points),
                                        cmocka_unit_test(cancels),
                                        cmocka_unit_test(refuses),

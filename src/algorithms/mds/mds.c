@@ -47,26 +47,23 @@ done:
 
 /* ---------------------------------------------------------------------------------------------- a layout */
 
-/* The line a + b delta = alpha + beta (delta - least), alpha and beta >= 0, that is nearest the distances, scaled. */
+/* The line a + b delta, a and b >= 0, that is nearest the distances, scaled; the least delta is 0. */
 static void fit_line(double *a, double *b, const struct ki_mds *s) {
-    const double least = s->delta_least, w = s->pairs, x = s->above_sum, xx = s->above_squares;
-    const double d = s->total[DISTANCES], xd = s->total[PRODUCTS] - least * d, determinant = w * xx - x * x;
-    double alpha = 0, beta = 0;
-    if (determinant > 1e-14 * w * xx) {
-        alpha = (xx * d - x * xd) / determinant;
-        beta = (w * xd - x * d) / determinant;
-    } else
-        alpha = d / w;
-    if (alpha < 0) alpha = 0, beta = xd / xx;
-    if (beta < 0) beta = 0, alpha = d / w;
-    const double squares = alpha * alpha * w + 2 * alpha * beta * x + beta * beta * xx,
+    const double w = s->pairs, x = s->delta_sum, xx = s->delta_squares, d = s->total[DISTANCES],
+                 xd = s->total[PRODUCTS], determinant = w * xx - x * x;
+    *a = w > 0 ? d / w : 0, *b = 0;
+    if (determinant > 0) {
+        *a = (xx * d - x * xd) / determinant;
+        *b = (w * xd - x * d) / determinant;
+    }
+    if (*a < 0) *a = 0, *b = xd / xx;
+    if (*b < 0) *b = 0, *a = d / w;
+    const double squares = *a * *a * w + 2 * *a * *b * x + *b * *b * xx,
                  scale = squares > 0 ? sqrt(w / squares) : 1;
-    *b = scale * beta;
-    *a = scale * alpha - *b * least;
+    *a *= scale, *b *= scale;
 }
 
-/* *D = a + b D, the disparities of a line as a matrix. */
-static kiln_status line_of(const kiln_matrix **D, struct ki_mds *s, double a, double b) {
+kiln_status ki_mds_line(const kiln_matrix **D, struct ki_mds *s, double a, double b) {
     kiln_status status = KILN_OK;
     if (!s->line) {
         TRY(kiln_matrix_dense(&s->line, s->device, s->type, s->n, s->n, NULL));
@@ -114,7 +111,7 @@ static kiln_status assess(struct ki_mds *s) {
         s->stress = a * a * s->pairs + 2 * a * b * s->delta_sum + b * b * s->delta_squares -
                     2 * a * s->total[DISTANCES] - 2 * b * s->total[PRODUCTS] + s->squares;
         if (!(s->stress >= cancels(s) * s->squares)) {
-            TRY(line_of(&D, s, a, b));
+            TRY(ki_mds_line(&D, s, a, b));
             TRY(step(s, D, NULL));
             s->stress = s->total[STRESS], a = 0, b = 1;
         }
@@ -122,6 +119,11 @@ static kiln_status assess(struct ki_mds *s) {
     TRY(next_layout(s, a, b));
 done:
     return status;
+}
+
+/* A stress in the units of the data that were given. */
+static double stress_given(const struct ki_mds *s, double stress) {
+    return ldexp(stress, 2 * s->exponent + s->weight_exponent);
 }
 
 static void swap(kiln_matrix **a, kiln_matrix **b) {
@@ -179,8 +181,7 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
     kiln_status status = KILN_OK;
     struct ki_state state[STATE];
     kiln_report *report = &s->report;
-    const double scale = s->U || s->ordinal ? s->pairs : s->delta_squares, epsilon = ki_epsilon(s->type);
-    const double nothing = 4 * epsilon * epsilon * scale;
+    const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s);
     if (!resumed) {
         report->stopped_by = KILN_STOP_NONE;
         report->iterations = report->trace_count = 0;
@@ -192,12 +193,13 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
         swap(&s->former, &s->Y);
         swap(&s->Y, &s->next);
         TRY(assess(s));
-        row.objective = s->stress;
+        row.objective = stress_given(s, s->stress);
         row.residual = before > nothing ? (before - s->stress) / before : 0;
         if (s->stress >
             before) { /* majorisation never does: this is rounding, and the layout before is kept */
             swap(&s->Y, &s->former);
-            s->stress = row.objective = before, s->squares = squares;
+            s->stress = before, s->squares = squares;
+            row.objective = stress_given(s, before);
             row.residual = 0;
             report->stopped_by =
                 s->options.tolerance >= 16 * epsilon ? KILN_STOP_TOLERANCE : KILN_STOP_STALLED;
@@ -223,9 +225,22 @@ done:
 
 /* ------------------------------------------------------------------------------------------- all layouts */
 
+/* to = 2^exponent from; in two factors, as there are exponents that a coefficient has no room for. */
+static kiln_status copy_scaled(kiln_matrix *to, const kiln_matrix *from, int exponent) {
+    kiln_status status;
+    double half[64], rest[64];
+    if (exponent == 0) return ki_copy(to, from);
+    for (int c = 0; c < 64; c++)
+        half[c] = ldexp(1, exponent / 2), rest[c] = ldexp(1, exponent - exponent / 2);
+    TRY(kiln_combine(to, half, from, NULL, NULL));
+    TRY(kiln_combine(to, rest, to, NULL, NULL));
+done:
+    return status;
+}
+
 static kiln_status start(struct ki_mds *s, const kiln_matrix *given, int64_t turn) {
     if (turn > 0 || s->options.init == KILN_MDS_RANDOM) return ki_mds_random(s, (uint64_t)(2 * turn));
-    return s->options.init == KILN_MDS_GIVEN ? ki_copy(s->Y, given) : ki_mds_torgerson(s);
+    return s->options.init == KILN_MDS_GIVEN ? copy_scaled(s->Y, given, -s->exponent) : ki_mds_torgerson(s);
 }
 
 /* The best layout of all starts is in `best`, what is said of it in `report`. */
@@ -273,14 +288,26 @@ done:
 }
 
 static void release(struct ki_mds *s) {
-    kiln_matrix *const all[] = {s->Y,    s->next,  s->former,      s->best, s->R,   s->U,
-                                s->sums, s->own_D, s->own_weights, s->line, s->ones};
+    kiln_matrix *const all[] = {s->Y,    s->next,  s->former,      s->best,  s->R,    s->U,
+                                s->sums, s->own_D, s->own_weights, s->own_X, s->line, s->ones};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     ki_free(s->of_line);
     ki_ordinal_free(s->ordinal);
     ki_laplacian_free(s->laplacian);
     kiln_report_free(&s->report);
     kiln_report_free(&s->best_report);
+}
+
+/* An f32 layout's points may have a stress in f64: f32 holds no square of 1e20. */
+static kiln_status check_points(const char *call, const kiln_matrix *points, const kiln_matrix *X,
+                                int64_t n) {
+    if (kiln_matrix_type(points) != KILN_F64 || kiln_matrix_type(X) == KILN_F64)
+        return ki_check_matrix(call, "point_stress", points, X, n, 1);
+    if (kiln_matrix_format(points) == KILN_DENSE && kiln_matrix_device(points) == kiln_matrix_device(X) &&
+        kiln_matrix_rows(points) == n && kiln_matrix_cols(points) == 1)
+        return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must be dense, %lld x 1, and on X's device", call,
+                   (long long)n);
 }
 
 static kiln_status check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *o) {
@@ -303,7 +330,7 @@ static kiln_status check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_
         return ki_fail(KILN_ERR_DATA, "%s: dissimilarities are a square matrix, but X is %lld x %lld", call,
                        (long long)n, (long long)kiln_matrix_cols(X));
     if (o->weights) TRY(ki_check_matrix(call, "weights", o->weights, X, n, n));
-    if (o->point_stress) TRY(ki_check_matrix(call, "point_stress", o->point_stress, X, n, 1));
+    if (o->point_stress) TRY(check_points(call, o->point_stress, X, n));
     if (o->point_stress == Y) return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must not be Y", call);
     if (o->metric == KILN_MDS_ORDINAL && n > ORDINAL_MOST)
         return (ki_fail(KILN_ERR_LIMIT, "%s: ordinal scaling sorts all pairs, and takes at most %d points",
@@ -320,6 +347,9 @@ static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_
     TRY(allocate(s));
     TRY(ki_mds_take(s, X));
     TRY(measure_points(s));
+    if (isinf(stress_given(s, s->delta_squares)))
+        TRY((ki_fail(KILN_ERR_DATA, "kiln_mds: the sum of the squared dissimilarities is beyond any double"),
+             ki_hint("divide the data by a constant")));
     if (s->weights) TRY(ki_laplacian_new(s));
     if (s->options.metric == KILN_MDS_ORDINAL) TRY(ki_ordinal_new(s));
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s->options.control,
@@ -336,23 +366,47 @@ done:
     return status;
 }
 
+/* The points' stress in the units and the type that the caller has. */
+static kiln_status give_points(kiln_matrix *given, const kiln_matrix *points, const struct ki_mds *s) {
+    kiln_status status;
+    double *values = ki_alloc((size_t)s->n * sizeof *values);
+    if (!values) TRY(ki_fail_nomem((size_t)s->n * sizeof *values, "the points' stress"));
+    TRY(ki_vector_get(values, points));
+    for (int64_t i = 0; i < s->n; i++) {
+        values[i] = stress_given(s, values[i]);
+        if (kiln_matrix_type(given) == KILN_F32 && values[i] > (double)FLT_MAX)
+            TRY((ki_fail(KILN_ERR_DATA, "kiln_mds: the stress of point %lld is %g, which f32 cannot hold",
+                         (long long)i + 1, values[i]),
+                 ki_hint("compute in f64, or divide the data by a constant")));
+    }
+    TRY(ki_vector_set(given, values));
+done:
+    ki_free(values);
+    return status;
+}
+
 /* Of the best layout, once more with the disparities that belong to it: what is said of a line comes from its differences. */
-static kiln_status measure_best(struct ki_mds *s, kiln_matrix *points) {
+static kiln_status measure_best(struct ki_mds *s, kiln_matrix *given) {
     kiln_status status;
     const kiln_matrix *D = s->D;
+    kiln_matrix *points = NULL;
     double a, b;
+    if (given) TRY(kiln_matrix_dense(&points, s->device, s->type, s->n, 1, NULL));
     swap(&s->Y, &s->best);
     if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
     if (s->U) {
         TRY(step(s, D, NULL));
         fit_line(&a, &b, s);
-        TRY(line_of(&D, s, a, b));
+        TRY(ki_mds_line(&D, s, a, b));
     }
     TRY(step(s, D, points));
     s->stress = s->total[STRESS], s->squares = s->total[SQUARES];
-    if (s->report.trace_count > 0) s->report.trace[s->report.trace_count - 1].objective = s->stress;
+    if (s->report.trace_count > 0)
+        s->report.trace[s->report.trace_count - 1].objective = stress_given(s, s->stress);
     swap(&s->Y, &s->best);
+    if (given) TRY(give_points(given, points, s));
 done:
+    kiln_matrix_free(points);
     return status;
 }
 
@@ -409,11 +463,11 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(ki_whole_of(&X, &own_X, X)); /* a pair's points lie in any two processes */
     TRY(solve(&s, Y, X));
     if (s.options.point_stress || s.U) TRY(measure_best(&s, s.options.point_stress));
-    TRY(ki_copy(Y, s.best));
+    TRY(copy_scaled(Y, s.best, s.exponent));
     s.report.tolerance = s.options.tolerance;
-    s.report.objective = s.stress;
+    s.report.objective = stress_given(&s, s.stress);
     s.report.passes = s.steps;
-    ki_report_figure(&s.report, "stress", s.stress);
+    ki_report_figure(&s.report, "stress", s.report.objective);
     ki_report_figure(&s.report, "stress_1",
                      s.squares > 0  ? sqrt(s.stress / s.squares)
                      : s.stress > 0 ? NAN

@@ -12,16 +12,18 @@ struct ki_mds {
     int64_t n, p;
     /* Dissimilarities n x n, or the points whose distances they are: one of them is NULL. */
     const kiln_matrix *D, *X, *weights;
-    kiln_matrix *own_D, *own_weights; /* those of D and weights that were made here */
-    kiln_matrix *Y, *next, *former;   /* this layout, the one that majorisation makes of it, the one before */
-    kiln_matrix *best;                /* the layout with the least stress of all starts */
-    kiln_matrix *R, *U, *sums;        /* what kiln_guttman_step writes; U for interval */
-    double pairs, delta_sum, delta_squares, delta_least; /* weighted, over the pairs that count */
-    double above_sum, above_squares;                     /* the same of delta - delta_least */
-    kiln_matrix *line, *ones;         /* n x n, n x 1: a line's disparities, where they are needed */
-    double *of_line;                  /* 2 n: its coefficients */
-    double total[4];                  /* of the last step: the sums of kiln_guttman */
-    double stress, squares;           /* of Y, and the sum of w d^2 that stress-1 takes it over */
+    kiln_matrix *own_D, *own_weights, *own_X; /* those of D, weights and X that were made here */
+    int exponent, weight_exponent;  /* what was divided by 2^exponent: distances, as the layout's; weights */
+    kiln_matrix *Y, *next, *former; /* this layout, the one that majorisation makes of it, the one before */
+    kiln_matrix *best;              /* the layout with the least stress of all starts */
+    kiln_matrix *R, *U, *sums;      /* what kiln_guttman_step writes; U for interval */
+    double pairs, delta_sum,
+        delta_squares; /* weighted, over the pairs that count; interval: of delta - shift */
+    double shift; /* interval: the least dissimilarity, which D is without; on D's diagonal stands -shift */
+    kiln_matrix *line, *ones; /* n x n, n x 1: a line's disparities, where they are needed */
+    double *of_line;          /* 2 n: its coefficients */
+    double total[4];          /* of the last step: the sums of kiln_guttman */
+    double stress, squares; /* of Y as it lies here, divided; the sum of w d^2 that stress-1 takes it over */
     double best_stress, best_squares; /* the same of `best` */
     double start_time;
     int64_t turn;  /* of the starts */
@@ -32,11 +34,26 @@ struct ki_mds {
     kiln_report report, best_report;
 };
 
+/* sum w dhat^2. */
+static inline double ki_mds_squares(const struct ki_mds *s) {
+    return s->options.metric == KILN_MDS_RATIO ? s->delta_squares : s->pairs;
+}
+
 /* mds_data.c: s's D and weights, or X, and the sums over the pairs, from the data that the caller gave. */
 kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X);
+/* Whether the type holds the squares of such numbers, their sums, and squares of much smaller ones. */
+static inline bool ki_mds_fits(double extent, kiln_type type) {
+    const double most = type == KILN_F32 ? 0x1p20 : 0x1p300;
+    return extent >= 1 / most && extent <= most;
+}
+/* The largest distance from the first point, at least half of that between any two; no number that fits where squares overflow. */
+kiln_status ki_mds_extent(double *extent, const kiln_matrix *X);
 /* ERR_DATA unless element e of a square matrix of n rows is finite and not negative, or NaN where it may miss. */
 kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
                                bool may_miss);
+
+/* *D = a + b D, in a matrix of s's own. */
+kiln_status ki_mds_line(const kiln_matrix **D, struct ki_mds *s, double a, double b);
 
 /* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities have. */
 kiln_status ki_mds_torgerson(struct ki_mds *s);

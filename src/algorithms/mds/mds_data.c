@@ -1,5 +1,16 @@
-/* The data of multi-dimensional scaling: dissimilarities, checked and with what is missing taken out, or points whose distances they are. */
+/* The data of multi-dimensional scaling: dissimilarities, checked and with what is missing taken out, or points whose distances they are.
+ *
+ * Squares of 1e20 are no numbers of f32, and those of 1e-30 are 0: data whose extent is far from 1 are divided by a power of
+ * two, which changes no digit, and the results are multiplied by it. Interval scaling fits its line to dissimilarities less the least of
+ * them, which says the same and does not cancel. */
 #include "algorithms/mds/mds.h"
+
+/* The power of two to divide numbers of up to `largest` by. */
+static int exponent_of(double largest, kiln_type type) {
+    int exponent = 0;
+    if (largest > 0 && !ki_mds_fits(largest, type)) frexp(largest, &exponent);
+    return exponent;
+}
 
 /* Whether a matrix equals its transpose: both times a random vector, within rounding. */
 static kiln_status check_symmetric(const char *name, const kiln_matrix *D, double *norm) {
@@ -59,55 +70,150 @@ done:
 /* Sums over the pairs that count. */
 static void measure(struct ki_mds *s, const double *delta, const double *weights) {
     const int64_t n = s->n;
-    s->delta_least = INFINITY;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++) {
             const double w = weights[i * n + j], d = delta[i * n + j];
             s->pairs += w;
             s->delta_sum += w * d;
             s->delta_squares += w * d * d;
-            if (w > 0 && d < s->delta_least) s->delta_least = d;
-        }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i + 1; j < n; j++) {
-            const double w = weights[i * n + j], above = delta[i * n + j] - s->delta_least;
-            if (!(w > 0)) continue;
-            s->above_sum += w * above;
-            s->above_squares += w * above * above;
         }
 }
 
-/* Checks the dissimilarities on the host, and keeps a copy without what is missing. */
-static kiln_status take_dissimilarities(struct ki_mds *s, const kiln_matrix *D) {
+/* What the pairs that count have between them. */
+struct extents {
+    double least, largest, heaviest;
+};
+
+static struct extents extents_of(const double *delta, const double *weights, int64_t n) {
+    struct extents of = {INFINITY, 0, 0};
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++) {
+            const double w = weights[i * n + j], d = delta[i * n + j];
+            if (!(w > 0)) continue;
+            of.least = fmin(of.least, d), of.largest = fmax(of.largest, d),
+            of.heaviest = fmax(of.heaviest, w);
+        }
+    return of;
+}
+
+/* delta = (delta - s->shift) / 2^exponent, 0 for pairs that do not count; weights / 2^s->weight_exponent. */
+static void prepare(double *delta, double *weights, struct ki_mds *s, int exponent) {
+    for (int64_t e = 0; e < s->n * s->n; e++) {
+        const bool diagonal = e % (s->n + 1) == 0;
+        delta[e] = diagonal || weights[e] > 0 ? ldexp((diagonal ? 0 : delta[e]) - s->shift, -exponent) : 0;
+        weights[e] = ldexp(weights[e], -s->weight_exponent);
+    }
+    s->shift = ldexp(s->shift, -exponent);
+}
+
+/* Distances whose squares have lost digits, from points x (n x q) in long double: an order tells them apart. */
+static void mend_small(double *delta, const double *x, const struct ki_mds *s, int64_t q) {
+    const double limit = s->type == KILN_F32 ? 0x1p-50 : 0x1p-480;
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t j = i + 1; j < s->n; j++) {
+            long double square = 0;
+            if (delta[i * s->n + j] >= limit) continue;
+            for (int64_t c = 0; c < q; c++) {
+                const long double apart = (long double)x[i * q + c] - x[j * q + c];
+                square += apart * apart;
+            }
+            delta[i * s->n + j] = delta[j * s->n + i] = (double)sqrtl(square);
+        }
+}
+
+/* Checks dissimilarities on the host, or distances of the points X, or NULL; what differs from those given gets copies: s->own_D,
+ * s->own_weights. */
+static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kiln_matrix *X) {
     kiln_status status;
-    const int64_t n = s->n;
+    const int64_t n = s->n, q = X ? kiln_matrix_cols(X) : 0;
     bool missing = false;
     double norm, *delta = ki_alloc((size_t)(n * n) * sizeof *delta),
-                 *weights = ki_alloc((size_t)(n * n) * sizeof *weights);
-    if (!delta || !weights) TRY(ki_fail_nomem((size_t)(n * n) * 2 * sizeof *delta, "dissimilarities"));
+                 *weights = ki_alloc((size_t)(n * n) * sizeof *weights),
+                 *x = X ? ki_alloc((size_t)(n * q) * sizeof *x) : NULL;
+    if (!delta || !weights || (X && !x))
+        TRY(ki_fail_nomem((size_t)(n * (2 * n + q)) * sizeof *delta, "dissimilarities"));
     TRY(ki_vector_get(delta, D));
     if (s->options.weights)
         TRY(ki_vector_get(weights, s->options.weights));
     else
         for (int64_t e = 0; e < n * n; e++) weights[e] = 1;
     TRY(drop_missing(delta, weights, n, &missing));
-    measure(s, delta, weights);
-    if (s->pairs == 0)
+    if (X) {
+        TRY(ki_vector_get(x, X));
+        mend_small(delta, x, s, q);
+    }
+    const struct extents of = extents_of(delta, weights, n);
+    if (of.heaviest == 0 && n > 1)
         TRY(ki_fail(KILN_ERR_DATA, "kiln_mds: no pair of points has a dissimilarity and a weight"));
+    s->shift = s->options.metric == KILN_MDS_INTERVAL && n > 1 ? of.least : 0;
+    const int exponent = exponent_of(of.largest > s->shift ? of.largest - s->shift : of.largest, s->type);
+    s->exponent += exponent;
+    s->weight_exponent = exponent_of(of.heaviest, s->type);
+    const bool changed = missing || X || exponent || s->shift > 0 || s->options.weights;
+    prepare(delta, weights, s, exponent);
+    measure(s, delta, weights);
     s->D = D;
     s->weights = s->options.weights;
-    if (missing) {
-        TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, n, n, NULL));
+    if (changed) {
+        if (!s->own_D) TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, n, n, NULL));
         TRY(ki_vector_set(s->own_D, delta));
+        s->D = s->own_D;
+    }
+    if (missing || s->weight_exponent) {
         TRY(kiln_matrix_dense(&s->own_weights, s->device, s->type, n, n, NULL));
         TRY(ki_vector_set(s->own_weights, weights));
-        s->D = s->own_D, s->weights = s->own_weights;
+        s->weights = s->own_weights;
     }
     TRY(check_symmetric("the matrix of dissimilarities", s->D, &norm));
     if (s->weights) TRY(check_symmetric("the matrix of weights", s->weights, &norm));
 done:
     ki_free(delta);
     ki_free(weights);
+    ki_free(x);
+    return status;
+}
+
+kiln_status ki_mds_extent(double *extent, const kiln_matrix *X) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(X);
+    kiln_matrix *first = NULL, *apart = NULL;
+    TRY(kiln_matrix_dense(&first, device, kiln_matrix_type(X), 1, kiln_matrix_cols(X), NULL));
+    TRY(kiln_matrix_dense(&apart, device, kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
+    TRY(kiln_rows(first, X, &(int64_t){0}));
+    TRY(kiln_distances(apart, X, first));
+    TRY(kiln_norm(extent, apart, KILN_NORM_MAX));
+done:
+    kiln_matrix_free(first);
+    kiln_matrix_free(apart);
+    return status;
+}
+
+/* The widest column's halved extent; columns that are constant, which may be far from zero, become 0. */
+static double halved_extent(double *x, int64_t n, int64_t q) {
+    double widest = 0;
+    for (int64_t c = 0; c < q; c++) {
+        double least = INFINITY, most = -INFINITY;
+        for (int64_t i = 0; i < n; i++) least = fmin(least, x[i * q + c]), most = fmax(most, x[i * q + c]);
+        widest = fmax(widest, most / 2 - least / 2);
+        for (int64_t i = 0; i < n && least == most; i++) x[i * q + c] = 0;
+    }
+    return widest;
+}
+
+/* *X = s->own_X, the points divided by a power of two so that the widest column is about 1 wide. */
+static kiln_status shrink(const kiln_matrix **X, struct ki_mds *s) {
+    kiln_status status;
+    const int64_t q = kiln_matrix_cols(*X), count = s->n * q;
+    double *x = ki_alloc((size_t)count * sizeof *x);
+    if (!x) TRY(ki_fail_nomem((size_t)count * sizeof *x, "points"));
+    TRY(ki_vector_get(x, *X));
+    s->exponent = exponent_of(halved_extent(x, s->n, q), s->type);
+    for (int64_t e = 0; e < count; e++) x[e] = ldexp(x[e], -s->exponent);
+    TRY(kiln_matrix_dense(&s->own_X, s->device, s->type, s->n, q, NULL));
+    TRY(ki_vector_set(s->own_X, x));
+    *X = s->own_X;
+done:
+    ki_free(x);
     return status;
 }
 
@@ -117,8 +223,11 @@ static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
     kiln_status status;
     kiln_device_info info = {0};
     int64_t elements;
+    double extent;
     TRY(ki_check_finite("kiln_mds", "X", X, false));
     TRY(kiln_device_get_info(s->device, &info));
+    TRY(ki_mds_extent(&extent, X));
+    if (!ki_mds_fits(extent, s->type)) TRY(shrink(&X, s));
     const bool whole = s->options.weights || s->options.metric != KILN_MDS_RATIO;
     if (!ki_mul(s->n, s->n, &elements) ||
         (!whole && elements > info.memory / 4 / (s->type == KILN_F32 ? 4 : 8))) {
@@ -128,19 +237,14 @@ static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
     TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, s->n, s->n, NULL));
     TRY(kiln_distances(s->own_D, X, X));
     s->D = s->own_D;
-    if (whole) {
-        kiln_matrix *distances = s->own_D;
-        s->own_D = NULL;
-        status = take_dissimilarities(s, distances);
-        if (s->own_D)
-            kiln_matrix_free(distances);
-        else
-            s->own_D = distances;
-    }
+    if (whole) TRY(take_matrix(s, s->own_D, X));
 done:
     return status;
 }
 
 kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X) {
-    return s->options.dissimilarities ? take_dissimilarities(s, X) : take_points(s, X);
+    const kiln_status status = s->options.dissimilarities ? take_matrix(s, X, NULL) : take_points(s, X);
+    if (s->options.metric != KILN_MDS_RATIO)
+        s->exponent = 0; /* the layout's size is that of its disparities */
+    return status;
 }

@@ -87,11 +87,48 @@ static void place(const struct placing *of, double *best) {
     }
 }
 
+/* Distances of new points x (m x q) to points z (n x q), where squares may leave the range of doubles. */
+static void distances_of(double *delta, const double *x, int64_t m, const double *z, int64_t n, int64_t q) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            long double square = 0;
+            for (int64_t c = 0; c < q; c++) {
+                const long double apart = (long double)x[i * q + c] - z[j * q + c];
+                square += apart * apart;
+            }
+            delta[i * n + j] = (double)sqrtl(square);
+        }
+}
+
+/* delta (m x n) of X's rows to the points that were laid out: by the device, or, where these are so far from or so near to each other
+ * that squares lose digits in the type, here. */
+static kiln_status measure(double *delta, const kiln_matrix *X, const kiln_matrix *points) {
+    kiln_status status;
+    const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_rows(points), q = kiln_matrix_cols(X);
+    kiln_matrix *D = NULL;
+    double extent, *x = NULL, *z = NULL;
+    TRY(ki_mds_extent(&extent, points));
+    if (ki_mds_fits(extent, kiln_matrix_type(X))) {
+        TRY(kiln_matrix_dense(&D, kiln_matrix_device(X), kiln_matrix_type(X), m, n, NULL));
+        TRY(kiln_distances(D, X, points));
+        TRY(ki_vector_get(delta, D));
+        goto done;
+    }
+    x = ki_alloc((size_t)ki_max(m * q, 1) * sizeof *x), z = ki_alloc((size_t)ki_max(n * q, 1) * sizeof *z);
+    if (!x || !z) TRY(ki_fail_nomem((size_t)((m + n) * q) * sizeof *x, "distances of new points"));
+    TRY(ki_vector_get(x, X));
+    TRY(ki_vector_get(z, points));
+    distances_of(delta, x, m, z, n, q);
+done:
+    kiln_matrix_free(D);
+    ki_free(x);
+    ki_free(z);
+    return status;
+}
+
 /* Dissimilarities of X's rows to the layout's points: X itself, or distances to the points that were laid out. */
-static kiln_status dissimilarities(kiln_matrix **D, const kiln_model *model, const kiln_matrix *X,
-                                   int64_t n) {
-    kiln_status status = KILN_OK;
-    kiln_device *device = kiln_matrix_device(X);
+static kiln_status dissimilarities(double *delta, const kiln_model *model, const kiln_matrix *X, int64_t n) {
+    kiln_status status;
     kiln_matrix *points = NULL;
     const struct ki_tensor *kept = ki_model_tensor(model, "points");
     const int64_t wanted = kept ? kept->cols : n;
@@ -103,41 +140,51 @@ static kiln_status dissimilarities(kiln_matrix **D, const kiln_model *model, con
                             : "give each new point's dissimilarities to the layout's points",
                        (long long)wanted);
     }
-    if (!kept) return kiln_matrix_copy(D, device, KILN_TYPE_DEFAULT, X);
-    TRY(kiln_model_tensor(&points, device, kiln_matrix_type(X), model, "points"));
-    TRY(kiln_matrix_dense(D, device, kiln_matrix_type(X), kiln_matrix_rows(X), n, NULL));
-    TRY(kiln_distances(*D, X, points));
+    TRY(ki_check_finite("kiln_predict", "X", X, !kept));
+    if (!kept) return ki_vector_get(delta, X);
+    TRY(kiln_model_tensor(&points, kiln_matrix_device(X), kiln_matrix_type(X), model, "points"));
+    TRY(measure(delta, X, points));
 done:
     kiln_matrix_free(points);
     return status;
 }
 
+/* Divides the layout and the dissimilarities by a power of two, so that their squares are numbers; returns its exponent. */
+static int shrink(double *y, double *delta, int64_t n, int64_t p, int64_t m) {
+    double largest = 0;
+    int exponent = 0;
+    for (int64_t e = 0; e < n * p; e++) largest = fmax(largest, fabs(y[e]));
+    if (largest > 0 && !ki_mds_fits(largest, KILN_F64)) frexp(largest, &exponent);
+    for (int64_t e = 0; e < n * p && exponent; e++) y[e] = ldexp(y[e], -exponent);
+    for (int64_t e = 0; e < m * n && exponent; e++) delta[e] = ldexp(delta[e], -exponent);
+    return exponent;
+}
+
 kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     kiln_status status;
-    kiln_matrix *D = NULL, *Y = NULL, *placed = NULL, *own_X = NULL;
+    kiln_matrix *Y = NULL, *placed = NULL, *own_X = NULL;
     double *y = NULL, *delta = NULL, *z = NULL;
     const struct ki_tensor *layout = ki_model_tensor(model, "layout");
     const int64_t n = layout->rows, p = layout->cols, m = kiln_matrix_rows(X);
     if (kiln_matrix_format(X) != KILN_DENSE)
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_predict: X must be dense for an mds model");
     TRY(ki_whole_of(&X, &own_X, X));
-    TRY(dissimilarities(&D, model, X, n));
-    TRY(ki_check_finite("kiln_predict", "X", D, true));
     TRY(kiln_model_tensor(&Y, kiln_matrix_device(X), KILN_F64, model, "layout"));
     y = ki_alloc((size_t)(n * p) * sizeof *y);
     delta = ki_alloc((size_t)ki_max(m * n, 1) * sizeof *delta);
     z = ki_alloc((size_t)ki_max(m * p, 1) * sizeof *z);
     if (!y || !delta || !z)
         TRY(ki_fail_nomem((size_t)(m * n) * sizeof *delta, "dissimilarities of new points"));
+    TRY(dissimilarities(delta, model, X, n));
     TRY(ki_vector_get(y, Y));
-    TRY(ki_vector_get(delta, D));
+    const int exponent = shrink(y, delta, n, p, m);
     for (int64_t i = 0; i < m; i++) place(&(struct placing){n, p, y, delta + i * n}, z + i * p);
+    for (int64_t e = 0; e < m * p; e++) z[e] = ldexp(z[e], exponent);
     TRY(kiln_matrix_dense(&placed, kiln_matrix_device(X), kiln_matrix_type(X), m, p, NULL));
     TRY(ki_vector_set(placed, z));
     *P = placed;
     placed = NULL;
 done:
-    kiln_matrix_free(D);
     kiln_matrix_free(Y);
     kiln_matrix_free(placed);
     kiln_matrix_free(own_X);

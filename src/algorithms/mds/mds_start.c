@@ -42,7 +42,7 @@ struct subspace {
     kiln_matrix *in, *out, *product;  /* of a multiplication on the device */
 };
 
-static kiln_status subspace_new(struct subspace *of, const struct ki_mds *s) {
+static kiln_status subspace_new(struct subspace *of, struct ki_mds *s) {
     kiln_status status;
     const int64_t n = of->n, k = of->k;
     of->V = ki_alloc((size_t)(n * k) * sizeof(double));
@@ -54,8 +54,10 @@ static kiln_status subspace_new(struct subspace *of, const struct ki_mds *s) {
     TRY(kiln_matrix_dense(&of->in, s->device, s->type, n, k, NULL));
     TRY(kiln_matrix_dense(&of->out, s->device, s->type, n, k, NULL));
     if (s->D) {
+        const kiln_matrix *D = s->D;
+        if (s->shift > 0) TRY(ki_mds_line(&D, s, s->shift, 1));
         TRY(kiln_matrix_dense(&of->squares, s->device, s->type, n, n, NULL));
-        TRY(kiln_map(of->squares, KILN_MAP_SQUARE, s->D));
+        TRY(kiln_map(of->squares, KILN_MAP_SQUARE, D));
     } else
         TRY(kiln_matrix_dense(&of->product, s->device, s->type, kiln_matrix_cols(s->X), k, NULL));
 done:
@@ -130,11 +132,17 @@ static void spread(double *Y, int64_t n, int64_t p, double size, uint64_t seed) 
 
 /* The root mean square of the dissimilarities. */
 static double size_of(const struct ki_mds *s) {
-    return s->pairs > 0 ? sqrt(s->delta_squares / s->pairs) : 1;
+    const double mean = s->delta_sum / s->pairs;
+    return s->pairs > 0 ? sqrt(s->delta_squares / s->pairs + 2 * s->shift * mean + s->shift * s->shift) : 1;
+}
+
+/* The root mean square of the disparities. */
+static double wanted_size(const struct ki_mds *s) {
+    return s->options.metric == KILN_MDS_RATIO ? size_of(s) : 1;
 }
 
 kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream) {
-    const double size = size_of(s) / sqrt(2.0 * (double)s->p);
+    const double size = wanted_size(s) / sqrt(2.0 * (double)s->p);
     double scale[64];
     kiln_status status;
     TRY(kiln_fill_random(s->Y, KILN_NORMAL, s->options.seed, stream));
@@ -170,7 +178,8 @@ kiln_status ki_mds_torgerson(struct ki_mds *s) {
         orthonormalise(of.V, of.n, of.k);
     }
     layout_of(Y, &of, s->p);
-    spread(Y, s->n, s->p, size_of(s), s->options.seed);
+    for (int64_t e = 0; e < s->n * s->p && size_of(s) > 0; e++) Y[e] *= wanted_size(s) / size_of(s);
+    spread(Y, s->n, s->p, wanted_size(s), s->options.seed);
     TRY(ki_vector_set(s->Y, Y));
 done:
     subspace_free(&of);

@@ -74,7 +74,7 @@ kiln_status ki_laplacian_solve(kiln_matrix *Z, struct ki_mds *s) {
     TRY(add(l->direction, 1, l->scaled, 0, NULL, p));
     TRY(dot(&rho, l->residual, l->scaled, p));
     first = rho;
-    for (int i = 0; i < ITERATIONS && rho > 1e-6 * first && rho > enough * s->delta_squares; i++) {
+    for (int i = 0; i < ITERATIONS && rho > 1e-6 * first && rho > enough * ki_mds_squares(s); i++) {
         TRY(apply(l->product, l->direction, s));
         TRY(dot(&curvature, l->direction, l->product, p));
         if (!(curvature > 0)) break;

@@ -1,4 +1,9 @@
-/* A layout's stress again, and that of the layout after one more iteration, in plain loops in long double over all pairs. */
+/* A layout's stress again, and that of the layout after one more iteration, in plain loops in long double over all pairs.
+ *
+ * Training cannot know a disparity or a distance nearer than some units of rounding: with e_ij so many times both, what rounding may have
+ * made of the stress is sum w (2 |dhat - d| e + e^2), and a part of the stress itself, for its sums. The next layout's points
+ * may be off by z_i, the rounding of the mean of their disparities, which changes its stress by at most
+ * 2 n |z| |Y - next| + n |z|^2: the stress lies below a paraboloid of curvature 2 n that touches it. */
 #include <stdlib.h>
 
 #include "algorithms/mds/mds.h"
@@ -13,13 +18,15 @@ struct pair {
 struct layout {
     struct ki_copy X;
     int64_t n, p;
-    double *Y, *weights; /* weights NULL: ones */
-    long double *next;
+    double *Y, *weights;     /* weights NULL: ones */
+    long double *next;       /* n x p, and the sum of each point's disparities */
+    long double unit, reach; /* of X's type: rounding, and how many units of it a distance may be off */
     const kiln_mds_options *options;
     bool partial;     /* some pairs do not count, or not alike: the next layout takes a system of equations */
     long double a, b; /* disparities a + b delta */
     /* Ordinal: the pairs, and the corners of a hull among them with what lies before each: weight, weighted distances. */
-    double rounding; /* relative, of dissimilarities that are equal */
+    long double rounding; /* relative, of dissimilarities that are equal */
+    bool doubtful;        /* rounding decides whether some are */
     struct pair *pairs;
     struct corner {
         long double weight, sum;
@@ -44,6 +51,13 @@ static long double pair_of(long double *delta, const struct layout *l, int64_t i
     return w;
 }
 
+/* Roundings of a sum over pairs in training: so many terms follow one another in the elements' type before they go to doubles. */
+static long double terms_of(const struct layout *l) {
+    enum { IN_A_ROW = 512 };
+    const long double pairs = (long double)l->n * (long double)(l->n - 1) / 2;
+    return fminl(pairs, IN_A_ROW) + 8;
+}
+
 static long double distance(const struct layout *l, const long double *next, int64_t i, int64_t j) {
     long double square = 0;
     for (int64_t c = 0; c < l->p; c++) {
@@ -55,8 +69,10 @@ static long double distance(const struct layout *l, const long double *next, int
     return sqrtl(square);
 }
 
-/* The line through (delta, d) with a + b least >= 0 and b >= 0, scaled so that sum w (a + b delta)^2 = sum w. */
-static void fit_line(struct layout *l, const long double *next) {
+/* The line through (delta, d) with a + b least >= 0 and b >= 0, scaled so that sum w (a + b delta)^2 = sum w. Returns how far,
+ * relative, its values may be off in training: sums of d and of delta d that are off by some units, over the least eigenvalue of the
+ * scaled normal equations. */
+static long double fit_line(struct layout *l, const long double *next) {
     long double least = INFINITY, w_sum = 0, x = 0, xx = 0, d_sum = 0, xd = 0, delta, alpha, beta;
     for (int64_t i = 0; i < l->n; i++)
         for (int64_t j = i + 1; j < l->n; j++)
@@ -69,6 +85,7 @@ static void fit_line(struct layout *l, const long double *next) {
             w_sum += w, x += w * above, xx += w * above * above, d_sum += w * d, xd += w * above * d;
         }
     const long double determinant = w_sum * xx - x * x;
+    if (!(w_sum > 0)) return 0;
     alpha = determinant > 0 ? (xx * d_sum - x * xd) / determinant : d_sum / w_sum;
     beta = determinant > 0 ? (w_sum * xd - x * d_sum) / determinant : 0;
     if (alpha < 0) alpha = 0, beta = xd / xx;
@@ -77,6 +94,8 @@ static void fit_line(struct layout *l, const long double *next) {
     const long double scale = squares > 0 ? sqrtl(w_sum / squares) : 1;
     l->b = scale * beta;
     l->a = scale * alpha - l->b * least;
+    const long double apart = determinant > 0 ? 1 - x / sqrtl(w_sum * xx) : 1;
+    return l->unit * (l->reach + terms_of(l)) * sqrtl(2 / fmaxl(apart, l->unit));
 }
 
 static int by_delta(const void *a, const void *b) {
@@ -90,12 +109,16 @@ static int by_distance(const void *a, const void *b) {
 }
 
 /* The pairs in the order that disparities keep, those of equal dissimilarity by distance and as one dissimilarity. */
-static void put_in_order(const struct layout *l, int64_t count) {
+static void put_in_order(struct layout *l, int64_t count) {
     qsort(l->pairs, (size_t)count, sizeof *l->pairs, by_delta);
     for (int64_t begin = 0, end; begin < count; begin = end) {
-        const long double least = l->pairs[begin].delta;
-        for (end = begin + 1; end < count && l->pairs[end].delta <= least * (1 + (long double)l->rounding);)
+        const long double least = l->pairs[begin].delta, most = least * (1 + l->rounding),
+                          off = 2 * least * l->unit * l->reach;
+        for (end = begin + 1; end < count && l->pairs[end].delta <= most;) {
+            l->doubtful |= off > 0 && l->pairs[end].delta >= most - off;
             l->pairs[end++].delta = least;
+        }
+        l->doubtful |= off > 0 && end < count && l->pairs[end].delta <= most + off;
         qsort(l->pairs + begin, (size_t)(end - begin), sizeof *l->pairs, by_distance);
     }
 }
@@ -137,34 +160,116 @@ static int64_t fit_order(struct layout *l, const long double *next) {
     return count;
 }
 
-/* A pair's stress; made: where the next layout is added up, or NULL. */
-static long double add_pair(const struct layout *l, int64_t i, int64_t j, long double w, long double wanted,
-                            long double d, long double *made) {
+/* What pairs add up to: the stress, sum w d^2, and what rounding may have made of the stress. */
+struct total {
+    long double stress, squares, blur;
+};
+
+/* A pair; delta: the dissimilarity as the line has it, which may be off like a distance. made: where the next layout is added up, or
+ * NULL. */
+static void add_pair(struct total *total, const struct layout *l, const struct pair *pair, long double delta,
+                     long double *made) {
+    const long double d = pair->distance, rest = pair->hat - d, w = pair->weight;
+    const long double off = l->unit * (l->reach * (d + delta) + 8 * pair->hat);
     for (int64_t c = 0; c < l->p && made && d > 0; c++) {
-        const long double apart = (long double)l->Y[i * l->p + c] - (long double)l->Y[j * l->p + c];
-        made[i * l->p + c] += wanted / d * apart / (long double)l->n;
-        made[j * l->p + c] -= wanted / d * apart / (long double)l->n;
+        const int64_t at = pair->i * l->p + c, other = pair->j * l->p + c;
+        const long double apart = (long double)l->Y[at] - (long double)l->Y[other];
+        made[at] += pair->hat / d * apart / (long double)l->n;
+        made[other] -= pair->hat / d * apart / (long double)l->n;
     }
-    return w * (wanted - d) * (wanted - d);
+    if (made) made[l->n * l->p + pair->i] += pair->hat, made[l->n * l->p + pair->j] += pair->hat;
+    total->stress += w * rest * rest;
+    total->squares += w * d * d;
+    total->blur += w * (2 * fabsl(rest) * off + off * off);
+}
+
+static struct total ordinal_total(struct layout *l, const long double *next, long double *made) {
+    struct total total = {0, 0, 0};
+    const int64_t count = fit_order(l, next);
+    for (const struct pair *pair = l->pairs; pair < l->pairs + count; pair++)
+        add_pair(&total, l, pair, 0, made);
+    return total;
+}
+
+/* Where rounding decides which dissimilarities are equal, the stress may be that of more ties or of fewer. */
+static struct total ordinal_of(struct layout *l, const long double *next, long double *made) {
+    const long double rounding = l->rounding, off = 2 * l->unit * l->reach;
+    l->doubtful = false;
+    struct total total = ordinal_total(l, next, made);
+    if (!l->doubtful) return total;
+    l->rounding = rounding + off;
+    const long double more = ordinal_total(l, next, NULL).stress;
+    l->rounding = fmaxl(rounding - off, 0);
+    const long double fewer = ordinal_total(l, next, NULL).stress;
+    l->rounding = rounding;
+    total.blur += fmaxl(fabsl(more - total.stress), fabsl(fewer - total.stress));
+    return total;
 }
 
 /* Of Y, or of `next`. */
-static long double stress_of(struct layout *l, const long double *next, long double *made) {
-    long double stress = 0, delta;
-    if (l->options->metric == KILN_MDS_ORDINAL) {
-        const int64_t count = fit_order(l, next);
-        for (const struct pair *pair = l->pairs; pair < l->pairs + count; pair++)
-            stress += add_pair(l, pair->i, pair->j, pair->weight, pair->hat, pair->distance, made);
-        return stress;
+static struct total total_of(struct layout *l, const long double *next, long double *made) {
+    struct total total = {0, 0, 0};
+    long double delta, line = 0;
+    if (l->options->metric == KILN_MDS_ORDINAL)
+        total = ordinal_of(l, next, made);
+    else {
+        if (l->options->metric == KILN_MDS_INTERVAL) line = fit_line(l, next);
+        for (int64_t i = 0; i < l->n; i++)
+            for (int64_t j = i + 1; j < l->n; j++) {
+                const long double w = pair_of(&delta, l, i, j);
+                const struct pair pair = {delta, w, distance(l, next, i, j), l->a + l->b * delta, i, j};
+                if (w != 1) l->partial = true;
+                if (w > 0) add_pair(&total, l, &pair, l->b * delta, made);
+            }
     }
-    if (l->options->metric == KILN_MDS_INTERVAL) fit_line(l, next);
-    for (int64_t i = 0; i < l->n; i++)
-        for (int64_t j = i + 1; j < l->n; j++) {
-            const long double w = pair_of(&delta, l, i, j);
-            if (w != 1) l->partial = true;
-            if (w > 0) stress += add_pair(l, i, j, w, l->a + l->b * delta, distance(l, next, i, j), made);
-        }
-    return stress;
+    /* A line that is off by a part `line` of itself is off its best place: the stress rises by the square of it. */
+    total.blur += l->unit * terms_of(l) * total.stress + 4 * line * line * total.squares;
+    return total;
+}
+
+/* How the stress of the next layout may differ as its points are rounded: z is off by as many units as there are terms in a row. */
+static long double blur_of_next(const struct layout *l) {
+    const long double n = (long double)l->n;
+    long double off = 0, moved = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        const long double z = l->unit * (n + l->reach) * l->next[l->n * l->p + i] / n;
+        off += z * z;
+    }
+    for (int64_t e = 0; e < l->n * l->p; e++) {
+        const long double step = l->Y[e] - l->next[e];
+        moved += step * step;
+    }
+    return 2 * n * sqrtl(off * moved) + n * off;
+}
+
+/* The layout that is next lies about 0; Y may lie anywhere. */
+static void centre(struct layout *l) {
+    for (int64_t c = 0; c < l->p; c++) {
+        long double mean = 0;
+        for (int64_t i = 0; i < l->n; i++) mean += l->Y[i * l->p + c] / (long double)l->n;
+        for (int64_t i = 0; i < l->n; i++) l->next[i * l->p + c] += mean;
+    }
+}
+
+static void judge(kiln_mds_verification *made, struct layout *l) {
+    const struct total total = total_of(l, NULL, l->next);
+    const long double above = sqrtl(total.stress + total.blur),
+                      below = sqrtl(fmaxl(total.stress - total.blur, 0));
+    made->stress = (double)total.stress;
+    made->stress_rounding = (double)total.blur;
+    made->stress_1 = total.squares > 0  ? (double)sqrtl(total.stress / total.squares)
+                     : total.stress > 0 ? NAN
+                                        : 0;
+    made->stress_1_rounding = total.squares > 0
+                                  ? (double)((above - below) / sqrtl(total.squares) +
+                                             l->unit * (l->reach + terms_of(l)) * (long double)made->stress_1)
+                                  : 0;
+    if (l->partial) return;
+    centre(l);
+    const struct total after = total_of(l, l->next, NULL);
+    made->fall = total.stress > 0 ? (double)((total.stress - after.stress) / total.stress) : 0;
+    made->fall_rounding =
+        total.stress > 0 ? (double)((total.blur + after.blur + blur_of_next(l)) / total.stress) : 0;
 }
 
 /* What kiln_mds refuses of the numbers. */
@@ -186,7 +291,7 @@ kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
     kiln_status status;
     kiln_mds_options own;
     struct layout l = {.options = &own, .b = 1};
-    kiln_mds_verification made = {.stress = NAN, .fall = NAN};
+    kiln_mds_verification made = {.fall = NAN};
     if (!result || !Y || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     TRY(KI_TAKE(kiln_mds_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_mds_verification, result));
@@ -202,8 +307,10 @@ kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
         TRY(ki_copy_vector(&l.weights, own.weights));
     }
     TRY(check_values(call, &l, X));
-    if (!(l.next = ki_calloc((size_t)(l.n * l.p) * sizeof *l.next)))
-        TRY(ki_fail_nomem((size_t)(l.n * l.p) * sizeof *l.next, "a layout to verify"));
+    const size_t bytes = (size_t)(l.n * (l.p + 1)) * sizeof *l.next;
+    if (!(l.next = ki_calloc(bytes))) TRY(ki_fail_nomem(bytes, "a layout to verify"));
+    l.unit = ki_epsilon(kiln_matrix_type(X)) / 2;
+    l.reach = 8 + (long double)l.p + (own.dissimilarities ? 0 : (long double)kiln_matrix_cols(X));
     if (own.metric == KILN_MDS_ORDINAL) {
         l.rounding = ki_mds_rounding(kiln_matrix_type(X));
         const size_t most = (size_t)(l.n * (l.n - 1) / 2 + 1);
@@ -211,9 +318,7 @@ kiln_status kiln_verify_mds(kiln_mds_verification *result, const kiln_matrix *Y,
         if (!l.pairs || !l.hull)
             TRY(ki_fail_nomem(most * (sizeof *l.pairs + sizeof *l.hull), "pairs to verify"));
     }
-    const long double stress = stress_of(&l, NULL, l.next);
-    made.stress = (double)stress;
-    if (!l.partial) made.fall = stress > 0 ? (double)((stress - stress_of(&l, l.next, NULL)) / stress) : 0;
+    judge(&made, &l);
     KI_GIVE(kiln_mds_verification, result, &made);
 done:
     ki_copy_free(&l.X);
