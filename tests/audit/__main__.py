@@ -27,6 +27,7 @@ import typing
 
 import numpy as np
 
+import classes
 import clusters
 import draw
 import factors
@@ -35,7 +36,7 @@ import linear
 from package import Package
 from runs import Tool
 
-VERBS = {**linear.VERBS, **clusters.VERBS, **graphs.VERBS, **factors.VERBS}
+VERBS = {**linear.VERBS, **classes.VERBS, **clusters.VERBS, **graphs.VERBS, **factors.VERBS}
 
 
 def attempt(
@@ -47,7 +48,9 @@ def attempt(
     verb = str(rng.sizes.choice(arguments.verbs))
     device = str(rng.choice(arguments.devices))
     options, kind = draw.options(rng, device)
-    entrance = str(rng.choice(arguments.entrances)) if len(arguments.entrances) > 1 else arguments.entrances[0]
+    entrance = (
+        str(rng.choice(arguments.entrances)) if len(arguments.entrances) > 1 else arguments.entrances[0]
+    )
     tool = Tool(arguments.tool, folder, options) if entrance == "tool" else Package(folder, options)
     try:
         with np.errstate(all="ignore"):
@@ -71,14 +74,19 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", type=int)
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
-    if not set(arguments.entrances) <= {"tool", "package"} or ("tool" in arguments.entrances and not arguments.tool):
+    if not set(arguments.entrances) <= {"tool", "package"} or (
+        "tool" in arguments.entrances and not arguments.tool
+    ):
         parser.error("--entrances are tool, which needs KILN, and package")
     arguments.tool = os.path.abspath(arguments.tool) if arguments.tool else None
     return arguments
 
 
 def summary(
-    arguments: argparse.Namespace, counts: typing.Counter[str], seconds: float, findings: list[dict[str, typing.Any]]
+    arguments: argparse.Namespace,
+    counts: typing.Counter[str],
+    seconds: float,
+    findings: list[dict[str, typing.Any]],
 ) -> dict[str, typing.Any]:
     return {
         "date": datetime.date.today().isoformat(),

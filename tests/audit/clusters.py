@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 import numpy as np
 
 import draw
-from linear import EPS, check_verify, near, refused
+from problems import EPS, check_verify, near, refused
 from runs import Tool
 
 L = np.longdouble

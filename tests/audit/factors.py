@@ -10,7 +10,7 @@ import scipy.sparse
 import scipy.special
 
 import draw
-from linear import near, refused
+from problems import near, refused
 from runs import Tool
 
 L = np.longdouble
@@ -140,7 +140,14 @@ def lda(rng, tool: Tool, kind: type) -> list[str]:
     sparse(rng, tool.folder, True)
     found: list[str] = []
     run = tool.run(
-        "lda", "X.npz", "-k", int(rng.sizes.integers(1, 6)), "--seed", int(rng.integers(99)), "-o", "model.kiln"
+        "lda",
+        "X.npz",
+        "-k",
+        int(rng.sizes.integers(1, 6)),
+        "--seed",
+        int(rng.integers(99)),
+        "-o",
+        "model.kiln",
     )
     if refused(run, found):
         return found

@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 import numpy as np
 
-from linear import refused
+from problems import refused
 from runs import Tool
 
 L = np.longdouble

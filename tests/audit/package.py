@@ -105,6 +105,9 @@ class Package(Tool):
     def verify(self, *arguments: object) -> None:
         return None  # no claims stand in the models of save()
 
+    def evaluate(self, *arguments: object) -> "Run | None":
+        return None  # score() of the training data stands among the metrics of a fit
+
     # ---------------------------------------------------------------------------------------------- helpers
     def data(self, name: str) -> typing.Any:
         return read(self.folder / name).astype(self.type)
@@ -141,7 +144,9 @@ class Package(Tool):
             drawn["solver"] = options["solver"]
         return drawn
 
-    def fitted(self, model: typing.Any, files: list[str], options: Options, name: str) -> dict[str, typing.Any]:
+    def fitted(
+        self, model: typing.Any, files: list[str], options: Options, name: str
+    ) -> dict[str, typing.Any]:
         """Trains a linear model; its score stands among the metrics as `name`."""
         X, y = self.data(files[0]), self.vector(options, "target-file")
         weights, offset = self.vector(options, "weights-file"), self.vector(options, "offset-file")
@@ -163,7 +168,10 @@ class Package(Tool):
     def logreg(self, files: list[str], options: Options) -> dict[str, typing.Any]:
         l1, l2 = number(options, "l1", 0.0), number(options, "l2", 1.0)
         model = self.kiln.LogisticRegression(
-            C=1 / (l1 + l2), l1_ratio=l1 / (l1 + l2), standardize="standardize" in options, **self.common(options)
+            C=1 / (l1 + l2),
+            l1_ratio=l1 / (l1 + l2),
+            standardize="standardize" in options,
+            **self.common(options),
         )
         return self.fitted(model, files, options, "accuracy")
 
@@ -236,7 +244,9 @@ class Package(Tool):
         return self.kept(model.fit(self.data(files[0])), options)
 
     def sfa(self, files: list[str], options: Options) -> dict[str, typing.Any]:
-        model = self.kiln.SFA(int(options["factors"]), l2=number(options, "l2"), random_state=0, device=self.device)
+        model = self.kiln.SFA(
+            int(options["factors"]), l2=number(options, "l2"), random_state=0, device=self.device
+        )
         return self.kept(model.fit(self.data(files[0])), options)
 
     def gap(self, files: list[str], options: Options) -> dict[str, typing.Any]:
@@ -310,5 +320,3 @@ class Package(Tool):
         else:
             found = model.predict(X, **more)
         return {"predictions": np.asarray(found).reshape(X.shape[0], -1).tolist()}
-
-

@@ -70,5 +70,13 @@ class Tool:
         """What `kiln verify` says of model.kiln; None where the entrance has no such thing."""
         return self.run("verify", "model.kiln", *arguments, shared=False)
 
+    def evaluate(self, *arguments: object) -> "Run | None":
+        """What `kiln evaluate` says of model.kiln; None where the entrance has no such thing."""
+        return self.run("evaluate", "model.kiln", *arguments)
+
+    def logistic(self, model: Model) -> bool:
+        """Whether model.kiln, the last that was written, has probabilities."""
+        return model.texts.get("algorithm") == "logreg"
+
     def model(self, name: str = "model.kiln") -> Model:
         return read_model(self.folder / name)

@@ -1,0 +1,104 @@
+"""Losses by their formulas, in long double: the value, its slope and the expected curvature in eta, a row each.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import numpy as np
+
+L = np.longdouble
+
+
+def logistic(eta):
+    """1 / (1 + exp(-eta)) and its complement, each with all of its digits."""
+    e = np.exp(-np.abs(eta))
+    big, small = 1 / (1 + e), e / (1 + e)
+    return np.where(eta >= 0, big, small), np.where(eta >= 0, small, big)
+
+
+def logistic_loss(y, eta):
+    p, q = logistic(eta)
+    value = np.log1p(np.exp(-np.abs(eta))) + np.where(y > 0.5, np.maximum(-eta, 0), np.maximum(eta, 0))
+    # p - y without cancelling where y is 0 or 1
+    slope = np.where(y == 1, -q, np.where(y == 0, p, p - y))
+    inner = (y > 0) & (y < 1)
+    value = np.where(inner, np.log1p(np.exp(-np.abs(eta))) + np.maximum(eta, 0) - y * eta, value)
+    return value, slope, p * q
+
+
+def squared_loss(y, eta):
+    return (eta - y) ** 2 / 2, eta - y, np.ones_like(eta)
+
+
+def hinge_loss(y, eta):
+    sign = np.where(y > 0.5, 1, -1)
+    short = np.maximum(0, 1 - sign * eta)
+    return short**2 / 2, -sign * short, (short > 0).astype(L)
+
+
+def tube_loss(epsilon):
+    def loss(y, eta):
+        over = np.sign(eta - y) * np.maximum(0, np.abs(eta - y) - L(epsilon))
+        return over**2 / 2, over, (over != 0).astype(L)
+
+    return loss
+
+
+def poisson_loss(y, eta):
+    mu = np.exp(eta)
+    return mu - y * eta, mu - y, mu
+
+
+def gamma_loss(y, eta):
+    ratio = y * np.exp(-eta)
+    return ratio + eta, 1 - ratio, np.ones_like(eta)
+
+
+def inverse_gaussian_loss(y, eta):
+    inverse = np.exp(-eta)
+    return y * inverse**2 / 2 - inverse, inverse - y * inverse**2, inverse
+
+
+def negative_binomial_loss(alpha):
+    a = L(alpha)
+
+    def loss(y, eta):
+        mu = np.exp(eta)
+        return (y + 1 / a) * np.log1p(a * mu) - y * eta, (mu - y) / (1 + a * mu), mu / (1 + a * mu)
+
+    return loss
+
+
+def tweedie_loss(power):
+    p = L(power)
+
+    def loss(y, eta):
+        return (
+            np.exp((2 - p) * eta) / (2 - p) - y * np.exp((1 - p) * eta) / (1 - p),
+            np.exp((2 - p) * eta) - y * np.exp((1 - p) * eta),
+            np.exp((2 - p) * eta),
+        )
+
+    return loss
+
+
+def softmax_loss(y, eta):
+    """y holds numbers of classes; a slope for each class, a curvature for each pair of them."""
+    low = eta - eta.max(axis=1, keepdims=True)
+    p = np.exp(low) / np.exp(low).sum(axis=1, keepdims=True)
+    own = np.eye(eta.shape[1], dtype=L)[y.astype(int)]
+    value = np.log(np.exp(low).sum(axis=1)) - (low * own).sum(axis=1)
+    others = np.where(own > 0, 0, p).sum(
+        axis=1, keepdims=True
+    )  # 1 - p of the row's class, with all of its digits
+    curve = p[:, :, None] * (np.eye(eta.shape[1], dtype=L) - p[:, None, :])
+    return value, np.where(own > 0, -others, p), curve
+
+
+def in_columns(loss):
+    """A loss of one number a row as one of a matrix of one column."""
+
+    def column(y, eta):
+        value, slope, curve = loss(y, eta[:, 0])
+        return value, slope[:, None], curve[:, None, None]
+
+    return column
