@@ -115,6 +115,11 @@ typedef struct kiln_report {
     struct kiln_figures *figures; /* kiln_report_figure reads them */
     /* what found the result, of several ways that the algorithm has; a literal; NULL: it has one */
     const char *solver;
+    /* How far the objective is above the optimum at most, whether or not the run has converged, with what rounding
+     * may have made of the objective: docs/results.md has the formulas. INFINITY: there is no bound. */
+    double optimality_gap;
+    const char *
+        certificate; /* what that follows from: "duality gap", "normal equations"; a literal; NULL: no bound */
 } kiln_report;
 /* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);

@@ -81,6 +81,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = report.n_iter
         self.converged_ = report.converged
         self.objective_ = report.objective
+        self.optimality_gap_ = report.optimality_gap
         self.report_ = report
         warn_unless_converged(report, type(self).__name__)
 

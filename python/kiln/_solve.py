@@ -17,7 +17,8 @@ Callback = Callable[[dict[str, Any]], Any]
 
 class Report(NamedTuple):
     """What a run did. figures are the algorithm's own, by name; history has an array for each column of the trace; solver is the one
-    that ran, "" where there is one alone."""
+    that ran, "" where there is one alone; optimality_gap how far the objective is above the optimum at most, inf where nothing bounds it,
+    and certificate what that follows from, "" then."""
 
     converged: bool
     stopped_by: str
@@ -30,6 +31,8 @@ class Report(NamedTuple):
     figures: dict[str, float]
     history: dict[str, Any]
     solver: str
+    optimality_gap: float
+    certificate: str
 
     def __repr__(self) -> str:
         shown = (f"{name}={getattr(self, name)!r}" for name in self._fields if name != "history")
@@ -181,7 +184,8 @@ def _read(report: Any) -> Report:
     history = {name: trace[name].copy() for name in kinds.names or ()}
     return Report(bool(report.converged), text(lib.kiln_stop_name(report.stopped_by)), int(report.iterations),
                   float(report.residual), float(report.tolerance), float(report.objective), int(report.passes),
-                  float(report.seconds), figures, history, text(report.solver))
+                  float(report.seconds), figures, history, text(report.solver),
+                  float(report.optimality_gap), text(report.certificate))
 
 
 def warn_unless_converged(report: Report, name: str) -> None:

@@ -29,6 +29,7 @@ struct kiln_figures {
 };
 
 kiln_status ki_report_begin(kiln_report *report) {
+    report->optimality_gap = INFINITY;
     report->figures = ki_calloc(sizeof *report->figures);
     return report->figures ? KILN_OK : ki_fail_nomem(sizeof *report->figures, "the report");
 }
@@ -53,6 +54,7 @@ const char *kiln_report_figure_name(const kiln_report *report, int64_t i) {
 
 void ki_report_give(kiln_report *to, kiln_report *from) {
     if (!to) return;
+    if (!from->certificate) from->optimality_gap = INFINITY;
     KI_GIVE(kiln_report, to, from);
     *from = (kiln_report){0};
 }

@@ -211,7 +211,8 @@ static kiln_status solve_blocks(struct ki_system *system, kiln_matrix *W, double
     const struct ki_state outer[KI_LINREG_OUTER] = {
         {"first target", .integers = &first, .least = 0, .most = k - 1},
         {"coefficients", .reals = (double *)(void *)tables.W, .count = words},
-        {"intercepts", .reals = b, .count = k}};
+        {"intercepts", .reals = b, .count = k},
+        {"gap", .reals = &system->gap}};
     memcpy(system->outer, outer, sizeof outer);
     system->outer_count = KI_LINREG_OUTER;
     TRY(ki_checkpoint_look(&system->options.control, outer, KI_LINREG_OUTER));
@@ -257,6 +258,7 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     ki_report_figure(report, "r2", system->tss > 0 ? 1 - system->rss / system->tss : (double)NAN);
     if (system->rank.known && system->rank.rank >= 0)
         ki_report_figure(report, "rank", (double)system->rank.rank);
+    ki_report_certify(report, system->gap, system->options.l2 > 0 ? "duality gap" : "normal equations");
     report->passes = system->passes;
     report->solver = system->direct.U && system->direct.wanted ? ki_direct_name(&system->direct) : "cg";
     report->seconds = ki_clock() - system->start;

@@ -9,6 +9,7 @@
 #ifndef KI_LINREG_H
 #define KI_LINREG_H
 
+#include "algorithms/certificate/certificate.h"
 #include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/cholesky.h"
 
@@ -45,7 +46,7 @@ struct ki_walk {
     double *origin;  /* size: what the columns are about */
 };
 
-enum { KI_LINREG_OUTER = 3 };
+enum { KI_LINREG_OUTER = 4 };
 
 /* What all blocks of targets share. */
 struct ki_system {
@@ -71,7 +72,8 @@ struct ki_system {
     struct ki_direct direct;
     struct ki_walk walk;
     struct ki_rank rank;
-    double rss, tss; /* of the targets solved so far */
+    double rss, tss; /* of the targets solved so far, */
+    double gap;      /* and how far they are above the optimum at most; INFINITY: no bound */
     kiln_report report;
     struct ki_state outer[KI_LINREG_OUTER]; /* of a checkpoint: the blocks before */
     int outer_count;
@@ -112,6 +114,8 @@ void ki_walk_free(struct ki_walk *walk);
  * on others is left out. */
 kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct);
 kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights);
+/* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
+double ki_direct_part(const kiln_matrix *X);
 /* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least norm. */
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows);
 /* A factor that was chosen, and not asked for, is no longer wanted where others have taken the room that it was chosen by. */

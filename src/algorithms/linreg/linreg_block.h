@@ -60,6 +60,9 @@ kiln_status ki_block_beyond_rounding(struct ki_block *t, double *norm);
  * little otherwise, and the residual is at most the root of epsilon. Takes a cycle; uses up G and E. */
 kiln_status ki_block_judge_rounding(struct ki_block *t);
 
+/* Adds how far the targets are above the optimum at most to the system's gap, after check, and leaves work space behind: R and SR. */
+kiln_status ki_block_certify(struct ki_block *t);
+
 /* A trace row with the given norms, and the user's say. */
 kiln_status ki_block_record(struct ki_block *t, const double *norm);
 /* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */

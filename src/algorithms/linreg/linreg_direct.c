@@ -302,18 +302,18 @@ done:
     return status;
 }
 
-/* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
-static const double PART_F64 = 1e-11, PART_F32 = 1e-5;
+double ki_direct_part(const kiln_matrix *X) {
+    return kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-11;
+}
 
 /* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. */
 static void factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
                       bool *left_out) {
     const kiln_control *control = &system->options.control;
-    const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
     struct ki_factorisation factor = {.U = direct->U,
                                       .size = direct->size,
                                       .scale = scale,
-                                      .part = narrow ? PART_F32 : PART_F64,
+                                      .part = ki_direct_part(system->X),
                                       .left_out = left_out};
     while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !system->cancelled) {
         const kiln_progress now = {.phase = "factor row",

@@ -487,6 +487,7 @@ kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b
     TRY(lessen(&t));
     TRY(forgive(&t));
     conclude(&t);
+    TRY(ki_block_certify(&t));
     for (int j = 0; j < t.k; j++) b[j] = t.b[j];
 done:
     *W = t.W;

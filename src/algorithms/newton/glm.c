@@ -133,7 +133,7 @@ static bool dispersion_is_fixed(kiln_family family) {
 }
 
 struct figures {
-    double deviance, null_deviance, dispersion, aic;
+    double deviance, null_deviance, dispersion, aic, pearson;
 };
 
 static kiln_status judge(struct figures *figures, struct ki_glm *glm, double parameters) {
@@ -145,6 +145,7 @@ static kiln_status judge(struct figures *figures, struct ki_glm *glm, double par
     TRY(sum_rows(&null, glm, NULL, glm->null));
     figures->deviance = sums.deviance;
     figures->null_deviance = null.deviance;
+    figures->pearson = sums.pearson;
     figures->dispersion = dispersion_is_fixed(glm->loss.family) ? 1
                           : glm->rows > parameters              ? sums.pearson / (glm->rows - parameters)
                                                                 : (double)NAN;
@@ -348,6 +349,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(judge(&figures, &glm, (double)parameters.count));
     if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
+    TRY(ki_glm_certify(&glm, figures.deviance, figures.pearson));
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
     ki_report_figure(&glm.newton.report, "deviance", figures.deviance);

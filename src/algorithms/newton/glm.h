@@ -1,5 +1,5 @@
-/* Between glm.c (checks, the fit, its figures), glm_start.c (where to begin), glm_information.c (standard errors) and glm_rank.c
- * (how many parameters a wide model has). */
+/* Between glm.c (checks, the fit, its figures), glm_start.c (where to begin), glm_information.c (standard errors), glm_rank.c
+ * (how many parameters a wide model has) and certificate/glm_gap.c (how far its objective is above the optimum at most). */
 #ifndef KI_GLM_H
 #define KI_GLM_H
 
@@ -53,5 +53,8 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
 /* Counts them without that matrix, in about as many passes as the fit took. KI_AT_MOST: the columns that are not constant, but no
  * more than rows; more than 31 dimensions are missing, or it is not clear how many. */
 kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm);
+
+/* The report's optimality gap, from the figures of the result. One or two products of vectors as long as y. */
+kiln_status ki_glm_certify(struct ki_glm *glm, double deviance, double pearson);
 
 #endif

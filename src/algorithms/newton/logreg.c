@@ -110,6 +110,16 @@ static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, c
     return kiln_logreg(W, b, X, y, options, report);
 }
 
+/* What certificate.h has to know of the rows: |loss'|^2 is at most twice the curvature times the loss. */
+static kiln_status certify(struct ki_newton *newton) {
+    const double curvature = newton->k > 1 ? 0.5 : 0.25, loss = newton->loss;
+    return ki_newton_certify(newton, &(struct ki_certificate){.slope = sqrt(2 * curvature * loss),
+                                                              .curvature = curvature,
+                                                              .excess = loss,
+                                                              .terms = loss,
+                                                              .lean = sqrt(newton->columns.weight)});
+}
+
 /* The model by the engine, from a start that the dual may have found. */
 static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b,
                                    const kiln_matrix *y, const kiln_logreg_options *options,
@@ -142,6 +152,7 @@ static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *
                                      .y = target,
                                      .weights = labels->weights},
                         &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
+    TRY(certify(newton));
 done:
     newton->outcomes = NULL;
     kiln_matrix_free(target);

@@ -340,6 +340,7 @@ static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool gi
     newton->loss = work->here.loss;
     newton->C = work->here.C;
     newton->gradient = work->here.gradient.w;
+    newton->slopes = work->here.gradient.b;
 done:
     return status;
 }

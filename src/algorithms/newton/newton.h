@@ -10,9 +10,10 @@
 #ifndef KI_NEWTON_H
 #define KI_NEWTON_H
 
+#include "algorithms/certificate/certificate.h"
 #include "algorithms/checkpoint/checkpoint.h"
 
-enum { KI_NEWTON_OUTER = 4 }; /* entries of the caller's own in a checkpoint */
+enum { KI_NEWTON_OUTER = 5 }; /* entries of the caller's own in a checkpoint */
 
 struct ki_newton {
     /* what is asked for */
@@ -42,11 +43,12 @@ struct ki_newton {
 
     /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and the worse stop
      * of all problems so far; converged holds for all of them. The sum of the losses alone, and the curvature, at the
-     * result, as kiln_loss_gradient leaves them; and the objective's gradient with respect to W, of the centred columns. */
+     * result, as kiln_loss_gradient leaves them; and the objective's gradient with respect to W and the intercepts of the centred
+     * columns, without the l1 term's. */
     kiln_report report;
     bool cancelled;
     double loss;
-    kiln_matrix *C, *gradient;
+    kiln_matrix *C, *gradient, *slopes;
 
     struct ki_newton_work *work; /* the engine's own */
 };
@@ -72,6 +74,9 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
 kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
                                 kiln_report *report);
+/* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope, curvature, excess, terms, lean,
+ * target and quadratic tell; the rest is found out here. Without a penalty there is no bound. */
+kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at);
 void ki_newton_close(struct ki_newton *newton);
 
 /* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns outnumber rows, the Hessian is

@@ -36,7 +36,8 @@ kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *t
 struct ki_dual_alone {
     bool descended; /* W and b are where it ended, a start for the engine where it is not `met` */
     bool met;       /* the criterion is, and the engine's report says so: nothing is left to do */
-    double gap;     /* then how far the dual's objective is below the primal's */
+    /* then how far the dual's objective is below the primal's, and what rounding may have made of both */
+    double gap, rounding;
 };
 kiln_status ki_dual_alone(struct ki_dual_alone *alone, struct ki_newton *newton,
                           const struct ki_dual_task *task);

@@ -24,6 +24,32 @@ done:
     return status;
 }
 
+/* The bound of certificate.h, of which this has one penalty for all columns and the gradient's norm. */
+static void certify(struct ki_dual_alone *alone, struct ki_newton *newton, const struct ki_dual_task *task,
+                    struct ki_dual_judge *judge) {
+    const double curvature = task->logistic ? 0.25 : 1, level = sqrt(judge->weight),
+                 objective = judge->objective;
+    for (int64_t j = 0; j < kiln_matrix_cols(newton->X); j++) /* the columns' squares, of which D^2 is made */
+        judge->scale[j] = fmax(judge->scale[j] - newton->l2, 0) / curvature;
+    const struct ki_certificate at = {.X = newton->X,
+                                      .k = 1,
+                                      .l2 = newton->l2,
+                                      .weight = judge->weight,
+                                      .square = judge->scale,
+                                      .w = task->W,
+                                      .norm = sqrt(judge->size),
+                                      .slope = sqrt(2 * curvature * objective),
+                                      .curvature = curvature,
+                                      .excess = objective,
+                                      .terms = objective,
+                                      .lean = task->logistic ? level : 0,
+                                      .target = level};
+    const double gap = ki_certificate_gap(&at);
+    alone->gap = 0.5 * judge->size / newton->l2;
+    alone->rounding = fmax(gap - alone->gap, 0);
+    if (task->logistic) ki_report_certify(&newton->report, gap, "duality gap");
+}
+
 kiln_status ki_dual_alone(struct ki_dual_alone *alone, struct ki_newton *newton,
                           const struct ki_dual_task *task) {
     kiln_status status = KILN_OK;
@@ -37,8 +63,8 @@ kiln_status ki_dual_alone(struct ki_dual_alone *alone, struct ki_newton *newton,
     alone->descended = judge.reference > 0;
     alone->met = alone->descended && isfinite(judge.objective) && !newton->cancelled &&
                  judge.norm / judge.reference <= newton->tolerance;
-    alone->gap = 0.5 * judge.size / newton->l2;
     if (alone->met) TRY(report(newton, &judge));
+    if (alone->met) certify(alone, newton, task, &judge);
 done:
     ki_free(judge.scale);
     return status;

@@ -1,17 +1,5 @@
 /* Linear support vector machines in the primal: squared hinge and squared epsilon-insensitive loss by the Newton engine, and
- * the duality gap that proves the result.
- *
- * The gap needs a point of the dual. With t_i = -s_i d loss / d eta_i at the result, the dual's objective is, for either
- * loss, L the penalty's diagonal and Q the sum of the losses,
- *
- *   D(t) = t . eta + Q - 1/2 sum_j (X^T t)_j^2 / L_j          (at t as it is)
- *
- * and an intercept asks for sum t = 0. That holds but for the tolerance; scaling the positive or the negative t down by a
- * hair makes it hold exactly, at D(t) = sum_i c_i t_i - e |t_i| - t_i^2 / (2 s_i) - ..., c the +1, -1 of the classes, or the
- * target of the regression and e its epsilon. One pass for eta and one for X^T t.
- *
- * Without an intercept t stays as it is, and X^T t = L w - g with the gradient g that Newton's method has left: the gap is
- * 1/2 sum_j g_j^2 / L_j, and takes no pass. */
+ * the duality gap that proves the result (certificate/svm_gap.c). */
 #include <stdio.h>
 
 #include "algorithms/registry.h"
@@ -19,6 +7,7 @@
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_narrow.h"
+#include "algorithms/certificate/svm_gap.h"
 
 static const char call[] = "kiln_svm";
 
@@ -32,7 +21,7 @@ struct machine {
     double *W, *b;  /* results, n x problems and 1 x problems */
     bool descended; /* W and b hold what the dual's descent found */
     struct ki_dual_alone alone;
-    double dual;                            /* the sum of the duals' objectives */
+    struct ki_svm_gap gap;
     int64_t at;                             /* the problem at hand */
     struct ki_state state[KI_NEWTON_OUTER]; /* of all this, for a checkpoint */
 };
@@ -111,105 +100,6 @@ static void machine_free(struct machine *m) {
     ki_free(m->b);
 }
 
-/* ---- the duality gap ---- */
-
-/* t = -s d loss / d eta of a row, and what the row adds to the dual per unit of t. */
-static double dual_variable(const struct machine *m, double eta, double target, double s, double *gain) {
-    if (!m->options->regression) {
-        *gain = target;
-        return s * target * fmax(1 - target * eta, 0);
-    }
-    const double epsilon = m->options->epsilon, off = target - eta;
-    *gain = off > 0 ? target - epsilon : target + epsilon;
-    return s * copysign(fmax(fabs(off) - epsilon, 0), off);
-}
-
-/* t, made to sum to zero if there is an intercept; returns the dual's objective but for the penalty's term. Both t and eta in
- * `t`; t = 0 where s = 0. */
-static double make_dual(const struct machine *m, double *t, const double *target, const double *s) {
-    const int64_t rows = kiln_matrix_rows(m->X);
-    double positive = 0, negative = 0, gain, dual = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        const double value = dual_variable(m, t[i], target[i], s ? s[i] : 1, &gain);
-        *(value > 0 ? &positive : &negative) += value;
-    }
-    const double shrink_positive =
-        positive > -negative && !m->options->no_intercept ? -negative / positive : 1;
-    const double shrink_negative =
-        -negative > positive && !m->options->no_intercept ? positive / -negative : 1;
-    for (int64_t i = 0; i < rows; i++) {
-        const double weight = s ? s[i] : 1, value = dual_variable(m, t[i], target[i], weight, &gain);
-        t[i] = value * (value > 0 ? shrink_positive : shrink_negative);
-        if (weight > 0) dual += t[i] * (gain - t[i] / (2 * weight));
-    }
-    return dual;
-}
-
-static kiln_status host_copy(double **values, const kiln_matrix *A) {
-    const size_t bytes = (size_t)kiln_matrix_nnz(A) * sizeof **values;
-    *values = ki_alloc(bytes);
-    return *values ? ki_vector_get(*values, A) : ki_fail_nomem(bytes, "a vector");
-}
-
-/* sum_j z_j^2 / L_j; NaN where an unpenalised column makes the dual point infeasible. */
-static double penalty_term(const struct machine *m, const double *z) {
-    double sum = 0;
-    for (int64_t j = 0; j < kiln_matrix_cols(m->X); j++) {
-        const double variance = m->newton.columns.variance[j];
-        const double penalty = m->newton.l2 * (m->newton.standardize ? variance : 1);
-        const bool follows = variance == 0 && !m->newton.no_intercept; /* a multiple of sum t, and so 0 */
-        if (follows || m->newton.columns.square[j] == 0) continue;
-        sum += penalty > 0 ? z[j] * z[j] / penalty : NAN;
-    }
-    return sum;
-}
-
-/* Adds the dual's objective where there is no intercept: at t it lies below this problem's `objective` by half the sum of
- * g_j^2 / L_j, g the objective's gradient. */
-static kiln_status add_dual_of_gradient(struct machine *m, double objective) {
-    kiln_status status;
-    double *g = NULL;
-    TRY(host_copy(&g, m->newton.gradient));
-    m->dual += objective - 0.5 * penalty_term(m, g);
-done:
-    ki_free(g);
-    return status;
-}
-
-/* Adds the dual's objective at the engine's result; target m x 1 as the loss sees it. */
-static kiln_status add_dual(struct machine *m, const kiln_matrix *target) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(m->X);
-    const kiln_type type = kiln_matrix_type(m->X);
-    const int64_t rows = kiln_matrix_rows(m->X);
-    kiln_matrix *T = NULL, *Z = NULL;
-    double *t = NULL, *z = NULL, *targets = NULL, *s = NULL, b;
-    TRY(kiln_matrix_dense(&T, device, type, rows, 1, NULL));
-    TRY(kiln_matrix_dense(&Z, device, type, kiln_matrix_cols(m->X), 1, NULL));
-    TRY(kiln_multiply(T, 1, KILN_PLAIN, m->X, m->newton.W, 0, NULL));
-    TRY(host_copy(&t, T));
-    TRY(host_copy(&targets, target));
-    if (m->weights) TRY(host_copy(&s, m->weights));
-    TRY(ki_vector_get(&b, m->newton.b));
-    for (int64_t i = 0; i < rows; i++) t[i] += b;
-    m->dual += make_dual(m, t, targets, s);
-    kiln_matrix_free(T);
-    T = NULL;
-    TRY(ki_vector_new(&T, device, type, rows, t));
-    TRY(kiln_multiply(Z, 1, KILN_TRANSPOSED, m->X, T, 0, NULL));
-    TRY(host_copy(&z, Z));
-    m->dual -= 0.5 * penalty_term(m, z);
-    m->newton.report.passes += 2;
-done:
-    kiln_matrix_free(T);
-    kiln_matrix_free(Z);
-    ki_free(t);
-    ki_free(z);
-    ki_free(targets);
-    ki_free(s);
-    return status;
-}
-
 /* ---- the problems ---- */
 
 /* The c-th problem's columns of a warm start, from the tables into the engine. */
@@ -235,8 +125,9 @@ done:
 static kiln_status keep_result(struct machine *m, int64_t c) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(m->X);
-    double *column = NULL;
-    TRY(host_copy(&column, m->newton.W));
+    double *column = ki_alloc((size_t)cols * sizeof *column);
+    if (!column) return ki_fail_nomem((size_t)cols * sizeof *column, "a result");
+    TRY(ki_vector_get(column, m->newton.W));
     for (int64_t j = 0; j < cols; j++) m->W[j * m->problems + c] = column[j];
     TRY(ki_vector_get(m->b + c, m->newton.b));
 done:
@@ -259,8 +150,7 @@ static kiln_status solve(struct machine *m, int64_t c) {
                                      .y = target,
                                      .weights = m->weights},
                         &(struct ki_newton_start){.warm = warm}));
-    TRY(m->newton.no_intercept ? add_dual_of_gradient(m, m->newton.report.objective - before)
-                               : add_dual(m, target));
+    TRY(ki_svm_gap_add(&m->gap, &m->newton, target, m->newton.report.objective - before));
     TRY(keep_result(m, c));
 done:
     kiln_matrix_free(made);
@@ -291,7 +181,8 @@ static kiln_status begin(struct machine *m) {
         {"problem", .integers = &m->at, .least = 0, .most = m->problems - 1},
         {"coefficients", .reals = m->W, .count = count},
         {"intercepts", .reals = m->b, .count = m->problems},
-        {"dual", .reals = &m->dual}};
+        {"dual", .reals = &m->gap.dual},
+        {"rounding", .reals = &m->gap.rounding}};
     memcpy(m->state, state, sizeof state);
     m->newton.outer = m->state;
     m->newton.outer_count = KI_NEWTON_OUTER;
@@ -313,7 +204,8 @@ static kiln_status solve_all(struct machine *m, const kiln_matrix *y) {
     const struct ki_dual_task task = task_of(m, y);
     if (m->descended) TRY(ki_dual_alone(&m->alone, &m->newton, &task));
     if (m->alone.met) {
-        m->dual = m->newton.report.objective - m->alone.gap;
+        m->gap.dual = m->newton.report.objective - m->alone.gap;
+        m->gap.rounding = m->alone.rounding;
         return KILN_OK;
     }
     TRY(ki_newton_open(&m->newton));
@@ -330,8 +222,12 @@ static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, 
     TRY(ki_vector_set(W, m->W));
     if (b) TRY(ki_vector_set(b, m->b));
     /* at zero, the gap is one of rounding; so is a negative one */
-    const double gap = objective > 0 ? fmax(objective - m->dual, 0) / objective : 0;
-    ki_report_figure(&m->newton.report, "gap", isnan(m->dual) ? (double)NAN : gap);
+    const double gap = fmax(objective - m->gap.dual, 0);
+    ki_report_figure(&m->newton.report, "gap",
+                     isnan(m->gap.dual) ? (double)NAN
+                     : objective > 0    ? gap / objective
+                                        : 0);
+    if (!isnan(m->gap.dual)) ki_report_certify(&m->newton.report, gap + m->gap.rounding, "duality gap");
     TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
 done:
     return status;
@@ -389,6 +285,7 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     TRY(ki_narrow_solve(&solved, again,
                         &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));
     if (solved) goto done;
+    m.gap = (struct ki_svm_gap){.regression = own.regression != 0, .epsilon = own.epsilon};
     TRY(machine_new(&m, start));
     if (options->warm_start) TRY(ki_vector_get(m.W, W));
     if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));

@@ -1,0 +1,44 @@
+/* How far a linear model's objective is above the optimum at most: the duality gap, with all that rounding may have made of it. */
+#ifndef KI_CERTIFICATE_H
+#define KI_CERTIFICATE_H
+
+#include "algorithms/algorithm.h"
+
+/* A point of  f(W, b) = sum_i s_i loss_i(eta_i) + sum_jc (L_j W_jc^2 / 2 + l1_j |W_jc|),  eta = X W + 1 b + offset,  L_j = l2 and
+ * l1_j = l1, or, standardised, times variance_j and its root; with its gradient. loss_i is convex and its second derivative at most
+ * `curvature` around the point. Arrays of the host. */
+struct ki_certificate {
+    const kiln_matrix *X; /* its shape and type are looked at, no more */
+    int64_t k;            /* columns of W */
+    double l2, l1;
+    bool intercept, standardize;
+    double weight; /* sum of s */
+    const double *square, *mean,
+        *variance; /* n: sum_i s_i x_ij^2, weighted mean and variance; the last two may be
+                                               NULL where there is neither an intercept nor standardising */
+    const double *w,
+        *g; /* n x k: W; the gradient with respect to it of the columns about their means (under an intercept), without
+                            the l1 term's */
+    double norm;     /* g NULL: of its entries, where no column is weighed differently and l1 is 0 */
+    const double *b; /* k: the intercepts of X as it is; NULL: none */
+    double slope;    /* sqrt(sum_i s_i |loss_i'|^2) at most */
+    double curvature;
+    double excess;  /* sum_i s_i (loss_i - least value of loss_i) */
+    double terms;   /* sum_i s_i |.| of what the losses were added up from, but for multiples of eta, */
+    double lean;    /* and sqrt(sum_i s_i c_i^2) of these, c_i eta_i */
+    double target;  /* sqrt(sum_i s_i y_i^2) where eta and y are subtracted, and of the offsets */
+    bool quadratic; /* losses (y - eta)^2 / 2 */
+    /* What makes the intercepts' gradient 0 costs: sum_i s_i of the losses' share, and drift * sigma_j in an entry of the gradient. */
+    double settled, drift;
+};
+
+/* f(W, b) as computed less the optimum, at most; INFINITY: there is no bound. */
+double ki_certificate_gap(const struct ki_certificate *at);
+/* Its parts: what rounding may have made of the computed f, and of entry j of g. */
+double ki_certificate_rounding(const struct ki_certificate *at);
+double ki_certificate_blur(const struct ki_certificate *at, int64_t j);
+
+/* The report's optimality_gap and certificate; where gap is not finite they stay as they are, and say that there is no bound. */
+void ki_report_certify(kiln_report *report, double gap, const char *by);
+
+#endif

@@ -1,0 +1,101 @@
+/* What certificate.h has to know of the rows of a generalised linear model. Losses that are convex in eta, and whose curvature comes with the
+ * gradient (kiln_loss_gradient), are those of
+ *
+ *   Gaussian, identity; binomial, logit; Poisson, log; gamma, log; Tweedie with 1 < p < 2, log; negative binomial, log,
+ *
+ * and all but the first have |loss'''| <= loss''. With the figures' Pearson statistic P = sum_i s_i (y_i - mu_i)^2 / V(mu_i) and h the
+ * largest curvature of a row (beside its weight),
+ *
+ *   sum_i s_i loss_i'^2  =  P for gamma,  <= h P for Poisson,  h P / (2 - p) for Tweedie,  P / alpha for negative binomial,
+ *                           and 2 h times what the losses are above their least values for the first two;
+ *
+ * that is half the deviance. Curvature is bounded at the point, and within rounding of it by twice as much. */
+#include "algorithms/newton/glm.h"
+
+/* sqrt(sum_i s_i a_i^2); a NULL: 0. */
+static kiln_status weighted_norm(double *norm, const kiln_matrix *a, const struct ki_glm *glm) {
+    kiln_status status = KILN_OK;
+    kiln_matrix *square = NULL;
+    *norm = 0;
+    if (!a) return KILN_OK;
+    if (!glm->loss.weights) return kiln_norm(norm, a, KILN_NORM_2);
+    TRY(kiln_matrix_dense(&square, kiln_matrix_device(a), kiln_matrix_type(a), kiln_matrix_rows(a), 1, NULL));
+    TRY(kiln_times(square, a, a));
+    TRY(kiln_dot(norm, square, glm->loss.weights));
+    *norm = sqrt(*norm);
+done:
+    kiln_matrix_free(square);
+    return status;
+}
+
+/* The largest curvature of a row beside its weight. */
+static kiln_status largest_curvature(double *largest, const struct ki_glm *glm) {
+    kiln_status status;
+    const kiln_matrix *s = glm->loss.weights, *C = glm->newton.C;
+    kiln_matrix *each = NULL;
+    if (!s) return kiln_norm(largest, C, KILN_NORM_MAX);
+    TRY(kiln_matrix_dense(&each, kiln_matrix_device(s), kiln_matrix_type(s), kiln_matrix_rows(s), 1, NULL));
+    TRY(kiln_map(each, KILN_MAP_RECIPROCAL, s)); /* 0 where s is */
+    TRY(kiln_times(each, each, C));
+    TRY(kiln_norm(largest, each, KILN_NORM_MAX));
+done:
+    kiln_matrix_free(each);
+    return status;
+}
+
+static bool known(const kiln_loss *loss) {
+    const kiln_link link = ki_link_of(loss);
+    switch (loss->family) {
+    case KILN_GAUSSIAN: return link == KILN_LINK_IDENTITY;
+    case KILN_BINOMIAL: return link == KILN_LINK_LOGIT;
+    case KILN_TWEEDIE: return link == KILN_LINK_LOG && loss->parameter > 1 && loss->parameter < 2;
+    case KILN_POISSON:
+    case KILN_GAMMA:
+    case KILN_NEGATIVE_BINOMIAL: return link == KILN_LINK_LOG;
+    default: return false;
+    }
+}
+
+/* at->slope, terms and lean; y the norm of y, total the sum of the curvatures. */
+static void tell_rows(struct ki_certificate *at, const struct ki_glm *glm, double pearson, double y,
+                      double total) {
+    const double p = glm->loss.parameter, h = at->curvature, level = sqrt(glm->weight);
+    at->terms = at->excess + total;
+    at->lean = y + level;
+    switch (glm->loss.family) {
+    case KILN_GAUSSIAN:
+        at->quadratic = true;
+        at->target += y;
+        at->slope = sqrt(2 * at->excess);
+        break;
+    case KILN_BINOMIAL: at->slope = sqrt(2 * h * at->excess); break;
+    case KILN_POISSON: at->slope = sqrt(h * pearson); break;
+    case KILN_TWEEDIE:
+        at->slope = sqrt(h * pearson / (2 - p));
+        at->terms += total * (1 / ((2 - p) * (2 - p)) + 1 / ((p - 1) * (p - 1)));
+        break;
+    case KILN_NEGATIVE_BINOMIAL:
+        at->slope = sqrt(pearson / p);
+        at->lean = (y + level / p) * (2 + fabs(log(p)));
+        at->terms += (y + level / p) * level * (2 + fabs(log(p)));
+        break;
+    default: at->slope = sqrt(pearson);
+    }
+}
+
+kiln_status ki_glm_certify(struct ki_glm *glm, double deviance, double pearson) {
+    kiln_status status = KILN_OK;
+    struct ki_certificate at = {.excess = deviance / 2};
+    double y, total;
+    if (!known(&glm->loss) || !(glm->newton.l2 > 0 || glm->newton.l1 > 0)) return KILN_OK;
+    TRY(weighted_norm(&y, glm->loss.y, glm));
+    TRY(weighted_norm(&at.target, glm->loss.offset, glm));
+    TRY(largest_curvature(&at.curvature, glm));
+    if (glm->loss.family == KILN_BINOMIAL) at.curvature = 0.25;
+    TRY(kiln_norm(&total, glm->newton.C, KILN_NORM_1));
+    tell_rows(&at, glm, pearson, y, total);
+    if (!at.quadratic && glm->loss.family != KILN_BINOMIAL) at.curvature *= 2;
+    TRY(ki_newton_certify(&glm->newton, &at));
+done:
+    return status;
+}

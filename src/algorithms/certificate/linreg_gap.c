@@ -1,0 +1,148 @@
+/* How far least squares are above the optimum at most. With a penalty by certificate.h. Without one by the factor of the normal equations,
+ * where there is one of all columns:
+ *
+ *   objective - optimum = 1/2 g^T H^-1 g,   D^-1 H D^-1 = U^T U + E,   |E_ij| <= part,  the entry that ki_direct_form takes for rounding,
+ *
+ * so that with r = || U^-1 ||^2 n part < 1 it is at most 1/2 || U^-T D g ||^2 / (1 - r). || U^-1 || is at most the norm of the inverse of
+ * U's comparison matrix, which n^2 operations bound (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed. 2002, 8.2), and where
+ * that is too coarse, as among correlated columns, the root of the sum of U^-1's squares. */
+#include "algorithms/linreg/linreg_block.h"
+
+enum { INVERTED = 512 }; /* columns at most, as U^-1 takes n^3 / 6 multiplications */
+
+/* || U^-1 ||^2 at most by the comparison matrix: its inverse times ones bounds the rows' sums, that of its transpose the columns'. */
+static double compare(const double *U, double *sums, int64_t n) {
+    double rows = 0, columns = 0;
+    for (int64_t i = n; i-- > 0;) {
+        double sum = 1;
+        for (int64_t j = i + 1; j < n; j++) sum += fabs(U[i * n + j]) * sums[j];
+        sums[i] = sum / U[i * n + i];
+        rows = fmax(rows, sums[i]);
+    }
+    for (int64_t i = 0; i < n; i++) sums[i] = 1;
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] /= U[i * n + i];
+        columns = fmax(columns, sums[i]);
+        for (int64_t j = i + 1; j < n; j++) sums[j] += fabs(U[i * n + j]) * sums[i];
+    }
+    return rows * columns;
+}
+
+/* The sum of U^-1's squares. */
+static double invert(const double *U, double *row, int64_t n) {
+    double sum = 0;
+    for (int64_t c = 0; c < n; c++) {
+        for (int64_t j = c; j < n; j++) row[j] = j == c;
+        for (int64_t i = c; i < n; i++) {
+            const double value = row[i] /= U[i * n + i];
+            sum += value * value;
+            for (int64_t j = i + 1; j < n; j++) row[j] -= U[i * n + j] * value;
+        }
+    }
+    return sum;
+}
+
+/* || U^-1 ||^2 at most, and r; INFINITY: no factor of all columns, or none that tells. */
+static double inverse_norm(const struct ki_direct *direct, double part, double *work) {
+    const int64_t n = direct->size;
+    double norm = compare(direct->U, work, n);
+    if (!((double)n * part * norm < 0.5) && n <= INVERTED) norm = invert(direct->U, work, n);
+    return (double)n * part * norm < 0.5 ? norm : (double)INFINITY;
+}
+
+/* What a target knows of its rows. */
+static struct ki_certificate problem_of(const struct ki_block *t, const double *w, const double *g, int j) {
+    const struct ki_system *system = t->system;
+    return (struct ki_certificate){.X = system->X,
+                                   .k = 1,
+                                   .l2 = system->options.l2,
+                                   .intercept = !system->options.no_intercept,
+                                   .standardize = system->options.standardize != 0,
+                                   .weight = system->weight,
+                                   .w = w,
+                                   .g = g,
+                                   .b = &t->b[j],
+                                   .slope = sqrt(fmax(t->rss[j], 0)),
+                                   .curvature = 1,
+                                   .excess = t->rss[j] / 2,
+                                   .terms = t->rss[j] / 2,
+                                   .quadratic = true};
+}
+
+/* By U of the target's problem; its g is of no use any more. */
+static double gap_of_factor(const struct ki_certificate *at, const struct ki_direct *direct, double part,
+                            double norm, double *r) {
+    double off = 0;
+    for (int64_t i = 0; i < direct->size; i++) {
+        const double blur = direct->scale[i] * ki_certificate_blur(at, i);
+        off += blur * blur;
+        r[i] = direct->scale[i] * at->g[i];
+    }
+    const double length = sqrt(ki_substitute(direct->U, r, direct->size)) + sqrt(off * norm);
+    return fmin(0.5 * length * length / (1 - (double)direct->size * part * norm), at->excess) +
+           ki_certificate_rounding(at);
+}
+
+/* The columns' figures, and of a target its coefficients, gradient and work space, n each. */
+struct room {
+    double *square, *mean, *variance, *w, *g, *work, *W, *G;
+};
+
+static kiln_status room_new(struct room *room, const struct ki_block *t) {
+    kiln_status status;
+    const struct ki_system *system = t->system;
+    const int64_t n = kiln_matrix_cols(system->X), count = n * (6 + 2 * t->k);
+    double *values = ki_calloc((size_t)count * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)count * sizeof *values, "the optimality gap");
+    *room = (struct room){values,         values + n,     values + 2 * n, values + 3 * n,
+                          values + 4 * n, values + 5 * n, values + 6 * n, values + n * (6 + t->k)};
+    TRY(ki_vector_get(room->square, system->square));
+    TRY(ki_vector_get(room->variance, system->centred));
+    if (system->mean) TRY(ki_vector_get(room->mean, system->mean));
+    for (int64_t j = 0; j < n; j++) room->variance[j] /= system->weight;
+    TRY(ki_vector_get(room->W, t->W));
+    TRY(ki_vector_get(room->G,
+                      t->G)); /* minus the gradient, whose sign counts for nothing without an l1 term */
+done:
+    return status;
+}
+
+/* sqrt(sum_i s_i y_ij^2) of the targets. */
+static kiln_status target_norms(double *norms, const struct ki_block *t) {
+    kiln_status status;
+    TRY(kiln_times(t->SR, t->y, t->system->s)); /* work space after the last check */
+    TRY(kiln_dot(norms, t->SR, t->y));
+    for (int j = 0; j < t->k; j++) norms[j] = sqrt(norms[j]);
+done:
+    return status;
+}
+
+kiln_status ki_block_certify(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    const struct ki_direct *direct = &system->direct;
+    const int64_t n = kiln_matrix_cols(system->X);
+    const double part = ki_direct_part(system->X);
+    struct room room = {0};
+    double norms[KI_BLOCK], norm = INFINITY, gap = 0;
+    TRY(room_new(&room, t));
+    TRY(target_norms(norms, t));
+    const bool penalised = system->options.l2 > 0;
+    if (!penalised && direct->U && direct->usable && !direct->by_rows && direct->left == 0)
+        norm = inverse_norm(direct, part, room.work);
+    for (int j = 0; j < t->k; j++) {
+        for (int64_t i = 0; i < n; i++) room.w[i] = room.W[i * t->k + j], room.g[i] = room.G[i * t->k + j];
+        struct ki_certificate at = problem_of(t, room.w, room.g, j);
+        at.square = room.square;
+        at.mean = room.mean;
+        at.variance = room.variance;
+        at.target = norms[j];
+        gap += penalised        ? ki_certificate_gap(&at)
+               : isfinite(norm) ? gap_of_factor(&at, direct, part, norm, room.work)
+                                : (double)INFINITY;
+    }
+    system->gap += gap;
+done:
+    ki_free(room.square);
+    return status;
+}

@@ -1,0 +1,121 @@
+/* The bound of certificate.h at the engine's result, for which the intercepts' gradient has to vanish. It is the sum over the rows of
+ * -t_i, of which each row gives away what it has most of, its own curvature h_i:  t_i' = t_i - theta h_i,  theta = sum t / sum h.
+ * That stays in the losses' range, and what it costs them is of second order:
+ *
+ *   one column   sum_i s_i (...) <= -log(1 - |theta|) |sum t|   for losses with |loss'''| <= loss'', |theta| < 1 (Bach, Electron. J. Stat.
+ *                4, 2010);  (sum t)^2 / (2 sum s) for least squares
+ *   softmax      theta^T M theta, M = sum_i s_i (diag(p_i) - p_i p_i^T), M theta = sum t, where theta's entries are within 1: the chi
+ *                squared distance of p_i' from p_i, which is above that of Kullback and Leibler
+ *
+ * X^T t' is another one, too: about the columns' means an entry moves by |theta sum_i h_i (x_ij - mean_j)| at most, for which Cauchy and
+ * Schwarz need no pass over X: |sum t| sigma_j (sum s max(h/s) / sum h - 1)^(1/2). */
+#include "algorithms/cholesky.h"
+#include "algorithms/newton/newton.h"
+
+enum { CLASSES = 512 }; /* of softmax at most, as M^-1 takes their cube */
+
+static void settle_column(struct ki_certificate *at, double total, double slope) {
+    const double theta = slope == 0 ? 0 : fabs(slope) / total;
+    at->settled = theta < 1 ? -log1p(-theta) * fabs(slope) : (double)INFINITY;
+    at->drift = theta < 1 ? fabs(slope) * sqrt(fmax(at->weight * at->curvature / total - 1, 0)) : 0;
+}
+
+/* theta^T M theta from M, which theta = 1 makes nothing of; `values` k x k for M, then k for sum t. */
+static double settle_classes(double *values, int64_t k) {
+    double *U = values, *theta = values + k * k, trace = 0, least = INFINITY, most = -INFINITY, sum = 0;
+    double *slopes = theta + k, *scale = slopes + k;
+    for (int64_t c = 0; c < k; c++) trace += U[c * k + c];
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = i; j < k; j++) U[i * k + j] += trace / (double)(k * k);
+    for (int64_t c = 0; c < k; c++) scale[c] = U[c * k + c], slopes[c] = theta[c];
+    struct ki_factorisation factor = {.U = U, .size = k, .scale = scale, .part = 1e-13};
+    ki_factorise(&factor, INFINITY);
+    if (factor.failed || factor.replaced) return INFINITY;
+    ki_substitute(U, theta, k);
+    for (int64_t c = 0; c < k; c++) {
+        sum += theta[c] * slopes[c];
+        least = fmin(least, theta[c]);
+        most = fmax(most, theta[c]);
+    }
+    return most - least < 1 ? fmax(sum, 0) : INFINITY;
+}
+
+static kiln_status settle_softmax(struct ki_certificate *at, const struct ki_newton *newton) {
+    kiln_status status = KILN_OK;
+    const int64_t k = newton->k;
+    kiln_device *device = kiln_matrix_device(newton->X);
+    kiln_matrix *G = NULL, *ones = NULL, *sums = NULL;
+    double *values = NULL;
+    at->settled = INFINITY;
+    if (k > CLASSES) return KILN_OK;
+    values = ki_alloc((size_t)(k * (k + 3)) * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)(k * (k + 3)) * sizeof *values, "the classes' curvatures");
+    TRY(kiln_matrix_dense(&G, device, kiln_matrix_type(newton->X), k, k, NULL));
+    TRY(kiln_matrix_dense(&sums, device, kiln_matrix_type(newton->X), k, 1, NULL));
+    TRY(kiln_matrix_dense(&ones, device, kiln_matrix_type(newton->X), kiln_matrix_rows(newton->X), 1, NULL));
+    TRY(kiln_fill(ones, 1));
+    TRY(kiln_gram(G, NULL, newton->C, newton->weights, NULL));
+    TRY(kiln_multiply(sums, 1, KILN_TRANSPOSED, newton->C, newton->weights ? newton->weights : ones, 0,
+                      NULL));
+    TRY(ki_vector_get(values, G));
+    TRY(ki_vector_get(values + k * k, sums));
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < k; j++)
+            values[i * k + j] = (i == j ? values[k * k + i] : 0) - values[i * k + j];
+    TRY(ki_vector_get(values + k * k, newton->slopes));
+    at->settled = settle_classes(values, k);
+    at->drift = isfinite(at->settled) ? sqrt(at->weight * at->settled) : 0;
+done:
+    kiln_matrix_free(G);
+    kiln_matrix_free(ones);
+    kiln_matrix_free(sums);
+    ki_free(values);
+    return status;
+}
+
+/* slopes: k of the intercepts' gradient. */
+static kiln_status settle(struct ki_certificate *at, const struct ki_newton *newton, const double *slopes) {
+    kiln_status status = KILN_OK;
+    double total;
+    if (newton->no_intercept) return KILN_OK;
+    if (newton->k > 1) return settle_softmax(at, newton);
+    if (at->quadratic) {
+        at->settled = slopes[0] * slopes[0] / (2 * at->weight);
+        return KILN_OK;
+    }
+    TRY(kiln_norm(&total, newton->C, KILN_NORM_1));
+    settle_column(at, total, slopes[0]);
+done:
+    return status;
+}
+
+kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(newton->X), k = newton->k, count = n * k;
+    if (!(newton->l2 > 0 || newton->l1 > 0) || !isfinite(newton->report.objective)) return KILN_OK;
+    double *values = ki_calloc((size_t)(2 * (count + k)) * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)(2 * (count + k)) * sizeof *values, "the optimality gap");
+    double *w = values, *g = w + count, *b = g + count, *slopes = b + k;
+    TRY(ki_vector_get(w, newton->W));
+    TRY(ki_vector_get(g, newton->gradient));
+    TRY(ki_vector_get(b, newton->b));
+    if (!newton->no_intercept) TRY(ki_vector_get(slopes, newton->slopes));
+    at->X = newton->X;
+    at->k = k;
+    at->l2 = newton->l2;
+    at->l1 = newton->l1;
+    at->intercept = !newton->no_intercept;
+    at->standardize = newton->standardize;
+    at->weight = newton->columns.weight;
+    at->square = newton->columns.square;
+    at->mean = newton->columns.mean;
+    at->variance = newton->columns.variance;
+    at->w = w;
+    at->g = g;
+    at->b = b;
+    TRY(settle(at, newton, slopes));
+    ki_report_certify(&newton->report, ki_certificate_gap(at), "duality gap");
+done:
+    ki_free(values);
+    return status;
+}
