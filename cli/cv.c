@@ -207,12 +207,6 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     validation->higher_is_better = higher_is_better(validation->metric);
     kiln_matrix *errors = job->errors; /* wanted of the last model only */
     job->errors = NULL;
-    if (validation->folds && settings->missing &&
-        (strcmp(settings->missing, "mean") == 0 || strcmp(settings->missing, "indicator") == 0))
-        say_error("kiln: warning: --missing %s fills with means of all rows, those that a fold holds out "
-                  "among them: the scores may be too "
-                  "good",
-                  settings->missing);
     int code = make_path(validation, job);
     if (!code) code = cv_train(run, job, validation);
     if (code == EXIT_INTERRUPTED) code = keep_finished(run, job, validation);

@@ -14,10 +14,11 @@ struct work {
     struct run *run;
     struct training *job;
     struct validation *validation;
-    double *base, *truth;    /* weights of all rows, or NULL; targets, rows x targets */
-    int64_t *rows;           /* that models are judged by: the first judged.rows are the fold's */
-    kiln_matrix *X, *offset; /* of these rows, where X is dense; NULL: predictions are made for all rows */
-    struct fitted judged;    /* of these rows */
+    double *base, *truth;     /* weights of all rows, or NULL; targets, rows x targets */
+    int64_t *rows;            /* that models are judged by: the first judged.rows are the fold's */
+    const kiln_matrix *whole; /* X of all rows, as the fold's models have been trained on it */
+    kiln_matrix *X, *offset;  /* of these rows, where X is dense; NULL: predictions are made for all rows */
+    struct fitted judged;     /* of these rows */
     double *eta, *mean,
         *W; /* of all rows and models handed over at once; their coefficients, where they are measured */
     double started, began; /* the clock when all, and the fold or value, began */
@@ -88,10 +89,9 @@ static kiln_status rows_of(kiln_matrix **part, const struct work *work, const ki
 /* A copy of the rows that the fold holds out, of a dense X in memory: models are judged by them alone. */
 static int take_rows(struct work *work) {
     const struct training *job = work->job;
-    const kiln_matrix *X = kiln_data_X(job->data);
     forget_fold(work);
-    if (kiln_matrix_format(X) != KILN_DENSE) return 0;
-    const kiln_status status = rows_of(&work->X, work, X);
+    if (kiln_matrix_format(work->whole) != KILN_DENSE) return 0;
+    const kiln_status status = rows_of(&work->X, work, work->whole);
     if (status == KILN_ERR_UNSUPPORTED || status == KILN_ERR_NOMEM) return 0;
     if (status != KILN_OK || (job->offset && rows_of(&work->offset, work, job->offset) != KILN_OK))
         return fail_library(WORKING);
@@ -219,7 +219,7 @@ static bool has_means(const struct training *job) {
 static int predict(struct work *work, const kiln_path_models *models) {
     const struct training *job = work->job;
     kiln_matrix *Eta = NULL;
-    int code = linear_predictor(&Eta, work->X ? work->X : kiln_data_X(job->data), models->W, models->b,
+    int code = linear_predictor(&Eta, work->X ? work->X : work->whole, models->W, models->b,
                                 work->X ? work->offset : job->offset);
     if (!code) work->eta = values_of(Eta, &code);
     if (!code && has_means(job)) {
@@ -253,6 +253,7 @@ static int take(void *user, const kiln_path_models *models) {
     const struct validation *validation = work->validation;
     const double start = clock_seconds();
     const int64_t last = models->first + models->count, folds = is_folded(work) ? validation->folds : 1;
+    work->whole = models->X;
     if (models->first == 0) work->code = begin_fold(work, models->fold);
     if (!work->code) work->code = predict(work, models);
     for (int64_t i = 0; i < models->count && !work->code; i++) work->code = take_model(work, models, i);
@@ -272,6 +273,7 @@ static int name_metrics(struct work *work) {
     double score[1];
     struct tried unused = {.score = score};
     const kiln_path_models models = {.count = 1, .W = job->W, .b = job->b};
+    work->whole = kiln_data_X(job->data);
     int code = begin_fold(work, 0);
     if (!code) code = predict(work, &models);
     if (!code) gather(work, 0, kiln_matrix_cols(job->W));

@@ -147,8 +147,8 @@ const struct option tool_options[] = {
      "error, text a level; info mean", ANY,
      "CSV: what becomes of missing values. drop leaves the row out; mean takes the column's mean, which the "
      "model "
-     "remembers; indicator adds a feature \"COLUMN missing\" to that. Text that is missing is a level of its "
-     "own, with error an error too.",
+     "remembers, in each fold of --cv that of the rows that train; indicator adds a feature \"COLUMN "
+     "missing\" to that. Text that is missing is a level of its own, with error an error too.",
      AT(missing)},
     {"missing-words", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "WORDS", NULL, NULL, ANY,
      "CSV: words that mean \"missing\", separated by commas, beside the empty field, NA, NaN, null and None.",

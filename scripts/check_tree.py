@@ -48,6 +48,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "ops/points/potentials.h"),
     ("src/algorithms/algorithm.h", "ops/sampled/gamma.h"),
     ("src/algorithms/algorithm.h", "ops/vectors/reduce.h"),
+    ("src/algorithms/algorithm.h", "derived/fills.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),
     ("src/algorithms/algorithm.h", "core/each.h"),
     ("src/algorithms/registry.h", "io/model/model.h"),

@@ -32,7 +32,8 @@ typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
 /* What becomes of missing values in a CSV file: empty fields, NA, N/A, NaN, null, None, <NA>, #NA and #N/A in any case, and the words
  * of kiln_read_options.missing_words. In columns that kiln_read_options.categorical names, empty fields and the words of
- * missing_words alone are missing. All text that is missing is one level, the empty one. */
+ * missing_words alone are missing. All text that is missing is one level, the empty one. X knows which of its entries MEAN and INDICATOR
+ * have filled without a model, and kiln_path fills them anew for each fold. */
 typedef enum kiln_missing {
     KILN_MISSING_DEFAULT =
         0, /* what the model remembers; else an error in numeric columns and targets, a level in text columns */

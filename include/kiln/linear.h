@@ -226,6 +226,8 @@ typedef struct kiln_path_models {
     int64_t fold, first, count;
     const kiln_matrix *W, *b; /* n x (k count); 1 x (k count), NULL without an intercept */
     const kiln_report *const *reports;
+    const kiln_matrix
+        *X; /* what the models were trained on, with all rows: the caller's, or the fold's copy of it */
 } kiln_path_models;
 
 typedef struct kiln_path_options {
@@ -264,6 +266,12 @@ typedef struct kiln_path_options {
  *   step of a value goes to where the three values before let its model expect. 32 n folds doubles, m folds,
  *   n folds count more.
  *   others: one after the other, each started from the one before.
+ * Where a file was read with kiln_read_options.missing MEAN or INDICATOR, and X is that data's matrix, or a copy
+ * or move of it, every fold has a copy of X in which what was missing is filled with the means of the rows that
+ * train (not weighted, and 0 where these have no number): what is held out says nothing. The rows held out are
+ * then judged by that copy, kiln_path_models.X. A fold's models are trained as without folds; what all folds
+ * can share is not. Such a copy, X's values on the host and a pass over them each fold. Levels of text columns
+ * and indicators that only rows held out have are columns of zeros to those that train, and get coefficient 0.
  * `take` gets the models in order, several at once where they come together and predictions for all rows
  * are at most 2^24 numbers.
  * A checkpoint in the control of `options` (kiln/checkpoint.h) keeps which folds are done, between two of

@@ -11,7 +11,7 @@ import numpy as np
 from ._arrays import Device, Matrix, device as open_device
 from ._functions import batch_of, place
 from ._load import label_array, open_model
-from ._library import ArgumentError, check, ffi, fields, lib, rows, struct, text
+from ._library import ArgumentError, DataError, check, ffi, fields, lib, rows, struct, text
 
 
 class Data(NamedTuple):
@@ -37,7 +37,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     model: a model file, as whose training data a table's columns are to be encoded. A target in text is an array of its names; so is one
     of codes, such as 007, which numbers would rewrite; whole numbers beyond 2^53 are int64. categorical, numeric: columns that are text,
     or numbers, whatever they look like, targets among them. weights, offset, groups: columns that are no features but the rows' weights,
-    offset and groups. missing: "error", "drop", "mean" or "indicator"; missing_words: further words for a missing value.
+    offset and groups. missing: "error", "drop", "mean" or "indicator", which fill with means of all rows, or "nan", which keeps NaN in X, for a
+    pipeline that fills in each fold of a cross-validation by the rows that train; missing_words: further words for a missing value.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
@@ -47,13 +48,14 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     if isinstance(target, (int, np.integer)):  # the library counts from 1
         target = str(target + (target >= 0))
     ways = {None: lib.KILN_MISSING_DEFAULT, "error": lib.KILN_MISSING_ERROR, "drop": lib.KILN_MISSING_DROP, "mean": lib.KILN_MISSING_MEAN,
-            "indicator": lib.KILN_MISSING_INDICATOR}
+            "indicator": lib.KILN_MISSING_INDICATOR, "nan": lib.KILN_MISSING_DEFAULT}
     if missing not in ways:
-        raise ArgumentError(f"missing must be error, drop, mean or indicator, got {missing!r}")
+        raise ArgumentError(f"missing must be error, drop, mean, indicator or nan, got {missing!r}")
     words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file), "weights": weights,
              "offset": offset, "groups": groups, "categorical": categorical, "numeric": numeric, "missing_words": missing_words}
     texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}
-    options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT, missing=ways[missing], **texts)
+    options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT, missing=ways[missing],
+                     allow_nonfinite=missing == "nan", **texts)
     if texts or model is not None:  # rows, and no list of links
         options.tables = lib.KILN_FILE_CSV
     made = ffi.new("kiln_data **")
@@ -71,6 +73,9 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         warnings.append(text(line))
     columns = (_borrowed(part(data), where, data) for part in (lib.kiln_data_weights, lib.kiln_data_offset))
     s, o = (None if column is None else column[:, 0] for column in columns)
+    for name, column in (("target", y), ("weights", s), ("offset", o)):
+        if missing == "nan" and column is not None and not np.isfinite(column).all():
+            raise DataError(f"the {name} of row {int(np.argwhere(~np.isfinite(column))[0, 0])} (from 0) of {path} is missing, or no finite number")
     of = lib.kiln_data_groups(data)
     numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
     return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)

@@ -28,6 +28,7 @@
 #include "ops/points/potentials.h"
 #include "ops/sampled/gamma.h"
 #include "ops/vectors/reduce.h"
+#include "derived/fills.h"
 #include "derived/sparse_columns.h"
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */

@@ -57,7 +57,9 @@ kiln_status ki_path_stopped(void) {
 }
 
 static kiln_status give_models(const struct ki_path *path, const kiln_path_models *models) {
-    return path->asked.take(path->asked.user, models) == 0 ? KILN_OK : ki_path_stopped();
+    kiln_path_models given = *models;
+    given.X = path->X;
+    return path->asked.take(path->asked.user, &given) == 0 ? KILN_OK : ki_path_stopped();
 }
 
 /* Values [first, first + count) of a fold's models. */
@@ -166,6 +168,41 @@ done:
 
 static kiln_status one_fold(void *of, int64_t f) {
     return ki_path_fold(of, f);
+}
+
+/* ---- on an X of its own ---- */
+
+struct passed {
+    const struct ki_path *path;
+    int64_t fold;
+};
+
+/* The models of a path without folds are those of this fold. */
+static int pass_on(void *user, const kiln_path_models *models) {
+    const struct passed *passed = user;
+    const kiln_path_options *asked = &passed->path->asked;
+    kiln_path_models given = *models;
+    given.fold = passed->fold;
+    return asked->take(asked->user, &given);
+}
+
+/* A fold as a path by itself, which weighs the rows and may train its models together. */
+static kiln_status refilled_fold(void *of, int64_t f) {
+    struct ki_path *path = of;
+    struct passed passed = {path, f};
+    kiln_path_options alone = path->asked;
+    kiln_matrix *X = NULL;
+    kiln_status status;
+    alone.fold = NULL;
+    alone.folds = 0;
+    alone.take = pass_on;
+    alone.user = &passed;
+    TRY(ki_refill(&X, path->X, path->asked.fold, f));
+    TRY(weigh_fold(path, f));
+    TRY(kiln_path(path->shown->name, path->options, X, path->y, path->k, &alone));
+done:
+    kiln_matrix_free(X);
+    return status;
 }
 
 /* ---- going on ---- */
@@ -303,8 +340,9 @@ kiln_status kiln_path(const char *algorithm, const void *options, const kiln_mat
     memcpy(&path.control, field(&path, path.rule->control), sizeof path.control);
     memcpy(&weights, field(&path, path.rule->weights), sizeof weights);
     TRY(begin_checkpoint(&path, weights));
-    if (path.rule->together) TRY(path.rule->together(&done, &path));
-    if (!done) TRY(ki_path_each(&path, one_fold, &path));
+    const bool refills = path.asked.fold && ki_is_filled(X);
+    if (path.rule->together && !refills) TRY(path.rule->together(&done, &path));
+    if (!done) TRY(ki_path_each(&path, refills ? refilled_fold : one_fold, &path));
 done:
     if (status == KILN_ERR_CANCELLED && path.asked.fold) status = keep_cancelled(&path);
     kiln_report_free(&path.report);

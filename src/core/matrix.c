@@ -147,6 +147,23 @@ static void return_lent(struct ki_lender *lender) {
     ki_free(lender);
 }
 
+/* B has A's entries. */
+static kiln_status copy_filled(kiln_matrix *B, const kiln_matrix *A) {
+    const size_t bytes = (size_t)A->filled_count * sizeof *A->filled;
+    if (!A->filled) return KILN_OK;
+    B->filled = ki_alloc(bytes);
+    if (!B->filled) return ki_fail_nomem(bytes, "which entries were missing");
+    memcpy(B->filled, A->filled, bytes);
+    B->filled_count = A->filled_count;
+    return KILN_OK;
+}
+
+static void drop_filled(kiln_matrix *A) {
+    ki_free(A->filled);
+    A->filled = NULL;
+    A->filled_count = 0;
+}
+
 void ki_matrix_clear(kiln_matrix *A) {
     kiln_matrix *S = A->structure;
     if (A->lent_buffers && !A->device->lost)
@@ -157,6 +174,7 @@ void ki_matrix_clear(kiln_matrix *A) {
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
     ki_matrix_drop_host(A);
+    drop_filled(A);
     return_lent(A->lender);
     ki_memory_leave(A);
     if (S && --S->users == 0) {
@@ -284,6 +302,7 @@ kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type typ
     kiln_status status;
     int64_t *row_start = NULL;
     int32_t *col = NULL;
+    kiln_matrix *made = NULL;
     void *values = ki_alloc((size_t)(A->nnz * ki_type_bytes(A->type)));
     TRY(values ? KILN_OK : ki_fail_nomem((size_t)(A->nnz * ki_type_bytes(A->type)), "a copy of a matrix"));
     if (A->format == KILN_CSR) {
@@ -292,14 +311,20 @@ kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type typ
         TRY(row_start && col ? KILN_OK : ki_fail_nomem((size_t)A->nnz * 4, "a copy of a matrix"));
         TRY(kiln_matrix_get_csr(row_start, col, values, A));
         TRY(convert(&values, A->type, type, A->nnz));
-        TRY(ki_matrix_adopt_csr(B, device, type, A->rows, A->cols, A->nnz, row_start, col, values));
+        TRY(ki_matrix_adopt_csr(&made, device, type, A->rows, A->cols, A->nnz, row_start, col, values));
     } else {
         TRY(kiln_matrix_get(values, A));
         TRY(convert(&values, A->type, type, A->nnz));
-        TRY(ki_matrix_adopt_dense(B, device, type, A->rows, A->cols, values));
+        TRY(ki_matrix_adopt_dense(&made, device, type, A->rows, A->cols, values));
     }
-    return KILN_OK;
+    row_start = NULL;
+    col = NULL;
+    values = NULL;
+    TRY(copy_filled(made, A));
+    *B = made;
+    made = NULL;
 done:
+    kiln_matrix_free(made);
     ki_free(row_start);
     ki_free(col);
     ki_free(values);
@@ -359,6 +384,7 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
     const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
+    drop_filled(A);
     if (A->here) return A->device->processes->store(A, values);
     A->given = true;
     ki_slots_drop(A);

@@ -44,6 +44,8 @@ struct kiln_matrix {
     struct ki_lender
         *lender; /* of the arrays in lent_host and lent_buffers, a bit a part; NULL: all is its own */
     unsigned lent_host, lent_buffers;
+    int64_t *filled; /* entries, ascending, where a number was missing (derived/fills.h); NULL: none */
+    int64_t filled_count;
     kiln_matrix *newer, *older; /* of the device's, by last use */
 };
 

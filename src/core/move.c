@@ -79,7 +79,9 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
                          .format = A->format,
                          .rows = A->rows,
                          .cols = A->cols,
-                         .nnz = A->nnz};
+                         .nnz = A->nnz,
+                         .filled = A->filled,
+                         .filled_count = A->filled_count};
     TRY(ki_matrix_place(&moved, memory));
     ki_memory_leave(A);
     for (int part = 0; part < KI_PARTS; part++) ki_memory_count(A->device, -ki_matrix_part(A, part)->bytes);

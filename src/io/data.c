@@ -37,6 +37,7 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->values);
     ki_free(table->row_start);
     ki_free(table->col);
+    ki_free(table->filled);
     ki_free(table->y);
     ki_bytes_free(&table->label_text);
     ki_free(table->weights);
@@ -247,6 +248,9 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
         TRY(ki_matrix_adopt_dense(&data->X, device, type, table->rows, table->cols, table->values));
     }
     table->values = NULL;
+    data->X->filled = table->filled;
+    data->X->filled_count = table->filled_count;
+    table->filled = NULL;
     if (table->y) {
         TRY(ki_matrix_adopt_dense(&data->y, device, type, table->rows, table->targets, table->y));
         table->y = NULL;

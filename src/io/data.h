@@ -49,6 +49,8 @@ struct ki_table {
     void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */
     int64_t *row_start;   /* CSR: rows+1 */
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
+    int64_t *filled;      /* entries of X that were missing and have a mean of these rows, ascending; or NULL */
+    int64_t filled_count;
     void *y;              /* rows*targets row-major of the same type, or NULL */
     int64_t targets;      /* columns of y; 0 if y is NULL */
     struct ki_bytes

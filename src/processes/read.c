@@ -162,6 +162,17 @@ static kiln_status widen(void **array, int64_t own, int64_t all) {
 
 enum { GROUP = sizeof(int64_t) };
 
+/* For the entries that were missing in all parts. */
+static kiln_status make_filled_room(struct reading *r) {
+    int64_t all = 0;
+    for (int i = 0; i < r->p->transport.count; i++) all += r->parts[i].filled;
+    if (all == 0) return KILN_OK;
+    int64_t *wide = ki_resize(r->table->filled, (size_t)all * sizeof *wide);
+    if (!wide) return ki_fail_nomem((size_t)all * sizeof *wide, "which entries were missing");
+    r->table->filled = wide;
+    return KILN_OK;
+}
+
 static kiln_status make_room(struct reading *r) {
     const int64_t real = ki_type_bytes(r->options->type), own = r->table->rows * real, all = r->total * real;
     kiln_status status;
@@ -169,6 +180,7 @@ static kiln_status make_room(struct reading *r) {
     TRY(widen(&r->table->weights, own, all));
     TRY(widen(&r->table->offset, own, all));
     TRY(widen((void **)&r->table->groups, r->table->rows * GROUP, r->total * GROUP));
+    TRY(make_filled_room(r));
 done:
     return status;
 }
@@ -184,6 +196,23 @@ static kiln_status take_columns(struct reading *r) {
         if (t->weights) TRY(ki_wire_receive(r->p, i, (char *)t->weights + at, bytes));
         if (t->offset) TRY(ki_wire_receive(r->p, i, (char *)t->offset + at, bytes));
         if (t->groups) TRY(ki_wire_receive(r->p, i, t->groups + first, r->rows[i] * GROUP));
+    }
+done:
+    return status;
+}
+
+/* Which entries were missing: each process counts from its first one on. */
+static kiln_status take_filled(struct reading *r) {
+    struct ki_table *t = r->table;
+    int64_t before = r->entries[0];
+    kiln_status status = KILN_OK;
+    for (int i = 1; i < r->p->transport.count; before += r->entries[i++]) {
+        const int64_t count = r->parts[i].filled;
+        int64_t *theirs = t->filled + t->filled_count;
+        if (count == 0) continue;
+        TRY(ki_wire_receive(r->p, i, theirs, count * (int64_t)sizeof *theirs));
+        for (int64_t e = 0; e < count; e++) theirs[e] += before;
+        t->filled_count += count;
     }
 done:
     return status;
@@ -236,6 +265,7 @@ static kiln_status keep_parts(kiln_matrix **X, struct reading *r, int64_t *bytes
     kiln_status status, outcome;
     outcome = make_rows(&here, r->p->device, r->table, r->options->type, &r->verdict);
     TRY(take_columns(r));
+    TRY(take_filled(r));
     if (outcome == KILN_OK && r->table->groups) outcome = ki_csv_number_groups(r->table->groups, r->total);
     TRY(ki_outcomes_take(r->p, outcome));
     TRY(make_X(X, r, here));
@@ -326,6 +356,8 @@ static kiln_status send_columns(struct kiln_processes *p, const struct ki_table 
     if (table->weights) TRY(ki_wire_send(p, 0, table->weights, bytes));
     if (table->offset) TRY(ki_wire_send(p, 0, table->offset, bytes));
     if (table->groups) TRY(ki_wire_send(p, 0, table->groups, table->rows * GROUP));
+    if (table->filled_count > 0)
+        TRY(ki_wire_send(p, 0, table->filled, table->filled_count * (int64_t)sizeof *table->filled));
 done:
     return status;
 }

@@ -24,6 +24,9 @@ set_tests_properties(cli_labels PROPERTIES TIMEOUT 600)
 add_test(NAME cli_judged COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/judged_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_judged PROPERTIES TIMEOUT 600)
+add_test(NAME cli_folds COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/folds_test.py $<TARGET_FILE:kiln_cli>
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+set_tests_properties(cli_folds PROPERTIES TIMEOUT 600)
 add_test(NAME cli_results COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/results_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_results PROPERTIES TIMEOUT 600)

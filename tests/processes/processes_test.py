@@ -254,6 +254,16 @@ def check_predictions(path, mpirun, environment, turn):
                     assert all(x == y or math.isclose(float(x), float(y), rel_tol=1e-9) for x, y in zip(a.split(","), b.split(","), strict=True)), (a, b)
 
 
+def check_folds(path, mpirun, environment, turn):
+    """Missing values are filled in each fold by rows of all processes."""
+    case = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--cv", "3", "--missing", ("indicator", "mean")[turn[0] % 2], "--json"]
+    alone = json.loads(run([KILN, *case, "--device", "cpu", "-q"]).stdout)["cross_validation"]["values"][0]["folds"]
+    together = run([mpirun, "-n", "3", KILN, *case, "--mpi"], environment)
+    assert "each of 3 processes has read a part" in together.stderr, together.stderr
+    for a, b in zip(alone, json.loads(together.stdout)["cross_validation"]["values"][0]["folds"], strict=True):
+        assert math.isclose(a, b, rel_tol=1e-9), (a, b)
+
+
 def tensors(path):
     """What a model holds, by name."""
     with open(path, "rb") as file:
@@ -549,6 +559,7 @@ def main():
             turn = number, len(found)
             check_answers(path, mpirun, environment, turn)
             check_predictions(path, mpirun, environment, turn)
+            check_folds(path, mpirun, environment, turn)
             check_models(path, mpirun, environment, turn)
             check_evaluated(path, mpirun, environment, turn)
             check_verified(path, mpirun, environment, turn)

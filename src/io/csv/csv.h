@@ -218,14 +218,15 @@ struct ki_csv_entries {
 kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
                             const struct ki_csv_levels *levels, const struct ki_place *place,
                             int64_t all_rows, const struct ki_together *together);
-/* Puts means where numbers are missing. */
-void ki_csv_impute(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries);
+/* Puts means where numbers are missing, the features of the entries being numbered, and keeps in the table which these are, unless a model
+ * has set the means. */
+kiln_status ki_csv_impute(struct ki_table *table, const struct ki_csv_schema *schema,
+                          const struct ki_csv_entries *entries, const int32_t *feature);
 /* Replaces ids by features; entries without a feature are left out. */
 void ki_csv_number_entries(struct ki_csv_entries *entries, const int32_t *feature, int threads);
-/* Dense rows with their means and indicators, rows x cols, from ki_alloc: in place of ki_csv_impute. */
-kiln_status ki_csv_with_indicators(void **wide, const struct ki_csv_schema *schema,
-                                   const struct ki_csv_entries *entries, const int32_t *feature,
-                                   int64_t cols);
+/* Replaces dense rows by such with indicators, of so many columns; what is missing still is. */
+kiln_status ki_csv_widen(struct ki_bytes *values, struct ki_csv_entries *entries,
+                         const struct ki_csv_schema *schema, const int32_t *feature, int64_t cols);
 /* table->columns, in the order of the file. */
 kiln_status ki_csv_list_columns(struct ki_table *table, const struct ki_csv_schema *schema);
 

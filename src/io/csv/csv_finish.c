@@ -139,12 +139,10 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
     if (!handles && r->schema.frozen && table->together) TRY(ki_csv_meet_idly(table->together));
     ki_csv_levels_free(&r->levels); /* they are in the table's names now */
-    if (!entries.sparse && table->cols > r->schema.count) {
-        TRY(ki_csv_with_indicators(&table->values, &r->schema, &entries, feature, table->cols));
-    } else if (handles) {
-        ki_csv_impute(&r->schema, &entries);
-    }
+    if (!entries.sparse && table->cols > r->schema.count)
+        TRY(ki_csv_widen(&r->values, &entries, &r->schema, feature, table->cols));
     if (entries.sparse) ki_csv_number_entries(&entries, feature, r->options->threads);
+    if (handles) TRY(ki_csv_impute(table, &r->schema, &entries, feature));
     table->nnz = entries.sparse ? entries.count : r->rows * table->cols;
 done:
     ki_free(feature);
@@ -162,7 +160,7 @@ kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
     TRY(complete(r, table));
     table->format = r->layout.sparse ? KILN_CSR : KILN_DENSE;
     table->rows = r->rows;
-    if (!table->values) table->values = ki_bytes_take(&r->values);
+    table->values = ki_bytes_take(&r->values);
     if (r->layout.sparse) table->row_start = ki_bytes_take(&r->row_start);
     if (r->layout.sparse) table->col = ki_bytes_take(&r->ids);
     if (table->targets > 0) table->y = ki_bytes_take(&r->y);

@@ -134,31 +134,65 @@ done:
     return status;
 }
 
-void ki_csv_impute(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries) {
-    for (int64_t e = 0; e < entries->count; e++) {
-        const int64_t i = column_of(schema, entries, e);
-        if (i >= 0 && schema->columns[i].imputed && isnan(value_at(entries, e)))
-            set_value(entries, e, schema->columns[i].mean);
+/* The mean of each feature that has missing numbers, else NaN. */
+static bool list_means(double *mean, int64_t cols, const struct ki_csv_schema *schema,
+                       const int32_t *feature) {
+    bool any = false;
+    for (int64_t j = 0; j < cols; j++) mean[j] = NAN;
+    for (int64_t i = 0; i < schema->count; i++) {
+        const struct ki_csv_column *column = &schema->columns[i];
+        if (!column->imputed || column->missing == 0) continue;
+        mean[feature[i]] = column->mean;
+        any = true;
     }
+    return any;
 }
 
-kiln_status ki_csv_with_indicators(void **wide, const struct ki_csv_schema *schema,
-                                   const struct ki_csv_entries *entries, const int32_t *feature,
-                                   int64_t cols) {
+kiln_status ki_csv_impute(struct ki_table *table, const struct ki_csv_schema *schema,
+                          const struct ki_csv_entries *entries, const int32_t *feature) {
+    const int64_t cols = table->cols;
+    kiln_status status = KILN_OK;
+    struct ki_bytes filled = {NULL, 0, 0};
+    double *mean = ki_alloc((size_t)cols * sizeof *mean);
+    if (!mean) return ki_fail_nomem((size_t)cols * sizeof *mean, "the columns' means");
+    if (!list_means(mean, cols, schema, feature)) goto done;
+    for (int64_t e = 0; e < entries->count; e++) {
+        if (!isnan(value_at(entries, e))) continue;
+        const double value = mean[entries->sparse ? entries->ids[e] : e % cols];
+        if (isnan(value)) continue;
+        set_value(entries, e, value);
+        if (!schema->frozen && !ki_bytes_append(&filled, &e, sizeof e))
+            TRY(ki_fail_nomem((size_t)filled.size, "which entries were missing"));
+    }
+    table->filled_count = filled.size / (int64_t)sizeof *table->filled;
+    if (table->filled_count > 0) table->filled = ki_bytes_take(&filled);
+    if (table->filled_count > 0 && !table->filled) TRY(ki_fail_nomem(1, "which entries were missing"));
+done:
+    ki_bytes_free(&filled);
+    ki_free(mean);
+    return status;
+}
+
+kiln_status ki_csv_widen(struct ki_bytes *values, struct ki_csv_entries *entries,
+                         const struct ki_csv_schema *schema, const int32_t *feature, int64_t cols) {
     const int64_t size = ki_type_bytes(entries->type), count = schema->count;
     int64_t bytes;
     if (!ki_mul3(entries->rows, cols, size, &bytes))
         return ki_fail(KILN_ERR_LIMIT, "the matrix is too large");
-    struct ki_csv_entries made = {.type = entries->type, .values = ki_calloc((size_t)bytes)};
+    struct ki_csv_entries made = *entries;
+    made.count = entries->rows * cols;
+    made.values = ki_calloc((size_t)bytes);
     if (!made.values) return ki_fail_nomem((size_t)bytes, "the matrix");
     for (int64_t row = 0; row < entries->rows; row++)
         for (int64_t i = 0; i < count; i++) {
             const double value = value_at(entries, row * count + i);
-            const bool missing = schema->columns[i].imputed && isnan(value);
-            set_value(&made, row * cols + feature[i], missing ? schema->columns[i].mean : value);
-            if (feature[count + i] >= 0 && missing) set_value(&made, row * cols + feature[count + i], 1);
+            set_value(&made, row * cols + feature[i], value);
+            if (feature[count + i] >= 0 && schema->columns[i].imputed && isnan(value))
+                set_value(&made, row * cols + feature[count + i], 1);
         }
-    *wide = made.values;
+    ki_bytes_free(values);
+    *values = (struct ki_bytes){made.values, bytes, bytes};
+    *entries = made;
     return KILN_OK;
 }
 
