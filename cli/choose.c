@@ -157,6 +157,6 @@ int64_t choose_width(const struct verb *verb, const struct settings *settings) {
 
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
     if (!kiln_algorithm_named(verb->name)) return 1;
-    const double most = algorithm_given(verb->name, settings, "max_iterations");
+    const double most = algorithm_value(verb->name, settings, "max_iterations");
     return kiln_algorithm_passes(verb->name, columns, (int64_t)most) * trainings(settings);
 }

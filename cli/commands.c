@@ -90,19 +90,9 @@ int64_t algorithm_components(const char *algorithm) {
     return found ? found->components : 0;
 }
 
-double algorithm_given(const char *algorithm, const struct settings *settings, const char *name) {
-    const kiln_option *option = algorithm_option(algorithm, name);
-    if (!option) return 0;
-    const void *field = settings->algorithm.bytes + option->offset;
-    switch (option->kind) {
-    case KILN_OPTION_FLAG:
-    case KILN_OPTION_INT:
-    case KILN_OPTION_CHOICE: return *(const int *)field;
-    case KILN_OPTION_INTEGER: return (double)*(const int64_t *)field;
-    case KILN_OPTION_REAL:
-    case KILN_OPTION_POSITIVE: return *(const double *)field;
-    }
-    return 0;
+double algorithm_value(const char *algorithm, const struct settings *settings, const char *name) {
+    const double value = kiln_option_value(algorithm, settings->algorithm.bytes, name, KILN_F64);
+    return isnan(value) ? 0 : value;
 }
 
 static struct option *add_option(const struct option *option) {

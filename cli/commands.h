@@ -12,7 +12,8 @@ const kiln_option *algorithm_option(const char *algorithm, const char *name);
 int64_t
 algorithm_components(const char *algorithm); /* kiln_algorithm.components; 0 if there is no such algorithm */
 double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
-/* What the command line sets, a flag as 0 or 1; 0 where it is not given, or where the algorithm has none of that name. */
-double algorithm_given(const char *algorithm, const struct settings *settings, const char *name);
+/* The value in force of an option, by its field's name, for data in f64: what the command line sets, a flag as 0 or 1, or the
+ * default; 0 where the algorithm has none of that name. */
+double algorithm_value(const char *algorithm, const struct settings *settings, const char *name);
 
 #endif

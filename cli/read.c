@@ -29,10 +29,10 @@ static int targets_of(const struct run *run, const kiln_model *model) {
     if (model && model_tensor_shape(model, "classes", &type, &rows, &cols)) return KILN_TARGETS_LABELS;
     if (run->text_targets) return KILN_TARGETS_TEXT;
     if (kinds & VERB_BIT(GLM))
-        return algorithm_given(name, run->settings, "family") == KILN_BINOMIAL ? KILN_TARGETS_TEXT : 0;
+        return algorithm_value(name, run->settings, "family") == KILN_BINOMIAL ? KILN_TARGETS_TEXT : 0;
     if (kinds & VERB_BIT(INFO)) return KILN_TARGETS_TEXT;
     if (kinds & VERB_BIT(SVM))
-        return algorithm_given(name, run->settings, "regression") ? 0 : KILN_TARGETS_LABELS;
+        return algorithm_value(name, run->settings, "regression") ? 0 : KILN_TARGETS_LABELS;
     return kinds & VERB_BIT(LOGREG) ? KILN_TARGETS_LABELS : 0;
 }
 

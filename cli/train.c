@@ -22,8 +22,8 @@ const struct algorithm *algorithm_named(const char *name) {
     return NULL;
 }
 
-double train_given(const struct training *job, const char *option) {
-    return algorithm_given(job->algorithm->name, job->settings, option);
+double train_value(const struct training *job, const char *option) {
+    return algorithm_value(job->algorithm->name, job->settings, option);
 }
 
 static double tolerance_of(const struct training *job) {
@@ -168,7 +168,7 @@ static int warm_start(struct run *run, struct training *job, int64_t n, int64_t 
                          path, (long long)rows, (long long)cols, (long long)n, (long long)k);
     if (kiln_model_tensor(&job->W, run->device, own, job->warm, "W") != KILN_OK)
         return fail_library(USING_MODEL);
-    if (train_given(job, "no_intercept") || !model_tensor_shape(job->warm, "b", &type, &rows, &cols))
+    if (train_value(job, "no_intercept") || !model_tensor_shape(job->warm, "b", &type, &rows, &cols))
         return 0;
     return kiln_model_tensor(&job->b, run->device, own, job->warm, "b") == KILN_OK
                ? 0
@@ -182,7 +182,7 @@ int train_allocate(struct run *run, struct training *job, int64_t columns) {
     if (code) return code;
     if (!job->W && kiln_matrix_dense(&job->W, run->device, kiln_matrix_type(X), n, columns, NULL) != KILN_OK)
         return fail_library(WORKING);
-    if (!train_given(job, "no_intercept") && !job->b &&
+    if (!train_value(job, "no_intercept") && !job->b &&
         kiln_matrix_dense(&job->b, run->device, kiln_matrix_type(X), 1, columns, NULL) != KILN_OK)
         return fail_library(WORKING);
     return 0;

@@ -78,8 +78,8 @@ int train_allocate(struct run *run, struct training *job, int64_t columns);
 int train_fail(const struct training *job); /* reports the library's error, in the data's words */
 /* What the library would do, with the penalty that is kept; 0 or an exit code. */
 int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X);
-double train_given(const struct training *job,
-                   const char *option); /* algorithm_given of the job's algorithm */
+double train_value(const struct training *job,
+                   const char *option); /* algorithm_value of the job's algorithm */
 
 /* How good the model is on the training data, from the report and from predictions where that does not say. */
 int train_measure(struct run *run, struct training *job);

@@ -42,7 +42,7 @@ static void add_precision(struct advice *advice, const struct run *run, kiln_typ
     const bool linear = takes_penalty(run);
     add(advice, type == KILN_F32 ? "--type f64" : NULL);
     add(advice,
-        linear && !algorithm_given(run->verb->name, run->settings, "standardize") ? "--standardize" : NULL);
+        linear && !algorithm_value(run->verb->name, run->settings, "standardize") ? "--standardize" : NULL);
 }
 
 static void add_penalty(struct advice *advice, const struct run *run) {
@@ -62,7 +62,7 @@ int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_t
 /* A link whose means do not come near the target: the gradient vanishes where nothing is fitted. */
 static bool warn_out_of_reach(const struct run *run, const kiln_report *report) {
     if (!(run->verb->kinds & VERB_BIT(GLM)) || report->residual < 1) return false;
-    const int link = (int)algorithm_given("glm", run->settings, "link");
+    const int link = (int)algorithm_value("glm", run->settings, "link");
     say_error("kiln: warning: not converged: the means that --link %s can give do not come near the target, "
               "so that no "
               "coefficients are better than others",

@@ -120,10 +120,10 @@ static json_t *options_json(const struct training *job) {
     kiln_solver solver = {0};
     json_t *object = json_object();
     json_put_number(object, "l2", job->penalty.l2);
-    json_put_flag(object, "intercept", !train_given(job, "no_intercept"));
-    json_put_flag(object, "standardize", train_given(job, "standardize") != 0);
+    json_put_flag(object, "intercept", !train_value(job, "no_intercept"));
+    json_put_flag(object, "standardize", train_value(job, "standardize") != 0);
     if (job->loss.kind == KILN_LOSS_SQUARED)
-        json_put_flag(object, "preconditioner", !train_given(job, "no_preconditioner"));
+        json_put_flag(object, "preconditioner", !train_value(job, "no_preconditioner"));
     json_put_number(object, "tolerance", job->report.tolerance);
     if (train_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
         json_put_count(object, "max_iterations", solver.max_iterations);

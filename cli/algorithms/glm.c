@@ -65,7 +65,7 @@ static int prepare_glm(struct run *run, struct training *job) {
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
     if ((code = train_allocate(run, job, 1)) || !wanted_of(run->settings)->standard_errors) return code;
-    const int64_t count = kiln_matrix_cols(X) + !train_given(job, "no_intercept");
+    const int64_t count = kiln_matrix_cols(X) + !train_value(job, "no_intercept");
     if (kiln_matrix_dense(&job->errors, run->device, kiln_matrix_type(X), count, 1, NULL) != KILN_OK)
         return fail_library(WORKING);
     return 0;
