@@ -1,4 +1,4 @@
-/* Small answers of a device, one of each kind of kernel, checked against plain loops. */
+/* Small answers of a device, one case of each kind of kernel, checked against plain loops. */
 #ifndef CLI_SELFTEST_H
 #define CLI_SELFTEST_H
 
@@ -6,7 +6,7 @@
 
 #include <kiln.h>
 
-enum { SELFTESTS = 16 }; /* eight in f32 and f64 (selftest.c) */
+enum { SELFTESTS_MOST = 128 };
 
 struct selftest {
     const char *operation, *says; /* of the library; in a table */
@@ -17,6 +17,10 @@ struct selftest {
     double allowed;     /* rounding can explain this much */
 };
 
+int selftest_count(void);
+/* What the test of this number, from 0, is about; status and error are not there yet. */
+struct selftest selftest_named(int number);
+/* The same with its outcome. */
 struct selftest selftest_run(kiln_device *device, int number);
 /* Computed, and within the bound. */
 bool selftest_passed(const struct selftest *test);

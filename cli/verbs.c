@@ -101,9 +101,10 @@ const struct verb tool_verbs[] = {
      .kinds = VERB_BIT(DEVICES)},
     {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
      "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
-     "what is missing the command that brings it. Then each usable device computes a small product that "
-     "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
-     "one. Exit code 0, unless a usable device fails.",
+     "what is missing the command that brings it. Then each usable device computes small problems, one for "
+     "each kind of kernel in f32 and f64, that are checked against plain loops, and its memory bandwidth is "
+     "measured; --device restricts this to one. A driver that crashes is reported, and other devices are "
+     "examined all the same. --verbose tells of each problem. Exit code 0, unless a usable device fails.",
      "kiln doctor\nkiln doctor --device cpu --json", verb_doctor, .kinds = VERB_BIT(DOCTOR)},
     {"explain", "WHAT [DATA...]", 1, MAX_ARGUMENTS, NULL /* commands.c */, "Say why Kiln does what it does",
      "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "

@@ -724,11 +724,13 @@ class Machine(Case):
         result = as_json("doctor", "--device", "cpu")
         self.assertEqual([d["name"] for d in result["devices"]], ["cpu"])
         tests = result["devices"][0]["tests"]
+        both = {"mmchain", "multiply", "gram_diagonal", "rows", "batch_reduce", "loss_gradient", "loss_hessian", "cg_step", "assign"}
+        dense = {"dot", "norm", "combine", "combine_from", "batch_scale", "gram", "loss_mean", "logreg", "distances", "guttman",
+                 "dirichlet_expect"}
+        sparse = {"sddmm", "sddmm_multiply", "factor_solve", "ranks_step"}
         self.assertEqual(
             {(t["operation"], t["type"], t["format"]) for t in tests},
-            {(o, t, f) for o in ("mmchain", "multiply") for t in ("f32", "f64") for f in ("sparse", "dense")}
-            | {(o, t, "dense") for o in ("dot", "norm", "gram") for t in ("f32", "f64")}
-            | {("factor_solve", t, "sparse") for t in ("f32", "f64")},
+            {(o, t, "sparse") for o in both | sparse for t in ("f32", "f64")} | {(o, t, "dense") for o in both | dense for t in ("f32", "f64")},
         )
         for test in tests:
             self.assertTrue(test["passed"])

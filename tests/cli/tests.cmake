@@ -44,6 +44,9 @@ add_test(NAME cli_budgets COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}
 set_tests_properties(cli_budgets PROPERTIES TIMEOUT 600)
 add_test(NAME cli_determinism COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/determinism_test.py $<TARGET_FILE:kiln_cli>)
 set_tests_properties(cli_determinism PROPERTIES TIMEOUT 600)
+add_test(NAME cli_doctor COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/doctor_test.py $<TARGET_FILE:kiln_cli>
+  ${CMAKE_SOURCE_DIR}/src)
+set_tests_properties(cli_doctor PROPERTIES TIMEOUT 600)
 # Each of the tool's allocations fails in turn; memory_test.py KILN PRELOADED 0 goes through all of them. Sanitizers have allocators of their own.
 if(NOT KILN_SANITIZE)
   add_library(no_memory MODULE ${CMAKE_CURRENT_LIST_DIR}/no_memory.c)
