@@ -1,6 +1,7 @@
 /* How good predictions are. */
 #include "metrics.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,7 +274,8 @@ int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *et
     for (int64_t i = 0; i < rows && !code; i++) {
         const double weight = weight_of(weights, i), y = truth[i];
         if (weight == 0) continue;
-        const double mean = means ? means[i] : eta[i]; /* without means eta is one */
+        double mean = means ? means[i] : eta[i]; /* without means eta is one */
+        if (isinf(mean) && isfinite(eta[i]) && eta[i] != 0) mean = copysign(DBL_MAX, mean); /* overflow */
         const bool possible = (range.open ? y > range.least : y >= range.least) && y <= range.most &&
                               mean >= range.least && mean <= range.most && isfinite(mean);
         sum += possible ? weight * deviances[i] : NAN;

@@ -277,7 +277,9 @@ class GeneralizedLinearRegressor(_SingleTarget):
         where.call(lib.kiln_loss_deviance, parts.pointer, loss, operand.pointer)
         means = Matrix.empty(where, (target.shape[0], 1), np.float64)
         where.call(lib.kiln_loss_mean, means.pointer, loss, operand.pointer)
-        deviances, possible = parts.numpy()[:, 0], self._possible(means.numpy()[:, 0])
+        deviances, found, at = parts.numpy()[:, 0], means.numpy()[:, 0], operand.numpy()[:, 0]
+        overflow = np.isinf(found) & np.isfinite(at) & (at != 0)  # an impossible mean is NaN, out of range, or 1 / 0
+        possible = self._possible(np.where(overflow, np.copysign(np.finfo(float).max, found), found))
         if weights is not None:
             possible |= np.asarray(weights) == 0
         return float(deviances.sum()) if possible.all() else float("nan")

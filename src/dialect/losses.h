@@ -167,8 +167,8 @@ SCALAR_FN real FN(product)(real x, real z) {
  * not the expected one. The two agree where y is the mean. */
 SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, struct FN(response) r, real *g,
                                 real *h) {
-    const real part = FN(product)(y, (real)1 / r.mu); /* y / mu */
-    real share, x;
+    const real part = y == 0 ? (real)0 : y / r.mu;
+    real share, over, x;
     switch (family) {
     case FAMILY_POISSON:
         *g = (r.mu - y) * r.a;
@@ -184,10 +184,11 @@ SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, st
         return ((real)0.5 * part - (real)1) / r.mu;
     case FAMILY_TWEEDIE:
         share = (real)exp(((real)2 - parameter) * r.log_mu); /* mu^(2-p) */
-        *g = share * ((real)1 - part) * r.a;
+        over = FN(product)(y, (real)exp(((real)1 - parameter) * r.log_mu));
+        *g = (share - over) * r.a;
         *h = share * r.a * r.a;
-        if (link == LINK_LOG) *h *= (real)2 - parameter + (parameter - (real)1) * part;
-        return share * ((real)1 / ((real)2 - parameter) + part / (parameter - (real)1));
+        if (link == LINK_LOG) *h = ((real)2 - parameter) * share + (parameter - (real)1) * over;
+        return share / ((real)2 - parameter) + over / (parameter - (real)1);
     default: /* negative binomial; alpha mu / (1 + alpha mu) = sigmoid(log(alpha mu)) */
         x = r.log_mu + (real)log(parameter);
         share = FN(sigmoid)(x) / parameter;
@@ -252,44 +253,79 @@ SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real
     return (real)0.5 * (eta - y) * (eta - y);
 }
 
-/* x log(x / z), 0 where x is 0. */
-SCALAR_FN real FN(x_log_ratio)(real x, real z) {
-    return x == 0 ? (real)0 : x * (real)log(x / z);
+/* y / mu - 1 = e^delta - 1, delta = log y - log mu: by the mean where that has the digits, else by its logarithm, as the mean itself may
+ * overflow or underflow. */
+SCALAR_FN real FN(beyond_mean)(real y, real delta, real mu) {
+    const real t = (y - mu) / mu;
+    return t > (real)-0.5 && t < (real)0.5 ? t : y == 0 ? (real)-1 : (real)expm1(delta);
 }
 
-/* d(y, mu) / 2: what the log-likelihood at mu lacks to that at mu = y. */
+/* r - 1 - log r >= 0 of r = e^x, t = r - 1: near 1 with a relative error of about epsilon / t. */
+SCALAR_FN real FN(excess)(real t, real x) {
+    return t > (real)-0.5 && t < (real)0.5 ? t - (real)log1p(t) : t - x;
+}
+
+/* d(y, mu) / 2: what the log-likelihood at mu lacks to that at mu = y. With delta as above and v = -delta
+ *
+ *   Poisson y delta + mu - y = y excess(mu / y), gamma excess(y / mu), inverse Gaussian (y / mu - 1)^2 / (2 y),
+ *   Tweedie y^(2-p) (expm1((2-p) v) / (2-p) + expm1((1-p) v) / (p-1)), of y = 0 mu^(2-p) / (2-p),
+ *   negative binomial y (s(-x) - s(-z)) + (s(x) - s(z)) / alpha, s the softplus, x = log(alpha mu), z = log(alpha y):
+ *
+ * all of log mu, so that they have the value of the real formula wherever the type has room for that. */
 SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(response) r) {
-    const real p = parameter, mu = r.mu;
+    const real p = parameter, mu = r.mu, delta = y == 0 ? (real)0 : (real)log(y) - r.log_mu;
+    real x, z, t;
     switch (family) {
     case FAMILY_GAUSSIAN: return (real)0.5 * (y - mu) * (y - mu);
-    case FAMILY_POISSON: return FN(x_log_ratio)(y, mu) - (y - mu);
-    case FAMILY_GAMMA: return (y - mu) / mu - (real)log(y / mu);
-    case FAMILY_INVERSE_GAUSSIAN: return (real)0.5 * (y - mu) / mu * ((y - mu) / mu) / y;
+    case FAMILY_POISSON:
+        t = (mu - y) / y;
+        return y > 0 && t > (real)-0.5 && t < (real)0.5 ? y * FN(excess)(t, t) : y * delta + (mu - y);
+    case FAMILY_GAMMA: return FN(excess)(FN(beyond_mean)(y, delta, mu), delta);
+    case FAMILY_INVERSE_GAUSSIAN: t = FN(beyond_mean)(y, delta, mu); return (real)0.5 * t / y * t;
     case FAMILY_BINOMIAL:
-        return (y == 0 ? (real)0 : y * ((real)log(y) - r.log_mu)) +
+        return (y == 0 ? (real)0 : y * delta) +
                (y == 1 ? (real)0 : ((real)1 - y) * ((real)log1p(-y) - r.log_rest));
     case FAMILY_TWEEDIE:
-        return (y == 0 ? (real)0 : (real)pow(y, (real)2 - p) / (((real)1 - p) * ((real)2 - p))) +
-               (real)exp(((real)2 - p) * r.log_mu) *
-                   ((real)1 / ((real)2 - p) + FN(product)(y, (real)1 / mu) / (p - (real)1));
+        x = ((real)2 - p) * r.log_mu;
+        if (y == 0) return (real)exp(x) / ((real)2 - p);
+        z = (real)pow(y, (real)2 - p);
+        if (delta > (real)-30 && delta < (real)30)
+            return z * ((real)expm1((p - (real)2) * delta) / ((real)2 - p) +
+                        (real)expm1((p - (real)1) * delta) / (p - (real)1));
+        t = delta > 0 ? (real)exp(x + delta) * ((real)1 / (p - (real)1) + (real)exp(-delta) / ((real)2 - p))
+                      : (real)exp(x) * ((real)1 / ((real)2 - p) + (real)exp(delta) / (p - (real)1));
+        return t - z / ((p - (real)1) * ((real)2 - p));
     default:
-        return FN(x_log_ratio)(y, mu) - (y + (real)1 / p) * (real)log1p(p * (y - mu) / ((real)1 + p * mu));
+        t = (y - mu) / ((real)1 + p * mu); /* log((1 + p y) / (1 + p mu)) = log1p(p t) */
+        if (y > 0 && (mu - y) / y > (real)-0.5 && (mu - y) / y < (real)0.5)
+            return -y * (real)log1p((mu - y) / y) - (y + (real)1 / p) * (real)log1p(p * t);
+        x = r.log_mu + (real)log(p);
+        if (y == 0) return FN(softplus)(x) / p;
+        z = (real)log(y) + (real)log(p);
+        return y * (FN(softplus)(-x) - FN(softplus)(-z)) + (FN(softplus)(x) - FN(softplus)(z)) / p;
     }
 }
 
-/* (y - mu)^2 / V(mu) */
+/* (y - mu)^2 / V(mu), V = mu^k, and of negative binomials mu (1 + alpha mu): t^2 mu^2 / V with t = y / mu - 1, and where t is large
+ * (1 - mu / y)^2 exp(2 delta + (2 - k) log mu), as t may overflow and mu underflow where this does not. */
 SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(response) r) {
-    const real d = y - r.mu;
-    if (d == 0) return (real)0;
+    const real d = family == FAMILY_BINOMIAL ? y * r.rest - ((real)1 - y) * r.mu : y - r.mu;
+    if (family == FAMILY_GAUSSIAN) return d * d;
+    if (family == FAMILY_BINOMIAL) return d == 0 ? (real)0 : d / r.mu * (d / r.rest);
+    real k = 1, alpha = 0;
     switch (family) {
-    case FAMILY_GAUSSIAN: return d * d;
-    case FAMILY_POISSON: return d / r.mu * d;
-    case FAMILY_GAMMA: return d / r.mu * (d / r.mu);
-    case FAMILY_INVERSE_GAUSSIAN: return d / r.mu * (d / r.mu) / r.mu;
-    case FAMILY_BINOMIAL: return d / r.mu * (d / r.rest);
-    case FAMILY_TWEEDIE: return d * d * (real)exp(-parameter * r.log_mu);
-    default: return d / r.mu * (d / ((real)1 + parameter * r.mu));
+    case FAMILY_POISSON: break;
+    case FAMILY_GAMMA: k = 2; break;
+    case FAMILY_INVERSE_GAUSSIAN: k = 3; break;
+    case FAMILY_TWEEDIE: k = parameter; break;
+    default: alpha = parameter; break;
     }
+    const real delta = y == 0 ? (real)0 : (real)log(y) - r.log_mu, t = FN(beyond_mean)(y, delta, r.mu);
+    if (t > 1) {
+        const real part = (real)expm1(-delta);
+        return part * part * (real)exp((real)2 * delta + ((real)2 - k) * r.log_mu) / ((real)1 + alpha * r.mu);
+    }
+    return alpha > 0 ? t * t / ((real)1 / r.mu + alpha) : t * t * (real)exp(((real)2 - k) * r.log_mu);
 }
 
 /* Minus the log-likelihood less s times the loss, at dispersion 1: kiln_loss_deviance's third column. */

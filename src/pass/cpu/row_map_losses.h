@@ -32,31 +32,31 @@ static void FN(poisson_losses)(const struct FN(losses) * rows) {
     }
 }
 
-/* y / mu, and 0 where y is, though mu be 0 in the type. */
-ALWAYS_INLINE FN(vreal) FN(share_of_mean)(FN(vreal) y, FN(vreal) eta) {
-    return FN(masked)(y * FN(vexp)(-eta), (FN(vmask))(y != (real)0));
+/* y mu^q, mu = e^eta, and 0 where y is, though mu be 0 in the type. */
+ALWAYS_INLINE FN(vreal) FN(times_power)(FN(vreal) y, real q, FN(vreal) eta) {
+    return FN(masked)(y * FN(vexp)(q * eta), (FN(vmask))(y != (real)0));
 }
 
-/* y / mu + eta, mu = e^eta. */
+/* y / mu + eta */
 static void FN(gamma_losses)(const struct FN(losses) * rows) {
     for (int64_t i = 0; i < rows->count; i += LANES) {
         const FN(vreal) eta = FN(load)(rows->eta + i);
-        const FN(vreal) part = FN(share_of_mean)(FN(load_some)(rows->y + i, rows->count - i), eta);
+        const FN(vreal) part = FN(times_power)(FN(load_some)(rows->y + i, rows->count - i), (real)-1, eta);
         FN(store)(rows->value + i, part + eta);
         FN(store)(rows->eta + i, (real)1 - part);
         FN(store)(rows->curve + i, part);
     }
 }
 
-/* mu^(2-p) (1 / (2-p) + y / mu / (p-1)), mu = e^eta. */
+/* mu^(2-p) / (2-p) + y mu^(1-p) / (p-1): of powers of eta each, as y / mu may overflow where neither term does. */
 static void FN(tweedie_losses)(const struct FN(losses) * rows, real p) {
     const real under = (real)2 - p, over = p - (real)1;
     for (int64_t i = 0; i < rows->count; i += LANES) {
         const FN(vreal) eta = FN(load)(rows->eta + i), share = FN(vexp)(under * eta);
-        const FN(vreal) part = FN(share_of_mean)(FN(load_some)(rows->y + i, rows->count - i), eta);
-        FN(store)(rows->value + i, share * ((real)1 / under + part / over));
-        FN(store)(rows->eta + i, share * ((real)1 - part));
-        FN(store)(rows->curve + i, share * (under + over * part));
+        const FN(vreal) part = FN(times_power)(FN(load_some)(rows->y + i, rows->count - i), -over, eta);
+        FN(store)(rows->value + i, share * ((real)1 / under) + part * ((real)1 / over));
+        FN(store)(rows->eta + i, share - part);
+        FN(store)(rows->curve + i, under * share + over * part);
     }
 }
 
