@@ -105,6 +105,7 @@ static json_t *report_json(const struct solving *s) {
     json_put_flag(report, "converged", s->report.converged);
     json_put_number(report, "residual", s->report.residual);
     json_put_number(report, s->solver->objective, s->report.objective);
+    if (!s->solver->ranks) train_put_certificate(report, &s->report);
     for (int64_t i = 0; kiln_report_figure_name(&s->report, i); i++) {
         const char *name = kiln_report_figure_name(&s->report, i);
         if (!json_object_get(report, name))
@@ -172,6 +173,7 @@ static int tell_json(const struct solving *s) {
     json_put_number(object, "residual", report->residual);
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, s->solver->objective, report->objective);
+    if (!s->solver->ranks) train_put_certificate(object, report);
     json_put(object, "options", options_json(s));
     json_put_text(object, "model", run->settings->output);
     checkpoint_json(run, object);
@@ -195,6 +197,7 @@ static void tell_people(const struct solving *s) {
                 report->tolerance);
     fprintf(file, "  %-11s %s\n", s->solver->objective,
             isinf(report->objective) ? "none" : text_number(report->objective));
+    if (!s->solver->ranks) train_print_certificate(file, report);
     run_print_seconds(file, s->run);
     if (s->solver->print) s->solver->print(file, s);
 }
@@ -224,6 +227,7 @@ int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int6
 int solve_run(struct run *run, const struct solver *solver) {
     struct solving s = {.run = run,
                         .solver = solver,
+                        .report.size = sizeof s.report,
                         .state = calloc(1, solver->bytes),
                         .options = run->settings->algorithm.bytes,
                         .own = run->settings->own.bytes};

@@ -11,6 +11,7 @@ struct solving;
 struct solver {
     const char *schema;              /* of the JSON object: "kiln.ranking/1" */
     const char *objective;           /* what report.objective is called: "eigenvalue" */
+    bool ranks;                      /* which no run makes as small, or as large, as it can be */
     size_t bytes;                    /* of its own state, which begins zeroed: solving.state */
     int (*check)(struct solving *s); /* the data, once they are read and before a device is chosen */
     int (*prepare)(

@@ -292,7 +292,9 @@ void train_free(struct training *job) {
 }
 
 int verb_train(struct run *run) {
-    struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
+    struct training job = {.algorithm = algorithm_named(run->verb->name),
+                           .settings = run->settings,
+                           .report.size = sizeof job.report};
     int code = run_check_outputs(run);
     if (!code) code = checkpoint_open(run);
     if (!code) code = train_begin(run, &job);

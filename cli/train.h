@@ -113,6 +113,10 @@ void coefficients_print(FILE *file, const struct coefficients *table, const stru
 
 /* Shared with hits. */
 json_t *train_trace_json(const kiln_report *report);
+/* What is known of an objective's distance from the optimum: optimality_gap, null where there is no bound, what it follows from, and of
+ * iterations that only improve it how many did not. */
+void train_put_certificate(json_t *object, const kiln_report *report);
+void train_print_certificate(FILE *file, const kiln_report *report);
 kiln_status train_set_json(kiln_model *model, const char *key,
                            json_t *value);     /* takes value over; null: nothing */
 void train_tell_device(const struct run *run); /* what --verbose adds */

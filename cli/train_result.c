@@ -149,12 +149,6 @@ static bool has_gap(const struct training *job) {
     return job->loss.kind == KILN_LOSS_SQUARED_HINGE || job->loss.kind == KILN_LOSS_SQUARED_EPSILON;
 }
 
-/* optimality_gap is null where there is no bound. */
-static void put_certificate(json_t *object, const kiln_report *report) {
-    json_put_number(object, "optimality_gap", report->optimality_gap);
-    json_put_text(object, "certificate", report->certificate);
-}
-
 static json_t *report_json(const struct training *job) {
     json_t *object = json_object();
     json_put_count(object, "iterations", job->report.iterations);
@@ -164,7 +158,7 @@ static json_t *report_json(const struct training *job) {
     json_put_number(object, "residual", job->report.residual);
     json_put_number(object, "objective", job->report.objective);
     if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(&job->report, "gap"));
-    put_certificate(object, &job->report);
+    train_put_certificate(object, &job->report);
     return object;
 }
 
@@ -174,6 +168,25 @@ static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_
     json_t *array = json_array();
     for (int64_t j = 0; j < count; j++) json_add(array, json_text(name(data, j)));
     return array;
+}
+
+void train_put_certificate(json_t *object, const kiln_report *report) {
+    const double setbacks = kiln_report_figure(report, "setbacks");
+    json_put_number(object, "optimality_gap", report->optimality_gap);
+    json_put_text(object, "certificate", report->certificate);
+    if (!isnan(setbacks)) json_put_count(object, "setbacks", (int64_t)setbacks);
+}
+
+void train_print_certificate(FILE *file, const kiln_report *report) {
+    const double setbacks = kiln_report_figure(report, "setbacks");
+    if (report->certificate)
+        fprintf(file, "  optimum     at most %s below that (%s)\n", text_number(report->optimality_gap),
+                report->certificate);
+    else if (isnan(setbacks))
+        fputs("  optimum     no bound\n", file);
+    else
+        fprintf(file, "  optimum     no bound; %s went the wrong way\n",
+                setbacks > 0 ? text_plural((int64_t)setbacks, "iteration") : "no iteration");
 }
 
 json_t *train_trace_json(const kiln_report *report) {
@@ -315,7 +328,7 @@ static int tell_json(struct run *run, const struct training *job, const struct c
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, "objective", report->objective);
     if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(report, "gap"));
-    put_certificate(object, report);
+    train_put_certificate(object, report);
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
@@ -344,11 +357,7 @@ static void tell_people(struct run *run, const struct training *job, const struc
             report->solver ? report->solver : "", report->residual, report->tolerance);
     metrics_print(file, &job->metrics, 2);
     fprintf(file, "  objective   %s\n", text_number(report->objective));
-    if (report->certificate)
-        fprintf(file, "  optimum     at most %s below that (%s)\n", text_number(report->optimality_gap),
-                report->certificate);
-    else
-        fputs("  optimum     no bound\n", file);
+    train_print_certificate(file, report);
     run_print_seconds(file, run);
     if (output && strcmp(output, "-") != 0) {
         fputs("  model       ", file);

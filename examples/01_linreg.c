@@ -46,7 +46,7 @@ static kiln_status fit(kiln_device *device, const char *path, const char *target
     const kiln_linreg_options options = {.l2 = 1, .control = {show, NULL}};
     kiln_data *data = NULL;
     kiln_matrix *W = NULL, *b = NULL;
-    kiln_report report = {0};
+    kiln_report report = {.size = sizeof report};
     kiln_status status = kiln_data_read(&data, device, path, &reading);
     if (status) goto done;
     const kiln_matrix *X = kiln_data_X(data), *y = kiln_data_y(data);

@@ -56,7 +56,7 @@ static kiln_status fit(kiln_device *device, const char *path, const char *target
     const kiln_logreg_options options = {.l2 = 0.1};
     kiln_data *data = NULL;
     kiln_matrix *W = NULL, *b = NULL, *P = NULL;
-    kiln_report report = {0};
+    kiln_report report = {.size = sizeof report};
     double *values = NULL;
     int64_t count = 0;
     kiln_status status = kiln_data_read(&data, device, path, &reading);

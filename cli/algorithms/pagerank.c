@@ -332,6 +332,7 @@ static int explain_pagerank(const struct run *run, const kiln_matrix *A, json_t 
 static int run_pagerank(struct run *run) {
     static const struct solver solver = {.schema = "kiln.pagerank/1",
                                          .objective = "error_bound",
+                                         .ranks = true,
                                          .bytes = sizeof(struct ranking),
                                          .check = check,
                                          .prepare = prepare,

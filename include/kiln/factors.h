@@ -121,7 +121,8 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0.
  * After both the two columns of each factor are made equally long (weighed as their penalties are), which
  * leaves the products. The objective never rises but for rounding, with any solver. report->residual is the
- * decrease in the last iteration relative to the objective. Figures: "mean"; "l2", the penalty that held;
+ * decrease in the last iteration relative to the objective. Figures: "mean"; "setbacks", iterations in which the
+ * objective rose by more than rounding; "l2", the penalty that held;
  * "zero_factors", 1 where the penalty has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of
  * sqrt(sum_ui (r_ui - mean)^2)), else 0; with a test "test_rmse" (explicit). On failure A, B and the report
  * are untouched.
@@ -181,7 +182,7 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  * All of A and B change at once: conjugate gradient (Polak and Ribiere), scaled by the diagonal of the
  * Hessian's two blocks, and along each direction the exact minimum, as the objective there is a polynomial of
  * degree four. It never rises. report->residual is the decrease in the last iteration relative to the
- * objective. Figures: "mean", "l2", "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B
+ * objective. Figures: "mean", "setbacks", "l2", "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B
  * and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.

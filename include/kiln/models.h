@@ -98,8 +98,8 @@ typedef struct kiln_trace_row {
     double test;
 } kiln_trace_row;
 
-/* What a run did. Zero it before the call (kiln_report report = {0}), free what it
- * holds with kiln_report_free. */
+/* What a run did. Zero it before the call but for its size (kiln_report report = {.size = sizeof report}; a size of 0 is
+ * without what stands behind `solver`), free what it holds with kiln_report_free. */
 typedef struct kiln_report {
     size_t size;
     int converged; /* 1 only if the criterion was checked on the returned result and held, see KILN_STOP_ROUNDING */

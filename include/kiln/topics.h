@@ -78,8 +78,8 @@ typedef enum kiln_gap_init {
  * NMF(solver="mu", beta_loss="kullback-leibler"). A zero stays zero; where a mean is 0 the quotient's floor
  * stands for it, where a topic has no words its column becomes 0. report->objective is that of the A and B
  * that are returned, report->residual its relative decrease in the last iteration. Figures:
- * "log_likelihood", sum_ij [x_ij log l_ij - l_ij - log(x_ij!)]; with a test "test_perplexity"
- * (kiln_perplexity). On failure A, B and the report are untouched.
+ * "setbacks", iterations in which the objective rose by more than rounding; "log_likelihood", sum_ij [x_ij
+ * log l_ij - l_ij - log(x_ij!)]; with a test "test_perplexity" (kiln_perplexity). On failure A, B and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity); memory and
  * device errors.
  * Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular vectors some ten products
@@ -132,7 +132,8 @@ KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kil
  * but for rounding (with learn_alpha neither). report->residual is its relative change in the last
  * iteration. With `batch` an iteration is a pass over batches of documents in an order of its own, each of
  * which moves lambda a part of the way; then `steps` for all documents, which the bound is of.
- * Figures: "perplexity_bound", exp(-bound / words); with a test "test_perplexity" (kiln_perplexity). On
+ * Figures: "perplexity_bound", exp(-bound / words); without `batch` "setbacks", iterations in which the bound
+ * fell by more than rounding, from where it never should; with a test "test_perplexity" (kiln_perplexity). On
  * failure A, B, alphas and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without words, or with negative entries, NaN or infinity; a warm start
  * that is not above 0); memory and device errors. Determinism: run to run. Cost: 4 nnz k (steps + 1) flops an

@@ -107,6 +107,9 @@ enum { KI_FIGURES = 16 };                    /* the most that a report holds */
 kiln_status ki_report_begin(kiln_report *report);
 /* name: a literal, and new. */
 void ki_report_figure(kiln_report *report, const char *name, double value);
+/* The figure "setbacks": rows of the trace behind `first` whose objective is worse than the row's before, by more than rounding, of one that
+ * no iteration makes worse; sign 1: that falls, -1: rises. */
+void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
 /* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who is told of it with the
  * bytes of X read so far, or its number. */

@@ -52,6 +52,17 @@ const char *kiln_report_figure_name(const kiln_report *report, int64_t i) {
     return figures && i >= 0 && i < figures->count ? figures->rows[i].name : NULL;
 }
 
+void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type) {
+    enum { DIGITS = 1000 }; /* units of the type that a sum of the start's size is known to */
+    const double part = DIGITS * ki_epsilon(type);
+    int64_t count = 0;
+    for (int64_t i = first + 1; i < report->trace_count; i++) {
+        const double before = report->trace[i - 1].objective, after = report->trace[i].objective;
+        count += !(sign * (after - before) <= part * fmax(fabs(before), fabs(report->trace[0].objective)));
+    }
+    ki_report_figure(report, "setbacks", (double)count);
+}
+
 void ki_report_give(kiln_report *to, kiln_report *from) {
     if (!to) return;
     if (!from->certificate) from->optimality_gap = INFINITY;

@@ -303,6 +303,22 @@ class Classifiers(Models):
         self.assertIn("labels are text", kiln("predict", model, self.path("absent"), "-o", out, *CPU, code=2)[1])
         self.assertIn(".gz", kiln("predict", model, self.path("absent"), "-o", out + ".gz", *CPU, code=2)[1])
 
+    def test_optimality_gaps(self):
+        """The report, the model's too, says how far the objective is above the optimum at most, and what follows from."""
+        for verb, options, certificate in (("linreg", (), "normal equations"), ("linreg", ("--l2", 1), "duality gap"),
+                                           ("linreg", ("--solver", "cg"), None), ("svm", ("--regression",), "duality gap"),
+                                           ("glm", ("--l1", 1), "duality gap"), ("glm", ("--link", "log", "--l2", 1), None)):
+            result = self.fit(verb, "number.csv", *options)
+            self.assertEqual(result["certificate"], certificate, (verb, options))
+            self.assertEqual(result["optimality_gap"] is None, certificate is None)
+            if certificate:
+                self.assertLess(result["optimality_gap"], 1e-6 * result["objective"])
+            self.assertIn(f"({certificate})" if certificate else "no bound", kiln(verb, self.path("number.csv"), "--target", "y", *options, *CPU)[0])
+        ratings = self.write("ratings.mtx", "%%MatrixMarket matrix coordinate real general\n4 3 6\n1 1 2\n1 2 3\n2 1 1\n3 3 2\n4 2 5\n4 3 1\n")
+        for verb, rank in ("als", "--factors"), ("sfa", "--factors"), ("gap", "--topics"), ("lda", "--topics"):
+            result = as_json(verb, ratings, rank, 2, *CPU)
+            self.assertEqual((result["optimality_gap"], result["certificate"], result["setbacks"]), (None, None, 0), verb)
+
     def test_no_gap_without_penalty(self):
         self.assertNotIn("gap", kiln("svm", self.path("two.csv"), "--target", "y", "--l2", 0, *CPU)[0])
 

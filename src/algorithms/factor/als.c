@@ -282,6 +282,7 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                              .most = s.options.max_iterations}));
     TRY(iterate(&s));
     ki_report_figure(&s.report, "mean", s.mean);
+    ki_report_setbacks(&s.report, 1, 0, kiln_matrix_type(R));
     TRY(ki_factor_figures(&s.report, s.options.l2, s.A, s.B, kiln_matrix_cols(A) - (s.options.biases != 0),
                           s.spread.squares + pow(s.spread.mean - s.mean, 2) * (double)kiln_matrix_nnz(R)));
     if (s.options.test && !s.options.implicit) ki_report_figure(&s.report, "test_rmse", s.test_rmse);

@@ -314,6 +314,7 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
     ki_report_figure(&s.report, "log_likelihood", s.likelihood);
+    ki_report_setbacks(&s.report, 1, 0, kiln_matrix_type(X));
     if (s.options.test) ki_report_figure(&s.report, "test_perplexity", s.test_perplexity);
     s.report.seconds = ki_clock() - s.start;
     ki_report_hand_over(report, &s.report);

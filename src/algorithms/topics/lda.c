@@ -275,6 +275,7 @@ static kiln_status hand_over(kiln_matrix *A, kiln_matrix *B, struct lda *s) {
     TRY(ki_copy(B, t->lambda));
     if (s->options.alphas) TRY(ki_copy(s->options.alphas, t->alpha));
     ki_report_figure(&s->report, "perplexity_bound", exp(-s->bound / s->words));
+    if (!s->batches) ki_report_setbacks(&s->report, -1, s->anew, kiln_matrix_type(s->X));
     if (s->options.test) ki_report_figure(&s->report, "test_perplexity", s->test_perplexity);
 done:
     return status;
