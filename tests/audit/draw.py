@@ -74,8 +74,7 @@ def weights(rng: Rng, rows: int) -> np.ndarray | None:
     if kind < 2:
         return None
     drawn = rng.random(rows) if kind == 2 else rng.integers(0, 4, rows).astype(float)
-    if drawn.sum() == 0:
-        drawn[0] = 1
+    drawn[:2] = np.where((drawn > 0).sum() < 2, 1, drawn[:2])
     return drawn * (1e-3 if kind == 4 else 1)
 
 
