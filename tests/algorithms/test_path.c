@@ -72,6 +72,7 @@ static const struct setting {
     {"linreg", 1, false, false, true, {.linreg = {.standardize = 1, .no_intercept = 1}}, NULL, false},
     {"logreg", 1, true, false, true, {.logreg = {.standardize = 1}}, "newton", true},
     {"logreg", 1, false, false, true, {.logreg = {.no_intercept = 1}}, "newton", true},
+    {"logreg", 1, true, false, true, {.logreg = {.standardize = 1, .no_intercept = 1}}, "newton", false},
     {"logreg", 1, false, true, true, {.logreg = {.balanced = 1}}, NULL, false},
     {"logreg", 1, false, false, false, {.logreg = {.l1 = 0.5}}, "newton", true},
     {"logreg", 1, true, false, true, {.logreg = {.l1 = 2, .standardize = 1}}, "newton", true},
@@ -85,6 +86,7 @@ static const struct setting {
     {"glm", 1, false, false, true, {.glm = {.family = KILN_POISSON, .no_intercept = 1}}, NULL, false},
     {"svm", 1, false, false, true, {.svm = {.no_intercept = 1}}, "newton", true},
     {"svm", 1, true, false, true, {.svm = {.standardize = 1}}, "newton", true},
+    {"svm", 1, true, false, true, {.svm = {.standardize = 1, .no_intercept = 1}}, "newton", false},
     {"svm", 1, true, false, true, {.svm = {.regression = 1, .epsilon = 0.1}}, "newton", true},
 };
 

@@ -61,6 +61,8 @@ bool ki_lanes_apply(struct ki_lanes *t) {
         kiln_matrix_type(y) != kiln_matrix_type(X) || kiln_matrix_device(y) != kiln_matrix_device(X) ||
         kiln_matrix_rows(y) != t->m || kiln_matrix_cols(y) != 1)
         return false;
+    if (t->standardize && !t->intercept)
+        return false; /* variances are about the means, spreads here are not */
     t->wide = is_wide(t);
     return ki_fold_losses_apply(X) && t->folds <= KI_LANES_MOST && (t->wide || has_hessians(t)) &&
            (double)t->folds * (double)t->n * (double)t->count <= ROOM;
