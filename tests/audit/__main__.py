@@ -33,10 +33,18 @@ import draw
 import factors
 import graphs
 import linear
+import validation
 from package import Package
 from runs import Tool
 
-VERBS = {**linear.VERBS, **classes.VERBS, **clusters.VERBS, **graphs.VERBS, **factors.VERBS}
+VERBS = {
+    **linear.VERBS,
+    **classes.VERBS,
+    **validation.VERBS,
+    **clusters.VERBS,
+    **graphs.VERBS,
+    **factors.VERBS,
+}
 
 
 def attempt(

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 import numpy as np
 
 import rows
-from problems import EPS, Problem, check_verify, eta_of, judge_fit, near, refused
+from problems import EPS, Problem, check_verify, eta_of, judge_bound, judge_fit, near, refused
 from losses import hinge_loss, softmax_loss
 from runs import Tool
 
@@ -67,6 +67,7 @@ def softmax(rng, tool: Tool, kind: type) -> list[str]:
     found += judge_fit(
         problem, softmax_loss, W, b[0], number, run.out["objective"], run.out["converged"], "softmax"
     )
+    found += judge_bound(problem, [(softmax_loss, W, b[0], number)], run)
     eta, s = eta_of(problem, model), problem.s
     digits = 1e-7 if kind is np.float64 else 2e-3
     value = np.where(s > 0, softmax_loss(number, eta)[0], 0)
@@ -97,6 +98,8 @@ def one_vs_rest(rng, tool: Tool, kind: type) -> list[str]:
             found += judge_fit(
                 problem, hinge_loss, W[:, c], b[0, c], own, None, run.out["converged"], f"svm class {c + 1}"
             )
+    columns = [(hinge_loss, W[:, c], b[0, c], (number == c).astype(float)) for c in range(len(classes))]
+    found += judge_bound(problem, columns, run)
     found += decided(problem, run, eta_of(problem, model), classes, problem.y)
     check_verify(tool, problem, found, run.out["converged"])
     return found + rows.judge_classes(rng, tool, problem, model, classes)

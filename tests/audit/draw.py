@@ -39,24 +39,26 @@ COLUMNS = {
 TAME = ("normal", "counts", "binary", "sparse", "years", "equal", "zero")
 
 
-def columns(rng: Rng, rows: int, count: int, hostile: float = 0.35) -> tuple[np.ndarray, list[str]]:
+def columns(
+    rng: Rng, rows: int, count: int, hostile: float = 0.35, kinds: tuple[str, ...] = ()
+) -> tuple[np.ndarray, list[str]]:
     """rows x count numbers and the kinds of their columns; a column may repeat others or add them up."""
-    X, kinds = np.zeros((rows, count)), []
+    X, drawn = np.zeros((rows, count)), []
     for j in range(count):
         choice = rng.random()
         if j > 0 and choice < 0.06:
             X[:, j] = X[:, rng.integers(j)]
-            kinds.append("copy")
+            drawn.append("copy")
         elif j > 1 and choice < 0.1:
             X[:, j] = X[:, 0] + X[:, 1]
-            kinds.append("sum")
+            drawn.append("sum")
         else:
-            kind = str(rng.choice(list(COLUMNS) if rng.random() < hostile else TAME))
+            kind = str(rng.choice(kinds or (list(COLUMNS) if rng.random() < hostile else TAME)))
             X[:, j] = COLUMNS[kind](rng, rows)
-            kinds.append(kind)
+            drawn.append(kind)
     if rows > 1 and rng.random() < 0.2:
         X[rng.integers(rows)] = X[rng.integers(rows)]
-    return X, kinds
+    return X, drawn
 
 
 def unit(X: np.ndarray) -> np.ndarray:

@@ -19,7 +19,20 @@ from losses import (
     tube_loss,
     tweedie_loss,
 )
-from problems import EPS, Problem, auc, check_verify, eta_of, gap, judge_fit, moments, near, refused, within
+from problems import (
+    EPS,
+    Problem,
+    auc,
+    check_verify,
+    eta_of,
+    gap,
+    judge_bound,
+    judge_fit,
+    moments,
+    near,
+    refused,
+    within,
+)
 from runs import Tool
 
 L = np.longdouble
@@ -53,6 +66,7 @@ def linreg(rng, tool: Tool, kind: type) -> list[str]:
         _, rounding, objective = gap(problem, squared_loss, W[:, t], b[t], Yk[:, t])
         total += objective
         blur += rounding
+    found += judge_bound(problem, [(squared_loss, W[:, t], b[t], Yk[:, t]) for t in range(targets)], run)
     digits = 1e-8 if kind is np.float64 else 2e-3
     own = eta_of(problem, model)
     rss = (problem.s[:, None] * (own - Yk) ** 2).sum()
@@ -144,6 +158,7 @@ def logreg(rng, tool: Tool, kind: type) -> list[str]:
         run.out["converged"],
         "logreg",
     )
+    found += judge_bound(problem, [(logistic_loss, model.tensors["W"][:, 0], b, y)], run)
     digits = 1e-7 if kind is np.float64 else 2e-3
     found += binary_metrics(problem, y, eta_of(problem, model)[:, 0], run, digits)
     check_verify(tool, problem, found, run.out["converged"])
@@ -172,6 +187,7 @@ def svm(rng, tool: Tool, kind: type) -> list[str]:
     found += judge_fit(
         problem, loss, model.tensors["W"][:, 0], b, target, run.out["objective"], run.out["converged"], "svm"
     )
+    found += judge_bound(problem, [(loss, model.tensors["W"][:, 0], b, target)], run)
     if not regression:
         found += decided(problem, y, eta_of(problem, model)[:, 0], run, 1e-7)
     check_verify(tool, problem, found, run.out["converged"])
@@ -232,6 +248,7 @@ def glm(rng, tool: Tool, kind: type) -> list[str]:
     found += judge_fit(
         problem, loss, model.tensors["W"][:, 0], b, yk, None, run.out["converged"], f"glm {family}"
     )
+    found += judge_bound(problem, [(loss, model.tensors["W"][:, 0], b, yk)], run)
     eta, digits = eta_of(problem, model)[:, 0], 1e-7 if kind is np.float64 else 2e-3
     if family == "binomial":
         found += binary_metrics(problem, y, eta, run, digits)

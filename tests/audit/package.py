@@ -72,6 +72,7 @@ def read_coordinates(path: pathlib.Path) -> scipy.sparse.coo_matrix:
 class Package(Tool):
     """One process for all problems. Devices are opened once by name, threads and determinism."""
 
+    validated, needs_groups = ("linreg", "logreg"), True
     devices: dict[tuple[str, int, bool], typing.Any] = {}
     models: dict[str, typing.Any]
 
@@ -124,6 +125,7 @@ class Package(Tool):
             "residual": report.residual,
             "tolerance": report.tolerance,
             "solver": report.solver,
+            "optimality_gap": report.optimality_gap,
             "trace": [{"objective": float(value)} for value in trace],
             "metrics": {},
             "figures": dict(report.figures),
@@ -142,6 +144,8 @@ class Package(Tool):
         drawn = {"fit_intercept": "no-intercept" not in options, "device": self.device}
         if "solver" in options:
             drawn["solver"] = options["solver"]
+        if "max-iterations" in options:
+            drawn["max_iter"] = int(options["max-iterations"])
         return drawn
 
     def fitted(
@@ -157,8 +161,37 @@ class Package(Tool):
             out["metrics"][name] = model.score(X, y, sample_weight=weights, **more)
         return out
 
+    def searched(self, name: str, files: list[str], options: Options) -> dict[str, typing.Any]:
+        """RidgeCV or LogisticRegressionCV, whose folds are the groups; held.csv has the folds alone."""
+        groups, penalties = self.vector(options, "groups-file").astype(int), [
+            float(v) for v in options["l2"].split(",")
+        ]
+        folds = [(np.nonzero(groups != f)[0], np.nonzero(groups == f)[0]) for f in range(int(options["cv"]))]
+        ridge = name == "RidgeCV"
+        grid = (
+            {"alphas": penalties}
+            if ridge
+            else {"Cs": [1 / l2 for l2 in penalties], "scoring": "neg_log_loss"}
+        )
+        model = getattr(self.kiln, name)(
+            **grid, cv=folds, standardize="standardize" in options, **self.common(options)
+        )
+        out = self.fitted(model, files, options, "score")
+        scores = model.scores_ if ridge else -model.scores_.reshape(len(folds), len(penalties))
+        rows = [
+            {"l2": l2, "folds": list(map(float, s)), "mean": float(s.mean())}
+            for l2, s in zip(penalties, scores.T)
+        ]
+        best = model.alpha_ if ridge else min(penalties, key=lambda l2: abs(1 / l2 - model.C_))
+        out["cross_validation"] = {"metric": "r2" if ridge else "log_loss", "values": rows, "best": best}
+        table = np.column_stack([np.arange(len(groups)) + 1, groups + 1])
+        np.savetxt(self.folder / options["held-out"], table, fmt="%d", delimiter=",", header="row,fold")
+        return out
+
     # ------------------------------------------------------------------------------------------------ verbs
     def linreg(self, files: list[str], options: Options) -> dict[str, typing.Any]:
+        if "cv" in options:
+            return self.searched("RidgeCV", files, options)
         l2, standardize = number(options, "l2", 0.0), "standardize" in options
         if l2 == 0 and not standardize:
             return self.fitted(self.kiln.LinearRegression(**self.common(options)), files, options, "r2")
@@ -166,6 +199,8 @@ class Package(Tool):
         return self.fitted(model, files, options, "r2")
 
     def logreg(self, files: list[str], options: Options) -> dict[str, typing.Any]:
+        if "cv" in options:
+            return self.searched("LogisticRegressionCV", files, options)
         l1, l2 = number(options, "l1", 0.0), number(options, "l2", 1.0)
         model = self.kiln.LogisticRegression(
             C=1 / (l1 + l2),

@@ -30,10 +30,10 @@ EPS = {np.float64: 2.3e-16, np.float32: 6e-8}
 class Problem:
     """One model to fit: data as the tool reads them, options, and the loss."""
 
-    def __init__(self, rng, folder: pathlib.Path, kind: type) -> None:
+    def __init__(self, rng, folder: pathlib.Path, kind: type, rows=(2, 60), kinds=()) -> None:
         self.rng, self.folder, self.kind = rng, folder, kind
-        self.n, self.p = int(rng.sizes.integers(2, 60)), int(rng.sizes.integers(1, 8))
-        self.X, self.columns = draw.columns(rng, self.n, self.p)
+        self.n, self.p = int(rng.sizes.integers(*rows)), int(rng.sizes.integers(1, 8))
+        self.X, self.columns = draw.columns(rng, self.n, self.p, kinds=kinds)
         with np.errstate(over="ignore"):
             self.kept = self.X.astype(kind).astype(L)
         self.weights = draw.weights(rng, self.n)
@@ -51,6 +51,8 @@ class Problem:
             self.arguments += ["--no-intercept"]
         if self.standardize:
             self.arguments += ["--standardize"]
+        if not kinds and rng.random() < 0.1:  # bounds hold early, too
+            self.arguments += ["--max-iterations", int(rng.integers(1, 4))]
 
     def set_target(self, y: np.ndarray) -> None:
         self.y = y
@@ -118,6 +120,7 @@ class Scaled:
         largest, far = np.abs(Z).max(axis=0), np.abs(X).max(axis=0)
         live = largest > 4 * far * eps * (1 if problem.intercept else 0)
         size = largest[live, None]
+        self.live, self.size, self.center = live, size, center
         self.Z, self.u = Z[:, live] / size[:, 0], w[live] * size
         self.pen, self.lasso = penalty[live] / size**2, lasso[live] / size
         if problem.intercept:
@@ -156,7 +159,7 @@ class Scaled:
         step[live] = -(vectors[:, alive] @ (turned[alive] / values[alive])) / d
         return step.reshape(u.shape), float((turned[alive] ** 2 / values[alive]).sum() / 2)
 
-    def descend(self) -> float:
+    def descend(self, exactly: bool = False) -> float:
         """How much lower Newton's steps in long double come, each halved until it falls and kept to its signs."""
         u, best = self.u, L(0)
         for _ in range(30):
@@ -171,9 +174,16 @@ class Scaled:
             else:
                 break
             u, gained, best = there, best - value, value
-            if gained < 1e-3 * -best:
+            if gained < 1e-3 * -best and not exactly:
                 break
+        self.reached = u
         return float(-best)
+
+    def coefficients(self) -> tuple[np.ndarray, np.longdouble]:
+        """w and b of X's own columns where descend() ended, of one column that began at 0."""
+        w = np.zeros(len(self.live), L)
+        w[self.live] = self.reached[: self.live.sum(), 0] / self.size[:, 0]
+        return w, (self.reached[-1, 0] if self.problem.intercept else 0) - self.center[:, 0] @ w
 
 
 def gap(problem: Problem, loss, w: np.ndarray, b, y: np.ndarray):
@@ -232,6 +242,17 @@ def judge_fit(problem: Problem, loss, w, b, y, claimed, converged: bool, name: s
                 f"{name}: objective {claimed:.12g}, but the coefficients' own is {float(objective):.12g}"
             )
     return found
+
+
+def judge_bound(problem: Problem, fits, run) -> list[str]:
+    """Whether the objective is above the optimum by no more than the run says; fits: (loss, w, b, y) of each column."""
+    told = run.out.get("optimality_gap")
+    if told is None or not np.isfinite(told):
+        return []
+    reached = [Scaled(problem, loss, w, b, y).descend() for loss, w, b, y in fits]
+    if sum(reached) <= told * (1 + 1e-9):
+        return []
+    return [f"optimality_gap is {told:.6g}, but the objective can fall by {sum(reached):.6g}"]
 
 
 def near(name: str, claimed, true, tolerance: float) -> list[str]:

@@ -45,6 +45,9 @@ def read_model(path: pathlib.Path) -> Model:
 class Tool:
     """The tool with the options that all runs of one problem share, in a folder of its own."""
 
+    validated = ("linreg", "logreg", "glm")  # the verbs with cross-validation
+    needs_groups = False  # whether it has to be told the folds
+
     def __init__(self, path: str, folder: pathlib.Path, options: list[str], seconds: float = 60) -> None:
         self.path, self.folder, self.options, self.seconds = path, folder, options, seconds
         self.commands: list[str] = []
