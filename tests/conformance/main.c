@@ -221,6 +221,7 @@ static void run_devices(struct suite *suite) {
     }
     for (int64_t i = 0; i < listed; i++) {
         if (wish && !device_matches(wish, infos[i].name)) continue;
+        if (suite->options.except && device_matches(suite->options.except, infos[i].name)) continue;
         matched++;
         if (infos[i].usable)
             run_device(suite, &infos[i]);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: conformance [--device NAME] [--op NAME] [--type f32|f64] [--require NAME,...] [--threads N]\n"
+    "usage: conformance [--device NAME] [--except NAME] [--op NAME] [--type f32|f64] [--require NAME,...] "
+    "[--threads N]\n"
     "                   [--quick] [--large] [--all] [--low-limits] [-v] [--plans [--each N] [--part I/N]]\n"
     "  --device   only this device, group, or all of a backend: cpu, opencl, opencl:0.1, cuda, cpu*3\n"
+    "  --except   not this device, or none of a backend\n"
     "  --op       only this operation or check\n"
     "  --require  fail if one of these was not tested\n"
     "  --quick    small problems only, for slow tools\n"
@@ -26,6 +28,7 @@ static bool parse(struct options *options, int argc, char **argv) {
         const struct {
             const char *name, **to;
         } named[] = {{"--device", &options->device},
+                     {"--except", &options->except},
                      {"--op", &options->operation},
                      {"--type", &options->type},
                      {"--require", &options->require}};

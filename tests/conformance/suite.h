@@ -5,7 +5,7 @@
 #include "cases.h"
 
 struct options {
-    const char *device, *operation, *type, *require;
+    const char *device, *except, *operation, *type, *require;
     bool verbose, quick, large, all, low_limits, plans;
     int threads, each, part, parts;
 };
