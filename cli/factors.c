@@ -51,14 +51,6 @@ double factors_penalty(const struct solving *s) {
     return kiln_report_figure(&s->report, "l2");
 }
 
-static void warn_of_nothing(const struct solving *s) {
-    const struct factors_state *state = s->state;
-    if (kiln_report_figure(&s->report, "zero_factors") != 1) return;
-    say_error("kiln: warning: all factors are about 0: the penalty of %.3g leaves nothing of them%s",
-              factors_penalty(s), state->biases ? " beside the mean and the biases" : "");
-    say_error("hint: a smaller --l2");
-}
-
 static int recommend(struct solving *s) {
     struct factors_state *state = s->state;
     const size_t count = (size_t)(kiln_matrix_rows(state->A) * top_of(s));
@@ -74,7 +66,6 @@ static int recommend(struct solving *s) {
 
 int factors_finish(struct solving *s) {
     struct factors_state *state = s->state;
-    warn_of_nothing(s);
     if (state->test && state->implicit &&
         kiln_rank(&state->ranking, RANKED, state->model, state->A, factors_training(s), state->test) !=
             KILN_OK)

@@ -42,7 +42,7 @@ static bool is_first(void) {
 static void say_alone(const struct run *run) {
     const char *size = getenv("OMPI_COMM_WORLD_SIZE") ? getenv("OMPI_COMM_WORLD_SIZE") : getenv("PMI_SIZE");
     if (run->processes && kiln_processes_count(run->processes) == 1)
-        say("--mpi finds one process, this one: mpirun -n 4 kiln ... starts four");
+        say_error("kiln: warning: --mpi finds one process, this one: mpirun -n 4 kiln ... starts four");
     if (run->processes || !size || atoi(size) < 2 || !is_first()) return;
     say("started as one of %s processes that know nothing of each other: with --mpi they compute together",
         size);

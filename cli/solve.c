@@ -174,6 +174,7 @@ static int tell_json(const struct solving *s) {
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, s->solver->objective, report->objective);
     if (!s->solver->ranks) train_put_certificate(object, report);
+    json_put(object, "warnings", train_warnings_json(report));
     json_put(object, "options", options_json(s));
     json_put_text(object, "model", run->settings->output);
     checkpoint_json(run, object);
@@ -210,7 +211,7 @@ static int tell(const struct solving *s) {
         code = tell_json(s);
     else
         tell_people(s);
-    return code ? code : train_end(s->run, &s->report, kiln_matrix_type(solving_X(s)));
+    return code ? code : train_end(s->run, &s->report, s->data);
 }
 
 int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int64_t top) {

@@ -121,9 +121,9 @@ kiln_status train_set_json(kiln_model *model, const char *key,
                            json_t *value);     /* takes value over; null: nothing */
 void train_tell_device(const struct run *run); /* what --verbose adds */
 
-/* train_end.c: the exit code of a run that ended so, after the warning or the error that belongs to it. */
-int train_end(const struct run *run, const kiln_report *report, kiln_type type);
+/* train_end.c: the exit code of a run on these data that ended so, after the warnings or the error that belong to it. */
+int train_end(const struct run *run, const kiln_report *report, const kiln_data *data);
+json_t *train_warnings_json(const kiln_report *report); /* a list of {"name", "text"} */
 int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_type type);
-void train_warn_separated(const struct training *job);
 
 #endif

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "checkpoint.h"
+#include "json.h"
 #include "train.h"
+#include "wording.h"
 
 enum { ITEMS = 5 };
 
@@ -59,18 +61,6 @@ int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_t
                      text_plural(report->iterations, "iteration"));
 }
 
-/* A link whose means do not come near the target: the gradient vanishes where nothing is fitted. */
-static bool warn_out_of_reach(const struct run *run, const kiln_report *report) {
-    if (!(run->verb->kinds & VERB_BIT(GLM)) || report->residual < 1) return false;
-    const int link = (int)algorithm_value("glm", run->settings, "link");
-    say_error("kiln: warning: not converged: the means that --link %s can give do not come near the target, "
-              "so that no "
-              "coefficients are better than others",
-              link ? kiln_link_name((kiln_link)link) : "of the family");
-    say_error("hint: --link identity takes any number, or another --family");
-    return true;
-}
-
 static void warn_stalled(const struct run *run, const kiln_report *report, kiln_type type) {
     struct advice advice = {.count = 0};
     char reached[40];
@@ -112,70 +102,58 @@ static void warn_unfinished(const struct run *run, const kiln_report *report) {
     say_error("hint: %s", join(&advice));
 }
 
-/* Every row is certain of its class; of a glm's proportions between 0 and 1 none can be. */
-static bool separated(const struct training *job) {
-    switch (job->loss.kind) {
-    case KILN_LOSS_LOGISTIC:
-    case KILN_LOSS_SOFTMAX: return metrics_get(&job->metrics, "accuracy") >= 1;
-    case KILN_LOSS_GLM:
-        return job->loss.family == KILN_BINOMIAL &&
-               job->report.objective < 1e-6 * (double)kiln_matrix_rows(kiln_data_y(job->data));
-    case KILN_LOSS_SQUARED_HINGE:
-        return job->report.objective < 1e-6 * (double)kiln_matrix_rows(kiln_data_y(job->data));
-    default: return false;
+/* Text columns whose levels are all features: with an intercept each of them makes one column depend on the others. */
+static int64_t whole_columns(const kiln_data *data) {
+    json_t *schema = json_loads(kiln_data_schema(data), 0, NULL), *column;
+    size_t i;
+    int64_t count = 0;
+    json_array_foreach(json_object_get(schema, "columns"), i, column) {
+        const char *kind = json_string_value(json_object_get(column, "kind"));
+        count += kind && strcmp(kind, "text") == 0 && !json_object_get(column, "reference");
     }
+    json_decref(schema);
+    return count;
 }
 
-static bool of_counts(const struct training *job) {
-    const kiln_family family = job->loss.family;
-    return job->loss.kind == KILN_LOSS_GLM &&
-           (family == KILN_POISSON || family == KILN_NEGATIVE_BINOMIAL || family == KILN_TWEEDIE);
+/* Whether columns depend on each other by nothing but how text is encoded, which users do not hear of. */
+static bool by_levels(const struct run *run, const kiln_report *report, const kiln_data *data) {
+    const int64_t intercept = algorithm_value(run->verb->name, run->settings, "no_intercept") == 0;
+    const double rank = kiln_report_figure(report, "rank"),
+                 parameters = kiln_report_figure(report, "parameters");
+    const double found = isnan(rank) ? parameters - (double)intercept : rank;
+    const int64_t columns = kiln_matrix_cols(kiln_data_X(data));
+    return (double)columns - found <= (double)(whole_columns(data) - !intercept);
 }
 
-/* Counts whose best mean is 0, which a logarithm does not reach. */
-static bool all_zero(const struct training *job) {
-    double largest = 1;
-    if (!of_counts(job)) return false;
-    if (job->loss.link != KILN_LINK_LOG && job->loss.link != KILN_LINK_DEFAULT) return false;
-    return kiln_norm(&largest, kiln_data_y(job->data), KILN_NORM_MAX) == KILN_OK && largest == 0;
-}
-
-/* Counts that are met as they are, though a mean has no logarithm where they are 0. */
-static bool met(const struct training *job) {
-    return of_counts(job) &&
-           metrics_get(&job->metrics, "deviance") < 1e-6 * kiln_report_figure(&job->report, "null_deviance");
-}
-
-/* Classes that a plane separates have no best coefficients without a penalty: the larger the better. Nor have counts that are met. */
-void train_warn_separated(const struct training *job) {
-    if (all_zero(job)) {
-        say_error(
-            "kiln: warning: all targets are 0: the best mean is 0, which no coefficients give, and these are "
-            "where the tolerance ended the way there");
-        return;
+json_t *train_warnings_json(const kiln_report *report) {
+    json_t *array = json_array();
+    const char *text, *name;
+    char words[512];
+    for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, NULL)); i++) {
+        json_t *object = json_object();
+        json_put_text(object, "name", name);
+        json_put_text(object, "text", wording(words, sizeof words, text));
+        json_add(array, object);
     }
-    if (job->penalty.l2 > 0 || job->penalty.l1 > 0) return;
-    if (met(job)) {
-        say_error(
-            "kiln: warning: the targets can be met exactly: where some are 0, coefficients grow without "
-            "bound without a penalty, and these are where the tolerance ended that");
-        say_error("hint: --l2");
-        return;
-    }
-    if (!separated(job)) return;
-    if (job->loss.kind == KILN_LOSS_SQUARED_HINGE) {
-        say_error(
-            "kiln: warning: the classes can be separated with every margin kept: without a penalty many "
-            "coefficients do that, and these are some of them");
-        say_error("hint: --l2");
-        return;
-    }
-    say_error("kiln: warning: the classes can be separated: without a penalty the coefficients grow without "
-              "bound, and these are where the tolerance ended that");
-    say_error("hint: --l2 or --l1");
+    return array;
 }
 
-int train_end(const struct run *run, const kiln_report *report, kiln_type type) {
+/* What the library says of the result. Returns whether that is why the run has not converged. */
+static bool warn_of_result(const struct run *run, const kiln_report *report, const kiln_data *data) {
+    const char *text, *name, *hint;
+    char words[512];
+    bool reason = false;
+    for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, &hint)); i++) {
+        if (strcmp(name, "rank") == 0 && by_levels(run, report, data)) continue;
+        reason |= strcmp(name, "out-of-reach") == 0;
+        say_error("kiln: warning: %s", wording(words, sizeof words, text));
+        if (*hint) say_error("hint: %s", wording(words, sizeof words, hint));
+    }
+    return reason;
+}
+
+int train_end(const struct run *run, const kiln_report *report, const kiln_data *data) {
+    const bool told = warn_of_result(run, report, data);
     const char *output = run->settings->output;
     checkpoint_warn(run);
     if (report->stopped_by == KILN_STOP_CANCELLED) {
@@ -188,7 +166,7 @@ int train_end(const struct run *run, const kiln_report *report, kiln_type type) 
     if (report->converged) return EXIT_DONE;
     if (report->stopped_by != KILN_STOP_STALLED)
         warn_unfinished(run, report);
-    else if (!warn_out_of_reach(run, report))
-        warn_stalled(run, report, type);
+    else if (!told)
+        warn_stalled(run, report, kiln_matrix_type(kiln_data_X(data)));
     return run->settings->strict ? EXIT_NOT_CONVERGED : EXIT_DONE;
 }

@@ -329,6 +329,7 @@ static int tell_json(struct run *run, const struct training *job, const struct c
     json_put_number(object, "objective", report->objective);
     if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(report, "gap"));
     train_put_certificate(object, report);
+    json_put(object, "warnings", train_warnings_json(report));
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
@@ -404,6 +405,5 @@ int train_tell(struct run *run, const struct training *job, json_t *extra) {
         tell_people(run, job, &table, run_tables(run));
     coefficients_free(&table);
     if (!code) say_uncounted(job);
-    if (!code) train_warn_separated(job);
-    return code ? code : train_end(run, &job->report, kiln_matrix_type(job->W));
+    return code ? code : train_end(run, &job->report, job->data);
 }

@@ -143,9 +143,6 @@ static int finish(struct solving *s) {
     int code = 0;
     c->table = values_of(c->clusters, &code);
     if (!code && c->labels) c->label = values_of(c->labels, &code);
-    if (!code && kiln_report_figure(&s->report, "clusters") < (double)c->k)
-        say_error("kiln: warning: %.0f of %lld clusters have rows; the data have no more different ones",
-                  kiln_report_figure(&s->report, "clusters"), (long long)c->k);
     return code;
 }
 

@@ -143,6 +143,23 @@ KILN_API void kiln_report_free(kiln_report *report);
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
+/* What a user should know of the result before he trusts it: text of warning i = 0, 1, ..., NULL past the last.
+ * *name (may be NULL) is a word that stays the same from release to release; *hint (may be NULL) says what to do, or
+ * is "". Both write options as errors do (kiln_error). That a run has not converged is no warning: `converged` says it.
+ *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes, coefficients have no
+ *                     optimum
+ *   quasi-separated   the same of some rows, while others lie on that plane
+ *   zeros             glm (Poisson, negative binomial, Tweedie; log link), without a penalty: some rows whose y is 0
+ *                     go to a mean of 0, which no coefficients give
+ *   one-sided         glm: all y are at one end of what means can be, and the intercept has no optimum
+ *   out-of-reach      glm: the link's means do not come near y
+ *   saturated         logreg, glm (binomial), with a penalty: every row is certain of its class to 1e-6
+ *   margins           svm, l2 = 0: every margin is kept, and many coefficients do that
+ *   rank              linreg with l2 = 0, glm without a penalty: columns depend on each other
+ *   clusters          kmeans: fewer different rows than clusters
+ *   zero-factors      als, sfa: the penalty leaves nothing of the factors */
+KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, const char **name,
+                                         const char **hint);
 
 /* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to
  * column j with weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
 from ._dlpack import as_floats, on_cuda, to_host
 from ._library import check, ffi, lib, struct
-from ._solve import Report, algorithm_options, solve, warn_unless_converged
+from ._solve import Report, algorithm_options, solve, warn_of
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -21,6 +21,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     device: Any
     verbose: int
     device_: str  # where the last fit ran
+    _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -73,9 +74,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
         where = next(operand.device for operand in operands if operand is not None)
         report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
-                       callback=getattr(self, "callback", None))
+                       callback=getattr(self, "callback", None), names=self._vocabulary())
         self._keep_report(report)
         return report
+
+    def _vocabulary(self) -> dict[str, str]:
+        """_names of this class and those above it."""
+        found: dict[str, str] = {}
+        for kind in reversed(type(self).__mro__):
+            found.update(vars(kind).get("_names", {}))
+        return found
 
     def _keep_report(self, report: Report) -> None:
         self.n_iter_ = report.n_iter
@@ -83,7 +91,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.objective_ = report.objective
         self.optimality_gap_ = report.optimality_gap
         self.report_ = report
-        warn_unless_converged(report, type(self).__name__)
+        warn_of(report, type(self).__name__)
 
     # ---------------------------------------------------------------------------------------------- models
 

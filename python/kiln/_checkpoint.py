@@ -8,6 +8,7 @@ import numpy as np
 
 from ._library import ModelError, check, ffi, fields, lib, struct
 from ._solve import running
+from ._words import warn
 
 
 class Kept(NamedTuple):
@@ -65,6 +66,8 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         info = struct("kiln_checkpoint_info")
         check(lib.kiln_checkpoint_get_info(info, self._pointer))
         self.info = Kept(**fields(info[0]))
+        if self.info.failed:
+            warn(f"kiln.checkpoint: {self.path} could not be written {self.info.failed} times: {self.info.problem}")
         lib.kiln_checkpoint_close(self._pointer)
         self._pointer = None
 

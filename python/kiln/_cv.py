@@ -1,7 +1,6 @@
 """Linear models whose penalty cross-validation chooses."""
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable
 
 import numpy as np
@@ -15,8 +14,9 @@ from ._cv_judged import Means, Predictors, Responses, accuracy, log_loss, mean_s
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib
-from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor
+from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor, _host_vector
 from ._solve import running
+from ._words import warn
 
 
 class _Validated(_Linear):
@@ -47,8 +47,8 @@ class _Validated(_Linear):
         search = Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64), options.get("offset"), columns)
         search.run(target, kept, level, **options)
         if search.unconverged:
-            warnings.warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
-                          "converge; raise max_iter, or tol", ConvergenceWarning, stacklevel=3)
+            warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
+                 "converge; raise max_iter, or tol", ConvergenceWarning)
         self._judge_scores(search.scores)
         return search
 
@@ -64,13 +64,13 @@ class _Validated(_Linear):
         if bad.any(axis=0).all():
             raise ValueError(f"{name}: no penalty has a finite score in every fold (folds from 0: {folds})")
         if values:
-            warnings.warn(f"{name}: scores are no finite numbers in the folds {folds} (from 0), so that {values} of {scores.shape[1]} penalties "
-                          "cannot be chosen", RuntimeWarning, stacklevel=4)
+            warn(f"{name}: scores are no finite numbers in the folds {folds} (from 0), so that {values} of {scores.shape[1]} penalties "
+                 "cannot be chosen")
         sizes = np.abs(scores[:, _best(scores)])
         middle = float(np.median(sizes))
         if len(sizes) > 2 and middle > 0 and sizes.max() > 1e6 * middle:
-            warnings.warn(f"{name}: the score of fold {int(sizes.argmax())} (from 0) is {sizes.max():.3g} in size, {middle:.3g} in the median: that "
-                          "fold decides alone", RuntimeWarning, stacklevel=4)
+            warn(f"{name}: the score of fold {int(sizes.argmax())} (from 0) is {sizes.max():.3g} in size, {middle:.3g} in the median: that "
+                 "fold decides alone")
 
 
 def kept_apart(weights: Any, splits: Splits) -> bool:
@@ -113,6 +113,7 @@ class RidgeCV(_Validated, _Regressor):
     """
 
     _algorithm = "linreg"
+    _names = {"l2": "alphas"}
     _formulas = {None: r2, "r2": r2, "neg_mean_squared_error": mean_squared_error}
 
     def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, standardize: bool = False, scoring: Any = None,
@@ -165,6 +166,8 @@ class LogisticRegressionCV(_Validated, _Logistic):
     """
 
     _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": log_loss}
+
+    _names = {"l2": "Cs", "l1": "Cs"}
 
     def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None, scoring: Any = None,
                  standardize: bool = False, class_weight: Any = None, solver: str = "auto", tol: float | None = None,
@@ -224,6 +227,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         """The score of these rows, by `scoring`."""
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
+        self._warn_unknown(_host_vector(y))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(scorer(self)(self, X, y, **weights))
 
@@ -233,10 +237,10 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
 
     l1_ratio: Any
 
+    _names = {"l2": "alphas", "l1": "alphas"}
+
     def _judged(self, eta: Any, offset: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of means that cannot be; their scores are no numbers
-            return Responses(self._means(eta), self, eta, offset)
+        return Responses(self._means(eta, quiet=True), self, eta, offset)  # scores of means that cannot be are no numbers
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Any:
         """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):

@@ -1,7 +1,6 @@
 """Factor models of sparse data."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -119,10 +118,6 @@ class _Recommender(_Factors):
     def _take(self, A: Any, B: Any) -> None:
         figures = self.report_.figures
         self._know(A, B, figures["mean"], figures["l2"], self._biased())
-        if figures["zero_factors"]:
-            left = " beside the mean and the biases" if self._has_biases else ""
-            warnings.warn(f"all factors of {type(self).__name__} are about 0: the penalty, l2={self.l2_:.3g}, leaves nothing of "
-                          f"them{left}; take a smaller l2", UserWarning, stacklevel=3)
 
     def _know(self, A: Any, B: Any, mean: float, l2: float, biased: bool) -> None:
         """The fitted attributes, of tensors as the library has them."""
@@ -385,6 +380,8 @@ class LatentDirichletAllocation(_Topics):
     """
 
     _algorithm = "lda"
+
+    _names = {"alpha": "doc_topic_prior", "eta": "topic_word_prior", "decay": "learning_decay", "delay": "learning_offset"}
 
     def __init__(self, n_components: int = 10, *, doc_topic_prior: float | None = None, topic_word_prior: float | None = None,
                  learning_method: str = "batch", learning_decay: float = 0.7, learning_offset: float = 10.0, batch_size: int = 128,

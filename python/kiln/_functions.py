@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import Device, Matrix, choose, device as open_device, is_graph, matrix, numbers
 from ._library import ArgumentError, ffi, lib, struct
-from ._solve import Callback, Report, algorithm_options, choice, solve, warn_unless_converged
+from ._solve import Callback, Report, algorithm_options, choice, solve, warn_of
 
 _Operand = Any
 
@@ -242,7 +242,7 @@ class _Graph:
 
 def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
     report = solve(operands[0].device, getattr(lib, f"kiln_{name}"), [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
-    warn_unless_converged(report, name)
+    warn_of(report, name)
     return report
 
 

@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 from ._binding import ffi as ffi
+from ._words import advice, words
 
 
 class KilnError(Exception):
@@ -86,7 +87,7 @@ def check(status: int) -> None:
     if status == 0:
         return
     error = lib.kiln_last_error()
-    message, hint = text(error.message), text(error.hint)
+    message, hint = words(text(error.message)), advice(text(error.hint))
     place = text(error.file)
     for number in (error.line, error.column):
         if place and number:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
 from ._solve import algorithm_options, choice, solve
+from ._words import warn
 
 
 class _Linear(Estimator):
@@ -109,6 +109,7 @@ class LinearRegression(_Regressor):
     """
 
     _algorithm = "linreg"
+    _names = {"l2": "alpha of kiln.Ridge"}
 
     def __init__(self, *, fit_intercept: bool = True, solver: str = "auto", tol: float | None = None, max_iter: int | None = None,
                  device: Any = "auto", verbose: int = 0) -> None:
@@ -138,6 +139,8 @@ class Ridge(LinearRegression):
     """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty is of the coefficients of
     columns scaled to unit variance; those of X itself are what coef_ has."""
 
+    _names = {"l2": "alpha"}
+
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, solver: str = "auto",
                  tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
         super().__init__(fit_intercept=fit_intercept, solver=solver, tol=tol, max_iter=max_iter, device=device, verbose=verbose)
@@ -161,6 +164,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
     """
 
     _algorithm = "glm"
+    _names = {"l2": "alpha", "l1": "alpha"}
     _offset = False  # whether the fit had one
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
@@ -226,17 +230,17 @@ class GeneralizedLinearRegressor(_SingleTarget):
         family = self._family()
         return struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **{name: family[name] for name in ("family", "link", "parameter", "link_power")}, **more)
 
-    def _means(self, eta: Any) -> Any:
-        """The means at these linear predictors; a warning where the family cannot have them."""
+    def _means(self, eta: Any, *, quiet: bool = False) -> Any:
+        """The means at these linear predictors; a warning, unless quiet, where the family cannot have them."""
         where = device("cpu")
         means = matrix(as_columns(eta.copy(), np.float64), where)
         where.call(lib.kiln_loss_mean, means.pointer, self._loss(), means.pointer)
         found = means.numpy()[:, 0]
         astray = int((~self._possible(found)).sum())
-        if astray:
+        if astray and not quiet:
             name, link = self._distribution()[:2]
-            warnings.warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that the family {name!r} cannot "
-                          "have; a link such as 'log' stays inside", RuntimeWarning, stacklevel=3)
+            warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that the family {name!r} cannot "
+                 f"have; a link such as {'logit' if name == 'binomial' else 'log'!r} stays inside")
         return found
 
     def _possible(self, means: Any) -> Any:
@@ -252,7 +256,9 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """D2, the share of the deviance from the best intercept alone, with the offset, that the model explains: R2 for "gaussian"."""
-        return self._explained(_host_vector(y), self._eta(X, offset), sample_weight, offset)
+        eta = self._eta(X, offset)
+        self._means(eta)  # which warns
+        return self._explained(_host_vector(y), eta, sample_weight, offset)
 
     def _explained(self, y: Any, eta: Any, sample_weight: Any, offset: Any) -> float:
         y = np.asarray(y, np.float64)
@@ -354,6 +360,8 @@ class GammaRegressor(PoissonRegressor):
 
 class TweedieRegressor(GeneralizedLinearRegressor):
     """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link: "auto", "identity", "log"."""
+
+    _names = {"parameter": "power"}
 
     def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto",
                  tol: float | None = None, max_iter: int | None = None, warm_start: bool = False, device: Any = "auto",
@@ -464,8 +472,16 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         self.intercept_ = self._bias[0].copy() if self.fit_intercept else np.zeros(self._bias.shape[1], self._bias.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy. y and sample_weight may lie on a device."""
-        return float(super().score(X, _host_vector(y), None if sample_weight is None else _host_vector(sample_weight)))
+        """The accuracy; rows of a class that the model does not know count as wrong. y and sample_weight may lie on a device."""
+        y = _host_vector(y)
+        self._warn_unknown(y)
+        return float(super().score(X, y, None if sample_weight is None else _host_vector(sample_weight)))
+
+    def _warn_unknown(self, y: Any) -> None:
+        check_is_fitted(self)
+        unknown = int(np.isin(y, self.classes_, invert=True).sum())
+        if unknown:
+            warn(f"{type(self).__name__}: {unknown} of {len(y)} rows are of classes that the model does not know; they count as wrong")
 
     def decision_function(self, X: Any) -> Any:
         """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""
@@ -517,6 +533,7 @@ def _classes(X: Any, y: Any) -> tuple[Any, Any]:
 
 class _Logistic(_Classifier):
     _algorithm = "logreg"
+    _names = {"l2": "C", "l1": "C"}
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class (n_samples, n_classes), in the order of classes_."""
@@ -573,6 +590,7 @@ class LinearSVC(_Classifier):
     """
 
     _algorithm = "svm"
+    _names = {"l2": "C"}
 
     def __init__(self, *, C: float = 1.0, fit_intercept: bool = True, standardize: bool = False, class_weight: Any = None,
                  solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
@@ -598,6 +616,8 @@ class LinearSVR(_SingleTarget):
     """
 
     _algorithm = "svm"
+
+    _names = {"l2": "C"}
 
     def __init__(self, *, epsilon: float = 0.0, C: float = 1.0, fit_intercept: bool = True, standardize: bool = False,
                  solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",

@@ -12,6 +12,7 @@ from ._arrays import Device, Matrix, device as open_device
 from ._functions import batch_of, place
 from ._load import label_array, open_model
 from ._library import ArgumentError, DataError, check, ffi, fields, lib, rows, struct, text
+from ._words import advice, warn, words as told
 
 
 class Data(NamedTuple):
@@ -69,8 +70,11 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     y = _borrowed(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
     warnings: list[str] = []
-    while line := lib.kiln_data_warning(data, len(warnings), ffi.NULL):
-        warnings.append(text(line))
+    hint = ffi.new("const char **")
+    while line := lib.kiln_data_warning(data, len(warnings), hint):
+        remedy = advice(text(hint[0]))
+        warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
+        warn(warnings[-1])
     columns = (_borrowed(part(data), where, data) for part in (lib.kiln_data_weights, lib.kiln_data_offset))
     s, o = (None if column is None else column[:, 0] for column in columns)
     for name, column in (("target", y), ("weights", s), ("offset", o)):
@@ -119,6 +123,8 @@ def processes(communicator: Any = None, name: str = "cpu", *, threads: int = 0, 
     if not handle[0]:
         yield None
         return
+    if lib.kiln_processes_count(handle[0]) == 1:
+        warn("kiln.processes() finds one process, this one: `mpirun -n 4 python ...` starts four")
     try:
         yield Device(name, threads=threads, memory=memory, deterministic=deterministic, _processes=handle[0])
     finally:

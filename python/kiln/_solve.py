@@ -4,13 +4,13 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import warnings
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple
 
 import numpy as np
 
 from ._arrays import Device, Matrix
 from ._library import check, ffi, lib, struct, text
+from ._words import advice, convergence, speaking, warn, words
 
 Callback = Callable[[dict[str, Any]], Any]
 
@@ -18,7 +18,7 @@ Callback = Callable[[dict[str, Any]], Any]
 class Report(NamedTuple):
     """What a run did. figures are the algorithm's own, by name; history has an array for each column of the trace; solver is the one
     that ran, "" where there is one alone; optimality_gap how far the objective is above the optimum at most, inf where nothing bounds it,
-    and certificate what that follows from, "" then."""
+    and certificate what that follows from, "" then; warnings are what Python warned of, by the library's word for each."""
 
     converged: bool
     stopped_by: str
@@ -33,6 +33,7 @@ class Report(NamedTuple):
     solver: str
     optimality_gap: float
     certificate: str
+    warnings: dict[str, str] = {}
 
     def __repr__(self) -> str:
         shown = (f"{name}={getattr(self, name)!r}" for name in self._fields if name != "history")
@@ -120,8 +121,10 @@ def _progress(user: Any, now: Any) -> int:
     return watch.see(now)
 
 
-def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None) -> Report:
-    """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early."""
+def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None,
+          names: Mapping[str, str] | None = None) -> Report:
+    """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early. names: the
+    caller's parameters by the library's fields, for messages."""
     outer = getattr(running, "watch", None)  # a callback may train a model itself
     report = struct("kiln_report")
     options.control.progress = _progress
@@ -130,14 +133,14 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
         options.control = kept.take(options.control)
     watch = running.watch = _Watch(verbose, callback)
     try:
-        with where.turn:
+        with where.turn, speaking(names):
             status = function(*operands, options, report)
             if watch.display:
                 watch.display.close()
             if watch.error is not None:
                 raise watch.error
             check(status)
-        return _read(report)
+            return _read(report)
     finally:
         running.watch = outer
         lib.kiln_report_free(report)
@@ -182,19 +185,27 @@ def _read(report: Any) -> Report:
     kinds = _trace_type()
     trace = np.frombuffer(ffi.buffer(report.trace, report.trace_count * kinds.itemsize) if report.trace_count else b"", kinds)
     history = {name: trace[name].copy() for name in kinds.names or ()}
+    said: dict[str, str] = {}
+    kind, hint = ffi.new("const char **"), ffi.new("const char **")
+    while line := lib.kiln_report_warning(report, len(said), kind, hint):
+        remedy = advice(text(hint[0]))
+        said[text(kind[0])] = words(text(line)) + (f"; {remedy}" if remedy else "")
     return Report(bool(report.converged), text(lib.kiln_stop_name(report.stopped_by)), int(report.iterations),
                   float(report.residual), float(report.tolerance), float(report.objective), int(report.passes),
                   float(report.seconds), figures, history, text(report.solver),
-                  float(report.optimality_gap), text(report.certificate))
+                  float(report.optimality_gap), text(report.certificate), said)
 
 
-def warn_unless_converged(report: Report, name: str) -> None:
-    if report.converged or report.stopped_by == "cancelled":
+_ENDLESS = {"separated", "quasi-separated", "zeros", "one-sided", "out-of-reach", "clusters"}  # what is no result to converge to
+
+
+def warn_of(report: Report, name: str) -> None:
+    """What the library says of the result, and that it has not converged, as warnings."""
+    for kind, message in report.warnings.items():
+        warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
+    if report.converged or report.stopped_by == "cancelled" or "out-of-reach" in report.warnings:
         return
-    kind: type[Warning] = UserWarning
-    if "sklearn" in sys.modules:
-        from sklearn.exceptions import ConvergenceWarning as kind  # type: ignore[no-redef]
-    advice = {"max_iterations": "raise max_iter, or tol", "stalled": "rounding ends it here: raise tol, or take float64"}
-    warnings.warn(f"{name} did not converge: it ended by {report.stopped_by} after {report.n_iter} iterations, residual "
-                  f"{report.residual:.2e} where {report.tolerance:.2e} was wanted; "
-                  f"{advice.get(report.stopped_by, 'the result is what it had by then')}", kind, stacklevel=3)
+    ways = {"max_iterations": "raise max_iter, or tol", "stalled": "rounding ends it here: raise tol, or take float64"}
+    warn(f"{name} did not converge: it ended by {report.stopped_by} after {report.n_iter} iterations, residual "
+         f"{report.residual:.2e} where {report.tolerance:.2e} was wanted; "
+         f"{ways.get(report.stopped_by, 'the result is what it had by then')}", convergence())

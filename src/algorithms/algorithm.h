@@ -110,6 +110,11 @@ void ki_report_figure(kiln_report *report, const char *name, double value);
 /* The figure "setbacks": rows of the trace behind `first` whose objective is worse than the row's before, by more than rounding, of one that
  * no iteration makes worse; sign 1: that falls, -1: rises. */
 void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type);
+/* name, hint: literals. A name that is there already says nothing new: of several problems, the first speaks. */
+void ki_report_warn(kiln_report *report, const char *name, const char *hint, const char *format, ...)
+    KI_PRINTF(4, 5);
+/* The warning "rank" of a fit without a penalty, where X's columns (centred, under an intercept) depend on each other. */
+void ki_report_rank(kiln_report *report, int64_t rank, int64_t columns);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
 /* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who is told of it with the
  * bytes of X read so far, or its number. */

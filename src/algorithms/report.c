@@ -1,4 +1,7 @@
 /* The record of a run: a trace that grows by doubling, figures by name, and the names of the rules that stop a run. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "algorithms/algorithm.h"
 
 const char *kiln_stop_name(kiln_stop stop) {
@@ -19,6 +22,7 @@ kiln_stop ki_stop_worse(kiln_stop a, kiln_stop b) {
         [KILN_STOP_STALLED] = 4,   [KILN_STOP_CANCELLED] = 5, [KILN_STOP_DIVERGED] = 6};
     return bad[a] > bad[b] ? a : b;
 }
+enum { WARNINGS = 4 };
 
 struct kiln_figures {
     int count;
@@ -26,6 +30,11 @@ struct kiln_figures {
         const char *name; /* a literal */
         double value;
     } rows[KI_FIGURES];
+    int warned;
+    struct {
+        const char *name, *hint; /* literals */
+        char text[300];
+    } warnings[WARNINGS];
 };
 
 kiln_status ki_report_begin(kiln_report *report) {
@@ -61,6 +70,36 @@ void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_ty
         count += !(sign * (after - before) <= part * fmax(fabs(before), fabs(report->trace[0].objective)));
     }
     ki_report_figure(report, "setbacks", (double)count);
+}
+
+void ki_report_warn(kiln_report *report, const char *name, const char *hint, const char *format, ...) {
+    struct kiln_figures *figures = report->figures;
+    va_list args;
+    for (int i = 0; i < figures->warned; i++)
+        if (strcmp(figures->warnings[i].name, name) == 0) return;
+    if (figures->warned == WARNINGS) return;
+    figures->warnings[figures->warned].name = name;
+    figures->warnings[figures->warned].hint = hint;
+    va_start(args, format);
+    vsnprintf(figures->warnings[figures->warned].text, sizeof figures->warnings->text, format, args);
+    va_end(args);
+    figures->warned++;
+}
+
+void ki_report_rank(kiln_report *report, int64_t rank, int64_t columns) {
+    if (rank < columns)
+        ki_report_warn(report, "rank", "a penalty (kiln_linreg_options.l2), or fewer columns",
+                       "columns depend on each other, %lld of %lld say all that they do: other coefficients "
+                       "predict these data as well",
+                       (long long)rank, (long long)columns);
+}
+
+const char *kiln_report_warning(const kiln_report *report, int64_t i, const char **name, const char **hint) {
+    const struct kiln_figures *figures = report ? report->figures : NULL;
+    if (!figures || i < 0 || i >= figures->warned) return NULL;
+    if (name) *name = figures->warnings[i].name;
+    if (hint) *hint = figures->warnings[i].hint;
+    return figures->warnings[i].text;
 }
 
 void ki_report_give(kiln_report *to, kiln_report *from) {

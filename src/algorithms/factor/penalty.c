@@ -56,7 +56,11 @@ kiln_status ki_factor_figures(kiln_report *report, double l2, const kiln_matrix 
     TRY(ki_balance_measure(&balance, A, B));
     for (int64_t k = 0; k < factors; k++) size += sqrt(balance.a[k]) * sqrt(balance.b[k]);
     ki_report_figure(report, "l2", l2);
-    ki_report_figure(report, "zero_factors", squares > 0 && size < NOTHING * sqrt(squares));
+    const bool nothing = squares > 0 && size < NOTHING * sqrt(squares);
+    ki_report_figure(report, "zero_factors", nothing);
+    if (nothing)
+        ki_report_warn(report, "zero-factors", "a smaller penalty (kiln_als_options.l2)",
+                       "all factors are about 0: the penalty of %.3g leaves nothing of them", l2);
 done:
     ki_balance_free(&balance);
     return status;

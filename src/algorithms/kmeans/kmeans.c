@@ -390,6 +390,10 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     for (int64_t c = 0; c < s->k; c++) filled += s->best_totals[2 * c] > 0;
     ki_report_figure(&s->report, "clusters", (double)filled);
     ki_report_figure(&s->report, "relocated", (double)s->relocated);
+    if (filled < s->k)
+        ki_report_warn(&s->report, "clusters", "fewer clusters",
+                       "%lld of %lld clusters have rows; the data have no more different ones",
+                       (long long)filled, (long long)s->k);
     ki_kmeans_close_bounds(s);
     memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
     TRY(ki_kmeans_move(s));

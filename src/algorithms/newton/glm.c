@@ -16,9 +16,8 @@ static kiln_status check_options(const kiln_glm_options *options, const kiln_mat
     if (options->standard_errors) {
         if (options->l2 > 0 || options->l1 > 0)
             return ki_fail(KILN_ERR_ARGUMENT,
-                           "%s: standard errors are defined without a penalty only, and %s_options.%s is %g",
-                           ki_glm_call, ki_glm_call, options->l2 > 0 ? "l2" : "l1",
-                           options->l2 > 0 ? options->l2 : options->l1);
+                           "%s: standard errors are defined without a penalty only: %s_options.%s must be 0",
+                           ki_glm_call, ki_glm_call, options->l2 > 0 ? "l2" : "l1");
         if (n > ERRORS_COLUMNS_MAX)
             return ki_fail(KILN_ERR_LIMIT,
                            "%s: standard errors of %lld columns; at most %d, their matrix is dense",
@@ -190,12 +189,31 @@ done:
  * before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by means near 0. */
 static void check_reach(struct ki_glm *glm, const struct figures *figures) {
     kiln_report *report = &glm->newton.report;
-    if (!report->converged || in_reach(&glm->loss, glm->mean)) return;
-    if (figures->deviance < (1 - 1e-6) * figures->null_deviance || figures->deviance <= 1e-6 * glm->weight)
-        return;
-    report->converged = 0;
-    report->stopped_by = KILN_STOP_STALLED;
-    report->residual = 1;
+    if (in_reach(&glm->loss, glm->mean)) return;
+    if (report->converged && glm->newton.one_sided)
+        ki_report_warn(report, "one-sided", "",
+                       "all targets are %.3g: the best mean is that, which no intercept gives, and these "
+                       "coefficients are where the run ended",
+                       glm->mean);
+    if (report->converged && figures->deviance >= (1 - 1e-6) * figures->null_deviance &&
+        figures->deviance > 1e-6 * glm->weight) {
+        report->converged = 0;
+        report->stopped_by = KILN_STOP_STALLED;
+        report->residual = 1;
+    }
+    if (!report->converged && report->residual >= 1)
+        ki_report_warn(
+            report, "out-of-reach", "kiln_glm_options.link: identity takes any number, or another family",
+            "not converged: the means that kiln_glm_options.link %s can give do not come near the target, "
+            "so that no coefficients are better than others",
+            kiln_link_name(ki_link_of(&glm->loss)));
+}
+
+/* All targets at one end of the family's means, which a link from there to infinity does not reach. */
+static bool one_sided(const struct ki_glm *glm) {
+    const kiln_family family = glm->loss.family;
+    return !glm->options->no_intercept && !in_reach(&glm->loss, glm->mean) &&
+           (glm->mean == 0 ? family != KILN_GAUSSIAN : family == KILN_BINOMIAL && glm->mean == 1);
 }
 
 /* ---- the fit ---- */
@@ -344,12 +362,17 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(ki_glm_check_target(&glm.loss));
     TRY(ki_glm_null(&glm));
     TRY(ki_glm_tell_derivative(&glm));
+    glm.newton.one_sided = one_sided(&glm);
     TRY(fit(&glm, w, b));
     TRY(count_parameters(&parameters, &unit, &glm));
     TRY(judge(&figures, &glm, (double)parameters.count));
     if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
     TRY(ki_glm_certify(&glm, figures.deviance, figures.pearson));
+    const bool plain =
+        !kiln_report_warning(&glm.newton.report, 0, NULL, NULL); /* curvature says what it should */
+    if (plain && options->l2 == 0 && options->l1 == 0 && parameters.how == KI_COUNTED)
+        ki_report_rank(&glm.newton.report, parameters.count - !options->no_intercept, kiln_matrix_cols(X));
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
     ki_report_figure(&glm.newton.report, "deviance", figures.deviance);

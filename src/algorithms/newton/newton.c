@@ -104,7 +104,7 @@ done:
     return status;
 }
 
-static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
+kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     if (work->descent) return ki_newton_descend(work, model);
     TRY(ki_newton_furnish(work));
@@ -140,7 +140,7 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
     for (;;) {
         *stop = ki_newton_stop(work);
         if (*stop != KILN_STOP_NONE) return KILN_OK;
-        TRY(direct(work, model));
+        TRY(ki_newton_direct(work, model));
         if (newton->cancelled) continue;
         TRY(advance(work, model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
@@ -361,8 +361,10 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
+    const bool moved = work->iterations > 0 && (stop == KILN_STOP_TOLERANCE || stop == KILN_STOP_ITERATIONS);
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
+    TRY(ki_newton_separation(work, &model, stop, moved));
 done:
     return status;
 }

@@ -123,6 +123,13 @@ kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 /* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
 
+/* newton_separation.c: tells the report where no finite coefficients are best. After W and b are set; `there` is of no use then.
+ * moved: `there` is the point before, and X is read only where the step from it lowered some row's curvature. */
+kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
+                                 bool moved);
+/* S = the next step from `here`, by the factor or the preconditioner as they are due; model: what the last step said, then this one. */
+kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model *model);
+
 /* newton_state.c. The state of a checkpoint, if one waits: `here` evaluated, its norm, and what the last step said. */
 kiln_status ki_newton_resume(bool *resumed, struct ki_newton_work *work, struct ki_newton_model *model);
 /* After a step. stop: as ki_checkpoint_step's. */

@@ -24,13 +24,19 @@ static kiln_status check_model(const char *call, const kiln_loss *loss) {
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no link has the number %d", call, (int)loss->link);
     if (loss->family == KILN_TWEEDIE && !(p > 1 && p != 2 && isfinite(p)))
         return ki_fail(KILN_ERR_ARGUMENT,
-                       "%s: Tweedie's variance power is %g, but must be in (1, 2) or above 2", call, p);
-    if (loss->family == KILN_NEGATIVE_BINOMIAL && !(p > 0 && isfinite(p)))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: the negative binomial's alpha is %g, but must be positive",
+                       "%s: Tweedie's variance power (kiln_glm_options.parameter) is %g, but must be in (1, "
+                       "2) or above 2",
                        call, p);
+    if (loss->family == KILN_NEGATIVE_BINOMIAL && !(p > 0 && isfinite(p)))
+        return ki_fail(
+            KILN_ERR_ARGUMENT,
+            "%s: the negative binomial's alpha (kiln_glm_options.parameter) is %g, but must be positive",
+            call, p);
     if (loss->link == KILN_LINK_POWER && !(loss->link_power != 0 && isfinite(loss->link_power)))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: the power of the link is %g, but must be finite and not 0",
-                       call, loss->link_power);
+        return ki_fail(
+            KILN_ERR_ARGUMENT,
+            "%s: the power of the link (kiln_glm_options.link_power) is %g, but must be finite and not 0",
+            call, loss->link_power);
     return KILN_OK;
 }
 

@@ -1,0 +1,68 @@
+"""What libkiln says, in the words of those who call it from Python: parameters for a struct's fields, and the user's line for a warning."""
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import threading
+import warnings
+from typing import Iterator, Mapping
+
+_said = threading.local()  # .names: the parameters of the estimator or function that this thread is in, by the library's fields
+
+_PARAMETERS = {"tolerance": "tol", "max_iterations": "max_iter", "restarts": "n_init", "seed": "random_state", "no_intercept": "fit_intercept",
+               "batch": "batch_size", "balanced": "class_weight", "personalize": "personalize"}
+_READ = {"target", "features", "ignore", "target_file", "model", "weights", "offset", "groups", "categorical", "numeric", "missing", "missing_words"}
+_OUTSIDE = {"kiln", "sklearn", "joblib", "contextlib"}  # packages whose lines a user did not write
+
+
+@contextlib.contextmanager
+def speaking(names: Mapping[str, str] | None) -> Iterator[None]:
+    """Within the block, messages use these names of parameters."""
+    outer = getattr(_said, "names", {})
+    _said.names = names or outer
+    try:
+        yield
+    finally:
+        _said.names = outer
+
+
+def _parameter(found: re.Match[str]) -> str:
+    algorithm, field = found.group("algorithm", "field")
+    if algorithm == "read" and field not in _READ:
+        return found.group()
+    name: str = getattr(_said, "names", {}).get(field) or _PARAMETERS.get(field, field)
+    return name
+
+
+def words(message: str) -> str:
+    """A message of the library's, without the names of its functions and structs."""
+    message = re.sub(r"(^|: )kiln_\w+: ", r"\1", message)
+    message = re.sub(r"kiln_(?P<algorithm>[a-z]+)_options\.(?P<field>\w+)", _parameter, message)
+    message = re.sub(r"--device (\w[\w:.*]*)", r"device='\1'", message)
+    message = re.sub(r"--type (f32|f64)", lambda found: "float" + found.group(1)[1:], message)
+    message = message.replace("--type", "dtype").replace("(--memory)", "(memory)")
+    return message.replace(", or 0 for the default", "")
+
+
+def advice(hint: str) -> str:
+    """The parts of a hint that a Python program can follow: none that name an option of the tool, or a function of the library."""
+    parts = re.split(r"(; |, or |, )", words(hint))
+    kept = [(mark, part) for mark, part in zip(["", *parts[1::2]], parts[::2]) if not re.search(r"(^|\W)--\w|kiln_\w", part)]
+    return "".join(mark + part for mark, part in kept).lstrip(";, ").removeprefix("or ")
+
+
+def convergence() -> type[Warning]:
+    """scikit-learn's class where that is loaded."""
+    kind: type[Warning] = UserWarning
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import ConvergenceWarning as kind  # type: ignore[no-redef]
+    return kind
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """A warning at the line of the user's that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] in _OUTSIDE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level)

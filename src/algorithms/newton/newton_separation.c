@@ -1,0 +1,323 @@
+/* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others lie on it,
+ * or a group of rows has counts of nothing but 0 (Albert and Anderson, Biometrika 71, 1984).
+ *
+ * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the size of row i's
+ * slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row, positive a_i are left that
+ * make the gradient exactly 0, and by Stiemke's lemma no direction lowers a row's loss for ever and raises none. So
+ * where an optimum is at infinity some row's loss falls by about 1/e or more in every step, at any distance, whereas
+ * near a finite optimum a step changes nothing. Each row is asked one question: what does a step from the result make
+ * of its loss?
+ *
+ * The curvatures of the last two points answer first, without a pass over X: where no row's has fallen there is nothing
+ * to ask. That does not hold for several classes, whose last steps may follow rounding. An f32 fit that met its
+ * tolerance far from a finite optimum may be taken for one without: 2 of 1,000 hostile problems. */
+#include "algorithms/newton/newton_work.h"
+
+/* FALLEN: a row's loss that goes to 0 becomes at most this much of itself: 1/e but for the inexact step, 1/2 with
+ * cauchit. STILL: the other rows' losses may become that much. TURN: eta of a row whose loss has a least value may move
+ * as far as that. SMALL: rows whose loss beside the largest that falls is below this move as they like. SHARE: the
+ * falling rows have at least that share of what the step gains. CERTAIN: the mean loss of rows that are certain of
+ * their class. */
+#define FALLEN 0.6
+#define STILL 1.15
+#define TURN 0.1
+#define SMALL 1e-3
+#define SHARE 0.01
+#define CERTAIN 1e-6
+
+struct rows {
+    int64_t m, k;
+    double *eta, *step;     /* m x k: linear predictors at the result, and what the
+                         step adds to them */
+    double *y, *weight;     /* m each; weight NULL = ones */
+    double *before, *after; /* m x k: losses at the result, and a step further */
+};
+
+static bool counts(const kiln_loss *loss) {
+    return loss->kind == KILN_LOSS_GLM &&
+           (loss->family == KILN_POISSON || loss->family == KILN_NEGATIVE_BINOMIAL ||
+            (loss->family == KILN_TWEEDIE && loss->parameter > 1 && loss->parameter < 2)) &&
+           ki_link_of(loss) == KILN_LINK_LOG;
+}
+
+static bool classes(const kiln_loss *loss) {
+    if (loss->kind != KILN_LOSS_GLM)
+        return loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
+    const kiln_link link = ki_link_of(loss);
+    return loss->family == KILN_BINOMIAL && (link == KILN_LINK_LOGIT || link == KILN_LINK_PROBIT ||
+                                             link == KILN_LINK_CLOGLOG || link == KILN_LINK_CAUCHIT);
+}
+
+/* -------------------------------------------------------------------------------------- without a pass */
+
+/* Whether the last step lowered some row's curvature (of softmax, a
+ * probability). `there` is of no use afterwards. */
+static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
+    kiln_status status;
+    kiln_matrix *C = work->there.C;
+    double most;
+    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
+    TRY(kiln_times(C, C, work->here.C));
+    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
+    TRY(kiln_norm(&most, C, KILN_NORM_MAX));
+    *fallen = !(most < 1 / 0.8);
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- a step's worth */
+
+/* S = Newton's step from `here`, as far as it goes, to a tenth of the gradient
+ * at least. */
+static kiln_status step(struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    const double tolerance = newton->tolerance, radius = work->radius;
+    newton->tolerance = 0.1 * work->norm / work->reference;
+    work->radius = INFINITY;
+    work->worn = true;
+    TRY(ki_newton_direct(work, model));
+done:
+    newton->tolerance = tolerance;
+    work->radius = radius;
+    return status;
+}
+
+static double *new_values(int64_t count) {
+    int64_t bytes;
+    return ki_mul3(count, 1, sizeof(double), &bytes) ? ki_alloc((size_t)ki_max(bytes, 1)) : NULL;
+}
+
+/* values, m x k, = X W + 1 b + offset; b, offset: NULL counts as zeros. */
+static kiln_status predictors(double *values, const struct ki_newton *newton, const kiln_matrix *W,
+                              const kiln_matrix *b, const double *offset) {
+    kiln_status status;
+    const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
+    kiln_matrix *Eta = NULL;
+    double *constant = new_values(k);
+    if (!constant) TRY(ki_fail_nomem((size_t)k * sizeof *constant, "intercepts"));
+    for (int64_t j = 0; j < k; j++) constant[j] = 0;
+    if (b) TRY(ki_vector_get(constant, b));
+    TRY(kiln_matrix_dense(&Eta, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), m, k, NULL));
+    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, W, 0, NULL));
+    TRY(ki_vector_get(values, Eta));
+    for (int64_t i = 0; i < m * k; i++) values[i] += constant[i % k] + (offset ? offset[i] : 0);
+done:
+    ki_free(constant);
+    kiln_matrix_free(Eta);
+    return status;
+}
+
+static double logistic_loss(double margin) {
+    return margin < -30 ? -margin : log1p(exp(-margin));
+}
+
+/* Of several classes a row has a loss against each of the others, and none
+ * against its own. */
+static double class_loss(const struct rows *rows, const double *eta, int64_t i) {
+    const int64_t j = i % rows->k, row = i / rows->k, own = (int64_t)rows->y[row];
+    const double weight = rows->weight ? rows->weight[row] : 1;
+    if (rows->k == 1) return weight * logistic_loss(rows->y[i] > 0.5 ? eta[i] : -eta[i]);
+    return j == own ? 0 : weight * logistic_loss(eta[row * rows->k + own] - eta[i]);
+}
+
+/* made, m x k, at these predictors. */
+static kiln_status losses(double *made, const struct ki_newton_work *work, const struct rows *rows,
+                          const double *eta) {
+    kiln_status status = KILN_OK;
+    const kiln_loss *loss = &work->problem;
+    const kiln_matrix *X = work->newton->X;
+    kiln_matrix *Eta = NULL, *D = NULL;
+    double *parts = NULL;
+    for (int64_t i = 0; i < rows->m * rows->k && loss->kind != KILN_LOSS_GLM; i++)
+        made[i] = class_loss(rows, eta, i);
+    if (loss->kind != KILN_LOSS_GLM) return KILN_OK;
+    parts = new_values(3 * rows->m);
+    if (!parts) TRY(ki_fail_nomem((size_t)rows->m * 3 * sizeof *parts, "deviances"));
+    TRY(kiln_matrix_dense(&D, kiln_matrix_device(X), kiln_matrix_type(X), rows->m, 3, NULL));
+    TRY(ki_vector_new(&Eta, kiln_matrix_device(X), kiln_matrix_type(X), rows->m, eta));
+    TRY(kiln_loss_deviance(D, loss, Eta));
+    TRY(ki_vector_get(parts, D));
+    for (int64_t i = 0; i < rows->m; i++) made[i] = parts[3 * i];
+done:
+    ki_free(parts);
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(D);
+    return status;
+}
+
+static void rows_free(struct rows *rows) {
+    double *const all[] = {rows->eta, rows->step, rows->y, rows->weight, rows->before, rows->after};
+    for (int i = 0; i < 6; i++) ki_free(all[i]);
+}
+
+static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    const kiln_loss *loss = &work->problem;
+    const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
+    double *offset = loss->offset ? new_values(m) : NULL;
+    *rows = (struct rows){m,
+                          k,
+                          new_values(m * k),
+                          new_values(m * k),
+                          new_values(m),
+                          loss->weights ? new_values(m) : NULL,
+                          new_values(m * k),
+                          new_values(m * k)};
+    if (!rows->eta || !rows->step || !rows->y || !rows->before || !rows->after ||
+        (loss->weights && !rows->weight) || (loss->offset && !offset))
+        TRY(ki_fail_nomem((size_t)(m * (2 * k + 5)) * sizeof *offset, "linear predictors"));
+    if (offset) TRY(ki_vector_get(offset, loss->offset));
+    if (rows->weight) TRY(ki_vector_get(rows->weight, loss->weights));
+    TRY(ki_vector_get(rows->y, loss->y));
+    TRY(step(work, model));
+    if (newton->cancelled) goto done;
+    if (work->mean) TRY(kiln_multiply(work->shift, -1, KILN_TRANSPOSED, work->mean, work->S.w, 1, work->S.b));
+    TRY(predictors(rows->eta, newton, newton->W, newton->b, offset));
+    TRY(predictors(rows->step, newton, work->S.w, work->mean ? work->shift : NULL, NULL));
+    work->newton->report.passes += 2;
+done:
+    ki_free(offset);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- the judgement */
+
+/* Whether the row's loss has no least value: its outcome is at an end of what
+ * means can be. */
+static bool open_ended(const kiln_loss *loss, double y) {
+    if (loss->kind != KILN_LOSS_GLM) return true;
+    return y == 0 || (loss->family == KILN_BINOMIAL && y == 1);
+}
+
+static bool weighs(const struct rows *rows, int64_t i) {
+    return !rows->weight || rows->weight[i] > 0;
+}
+
+/* Whether a row is on its class's side, which of all rows proves that a plane
+ * separates them. */
+static bool right_side(const struct rows *rows, const kiln_loss *loss, int64_t i) {
+    if (loss->kind == KILN_LOSS_SOFTMAX) {
+        const double *eta = rows->eta + i * rows->k, own = eta[(int64_t)rows->y[i]];
+        for (int64_t j = 0; j < rows->k; j++)
+            if (j != (int64_t)rows->y[i] && !(eta[j] < own)) return false;
+        return true;
+    }
+    return rows->y[i] == 0 ? rows->eta[i] < 0 : rows->y[i] == 1 && rows->eta[i] > 0;
+}
+
+struct found {
+    int64_t rows, falling; /* of weight above 0; whose loss a step lowers by its part */
+    double largest, fall;  /* the largest loss that falls; what all of them fall by */
+    bool apart, blocked;   /* every row is on its side; a row has something against
+                          the step */
+};
+
+static bool all_right(const struct rows *rows, const kiln_loss *loss) {
+    for (int64_t i = 0; i < rows->m; i++)
+        if (weighs(rows, i) && !right_side(rows, loss, i)) return false;
+    return classes(loss);
+}
+
+static bool falls(const struct rows *rows, int64_t i) {
+    return rows->before[i] > 0 && rows->after[i] <= FALLEN * rows->before[i];
+}
+
+static bool blocks(const struct rows *rows, int64_t i, double largest) {
+    return !(rows->after[i] <= STILL * rows->before[i]) && rows->before[i] >= SMALL * largest;
+}
+
+/* What row i, whose losses have no least values, has to say. */
+static void judge_row(struct found *found, const struct rows *rows, int64_t i, bool again) {
+    bool any = false;
+    for (int64_t c = i * rows->k; c < (i + 1) * rows->k; c++) {
+        const bool falling = falls(rows, c);
+        any |= falling;
+        if (again) found->blocked |= blocks(rows, c, found->largest);
+        if (again || !falling) continue;
+        found->largest = fmax(found->largest, rows->before[c]);
+        found->fall += rows->before[c] - rows->after[c];
+    }
+    if (!again) found->falling += any;
+}
+
+static void judge(struct found *found, const struct rows *rows, const kiln_loss *loss) {
+    for (int again = 0; again < 2; again++)
+        for (int64_t i = 0; i < rows->m; i++) {
+            if (!weighs(rows, i)) continue;
+            if (!again) found->rows++;
+            if (open_ended(loss, rows->y[i]))
+                judge_row(found, rows, i, again);
+            else
+                found->blocked |= !(fabs(rows->step[i]) <= TURN);
+        }
+}
+
+static kiln_status ask(struct found *found, struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status;
+    const kiln_loss *loss = &work->problem;
+    struct rows rows = {0};
+    TRY(rows_new(&rows, work, model));
+    if (work->newton->cancelled) goto done;
+    found->apart = all_right(&rows, loss);
+    TRY(losses(rows.before, work, &rows, rows.eta));
+    for (int64_t i = 0; i < rows.m * rows.k; i++) rows.eta[i] += rows.step[i];
+    TRY(losses(rows.after, work, &rows, rows.eta));
+    judge(found, &rows, loss);
+    found->blocked |= !(found->fall >= SHARE * model->slope);
+done:
+    rows_free(&rows);
+    return status;
+}
+
+static void tell(struct ki_newton *newton, const kiln_loss *loss, const struct found *found) {
+    static const char hint[] = "a penalty (kiln_glm_options.l2) makes them finite";
+    kiln_report *report = &newton->report;
+    if (found->apart)
+        ki_report_warn(report, "separated", hint,
+                       "the classes can be separated: without a penalty the "
+                       "coefficients grow without bound, "
+                       "and these are where the run ended");
+    else if (classes(loss) && found->falling && !found->blocked)
+        ki_report_warn(report, "quasi-separated", hint,
+                       "the classes can be separated but for ties, and %lld of "
+                       "%lld rows are told apart for certain: "
+                       "without a penalty some coefficients grow without bound, "
+                       "and these are where the run ended",
+                       (long long)found->falling, (long long)found->rows);
+    else if (!classes(loss) && found->falling && !found->blocked)
+        ki_report_warn(report, "zeros", hint,
+                       "%lld of %lld rows have the target 0 and nothing that "
+                       "speaks against a mean of 0: "
+                       "without a penalty some coefficients grow without bound, "
+                       "and these are where the run ended",
+                       (long long)found->falling, (long long)found->rows);
+}
+
+kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
+                                 bool moved) {
+    kiln_status status = KILN_OK;
+    struct ki_newton *newton = work->newton;
+    const kiln_loss *loss = &work->problem;
+    struct found found = {0};
+    bool fallen = true;
+    if (newton->one_sided || stop == KILN_STOP_CANCELLED || stop == KILN_STOP_DIVERGED) return KILN_OK;
+    if (newton->l2 > 0 || newton->l1 > 0) {
+        if (classes(loss) && work->here.loss <= CERTAIN * newton->columns.weight)
+            ki_report_warn(&newton->report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
+                           "every row is certain of its class: the classes can be separated, "
+                           "and the "
+                           "penalty alone, which is weak, says how large the coefficients are");
+        return KILN_OK;
+    }
+    if (!(work->reference > 0) || !(counts(loss) || classes(loss))) return KILN_OK;
+    if (moved) TRY(has_fallen(&fallen, work));
+    if (!fallen) return KILN_OK;
+    TRY(ask(&found, work, model));
+    tell(newton, loss, &found);
+done:
+    /* memory that is short for the question is no error of the fit: it has no
+   * answer then */
+    return status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM ? KILN_OK : status;
+}
