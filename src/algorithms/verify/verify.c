@@ -77,12 +77,18 @@ static void unload(struct facts *f) {
 static kiln_status measure_columns(struct facts *f) {
     const size_t bytes = (size_t)f->cols * sizeof(long double);
     kiln_status status = KILN_OK;
-    long double *stored = ki_calloc(bytes); /* weight of the stored entries */
+    long double *stored = ki_calloc(bytes); /* weight of the stored entries, */
+    int64_t *counted = ki_calloc((size_t)f->cols * sizeof *counted),
+            heavy = 0; /* and how many have some; rows that have */
     f->mean = ki_calloc(bytes);
     f->variance = ki_calloc(bytes);
     f->square = ki_calloc(bytes);
-    if (!stored || !f->mean || !f->variance || !f->square) TRY(ki_fail_nomem(bytes, "the columns' means"));
-    for (int64_t i = 0; i < f->rows; i++) f->weight += weight_of(f, i);
+    if (!stored || !counted || !f->mean || !f->variance || !f->square)
+        TRY(ki_fail_nomem(bytes, "the columns' means"));
+    for (int64_t i = 0; i < f->rows; i++) {
+        f->weight += weight_of(f, i);
+        heavy += weight_of(f, i) > 0;
+    }
     for (int64_t i = 0; i < f->rows; i++)
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             f->mean[ki_row_column(&f->X, i, e)] +=
@@ -94,15 +100,18 @@ static kiln_status measure_columns(struct facts *f) {
             f->square[j] += s * x * x;
             f->variance[j] += s * (x - f->mean[j]) * (x - f->mean[j]) / f->weight;
             stored[j] += s;
+            counted[j] += s > 0;
         }
     for (int64_t j = 0; j < f->cols; j++) {
-        const long double absent = fmaxl(f->weight - stored[j], 0);
+        /* The difference of two sums is rounding where no row lacks an entry. */
+        const long double absent = counted[j] == heavy ? 0 : fmaxl(f->weight - stored[j], 0);
         f->variance[j] += absent * f->mean[j] * f->mean[j] / f->weight;
         if (sqrtl(f->variance[j]) <= f->flat * fabsl(f->mean[j]))
             f->variance[j] = 0; /* constant, but for rounding */
     }
 done:
     ki_free(stored);
+    ki_free(counted);
     return status;
 }
 
