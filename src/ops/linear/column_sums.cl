@@ -27,7 +27,7 @@
 
 #ifndef KI_HOST
 #ifdef SUMS
-enum { AHEAD = 4, KINDS = 3, CHAIN = 256 };
+enum { AHEAD = 4, KINDS = 3, CHAIN = 32 };
 
 /* Sums of squares, of numbers, and of those times y, of a thread's columns. */
 struct column_part {

@@ -40,7 +40,7 @@ struct ki_column_sums {
         *c; /* v m x 1 or NULL (ones); y m x 1, with right; c n x 1 or NULL (zeros) */
     double d;
 };
-enum { KI_COLUMN_SUMS_CHAIN = 256 }; /* numbers that are added in X's type at most, before f64 takes over */
+enum { KI_COLUMN_SUMS_CHAIN = 32 }; /* numbers that are added in X's type at most, before f64 takes over */
 
 /* Whether X is one that ki_column_sums takes. */
 bool ki_column_sums_apply(const kiln_matrix *X);
