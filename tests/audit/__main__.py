@@ -33,6 +33,7 @@ import draw
 import factors
 import graphs
 import linear
+import tables
 import validation
 from package import Package
 from runs import Tool
@@ -41,10 +42,12 @@ VERBS = {
     **linear.VERBS,
     **classes.VERBS,
     **validation.VERBS,
+    **tables.VERBS,
     **clusters.VERBS,
     **graphs.VERBS,
     **factors.VERBS,
 }
+TOOL_ONLY = {"table"}  # of which the package has no like
 
 
 def attempt(
@@ -56,9 +59,8 @@ def attempt(
     verb = str(rng.sizes.choice(arguments.verbs))
     device = str(rng.choice(arguments.devices))
     options, kind = draw.options(rng, device)
-    entrance = (
-        str(rng.choice(arguments.entrances)) if len(arguments.entrances) > 1 else arguments.entrances[0]
-    )
+    entrances = ["tool"] if verb in TOOL_ONLY else arguments.entrances
+    entrance = str(rng.choice(entrances)) if len(entrances) > 1 else entrances[0]
     tool = Tool(arguments.tool, folder, options) if entrance == "tool" else Package(folder, options)
     try:
         with np.errstate(all="ignore"):
@@ -86,6 +88,8 @@ def parse() -> argparse.Namespace:
         "tool" in arguments.entrances and not arguments.tool
     ):
         parser.error("--entrances are tool, which needs KILN, and package")
+    if "tool" not in arguments.entrances:
+        arguments.verbs = [verb for verb in arguments.verbs if verb not in TOOL_ONLY]
     arguments.tool = os.path.abspath(arguments.tool) if arguments.tool else None
     return arguments
 
