@@ -167,7 +167,7 @@ def test_the_gap_bounds_the_distance_from_the_optimum(kind, dtype):
             if model.converged_:
                 # a gap is of second order in the tolerance, but of first where t must be scaled
                 # f32 knows a gradient to some 1e-6 of what it is made of, and a small l2 makes much of that
-                digits = 0.05 * max(1, 0.1 / max(l2, 0.01)) if dtype == np.float32 else 1e-9 if l2 > 0 else 1e-6
+                digits = 0.05 * max(1, 0.1 / max(l2, 0.01)) if dtype == np.float32 else 1e-9 if l2 > 0 else 1e-5
                 assert gap <= digits * max(abs(best), len(y)), (case, float(there - best), gap)
             if VERBOSE:
                 print(case, f"{float(best):.6g} {float(there - best):.3g} {gap:.3g}")
@@ -281,6 +281,28 @@ def test_offsets_and_what_has_no_bound():
     there = problem.objective(np.concatenate([model.coef_, [model.intercept_, 1]]))
     assert 0 <= model.optimality_gap_ <= 1e-8 and abs(there - LONG(model.objective_)) <= model.optimality_gap_
     for none in (kiln.LogisticRegression(C=np.inf, device="cpu").fit(X, y > 1),
-                 kiln.GeneralizedLinearRegressor("poisson", device="cpu").fit(X, y),
+                 kiln.GeneralizedLinearRegressor("gamma", device="cpu").fit(X, y + 1),
+                 kiln.GeneralizedLinearRegressor("poisson", device="cpu").fit(np.hstack([X, X]), y),
                  kiln.GeneralizedLinearRegressor("gamma", link="inverse", alpha=0.1, device="cpu").fit(X, y + 1)):
         assert none.optimality_gap_ == np.inf and none.report_.certificate == ""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["gaussian", "binomial", "poisson"])
+def test_generalised_linear_models_without_a_penalty(kind, dtype):
+    """By the information that counts the parameters; early in a run nothing may follow from it."""
+    loss, known = {"gaussian": "squared", "binomial": "logistic"}.get(kind, kind), 0
+    for seed in range(8):
+        X, y, s = data(loss, seed, dtype, seed % 2 == 1, columns=6)
+        intercept = seed % 4 > 0
+        problem = Problem(loss, X, y, s, intercept=intercept)
+        best = problem.optimum()
+        for most in (1, 2, 3, None):
+            model = fit(kiln.GeneralizedLinearRegressor(kind, fit_intercept=intercept, max_iter=most, device="cpu"), X, y, sample_weight=s)
+            there, gap = problem.objective(point(model, problem)), model.optimality_gap_
+            known += np.isfinite(gap)
+            assert there - best <= gap and model.objective_ - best <= gap, (seed, most, float(there - best), gap)
+            # f32 cannot tell columns of 5 +- 0.1 well enough from dependent ones
+            assert not model.converged_ or dtype == np.float32 or gap <= 1e-9 * max(abs(best), len(y)), (seed, gap)
+            assert not np.isfinite(gap) or model.report_.certificate == "curvature"
+    assert known >= 8

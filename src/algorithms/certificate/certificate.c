@@ -18,7 +18,7 @@
  * Source: Boyd and Vandenberghe, Convex Optimization, 2004, 5.8 and 9.3; Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18 (2017), for theta. */
 #include "algorithms/certificate/certificate.h"
 
-static double units(int64_t terms, kiln_type type) {
+double ki_units(int64_t terms, kiln_type type) {
     const double n = (double)terms;
     return (fmin(n, 8 * sqrt(n)) + 8) * ki_epsilon(type) / 2;
 }
@@ -57,17 +57,17 @@ static double penalties(const struct ki_certificate *at) {
 double ki_certificate_rounding(const struct ki_certificate *at) {
     enum { EACH = 32 }; /* units of a loss or a penalty, whose formulas are short */
     const kiln_type type = kiln_matrix_type(at->X);
-    const double size = size_of(at), off = units(kiln_matrix_cols(at->X), type) * size,
+    const double size = size_of(at), off = ki_units(kiln_matrix_cols(at->X), type) * size,
                  terms = at->terms + at->lean * size;
-    return (at->slope + at->curvature * off) * off + units(EACH, type) * (terms + penalties(at)) +
-           units(kiln_matrix_rows(at->X), KILN_F64) * terms;
+    return (at->slope + at->curvature * off) * off + ki_units(EACH, type) * (terms + penalties(at)) +
+           ki_units(kiln_matrix_rows(at->X), KILN_F64) * terms;
 }
 
 double ki_certificate_blur(const struct ki_certificate *at, int64_t j) {
     const kiln_type type = kiln_matrix_type(at->X);
     double size = 0;
     for (int64_t c = 0; c < at->k; c++) size = fmax(size, fabs(at->w[j * at->k + c]));
-    return 2 * units(kiln_matrix_rows(at->X), type) * at->slope * sqrt(at->square[j]) +
+    return 2 * ki_units(kiln_matrix_rows(at->X), type) * at->slope * sqrt(at->square[j]) +
            8 * ki_epsilon(type) * penalty_of(at, j) * size;
 }
 

@@ -19,9 +19,10 @@ struct ki_certificate {
     const double *w,
         *g; /* n x k: W; the gradient with respect to it of the columns about their means (under an intercept), without
                             the l1 term's */
-    double norm;     /* g NULL: of its entries, where no column is weighed differently and l1 is 0 */
-    const double *b; /* k: the intercepts of X as it is; NULL: none */
-    double slope;    /* sqrt(sum_i s_i |loss_i'|^2) at most */
+    double norm;          /* g NULL: of its entries, where no column is weighed differently and l1 is 0 */
+    const double *b;      /* k: the intercepts of X as it is; NULL: none */
+    const double *slopes; /* k: the gradient with respect to the intercepts, for what makes them 0 */
+    double slope;         /* sqrt(sum_i s_i |loss_i'|^2) at most */
     double curvature;
     double excess;  /* sum_i s_i (loss_i - least value of loss_i) */
     double terms;   /* sum_i s_i |.| of what the losses were added up from, but for multiples of eta, */
@@ -38,6 +39,11 @@ double ki_certificate_gap(const struct ki_certificate *at);
 double ki_certificate_rounding(const struct ki_certificate *at);
 double ki_certificate_blur(const struct ki_certificate *at, int64_t j);
 
+/* What a sum of so many terms may be off by, beside the sum of their sizes. */
+double ki_units(int64_t terms, kiln_type type);
+/* || U^-1 ||^2 at most, of the factor U n x n of a matrix of unit diagonal whose entries may be off by *part, which becomes r, below 1/2: quadratic
+ * forms of the matrix's inverse are at most 1 / (1 - r) times those by U. INFINITY: nothing can be told. work: n. See factor_gap.c. */
+double ki_inverse_square(const double *U, int64_t n, double *part, double *work);
 /* The report's optimality_gap and certificate; where gap is not finite they stay as they are, and say that there is no bound. */
 void ki_report_certify(kiln_report *report, double gap, const char *by);
 

@@ -1,54 +1,10 @@
 /* How far least squares are above the optimum at most. With a penalty by certificate.h. Without one by the factor of the normal equations,
  * where there is one of all columns:
  *
- *   objective - optimum = 1/2 g^T H^-1 g,   D^-1 H D^-1 = U^T U + E,   |E_ij| <= part,  the entry that ki_direct_form takes for rounding,
+ *   objective - optimum = 1/2 g^T H^-1 g,   D^-1 H D^-1 = U^T U + E,   |E_ij| <= part,
  *
- * so that with r = || U^-1 ||^2 n part < 1 it is at most 1/2 || U^-T D g ||^2 / (1 - r). || U^-1 || is at most the norm of the inverse of
- * U's comparison matrix, which n^2 operations bound (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed. 2002, 8.2), and where
- * that is too coarse, as among correlated columns, the root of the sum of U^-1's squares. */
+ * so that with r = || U^-1 ||^2 n part < 1 it is at most 1/2 || U^-T D g ||^2 / (1 - r) (ki_inverse_square, factor_gap.c). */
 #include "algorithms/linreg/linreg_block.h"
-
-enum { INVERTED = 512 }; /* columns at most, as U^-1 takes n^3 / 6 multiplications */
-
-/* || U^-1 ||^2 at most by the comparison matrix: its inverse times ones bounds the rows' sums, that of its transpose the columns'. */
-static double compare(const double *U, double *sums, int64_t n) {
-    double rows = 0, columns = 0;
-    for (int64_t i = n; i-- > 0;) {
-        double sum = 1;
-        for (int64_t j = i + 1; j < n; j++) sum += fabs(U[i * n + j]) * sums[j];
-        sums[i] = sum / U[i * n + i];
-        rows = fmax(rows, sums[i]);
-    }
-    for (int64_t i = 0; i < n; i++) sums[i] = 1;
-    for (int64_t i = 0; i < n; i++) {
-        sums[i] /= U[i * n + i];
-        columns = fmax(columns, sums[i]);
-        for (int64_t j = i + 1; j < n; j++) sums[j] += fabs(U[i * n + j]) * sums[i];
-    }
-    return rows * columns;
-}
-
-/* The sum of U^-1's squares. */
-static double invert(const double *U, double *row, int64_t n) {
-    double sum = 0;
-    for (int64_t c = 0; c < n; c++) {
-        for (int64_t j = c; j < n; j++) row[j] = j == c;
-        for (int64_t i = c; i < n; i++) {
-            const double value = row[i] /= U[i * n + i];
-            sum += value * value;
-            for (int64_t j = i + 1; j < n; j++) row[j] -= U[i * n + j] * value;
-        }
-    }
-    return sum;
-}
-
-/* || U^-1 ||^2 at most, and r; INFINITY: no factor of all columns, or none that tells. */
-static double inverse_norm(const struct ki_direct *direct, double part, double *work) {
-    const int64_t n = direct->size;
-    double norm = compare(direct->U, work, n);
-    if (!((double)n * part * norm < 0.5) && n <= INVERTED) norm = invert(direct->U, work, n);
-    return (double)n * part * norm < 0.5 ? norm : (double)INFINITY;
-}
 
 /* What a target knows of its rows. */
 static struct ki_certificate problem_of(const struct ki_block *t, const double *w, const double *g, int j) {
@@ -70,7 +26,7 @@ static struct ki_certificate problem_of(const struct ki_block *t, const double *
 }
 
 /* By U of the target's problem; its g is of no use any more. */
-static double gap_of_factor(const struct ki_certificate *at, const struct ki_direct *direct, double part,
+static double gap_of_factor(const struct ki_certificate *at, const struct ki_direct *direct, double share,
                             double norm, double *r) {
     double off = 0;
     for (int64_t i = 0; i < direct->size; i++) {
@@ -79,8 +35,7 @@ static double gap_of_factor(const struct ki_certificate *at, const struct ki_dir
         r[i] = direct->scale[i] * at->g[i];
     }
     const double length = sqrt(ki_substitute(direct->U, r, direct->size)) + sqrt(off * norm);
-    return fmin(0.5 * length * length / (1 - (double)direct->size * part * norm), at->excess) +
-           ki_certificate_rounding(at);
+    return fmin(0.5 * length * length / (1 - share), at->excess) + ki_certificate_rounding(at);
 }
 
 /* The columns' figures, and of a target its coefficients, gradient and work space, n each. */
@@ -122,14 +77,19 @@ kiln_status ki_block_certify(struct ki_block *t) {
     struct ki_system *system = t->system;
     const struct ki_direct *direct = &system->direct;
     const int64_t n = kiln_matrix_cols(system->X);
-    const double part = ki_direct_part(system->X);
+    double part = 0;
     struct room room = {0};
     double norms[KI_BLOCK], norm = INFINITY, gap = 0;
     TRY(room_new(&room, t));
     TRY(target_norms(norms, t));
     const bool penalised = system->options.l2 > 0;
+    const bool sparse = kiln_matrix_format(system->X) == KILN_CSR; /* whose sums are about zero first */
+    for (int64_t i = 0; i < n && sparse; i++)
+        part = fmax(part, room.variance[i] > 0 ? room.square[i] / (room.variance[i] * system->weight) : 0);
+    part = fmax(part * ki_units(kiln_matrix_rows(system->X), kiln_matrix_type(system->X)),
+                ki_direct_part(system->X));
     if (!penalised && direct->U && direct->usable && !direct->by_rows && direct->left == 0)
-        norm = inverse_norm(direct, part, room.work);
+        norm = ki_inverse_square(direct->U, n, &part, room.work);
     for (int j = 0; j < t->k; j++) {
         for (int64_t i = 0; i < n; i++) room.w[i] = room.W[i * t->k + j], room.g[i] = room.G[i * t->k + j];
         struct ki_certificate at = problem_of(t, room.w, room.g, j);

@@ -73,29 +73,27 @@ done:
     return status;
 }
 
-/* slopes: k of the intercepts' gradient. */
-static kiln_status settle(struct ki_certificate *at, const struct ki_newton *newton, const double *slopes) {
+static kiln_status settle(struct ki_certificate *at, const struct ki_newton *newton) {
     kiln_status status = KILN_OK;
     double total;
     if (newton->no_intercept) return KILN_OK;
     if (newton->k > 1) return settle_softmax(at, newton);
     if (at->quadratic) {
-        at->settled = slopes[0] * slopes[0] / (2 * at->weight);
+        at->settled = at->slopes[0] * at->slopes[0] / (2 * at->weight);
         return KILN_OK;
     }
     TRY(kiln_norm(&total, newton->C, KILN_NORM_1));
-    settle_column(at, total, slopes[0]);
+    settle_column(at, total, at->slopes[0]);
 done:
     return status;
 }
 
-kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at) {
+kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const struct ki_newton *newton) {
     kiln_status status;
-    const int64_t n = kiln_matrix_cols(newton->X), k = newton->k, count = n * k;
-    if (!(newton->l2 > 0 || newton->l1 > 0) || !isfinite(newton->report.objective)) return KILN_OK;
-    double *values = ki_calloc((size_t)(2 * (count + k)) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(2 * (count + k)) * sizeof *values, "the optimality gap");
-    double *w = values, *g = w + count, *b = g + count, *slopes = b + k;
+    const int64_t k = newton->k, count = kiln_matrix_cols(newton->X) * k;
+    *values = ki_calloc((size_t)(2 * (count + k)) * sizeof **values);
+    if (!*values) return ki_fail_nomem((size_t)(2 * (count + k)) * sizeof **values, "the optimality gap");
+    double *w = *values, *g = w + count, *b = g + count, *slopes = b + k;
     TRY(ki_vector_get(w, newton->W));
     TRY(ki_vector_get(g, newton->gradient));
     TRY(ki_vector_get(b, newton->b));
@@ -113,7 +111,17 @@ kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *a
     at->w = w;
     at->g = g;
     at->b = b;
-    TRY(settle(at, newton, slopes));
+    at->slopes = slopes;
+done:
+    return status;
+}
+
+kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at) {
+    kiln_status status;
+    double *values = NULL;
+    if (!(newton->l2 > 0 || newton->l1 > 0) || !isfinite(newton->report.objective)) return KILN_OK;
+    TRY(ki_newton_describe(&values, at, newton));
+    TRY(settle(at, newton));
     ki_report_certify(&newton->report, ki_certificate_gap(at), "duality gap");
 done:
     ki_free(values);

@@ -5,6 +5,16 @@
 
 #include "algorithms/newton/newton.h"
 
+/* The gradient g of a model without a penalty in the inverse of its information H, with an intercept's part: what ki_glm_information leaves
+ * where no column depends on others. */
+struct ki_glm_form {
+    bool known;
+    double square;  /* g^T H^-1 g at most, but for the rounding of g */
+    double inverse; /* || D H^-1 D || at most, D^2 the diagonal of H, */
+    double spread;  /* the sum of s x^2 of all columns, each over D^2; */
+    double weight;  /* of the intercept H's part, the sum of the curvatures; 0: there is none */
+};
+
 struct ki_glm {
     const kiln_matrix *X;
     const kiln_glm_options *options;
@@ -15,6 +25,7 @@ struct ki_glm {
     double mean;         /* weighted, of y */
     double null;         /* the intercept of the model without columns */
     double curvature;    /* the sum of the rows' there */
+    struct ki_glm_form form;
 };
 
 /* The model without columns: its intercept, the rows' mean curvature there, and its deviance. reached: whether that is in the link's

@@ -346,6 +346,39 @@ static int64_t count_independent(const struct information *of) {
     return count;
 }
 
+/* g^T H^-1 g = gb^2 / sum h + v^T A^-1 v, v = g - gb mean with the full gradient's g and the means weighted with h. The engine's g is of the
+ * columns about other means. */
+static kiln_status measure_form(struct information *of, struct ki_glm *glm) {
+    kiln_status status;
+    const struct ki_newton *newton = &glm->newton;
+    const int64_t n = of->n;
+    const bool intercept = !newton->no_intercept;
+    const bool sparse = kiln_matrix_format(glm->X) == KILN_CSR; /* whose sums are about zero first */
+    double slope = 0, ratio = 1, *v = of->column;
+    struct ki_glm_form form = {.weight = intercept ? of->weight : 0};
+    for (int64_t j = 0; j < n; j++)
+        if (!(of->scale[j] > 0)) return KILN_OK;
+    for (int64_t j = 0; j < n; j++) {
+        const double square = of->scale[j] * of->scale[j];
+        if (sparse) ratio = fmax(ratio, 1 + form.weight * of->mean[j] * of->mean[j] / square);
+        form.spread += newton->columns.square[j] / square;
+    }
+    double part = 4 * ratio * ki_units(kiln_matrix_rows(glm->X), kiln_matrix_type(glm->X));
+    form.inverse = ki_inverse_square(of->A, n, &part, v);
+    if (!isfinite(form.inverse)) return KILN_OK;
+    TRY(ki_vector_get(v, newton->gradient));
+    if (intercept) TRY(ki_vector_get(&slope, newton->slopes));
+    for (int64_t j = 0; j < n; j++) {
+        if (intercept) v[j] += slope * (newton->columns.mean[j] - of->mean[j]);
+        v[j] /= of->scale[j];
+    }
+    form.square = (intercept ? slope * slope / of->weight : 0) + substitute(of, v, 0) / (1 - part);
+    form.known = true;
+    glm->form = form;
+done:
+    return status;
+}
+
 kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors, struct ki_glm *glm) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(glm->X);
@@ -357,6 +390,7 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
     glm->newton.report.passes += ki_gram_passes(n) + 1;
     factor(&of);
     *parameters = (struct ki_parameters){count_independent(&of), of.cancelled ? KI_UNCOUNTED : KI_COUNTED};
+    if (!of.cancelled) TRY(measure_form(&of, glm));
     if (!errors) goto done;
     TRY(drop_dependent(&of, glm));
     invert(errors, &of);

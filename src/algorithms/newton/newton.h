@@ -78,6 +78,8 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
 /* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope, curvature, excess, terms, lean,
  * target and quadratic tell; the rest is found out here. Without a penalty there is no bound. */
 kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at);
+/* The rest alone, but for settled and drift; *values owns the arrays. */
+kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const struct ki_newton *newton);
 void ki_newton_close(struct ki_newton *newton);
 
 /* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns outnumber rows, the Hessian is
