@@ -119,6 +119,8 @@ class Scaled:
         self.objective = self.s @ value + (penalty * w * w).sum() / 2 + (lasso * np.abs(w)).sum()
         largest, far = np.abs(Z).max(axis=0), np.abs(X).max(axis=0)
         live = largest > 4 * far * eps * (1 if problem.intercept else 0)
+        if problem.intercept:  # include/kiln/linear.h: constant to 16 units of rounding counts as constant
+            live &= np.sqrt(variance[:, 0]) > 16.1 * np.finfo(problem.kind).eps * np.abs(mean[:, 0])
         size = largest[live, None]
         self.live, self.size, self.center = live, size, center
         self.Z, self.u = Z[:, live] / size[:, 0], w[live] * size
