@@ -35,6 +35,7 @@ import graphs
 import linear
 import tables
 import validation
+import warned
 from package import Package
 from runs import Tool
 
@@ -43,6 +44,7 @@ VERBS = {
     **classes.VERBS,
     **validation.VERBS,
     **tables.VERBS,
+    **warned.VERBS,
     **clusters.VERBS,
     **graphs.VERBS,
     **factors.VERBS,
