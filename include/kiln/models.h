@@ -167,7 +167,10 @@ KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, c
  * eigenvalue, found by power iteration, a = A^T (A a) / norm: one mmchain an iteration, and one product more
  * for the hubs. Where that is slow, the second eigenvalue being near, LOBPCG goes on, of one pass an
  * iteration too, and the power iteration checks what it found. report->residual is the change in the last
- * iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised). Where components of the graph
+ * iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised). In f32, sums over the links of a
+ * vertex may lose more than the tolerance: where there are enough vertices for that, the last iterations, mostly
+ * one to three, are computed in f64 on a copy of A, 8 bytes a link more and its structure; without room for it,
+ * or without f64, KILN_STOP_STALLED. Where components of the graph
  * share the largest eigenvalue (links that are equally many and apart: a disconnected graph, a star beside a
  * like one) the fixed point is not unique, and the start decides which one is returned; from equal entries it
  * is the same one on every device. The nearer the second eigenvalue is, the more iterations are needed. Not

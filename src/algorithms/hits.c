@@ -1,6 +1,9 @@
 /* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration. On a GPU norms and changes stay
  * there, and several iterations are queued before the host looks at them.
  *
+ * Sums over a vertex' links lose a unit of rounding a link at most. Where that may come near the tolerance, f32 says no more than
+ * where to start: the last iterations, one as a rule, are f64's, on a copy of A.
+ *
  * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of numbers
  * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
 #include <string.h>
@@ -100,19 +103,27 @@ done:
     return status;
 }
 
-static kiln_status begin(struct ki_hits *s, const kiln_matrix *authorities) {
+static kiln_status allocate(struct ki_hits *s) {
     kiln_status status;
     kiln_device *device = kiln_matrix_device(s->A);
     const kiln_type type = kiln_matrix_type(s->A);
-    const int64_t rows = kiln_matrix_rows(s->A), cols = kiln_matrix_cols(s->A);
+    TRY(kiln_matrix_dense(&s->a, device, type, kiln_matrix_cols(s->A), 1, NULL));
+    TRY(kiln_matrix_dense(&s->next, device, type, kiln_matrix_cols(s->A), 1, NULL));
+    TRY(kiln_matrix_dense(&s->h, device, type, kiln_matrix_rows(s->A), 1, NULL));
+done:
+    return status;
+}
+
+static kiln_status begin(struct ki_hits *s, const kiln_matrix *authorities) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(s->A);
+    const int64_t cols = kiln_matrix_cols(s->A);
     const double one = 1;
     kiln_device_info info = {0};
     TRY(kiln_device_get_info(device, &info));
-    s->gpu = strcmp(info.name, "cpu") != 0;
+    s->gpu = strcmp(info.name, "cpu") != 0, s->has_f64 = info.has_f64;
     TRY(kiln_matrix_dense(&s->scalars, device, info.has_f64 ? KILN_F64 : KILN_F32, 2 * AHEAD, 1, NULL));
-    TRY(kiln_matrix_dense(&s->a, device, type, cols, 1, NULL));
-    TRY(kiln_matrix_dense(&s->next, device, type, cols, 1, NULL));
-    TRY(kiln_matrix_dense(&s->h, device, type, rows, 1, NULL));
+    TRY(allocate(s));
     if (s->options.warm_start)
         TRY(kiln_combine(s->a, &one, authorities, NULL, NULL));
     else
@@ -253,9 +264,6 @@ static kiln_status iterate(struct ki_hits *s) {
     kiln_status status = KILN_OK;
     struct ki_state state[KI_HITS_STATE];
     double seconds = 0;
-    s->before = INFINITY;
-    report->solver = "power";
-    TRY(resume(s));
     while (report->stopped_by == KILN_STOP_NONE) {
         if (s->faster || slow(s)) TRY(accelerate(s));
         const int64_t ahead = look_ahead(s, seconds);
@@ -269,8 +277,74 @@ static kiln_status iterate(struct ki_hits *s) {
         ki_hits_state(state, s);
         if (!s->cut) TRY(ki_checkpoint_step(&s->options.control, state, KI_HITS_STATE, report->stopped_by));
     }
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
 done:
+    return status;
+}
+
+/* Whether sums of as many terms as a vertex may have links may be off by a share of the tolerance. */
+static bool sums_are_long(const struct ki_hits *s) {
+    const int64_t vertices = ki_max(kiln_matrix_rows(s->A), kiln_matrix_cols(s->A));
+    const double terms = (double)ki_min(vertices, kiln_matrix_nnz(s->A));
+    return kiln_matrix_type(s->A) == KILN_F32 && terms * ki_epsilon(KILN_F32) > s->options.tolerance / 4;
+}
+
+/* A and a in f64. */
+static kiln_status widen(struct ki_hits *s) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(s->A);
+    const double one = 1;
+    kiln_matrix *former[] = {s->a, s->next, s->h}, *start = NULL;
+    if (s->links)
+        TRY(kiln_matrix_like(&s->wide, s->links, KILN_F64, NULL));
+    else
+        TRY(kiln_matrix_copy(&s->wide, device, KILN_F64, s->A));
+    TRY(kiln_matrix_copy(&start, device, KILN_F64, s->a));
+    s->a = s->next = s->h = NULL;
+    s->A = s->wide;
+    TRY(allocate(s));
+    TRY(kiln_combine(s->a, &one, start, NULL, NULL));
+    TRY(normalise(s->a, s, "authorities"));
+done:
+    for (int i = 0; i < 3 && s->A == s->wide; i++) kiln_matrix_free(former[i]);
+    kiln_matrix_free(start);
+    return status;
+}
+
+/* Where f32 cannot promise what it has found, f64 goes on from there; where there is no room for it, the run has stalled. */
+static kiln_status confirm(struct ki_hits *s) {
+    kiln_report *report = &s->report;
+    kiln_status status = KILN_OK;
+    if (report->stopped_by != KILN_STOP_TOLERANCE || !sums_are_long(s)) goto done;
+    report->stopped_by = KILN_STOP_STALLED;
+    if (!s->has_f64) goto done;
+    if (report->iterations >= s->options.max_iterations) {
+        report->stopped_by = KILN_STOP_ITERATIONS;
+        goto done;
+    }
+    status = widen(s);
+    if (status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM) {
+        status = s->A == s->wide ? status : KILN_OK;
+        goto done;
+    }
+    if (status != KILN_OK) goto done;
+    report->stopped_by = KILN_STOP_NONE;
+    s->before = INFINITY, s->cut = true; /* checkpoints are f32's */
+    TRY(iterate(s));
+done:
+    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
+    return status;
+}
+
+/* to = from, which may be wider. */
+static kiln_status give(kiln_matrix *to, const kiln_matrix *from) {
+    kiln_status status;
+    const double one = 1;
+    kiln_matrix *narrow = NULL;
+    if (kiln_matrix_type(to) == kiln_matrix_type(from)) return kiln_combine(to, &one, from, NULL, NULL);
+    TRY(kiln_matrix_copy(&narrow, kiln_matrix_device(to), kiln_matrix_type(to), from));
+    TRY(kiln_combine(to, &one, narrow, NULL, NULL));
+done:
+    kiln_matrix_free(narrow);
     return status;
 }
 
@@ -312,8 +386,7 @@ const struct ki_algorithm ki_algorithm_hits = {
 kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                       const kiln_hits_options *options, kiln_report *report) {
     kiln_status status;
-    struct ki_hits s = {.A = A, .start = ki_clock()};
-    const double one = 1;
+    struct ki_hits s = {.A = A, .start = ki_clock(), .before = INFINITY};
     TRY(KI_TAKE(kiln_hits_options, &s.options, options));
     TRY(ki_options_check(&s.options, &ki_algorithm_hits));
     TRY(KI_CHECK_RESULT(kiln_report, report));
@@ -329,18 +402,22 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
                                              .report = &s.report,
                                              .start = &s.start,
                                              .most = s.options.max_iterations}));
+    s.report.solver = "power";
+    TRY(resume(&s));
     TRY(iterate(&s));
+    TRY(confirm(&s));
     TRY(kiln_multiply(s.h, 1, KILN_PLAIN, s.A, s.a, 0, NULL));
     s.report.passes++;
     TRY(normalise(s.h, &s, "hubs"));
     TRY(check_signs(s.a, "authorities"));
     TRY(check_signs(s.h, "hubs"));
-    TRY(kiln_combine(hubs, &one, s.h, NULL, NULL));
-    TRY(kiln_combine(authorities, &one, s.a, NULL, NULL));
+    TRY(give(hubs, s.h));
+    TRY(give(authorities, s.a));
     s.report.seconds = ki_clock() - s.start;
     ki_report_hand_over(report, &s.report);
 done:
     kiln_report_free(&s.report);
+    kiln_matrix_free(s.wide);
     kiln_matrix_free(s.links);
     kiln_matrix_free(s.a);
     kiln_matrix_free(s.next);

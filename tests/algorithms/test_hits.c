@@ -315,6 +315,48 @@ static void rounding_does_no_harm(void **state) {
 }
 
 /* Nothing is written on failure. */
+/* A hub of 40,000 links: f32's sums of them are 1e-4 off, so that what it says of the change is f64's. */
+static void long_sums_are_right(void **state) {
+    (void)state;
+    enum { SPOKES = 40000, LINKS = 3 * SPOKES };
+    int64_t *start = calloc(SPOKES + 2, sizeof *start), nnz = 0;
+    int32_t *col = malloc(LINKS * sizeof *col);
+    float *values = malloc(LINKS * sizeof *values);
+    for (int32_t i = 0; i <= SPOKES; i++) {
+        for (int32_t j = 0; j < 3; j++) { /* to the hub, and to two others */
+            if (i == 0) continue;
+            const int64_t half = SPOKES / 2, place = (int64_t)i * (j == 1 ? 7919 : 104729) % half;
+            col[nnz] = j == 0 ? 0 : (int32_t)(1 + (j - 1) * half + place);
+            values[nnz++] = (float)(1 + (i + j) % 3 / 10.0);
+        }
+        start[i + 1] = nnz;
+    }
+    kiln_matrix *A = NULL, *hubs, *authorities;
+    for (int solver = 0; solver <= KILN_HITS_LOBPCG; solver++)
+        for (int ones = 0; ones < 2; ones++) {
+            const kiln_hits_options options = {.solver = (kiln_hits_solver)solver, .unweighted = ones};
+            kiln_report report = {0};
+            kiln_hits_verification found = {0};
+            assert_int_equal(
+                kiln_matrix_csr(&A, device, KILN_F32, SPOKES + 1, SPOKES + 1, start, col, values), KILN_OK);
+            vectors_new(&hubs, &authorities, A);
+            assert_int_equal(kiln_hits(hubs, authorities, A, &options, &report), KILN_OK);
+            assert_int_equal(report.converged, 1);
+            assert_int_equal(kiln_verify_hits(&found, A, hubs, authorities, &options), KILN_OK);
+            if (!(found.authorities <= 1e-5 && found.hubs <= 1e-6))
+                fail_msg("the authorities change by %g, the hubs by %g", found.authorities, found.hubs);
+            if (!(fabs(found.eigenvalue - report.objective) <= 1e-5 * found.eigenvalue))
+                fail_msg("the eigenvalue is %.9g, not %.9g", found.eigenvalue, report.objective);
+            kiln_report_free(&report);
+            kiln_matrix_free(hubs);
+            kiln_matrix_free(authorities);
+            kiln_matrix_free(A);
+        }
+    free(start);
+    free(col);
+    free(values);
+}
+
 static void refuse(const double a[4], kiln_status status, const char *part,
                    const kiln_hits_options *options) {
     struct graph graph = {2, 2, (double *)(uintptr_t)a};
@@ -362,10 +404,15 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_plain_loops), cmocka_unit_test(a_warm_start_goes_on),
-        cmocka_unit_test(stops_when_asked),        cmocka_unit_test(queues_ahead),
-        cmocka_unit_test(unconnected_parts),       cmocka_unit_test(near_eigenvalues_take_few_passes),
-        cmocka_unit_test(rounding_does_no_harm),   cmocka_unit_test(refusals),
+        cmocka_unit_test(agrees_with_plain_loops),
+        cmocka_unit_test(a_warm_start_goes_on),
+        cmocka_unit_test(stops_when_asked),
+        cmocka_unit_test(queues_ahead),
+        cmocka_unit_test(unconnected_parts),
+        cmocka_unit_test(near_eigenvalues_take_few_passes),
+        cmocka_unit_test(rounding_does_no_harm),
+        cmocka_unit_test(long_sums_are_right),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
