@@ -137,6 +137,7 @@ KILN_API void kiln_report_free(kiln_report *report);
  *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
+ *           "different"      where centres have none: X's different rows of weight above 0, K at most
  *           "relocated"      times that a centre without rows was moved to a row far from its own
  *           "skipped"        with bounds: the share of the distances that the last start did not measure
  *   mds, als, sfa, lda, gap  as their comments have them (kiln/mds.h, kiln/factors.h, kiln/topics.h) */

@@ -238,6 +238,40 @@ static void fewer_rows_than_centres(void **state) {
     kiln_matrix_free(more);
 }
 
+/* Rows far from zero, whose means are rounded: as many clusters as there are different rows of weight above 0, which converge; and as
+ * many centres as different rows get one each. */
+static void fewer_rows_far_from_zero(void **state) {
+    enum { ROWS = 97, DIFFERENT = 5, COLUMNS = 3, MOST = 8 };
+    (void)state;
+    for (int run = 0; run < 32; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const int weighted = run / 2 % 2, k = run / 4 % 2 ? MOST : DIFFERENT, spherical = run / 8 % 2;
+        const double from = run / 16 ? 1e6 : 1.7e9;
+        double x[ROWS * COLUMNS], s[ROWS];
+        for (int i = 0; i < ROWS; i++) {
+            const int one = i * i % 31 % (DIFFERENT + weighted); /* the last one has no weight */
+            s[i] = one < DIFFERENT ? 0.3 + i % 4 : 0;
+            for (int j = 0; j < COLUMNS; j++)
+                x[i * COLUMNS + j] = from * (1 + (j + 2) * one / 64.0 * (j % 2 ? -1 : 1));
+        }
+        kiln_matrix *X = dense_matrix(type, ROWS, COLUMNS, x), *C = dense_matrix(type, k, COLUMNS, NULL),
+                    *weights = weighted ? dense_matrix(type, ROWS, 1, s) : NULL;
+        const kiln_kmeans_options options = {.weights = weights, .tolerance = 1e-12, .spherical = spherical};
+        kiln_report report = {0};
+        assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+        if (!report.converged || kiln_report_figure(&report, "clusters") != DIFFERENT)
+            fail_msg("run %d: %s after %lld iterations with %g clusters", run,
+                     kiln_stop_name(report.stopped_by), (long long)report.iterations,
+                     kiln_report_figure(&report, "clusters"));
+        const double different = kiln_report_figure(&report, "different");
+        assert_true(k > DIFFERENT ? different == DIFFERENT : isnan(different));
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+        kiln_matrix_free(weights);
+    }
+}
+
 static int stop_at_once(void *user, const kiln_progress *now) {
     (void)now;
     ++*(int *)user;
@@ -396,6 +430,7 @@ int main(void) {
         cmocka_unit_test(fills_empty_clusters),
         cmocka_unit_test(looks_at_all_rows),
         cmocka_unit_test(fewer_rows_than_centres),
+        cmocka_unit_test(fewer_rows_far_from_zero),
         cmocka_unit_test(refuses_and_stops),
         cmocka_unit_test(finds_directions),
         cmocka_unit_test(goes_on),

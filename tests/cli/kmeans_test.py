@@ -115,7 +115,11 @@ class KMeans(Case):
     def test_more_centres_than_different_rows(self):
         data = self.write("same.csv", "a\n" + "1\n2\n" * 5)
         out, error = kiln("kmeans", data, "-k", "4", "--device", "cpu", "--quiet")
-        self.assertIn("2 of 4 clusters have rows", error)
+        self.assertIn("number of distinct clusters (2) found smaller than the number wanted (4): the data have 2 different rows", error)
+        far = self.write("far.csv", "a,b,c\n" + "1700000123,1e6,3\n1700000777,2e6,5\n1700003333,1e6,4\n" * 33)
+        for kind in ([], ["--spherical"], ["--init", "random"]):
+            result = as_json("kmeans", far, "-k", "7", "--type", "f32", "--tolerance", "1e-12", *kind, *CPU)
+            self.assertTrue(result["converged"], kind)
 
     def test_what_is_refused(self):
         data = self.write("small.csv", "a,b\n1,2\n3,4\n5,7\n")

@@ -384,16 +384,32 @@ done:
     return status;
 }
 
-static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
+/* Some centres have no rows: because there are no more different ones, or because the run has ended so. */
+static kiln_status say_empty(struct kmeans *s, int64_t filled) {
     kiln_status status;
+    TRY(ki_kmeans_different(s));
+    ki_report_figure(&s->report, "different", (double)s->different);
+    if (s->different < s->k)
+        ki_report_warn(&s->report, "clusters", "fewer clusters",
+                       "number of distinct clusters (%lld) found smaller than the number wanted (%lld): the "
+                       "data have %lld different rows",
+                       (long long)filled, (long long)s->k, (long long)s->different);
+    else
+        ki_report_warn(&s->report, "clusters", "other starts, or fewer clusters",
+                       "number of distinct clusters (%lld) found smaller than the number wanted (%lld): the "
+                       "others had no rows at the end",
+                       (long long)filled, (long long)s->k);
+done:
+    return status;
+}
+
+static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
+    kiln_status status = KILN_OK;
     int64_t filled = 0;
     for (int64_t c = 0; c < s->k; c++) filled += s->best_totals[2 * c] > 0;
     ki_report_figure(&s->report, "clusters", (double)filled);
     ki_report_figure(&s->report, "relocated", (double)s->relocated);
-    if (filled < s->k)
-        ki_report_warn(&s->report, "clusters", "fewer clusters",
-                       "%lld of %lld clusters have rows; the data have no more different ones",
-                       (long long)filled, (long long)s->k);
+    if (filled < s->k) TRY(say_empty(s, filled));
     ki_kmeans_close_bounds(s);
     memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
     TRY(ki_kmeans_move(s));

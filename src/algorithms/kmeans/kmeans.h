@@ -33,6 +33,7 @@ struct kmeans {
     double *seen, mean;              /* of them: weights that the centres have seen; see kmeans_batch.c */
     bool cancelled, cut;             /* cut: before this start had its first centres */
     bool limited;                    /* a start has ended at the limit of iterations: the checkpoint has it */
+    int64_t different;               /* rows of weight above 0, k at most; 0: not counted yet */
     int64_t relocated, filled;       /* filled: centres that got rows in the last pass */
     kiln_report report, best_so_far; /* of the starts before */
 };
@@ -49,6 +50,7 @@ kiln_status ki_kmeans_batches_begin(struct kmeans *s);
 kiln_status ki_kmeans_batches(struct kmeans *s, bool resumed);
 /* Centres without rows get some: corrects s->next, which are sums, and s->totals. *moved: how many. */
 kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved);
+kiln_status ki_kmeans_different(struct kmeans *s); /* counts s->different, once */
 
 /* sums, totals and objective of X, or of a batch, for the centres s->C. */
 kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights);
