@@ -37,10 +37,12 @@ def test_layouts_of_any_size(dtype, size, precomputed):
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
     model = kiln.MDS(2, dissimilarity="precomputed" if precomputed else "euclidean", device="cpu")
     Y = model.fit_transform((D if precomputed else X).astype(dtype)).astype(float)
-    rest = (D - np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))) ** 2
+    squares = ((Y[:, None] - Y[None]) ** 2).sum(axis=2)
+    rest = (D - np.sqrt(squares)) ** 2
     digits = 1e-9 if dtype is np.float64 else 1e-4
     assert model.stress_ == pytest.approx(rest.sum() / 2, rel=digits)
-    assert 0.05 < model.stress_1_ < 0.2
+    assert model.stress_1_ == pytest.approx(np.sqrt(rest.sum() / squares.sum()), rel=digits)
+    assert model.stress_1_ < 0.25
     assert np.allclose(model.point_stress_, rest.sum(axis=1), rtol=10 * digits, atol=0)
     if not precomputed:
-        assert np.abs(model.place(X[:5].astype(dtype)) - Y[:5]).max() < 0.02 * np.abs(Y).max()
+        assert np.abs(model.place(X[:5].astype(dtype)) - Y[:5]).max() < 0.1 * np.abs(Y).max()
