@@ -180,7 +180,8 @@ kiln_status ki_read_part(struct ki_summary *s, struct kiln_processes *p, struct 
     /* Labels that become text are numbered over all rows. */
     s->whole = s->status != KILN_OK ? is_told_by_leader(s->status) : table->row_names || table->odd_labels;
     s->unread = s->status != KILN_OK && s->whole;
-    if (s->status != KILN_OK && !s->whole) ki_error_keep(&p->error);
+    s->bad = s->status == KILN_ERR_PARSE || s->status == KILN_ERR_DATA;
+    if (s->status != KILN_OK) ki_error_keep(&p->error);
     if (s->whole) s->status = KILN_OK;
     summarize(s, table);
 done:

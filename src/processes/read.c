@@ -79,7 +79,9 @@ struct reading {
     int64_t *rows, *entries;
     struct verdict verdict;
     int64_t total;
-    int differs, unread; /* the first process that sees other files; that could not read its part; or -1 */
+    int differs, unread,
+        bad; /* the first process that sees other files; that could not read its part; as the data are
+                                 wrong; or -1 */
 };
 
 /* NUL-terminated each, a text that is not given as "\1". */
@@ -129,13 +131,14 @@ static bool alike(const struct ki_summary *a, const struct ki_summary *b) {
 /* *failed: the first process with an error of its own, or -1. */
 static void judge(struct reading *r, int *failed) {
     const struct ki_summary *own = &r->parts[0];
-    *failed = r->differs = r->unread = -1;
+    *failed = r->differs = r->unread = r->bad = -1;
     r->verdict = (struct verdict){.keep = own->rows > 0, .cols = r->options->cols, .format = own->format};
     if (own->format == KILN_DENSE) r->verdict.cols = own->cols;
     for (int i = 0; i < r->p->transport.count; i++) {
         const struct ki_summary *part = &r->parts[i];
         if (part->status != KILN_OK && *failed < 0) *failed = i;
         if (part->unread && r->unread < 0) r->unread = i;
+        if (part->bad && r->bad < 0) r->bad = i;
         if (part->files && own->files && part->files != own->files && r->differs < 0) r->differs = i;
         if (part->whole || (part->rows > 0 && !alike(part, own))) r->verdict.keep = false;
         if (part->format == KILN_CSR) r->verdict.cols = ki_max(r->verdict.cols, part->cols);
@@ -301,6 +304,27 @@ static kiln_status tell_whole(const kiln_device *device, const char *path, int u
     return KILN_OK;
 }
 
+/* Data that are wrong in one part are wrong as a whole, where the first process finds the line. Where it does not, it sees other data under
+ * that name. */
+static kiln_status fail_bad(struct reading *r, kiln_file_format format) {
+    struct ki_error_copy error;
+    int64_t bytes = 0;
+    kiln_status status = ki_table_read(r->table, &format, &bytes, r->path, r->options);
+    if (status == KILN_OK) status = ki_take_named(r->table, format, r->path, r->options);
+    ki_table_clear(r->table);
+    if (status != KILN_OK) return status;
+    if (r->bad == 0)
+        ki_error_renew(&r->p->error);
+    else
+        ki_error_fetch(r->p, r->bad);
+    ki_error_keep(&error);
+    error.error.line = error.error.column = 0; /* counted from where the part begins */
+    status = ki_error_renew(&error);
+    ki_hint("process 1 can read all of %s: the other one has another file of that name, or it has changed",
+            r->path);
+    return status;
+}
+
 kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file_format *format,
                               int64_t *bytes, kiln_device *device, const char *path,
                               const kiln_read_options *options) {
@@ -316,6 +340,7 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
     if (status == KILN_OK) status = read_all(X, &r, bytes);
     if (status != KILN_OK || !*X) {
         ki_table_clear(table);
+        if (status == KILN_OK && r.bad >= 0) return fail_bad(&r, found);
         return status == KILN_OK ? tell_whole(device, path, r.unread) : status;
     }
     *format = found;

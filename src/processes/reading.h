@@ -12,8 +12,9 @@ struct ki_summary {
     uint64_t names;     /* a digest of those of features and targets */
     uint64_t files;     /* a digest of sizes, heads and tails of all files; 0: one could not be read */
     int whole;          /* the leader is to read all of it */
-    int unread;         /* that is so because this part could not be read */
-    kiln_status status; /* an error that is no reason for that, which is kept in p->error */
+    int unread;         /* that is so because this part could not be read; the error is kept in p->error */
+    int bad;            /* and the data are why */
+    kiln_status status; /* an error that is no reason for that, which is kept in p->error, too */
 };
 
 /* This process's part of what an order says, into a zeroed table; all processes take part. An error is MPI's. part.c */

@@ -492,6 +492,16 @@ def check_other_files(path, mpirun, environment):
         together = run([mpirun, "-n", "3", "sh", "-c", work, path("of"), KILN], environment)
         assert together.returncode and together.stderr.count("process 3 of 3 sees another rows.svm") == 1, together
         assert not os.path.exists(path("of-0/model"))
+    middle = [*lines[:2000], "1 3:x" + lines[2000][5:], *lines[2001:]]  # as long, with the same ends
+    for whose in (1, 2):
+        for number in range(3):
+            with open(path(f"of-{number}/rows.svm"), "w") as file:
+                file.writelines(middle if number == whose else lines)
+        together = run([mpirun, "-n", "3", "sh", "-c", work, path("of"), KILN], environment)
+        if whose == 1:  # whose part has that line
+            assert together.returncode == 3 and together.stderr.count("process 2 of 3: ") == 1, together
+        else:
+            assert together.returncode == 0, together
 
 
 def check_asked_to_end(path, mpirun, environment):
