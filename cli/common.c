@@ -110,37 +110,82 @@ static int check_weights(const kiln_matrix *weights, const char *path) {
     return code;
 }
 
+/* The numbers of the rows of `table` that were not left out, to be freed; NULL where there is no memory. */
+static int64_t *kept_rows(const kiln_data *table) {
+    const int64_t rows = kiln_matrix_rows(kiln_data_X(table));
+    int64_t count, next = 0, *kept = malloc((size_t)rows * sizeof *kept + 1);
+    const int64_t *out = kiln_data_left_out(table, &count);
+    for (int64_t i = 0, row = 0; kept && i < rows; row++) {
+        if (next < count && out[next] == row)
+            next++;
+        else
+            kept[i++] = row;
+    }
+    return kept;
+}
+
+/* The numbers of the rows that `table` has. */
+static int take_kept(struct run *run, kiln_matrix **column, const kiln_matrix *found,
+                     const kiln_data *table) {
+    int64_t count;
+    if (!kiln_data_left_out(table, &count))
+        return kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) == KILN_OK
+                   ? 0
+                   : fail_library(READING);
+    int64_t *kept = kept_rows(table);
+    if (!kept) return fail_with(KILN_ERR_NOMEM, READING, "", "out of memory for the rows that are kept");
+    kiln_status status = kiln_matrix_dense(column, run->device, kiln_matrix_type(found),
+                                           kiln_matrix_rows(kiln_data_X(table)), 1, NULL);
+    if (status == KILN_OK) status = kiln_rows(*column, found, kept);
+    free(kept);
+    return status == KILN_OK ? 0 : fail_library(READING);
+}
+
+static int fail_rows(const kiln_matrix *found, const kiln_data *table, const char *path, const char *what) {
+    const int64_t rows = kiln_matrix_rows(kiln_data_X(table));
+    int64_t dropped;
+    kiln_data_left_out(table, &dropped);
+    if (!dropped)
+        return fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
+                         "--%s-file %s has %s, the data have %s", what, path,
+                         text_plural(kiln_matrix_rows(found), "row"), text_plural(rows, "row"));
+    return fail_with(KILN_ERR_DATA, READING,
+                     "one number for each row of the table, those with missing values, too",
+                     "--%s-file %s has %s, the data have %s, of which --missing drop leaves %s out", what, path,
+                     text_plural(kiln_matrix_rows(found), "row"), text_plural(rows + dropped, "row"),
+                     text_count(dropped));
+}
+
 int run_read_column_file(struct run *run, kiln_matrix **column, const char *path, kiln_type type,
-                         const char *what, const kiln_matrix *X) {
+                         const char *what, const kiln_data *table) {
     kiln_data *data = NULL;
+    int64_t dropped;
     int code = 0;
     const kiln_read_options options = {
         .type = type, .threads = (int)run->settings->threads, .control = talk_control("read", 0)};
     if (kiln_data_read(&data, run->device, path, &options) != KILN_OK) return fail_library(READING);
     const kiln_matrix *found = only_column(data);
+    kiln_data_left_out(table, &dropped);
     if (!found)
         code = fail_with(KILN_ERR_DATA, READING, "a file with one number a line",
                          "%s: the %s must be one dense column, this has %lld columns", path, what,
                          (long long)kiln_matrix_cols(kiln_data_X(data)));
-    else if (kiln_matrix_rows(found) != kiln_matrix_rows(X))
-        code =
-            fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
-                      "--%s-file %s has %s, the data have %s", what, path,
-                      text_plural(kiln_matrix_rows(found), "row"), text_plural(kiln_matrix_rows(X), "row"));
+    else if (kiln_matrix_rows(found) != kiln_matrix_rows(kiln_data_X(table)) + dropped)
+        code = fail_rows(found, table, path, what);
     else if (strcmp(what, "weights") == 0)
         code = check_weights(found, path);
-    if (!code && kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
-        code = fail_library(READING);
+    if (!code) code = take_kept(run, column, found, table);
     kiln_data_free(data);
     return code;
 }
 
 static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix *found, const char *path,
-                       const char *what, const kiln_matrix *X) {
+                       const char *what, const kiln_data *table) {
     if (found && path)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them", "--%s and --%s-file together", what,
                          what);
-    if (path) return run_read_column_file(run, column, path, kiln_matrix_type(X), what, X);
+    if (path)
+        return run_read_column_file(run, column, path, kiln_matrix_type(kiln_data_X(table)), what, table);
     if (found && kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
         return fail_library(WORKING);
     return 0;
@@ -148,9 +193,9 @@ static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix 
 
 int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weights, kiln_matrix **offset) {
     const struct settings *settings = run->settings;
-    const kiln_matrix *X = kiln_data_X(data);
-    int code = take_column(run, weights, kiln_data_weights(data), settings->weights_file, "weights", X);
-    return code ? code : take_column(run, offset, kiln_data_offset(data), settings->offset_file, "offset", X);
+    int code = take_column(run, weights, kiln_data_weights(data), settings->weights_file, "weights", data);
+    return code ? code
+                : take_column(run, offset, kiln_data_offset(data), settings->offset_file, "offset", data);
 }
 
 bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,

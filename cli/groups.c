@@ -34,11 +34,11 @@ static int number(int64_t *groups, int64_t *count, const double *numbers, int64_
     return 0;
 }
 
-static int read_file(struct run *run, int64_t *groups, int64_t *count, const kiln_matrix *X) {
+static int read_file(struct run *run, int64_t *groups, int64_t *count, const kiln_data *data) {
     kiln_matrix *column = NULL;
-    int code = run_read_column_file(run, &column, run->settings->groups_file, KILN_F64, "groups", X);
+    int code = run_read_column_file(run, &column, run->settings->groups_file, KILN_F64, "groups", data);
     double *numbers = code ? NULL : values_of(column, &code);
-    if (!code) code = number(groups, count, numbers, kiln_matrix_rows(X));
+    if (!code) code = number(groups, count, numbers, kiln_matrix_rows(column));
     free(numbers);
     kiln_matrix_free(column);
     return code;
@@ -50,7 +50,7 @@ int run_read_groups(struct run *run, const kiln_data *data, int64_t **groups, in
     if (!found && !run->settings->groups_file) return 0;
     *groups = malloc((size_t)rows * sizeof **groups + 1);
     if (!*groups) return no_memory();
-    if (!found) return read_file(run, *groups, count, X);
+    if (!found) return read_file(run, *groups, count, data);
     memcpy(*groups, found, (size_t)rows * sizeof **groups);
     for (int64_t i = 0; i < rows; i++) *count = found[i] >= *count ? found[i] + 1 : *count;
     return 0;

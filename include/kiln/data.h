@@ -137,6 +137,9 @@ KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
  * order of the groups' first rows. m numbers; NULL if it named none. Of two different texts in 2^64 pairs one
  * is expected to share a number. */
 KILN_API const int64_t *kiln_data_groups(const kiln_data *data);
+/* The rows that KILN_MISSING_DROP left out, numbered 0, 1, ... among all rows of the files, ascending; NULL and 0 if
+ * there are none. */
+KILN_API const int64_t *kiln_data_left_out(const kiln_data *data, int64_t *count);
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_row_name(const kiln_data *data, int64_t i);     /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */

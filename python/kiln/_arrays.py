@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
-from ._library import ArgumentError, DataError, DeviceError, check, ffi, fields, lib, struct, text
+from ._library import ArgumentError, DataError, DeviceError, c_name, check, ffi, fields, lib, struct, text
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, int] = {_F32: lib.KILN_F32, _F64: lib.KILN_F64}
@@ -105,9 +105,9 @@ class Device:
         options = struct("kiln_device_options", threads=threads, memory=memory, deterministic=deterministic)
         pointer = ffi.new("kiln_device **")
         if _processes is None:
-            check(lib.kiln_device_open(pointer, name.encode(), options))
+            check(lib.kiln_device_open(pointer, c_name(name, "device's name"), options))
         else:
-            check(lib.kiln_processes_open(pointer, _processes, name.encode(), options))
+            check(lib.kiln_processes_open(pointer, _processes, c_name(name, "device's name"), options))
         self._options = None if _processes is not None else (threads, memory, deterministic)
         self.pointer = pointer[0]
         self.turn = _Turn(self.pointer)
@@ -370,7 +370,7 @@ def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tupl
     """The matrix of a file that stays there."""
     wanted, made = device(where), ffi.new("kiln_data **")
     options = struct("kiln_read_options", type=_type_of(dtype or np.float64), map=1)
-    wanted.call(lib.kiln_data_read, made, wanted.pointer, os.fsencode(path), options)
+    wanted.call(lib.kiln_data_read, made, wanted.pointer, c_name(path), options)
     data = wanted.turn.own(lib.kiln_data_free, made[0])
     keep.append(data)
     return wanted, lib.kiln_data_X(data)

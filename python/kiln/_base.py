@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
 from ._dlpack import as_floats, on_cuda, to_host
-from ._library import check, ffi, lib, struct
+from ._library import c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
 
 
@@ -132,7 +132,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))
-        check(lib.kiln_model_save(model, str(path).encode()))
+        check(lib.kiln_model_save(model, c_name(path)))
 
 
 def as_columns(values: Any, dtype: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._library import ModelError, check, ffi, fields, lib, struct
+from ._library import ModelError, c_name, check, ffi, fields, lib, struct
 from ._solve import running
 from ._words import warn
 
@@ -53,7 +53,7 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         raise TypeError("a kiln.checkpoint is of one run, and can be neither copied nor pickled")
 
     def __enter__(self) -> checkpoint:
-        names = {field: ffi.new("char[]", os.fsencode(value)) for field, value in (("checkpoint", self.path), ("resume", self.resume))
+        names = {field: ffi.new("char[]", c_name(value)) for field, value in (("checkpoint", self.path), ("resume", self.resume))
                  if value is not None}
         made = ffi.new("kiln_checkpoint **")
         check(lib.kiln_checkpoint_open(made, struct("kiln_checkpoint_options", checkpoint_every=self.every, **names)))

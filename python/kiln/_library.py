@@ -82,6 +82,14 @@ def text(pointer: Any) -> str:
     return ffi.string(pointer).decode("utf-8", "replace") if pointer else ""
 
 
+def c_name(value: Any, what: str = "path") -> bytes:
+    """A path, or a text, as C takes it: it ends at the first NUL there."""
+    made = os.fsencode(value)
+    if b"\0" in made:
+        raise ArgumentError(f"a {what} cannot have a NUL character in it: {value!r}")
+    return made
+
+
 def check(status: int) -> None:
     """Raises what libkiln says went wrong."""
     if status == 0:

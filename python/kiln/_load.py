@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import Matrix, device
-from ._library import ModelError, check, ffi, lib, text
+from ._library import ModelError, c_name, check, ffi, lib, text
 
 
 def load(path: Any) -> Any:
@@ -27,7 +27,7 @@ def load(path: Any) -> Any:
 def open_model(path: Any) -> Any:
     """The kiln_model of a file."""
     made = ffi.new("kiln_model **")
-    check(lib.kiln_model_load(made, str(path).encode()))
+    check(lib.kiln_model_load(made, c_name(path)))
     return ffi.gc(made[0], lib.kiln_model_free)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ._arrays import Device, Matrix, device as open_device
 from ._functions import batch_of, place
 from ._load import label_array, open_model
-from ._library import ArgumentError, DataError, check, ffi, fields, lib, rows, struct, text
+from ._library import ArgumentError, DataError, c_name, check, ffi, fields, lib, rows, struct, text
 from ._words import advice, warn, words as told
 
 
@@ -54,7 +54,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         raise ArgumentError(f"missing must be error, drop, mean, indicator or nan, got {missing!r}")
     words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file), "weights": weights,
              "offset": offset, "groups": groups, "categorical": categorical, "numeric": numeric, "missing_words": missing_words}
-    texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}
+    texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items() if value is not None}
     options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT, missing=ways[missing],
                      allow_nonfinite=missing == "nan", **texts)
     if texts or model is not None:  # rows, and no list of links
@@ -64,7 +64,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         trained = open_model(model)
         options.model = trained
     where = open_device("cpu")
-    where.call(lib.kiln_data_read, made, where.pointer, str(path).encode(), options)
+    where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
     data = where.turn.own(lib.kiln_data_free, made[0])
     X = _borrowed(lib.kiln_data_X(data), where, data)
     y = _borrowed(lib.kiln_data_y(data), where, data)

@@ -62,3 +62,22 @@ def test_read_keeps_what_is_missing(table):
         kiln.read(path, target="x", features="z,u", missing="nan")
     with pytest.raises(ValueError, match="NaN"):
         kiln.RidgeCV().fit(data.X, data.y)
+
+
+def test_names_end_at_no_nul(tmp_path):
+    """C would take what stands before it: another file."""
+    X = np.arange(12.0).reshape(6, 2)
+    model = kiln.Ridge().fit(X, X[:, 0])
+    path = f"{tmp_path}/a\0b"
+
+    def keep():
+        with kiln.checkpoint(path):
+            kiln.LogisticRegression().fit(X, [0, 1, 0, 1, 0, 1])
+
+    for call in (lambda: kiln.read(path), lambda: kiln.load(path), lambda: kiln.matrix(path), lambda: model.save(path), keep,
+                 lambda: kiln.read(tmp_path / "t.csv", target="y\0"), lambda: kiln.device("cpu\0x")):
+        with pytest.raises(ValueError, match="NUL"):
+            call()
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n")
+    assert kiln.read(tmp_path / "t.csv", target="y").y == [2]

@@ -38,6 +38,7 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->row_start);
     ki_free(table->col);
     ki_free(table->filled);
+    ki_free(table->left_out);
     ki_free(table->y);
     ki_bytes_free(&table->label_text);
     ki_free(table->weights);
@@ -151,6 +152,36 @@ done:
     return status;
 }
 
+static kiln_status fail_rows(const struct ki_table *targets, const struct ki_table *table, const char *path) {
+    const long long rows = table->rows, dropped = table->left_out_count;
+    if (dropped == 0)
+        return ki_fail(KILN_ERR_DATA, "%s has %lld rows, the data have %lld", path, (long long)targets->rows,
+                       rows);
+    ki_fail(KILN_ERR_DATA, "%s has %lld rows, the data have %lld, of which %lld are left out", path,
+            (long long)targets->rows, rows + dropped, dropped);
+    return ki_hint("a target for every row of the file, those with missing values, too");
+}
+
+/* Rows that were left out for a missing value lose their targets. */
+static void drop_targets(struct ki_table *targets, bool labels, const struct ki_table *table,
+                         kiln_type type) {
+    const int64_t bytes = (labels ? targets->targets : targets->cols) * ki_type_bytes(type);
+    char *values = labels ? targets->y : targets->values, *text = targets->label_text.data, *to = text;
+    const char *from = text;
+    int64_t kept = 0, next = 0;
+    for (int64_t row = 0; row < targets->rows; row++) {
+        const bool out = next < table->left_out_count && table->left_out[next] == row;
+        const size_t size = from ? strlen(from) + 1 : 0;
+        next += out;
+        if (!out) memmove(values + kept++ * bytes, values + row * bytes, (size_t)bytes);
+        if (!out && from) memmove(to, from, size);
+        if (from) from += size;
+        if (!out && from) to += size;
+    }
+    if (text) targets->label_text.size = to - text;
+    targets->rows = kept;
+}
+
 /* A file with targets is a dense matrix, or text with one row of numbers separated by commas a line: to the
  * LIBSVM reader these are labels of rows without features. */
 static kiln_status read_targets(struct ki_table *table, const kiln_read_options *options) {
@@ -186,11 +217,8 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
         status = ki_hint("targets come as .npy, as a Matrix Market array, or as text with one number a line");
         goto done;
     }
-    if (targets.rows != table->rows) {
-        status = ki_fail(KILN_ERR_DATA, "%s has %lld rows, the data have %lld", path, (long long)targets.rows,
-                         (long long)table->rows);
-        goto done;
-    }
+    if (targets.rows != table->rows + table->left_out_count) TRY(fail_rows(&targets, table, path));
+    if (table->left_out_count > 0) drop_targets(&targets, labels, table, options->type);
     void **from = labels ? &targets.y : &targets.values;
     table->y = *from;
     table->targets = labels ? targets.targets : targets.cols;
@@ -271,6 +299,9 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     data->class_count = table->class_count;
     data->schema = table->schema;
     data->warnings = table->warnings;
+    data->left_out = table->left_out;
+    data->left_out_count = table->left_out_count;
+    table->left_out = NULL;
     data->columns = table->columns;
     data->column_count = table->column_count;
     data->column_names = table->column_names;
@@ -423,6 +454,7 @@ void kiln_data_free(kiln_data *data) {
     kiln_matrix_free(data->weights);
     kiln_matrix_free(data->offset);
     ki_free(data->groups);
+    ki_free(data->left_out);
     ki_free(data->schema);
     ki_bytes_free(&data->warnings.text);
     ki_free(data->columns);
@@ -444,6 +476,11 @@ const kiln_matrix *kiln_data_weights(const kiln_data *data) {
 
 const int64_t *kiln_data_groups(const kiln_data *data) {
     return data ? data->groups : NULL;
+}
+
+const int64_t *kiln_data_left_out(const kiln_data *data, int64_t *count) {
+    *count = data ? data->left_out_count : 0;
+    return *count > 0 ? data->left_out : NULL;
 }
 
 const kiln_matrix *kiln_data_offset(const kiln_data *data) {

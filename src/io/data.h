@@ -22,6 +22,8 @@ struct kiln_data {
     int64_t *class_count;
     char *schema;
     struct ki_warnings warnings;
+    int64_t *left_out; /* as the table's */
+    int64_t left_out_count;
     kiln_column *columns; /* column_count of them, names in column_names */
     int64_t column_count;
     char *column_names;
@@ -51,6 +53,8 @@ struct ki_table {
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
     int64_t *filled;      /* entries of X that were missing and have a mean of these rows, ascending; or NULL */
     int64_t filled_count;
+    int64_t *left_out; /* rows that were dropped, numbered among all that were read, ascending; or NULL */
+    int64_t left_out_count;
     void *y;              /* rows*targets row-major of the same type, or NULL */
     int64_t targets;      /* columns of y; 0 if y is NULL */
     struct ki_bytes

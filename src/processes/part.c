@@ -132,6 +132,7 @@ static void summarize(struct ki_summary *s, const struct ki_table *table) {
     s->entries = table->format == KILN_CSR ? table->nnz : table->rows * table->cols;
     s->targets = table->targets;
     s->filled = table->filled_count;
+    s->left_out = table->left_out_count;
     s->format = table->format;
     s->weights = table->weights != NULL;
     s->offset = table->offset != NULL;

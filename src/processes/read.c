@@ -165,15 +165,26 @@ static kiln_status widen(void **array, int64_t own, int64_t all) {
 
 enum { GROUP = sizeof(int64_t) };
 
-/* For the entries that were missing in all parts. */
-static kiln_status make_filled_room(struct reading *r) {
-    int64_t all = 0;
-    for (int i = 0; i < r->p->transport.count; i++) all += r->parts[i].filled;
-    if (all == 0) return KILN_OK;
-    int64_t *wide = ki_resize(r->table->filled, (size_t)all * sizeof *wide);
-    if (!wide) return ki_fail_nomem((size_t)all * sizeof *wide, "which entries were missing");
-    r->table->filled = wide;
+static kiln_status widen_list(int64_t **list, int64_t count) {
+    int64_t *wide = count > 0 ? ki_resize(*list, (size_t)count * sizeof *wide) : NULL;
+    if (count == 0) return KILN_OK;
+    if (!wide) return ki_fail_nomem((size_t)count * sizeof *wide, "which values were missing");
+    *list = wide;
     return KILN_OK;
+}
+
+/* For the entries that were missing, and the rows that were left out, in all parts. */
+static kiln_status make_list_room(struct reading *r) {
+    int64_t filled = 0, left_out = 0;
+    kiln_status status;
+    for (int i = 0; i < r->p->transport.count; i++) {
+        filled += r->parts[i].filled;
+        left_out += r->parts[i].left_out;
+    }
+    TRY(widen_list(&r->table->filled, filled));
+    TRY(widen_list(&r->table->left_out, left_out));
+done:
+    return status;
 }
 
 static kiln_status make_room(struct reading *r) {
@@ -183,7 +194,7 @@ static kiln_status make_room(struct reading *r) {
     TRY(widen(&r->table->weights, own, all));
     TRY(widen(&r->table->offset, own, all));
     TRY(widen((void **)&r->table->groups, r->table->rows * GROUP, r->total * GROUP));
-    TRY(make_filled_room(r));
+    TRY(make_list_room(r));
 done:
     return status;
 }
@@ -204,18 +215,29 @@ done:
     return status;
 }
 
-/* Which entries were missing: each process counts from its first one on. */
-static kiln_status take_filled(struct reading *r) {
-    struct ki_table *t = r->table;
-    int64_t before = r->entries[0];
+/* A list of process i's, which counts from its first entry or row on. */
+static kiln_status take_list(int64_t *list, int64_t *size, struct reading *r, int i, int64_t count,
+                             int64_t before) {
+    int64_t *theirs = list + *size;
     kiln_status status = KILN_OK;
-    for (int i = 1; i < r->p->transport.count; before += r->entries[i++]) {
-        const int64_t count = r->parts[i].filled;
-        int64_t *theirs = t->filled + t->filled_count;
-        if (count == 0) continue;
-        TRY(ki_wire_receive(r->p, i, theirs, count * (int64_t)sizeof *theirs));
-        for (int64_t e = 0; e < count; e++) theirs[e] += before;
-        t->filled_count += count;
+    if (count == 0) return KILN_OK;
+    TRY(ki_wire_receive(r->p, i, theirs, count * (int64_t)sizeof *theirs));
+    for (int64_t e = 0; e < count; e++) theirs[e] += before;
+    *size += count;
+done:
+    return status;
+}
+
+static kiln_status take_lists(struct reading *r) {
+    struct ki_table *t = r->table;
+    int64_t entries = r->entries[0], rows = r->rows[0] + t->left_out_count;
+    kiln_status status = KILN_OK;
+    for (int i = 1; i < r->p->transport.count; i++) {
+        const struct ki_summary *part = &r->parts[i];
+        TRY(take_list(t->filled, &t->filled_count, r, i, part->filled, entries));
+        TRY(take_list(t->left_out, &t->left_out_count, r, i, part->left_out, rows));
+        entries += part->entries;
+        rows += part->rows + part->left_out;
     }
 done:
     return status;
@@ -268,7 +290,7 @@ static kiln_status keep_parts(kiln_matrix **X, struct reading *r, int64_t *bytes
     kiln_status status, outcome;
     outcome = make_rows(&here, r->p->device, r->table, r->options->type, &r->verdict);
     TRY(take_columns(r));
-    TRY(take_filled(r));
+    TRY(take_lists(r));
     if (outcome == KILN_OK && r->table->groups) outcome = ki_csv_number_groups(r->table->groups, r->total);
     TRY(ki_outcomes_take(r->p, outcome));
     TRY(make_X(X, r, here));
@@ -383,6 +405,8 @@ static kiln_status send_columns(struct kiln_processes *p, const struct ki_table 
     if (table->groups) TRY(ki_wire_send(p, 0, table->groups, table->rows * GROUP));
     if (table->filled_count > 0)
         TRY(ki_wire_send(p, 0, table->filled, table->filled_count * (int64_t)sizeof *table->filled));
+    if (table->left_out_count > 0)
+        TRY(ki_wire_send(p, 0, table->left_out, table->left_out_count * (int64_t)sizeof *table->left_out));
 done:
     return status;
 }

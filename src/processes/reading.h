@@ -6,7 +6,7 @@
 #include "processes/processes.h"
 
 struct ki_summary {
-    int64_t rows, cols, entries, targets, bytes, filled;
+    int64_t rows, cols, entries, targets, bytes, filled, left_out;
     kiln_format format;
     int weights, offset, groups;
     uint64_t names;     /* a digest of those of features and targets */

@@ -4,6 +4,7 @@ usage: folds_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """
 
 import csv
+import json
 import math
 import random
 import unittest
@@ -108,6 +109,33 @@ class Folds(Case):
         for alone, value in zip(one, all_three):
             for a, b in zip(alone, value["folds"]):
                 self.assertAlmostEqual(a, b, 6)
+
+    def test_rows_left_out_lose_their_weights(self):
+        """Files of weights, offsets, groups and targets have a number for each row of the table, left out or not."""
+        kept = [row for row in self.rows if row["x"] is not None and row["z"] is not None]
+        self.write_rows("kept.csv", kept)
+        for rows, name in ((self.rows, "all"), (kept, "few")):
+            for column in ("w", "u", "y"):
+                self.write(f"{column}-{name}.txt", "".join(f"{row[column]}\n" for row in rows))
+            self.write(f"class-{name}.txt", "".join(f"0{'12'[row['class'] == 'yes']}\n" for row in rows))
+
+        def run(data, name, device, code=0):
+            told = []
+            for verb in (["glm", "--target", "count", "--family", "poisson", "--offset-file", self.path(f"u-{name}.txt")],
+                         ["linreg", "--target", "y", "--cv", "3", "--groups-file", self.path(f"w-{name}.txt")],
+                         ["linreg", "--target-file", self.path(f"y-{name}.txt")], ["logreg", "--target-file", self.path(f"class-{name}.txt")]):
+                out, error = kiln(*verb, self.path(data), "--features", "x,z", "--weights-file", self.path(f"w-{name}.txt"), "--missing", "drop",
+                                  "--l2", "1", "--json", "--device", device, "--quiet", code=code)
+                told.append(json.loads(out)["objective"] if not code else error)
+            return told
+
+        expected = run("kept.csv", "few", "cpu")
+        for device in "cpu", "cpu*2":
+            for a, b in zip(run("all.csv", "all", device), expected):
+                self.assertAlmostEqual(a / b, 1, delta=1e-9)
+        for error in run("all.csv", "few", "cpu", 3):
+            self.assertIn(f"{len(kept)} rows, the data have 90", error)
+            self.assertRegex(error, r"are left out|leaves \d+ out")
 
     def test_no_warning(self):
         told = kiln("linreg", self.path("all.csv"), "--target", "y", "--features", "x,z,u", "--missing", "mean", "--cv", 3, "--device", "cpu")[1]

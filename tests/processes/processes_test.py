@@ -3,6 +3,7 @@
 usage: processes_test.py KILN FLIGHTS UNITED STUBS
 """
 
+import csv
 import glob
 import gzip
 import json
@@ -255,8 +256,14 @@ def check_predictions(path, mpirun, environment, turn):
 
 
 def check_folds(path, mpirun, environment, turn):
-    """Missing values are filled in each fold by rows of all processes."""
+    """Missing values are filled in each fold by rows of all processes, and rows that are left out lose their weights."""
     case = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--cv", "3", "--missing", ("indicator", "mean")[turn[0] % 2], "--json"]
+    with open(path("text.csv"), newline="") as file:
+        rows = sum(1 for _ in csv.reader(file)) - 1
+    with open(path("weights.txt"), "w") as file:  # of the rows that are left out, too
+        file.writelines(f"{1 + i % 3}\n" for i in range(rows))
+    drop = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--weights-file", path("weights.txt"), "--json"]
+    assert agree(answer(run([mpirun, "-n", "3", KILN, *drop, "--mpi"], environment)), answer(run([KILN, *drop, "--device", "cpu", "-q"])))
     alone = json.loads(run([KILN, *case, "--device", "cpu", "-q"]).stdout)["cross_validation"]["values"][0]["folds"]
     together = run([mpirun, "-n", "3", KILN, *case, "--mpi"], environment)
     assert "each of 3 processes has read a part" in together.stderr, together.stderr

@@ -65,6 +65,7 @@ static void clear(struct ki_csv_reader *r) {
     ki_bytes_free(&r->ids);
     ki_bytes_free(&r->row_start);
     ki_bytes_free(&r->y);
+    ki_bytes_free(&r->left_out);
     for (int i = 0; i < KI_CSV_ROLES; i++) ki_bytes_free(&r->roles[i]);
 }
 

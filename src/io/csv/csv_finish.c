@@ -166,6 +166,8 @@ kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
     if (table->targets > 0) table->y = ki_bytes_take(&r->y);
     bool taken = table->values && (!r->layout.sparse || (table->row_start && table->col));
     taken = taken && (table->targets == 0 || table->y);
+    table->left_out_count = r->left_out.size / (int64_t)sizeof *table->left_out;
+    if (table->left_out_count > 0) table->left_out = ki_bytes_take(&r->left_out);
     void **roles[KI_CSV_ROLES] = {&table->weights, &table->offset, (void **)&table->groups};
     for (int i = 0; i < KI_CSV_ROLES; i++)
         taken = taken && (!r->schema.roles[i].name || (*roles[i] = ki_bytes_take(&r->roles[i])));

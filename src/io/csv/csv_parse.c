@@ -18,6 +18,7 @@ void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->y);
     for (int i = 0; i < KI_CSV_ROLES; i++) ki_bytes_free(&chunk->roles[i]);
     ki_bytes_free(&chunk->misses);
+    ki_bytes_free(&chunk->left_out);
     ki_bytes_free(&chunk->fields);
     ki_bytes_free(&chunk->scratch);
 }
@@ -80,13 +81,15 @@ static struct mark mark_row(const struct ki_csv_chunk *chunk) {
     return mark;
 }
 
-static void drop_row(struct ki_csv_chunk *chunk, const struct mark *mark) {
+static bool drop_row(struct ki_csv_chunk *chunk, const struct mark *mark) {
+    const int64_t row = chunk->rows + chunk->dropped;
     chunk->values.size = mark->values;
     chunk->ids.size = mark->ids;
     chunk->y.size = mark->y;
     chunk->misses.size = mark->misses;
     for (int i = 0; i < KI_CSV_ROLES; i++) chunk->roles[i].size = mark->roles[i];
     chunk->dropped++;
+    return ki_bytes_append(&chunk->left_out, &row, sizeof row);
 }
 
 /* Whether the row is left out for this field. */
@@ -344,10 +347,7 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
         number_in_range(chunk, layout, &schema->roles[i], &value, &drop);
         put_real(&chunk->roles[i], layout->type, value);
     }
-    if (!fault && drop) {
-        drop_row(chunk, &mark);
-        return fault;
-    }
+    if (!fault && drop) return drop_row(chunk, &mark) ? KI_CSV_FINE : KI_CSV_NOMEM;
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
     if (!fault && layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
     chunk->rows += !fault;
@@ -370,7 +370,7 @@ static enum ki_csv_fault record(struct ki_csv_chunk *chunk, const struct ki_csv_
 void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     chunk->rows = chunk->dropped = chunk->unseen[0] = chunk->unseen[1] = 0;
     chunk->problems = (struct ki_csv_problems){0};
-    chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size = 0;
+    chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size = chunk->left_out.size = 0;
     for (int i = 0; i < KI_CSV_ROLES; i++) chunk->roles[i].size = 0;
     chunk->error = (struct ki_csv_error){0};
     if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_csv_field)))

@@ -59,6 +59,7 @@ struct ki_csv_chunk {
     const char *begin, *end;
     int64_t rows;
     struct ki_bytes values, ids, row_ends, y, roles[KI_CSV_ROLES], misses;
+    struct ki_bytes left_out; /* the numbers of `dropped` rows among all of the part */
     int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_CSV_ROLES]; /* where they go in the whole */
     struct ki_bytes fields, scratch;
     struct ki_csv_error error;

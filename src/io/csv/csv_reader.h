@@ -32,6 +32,7 @@ struct ki_csv_reader {
 
     int64_t rows, all_rows; /* with those of other processes */
     struct ki_bytes values, ids, row_start, y, roles[KI_CSV_ROLES];
+    struct ki_bytes left_out; /* the numbers of rows that are dropped, among all that are read */
 };
 
 /* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is the last or too

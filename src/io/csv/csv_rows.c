@@ -130,6 +130,17 @@ static void copy_part(void *reader, int part) {
     copy(&r->row_start, chunk->row_ends_at, &chunk->row_ends);
 }
 
+static bool note_left_out(struct ki_csv_reader *r, const struct ki_csv_chunk *chunk) {
+    const int64_t before = r->rows + r->left_out.size / (int64_t)sizeof before;
+    const int64_t *rows = (const void *)chunk->left_out.data;
+    bool room = ki_bytes_room(&r->left_out, chunk->left_out.size);
+    for (int64_t i = 0; room && i < chunk->dropped; i++) {
+        const int64_t row = before + rows[i];
+        room = ki_bytes_append(&r->left_out, &row, sizeof row);
+    }
+    return room;
+}
+
 /* Puts the parts behind what there is. Fresh pages are touched first by the copy, so that is done by all
  * threads. */
 static kiln_status append(struct ki_csv_reader *r, int parts) {
@@ -141,7 +152,7 @@ static kiln_status append(struct ki_csv_reader *r, int parts) {
                     reserve(&r->row_start, chunk->row_ends.size, &chunk->row_ends_at);
         for (int k = 0; k < KI_CSV_ROLES; k++)
             room = room && reserve(&r->roles[k], chunk->roles[k].size, &chunk->role_at[k]);
-        if (!room) return ki_fail_nomem((size_t)r->values.size, "the matrix");
+        if (!room || !note_left_out(r, chunk)) return ki_fail_nomem((size_t)r->values.size, "the matrix");
         r->rows += chunk->rows;
     }
     ki_parallel(r->options->threads, parts, copy_part, r);
