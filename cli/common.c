@@ -149,11 +149,10 @@ static int fail_rows(const kiln_matrix *found, const kiln_data *table, const cha
         return fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
                          "--%s-file %s has %s, the data have %s", what, path,
                          text_plural(kiln_matrix_rows(found), "row"), text_plural(rows, "row"));
-    return fail_with(KILN_ERR_DATA, READING,
-                     "one number for each row of the table, those with missing values, too",
-                     "--%s-file %s has %s, the data have %s, of which --missing drop leaves %s out", what, path,
-                     text_plural(kiln_matrix_rows(found), "row"), text_plural(rows + dropped, "row"),
-                     text_count(dropped));
+    return fail_with(
+        KILN_ERR_DATA, READING, "one number for each row of the table, those with missing values, too",
+        "--%s-file %s has %s, the data have %s, of which --missing drop leaves %s out", what, path,
+        text_plural(kiln_matrix_rows(found), "row"), text_plural(rows + dropped, "row"), text_count(dropped));
 }
 
 int run_read_column_file(struct run *run, kiln_matrix **column, const char *path, kiln_type type,

@@ -20,6 +20,21 @@ static void say_what_was_read(const kiln_data *data, const char *path, int64_t m
         text_seconds(seconds), text_bytes(bytes / fmax(seconds, 1e-6)));
 }
 
+/* Which columns are text, each value of which is a feature: nothing is taken for text in silence. */
+static void say_text_columns(const kiln_data *data) {
+    enum { SHOWN = 6 };
+    const kiln_column *column;
+    char words[600] = "";
+    int64_t count = 0;
+    for (int64_t i = 0; (column = kiln_data_column(data, i)); i++) {
+        const size_t used = strlen(words);
+        if (!column->text || column->role != KILN_COLUMN_FEATURE || count++ >= SHOWN) continue;
+        snprintf(words + used, sizeof words - used, "%s %.40s (%s)", count > 1 ? "," : "", column->name,
+                 text_plural(column->levels, "level"));
+    }
+    if (count > 0) say("text columns:%s%s", words, count > SHOWN ? ", ..." : "");
+}
+
 /* What a target may be: labels for those who tell classes apart, text for those who only look. */
 static int targets_of(const struct run *run, const kiln_model *model) {
     const unsigned kinds = run->verb->kinds;
@@ -187,6 +202,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     run->seconds.read += seconds;
     say_warnings(*data);
     say_what_was_read(*data, path, options.more_count, seconds);
+    if (!model && !(run->verb->kinds & VERB_BIT(INFO))) say_text_columns(*data);
     if (settings->zero_based && kiln_data_format(*data) != KILN_FILE_LIBSVM)
         return fail_with(KILN_ERR_ARGUMENT, READING, "leave it out", "--zero-based: %s is no LIBSVM file",
                          path);

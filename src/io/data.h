@@ -51,12 +51,12 @@ struct ki_table {
     void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */
     int64_t *row_start;   /* CSR: rows+1 */
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
-    int64_t *filled;      /* entries of X that were missing and have a mean of these rows, ascending; or NULL */
+    int64_t *filled; /* entries of X that were missing and have a mean of these rows, ascending; or NULL */
     int64_t filled_count;
     int64_t *left_out; /* rows that were dropped, numbered among all that were read, ascending; or NULL */
     int64_t left_out_count;
-    void *y;              /* rows*targets row-major of the same type, or NULL */
-    int64_t targets;      /* columns of y; 0 if y is NULL */
+    void *y;         /* rows*targets row-major of the same type, or NULL */
+    int64_t targets; /* columns of y; 0 if y is NULL */
     struct ki_bytes
         label_text;  /* of a single target the text of each row, NUL-terminated, where it may be needed */
     bool odd_labels; /* one of them is none that a number says (io/labels.h) */

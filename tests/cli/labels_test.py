@@ -139,7 +139,8 @@ class MissingText(Case):
         self.shown("--missing", "mean")
 
     def test_numbers_that_become_levels(self):
-        for words in (["45%", "3%", "7%"], ["12kg", "3.5kg", "1kg"], ["0x1f", "0x20", "0xff"], ["1_000", "2_000", "10_000"], ["$12", "$3", "$7"]):
+        for words in (["45%", "3%", "7%"], ["12kg", "3.5kg", "1kg"], ["0x1f", "0x20", "0xff"], ["1_000", "2_000", "10_000"], ["$12", "$3", "$7"], ["-€3", "€12", "€7"], ["<5", "<1", "<9"],
+                      ["(12)", "(3)", "(7)"]):
             self.write("t.csv", "t,y\n" + "".join(f"{w},{i % 3}\n" for i, w in enumerate(words * 9)))
             self.assertIn(f"such as '{words[0]}'", self.shown()[1])
             self.assertNotIn("such as", self.shown("--categorical", "t")[1])
@@ -147,8 +148,9 @@ class MissingText(Case):
             self.write("t.csv", "t,y\n" + "".join(f"{w},{i % 3}\n" for i, w in enumerate(words * 9)))
             self.assertNotIn("such as", self.shown()[1])
         self.write("t.csv", "t,y\n" + "?,1\n" * 3000 + "".join(f"{i / 8},{i % 3}\n" for i in range(1000)))
-        self.assertIn("1000 of its 1001 levels are numbers", self.shown()[1])
+        self.assertIn("t.csv:2: text column 't': 1000 of its 1001 levels are numbers, the first that is none is '?'", self.shown()[1])
         self.assertNotIn("levels", self.shown("--missing-words", "?", "--missing", "mean")[1])
+        self.assertIn("text columns: t (1,001 levels)", kiln("linreg", self.path("t.csv"), "--target", "y", "--device", "cpu")[1])
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ bool ki_csv_missing(const struct ki_csv_field *field, const struct ki_csv_number
 kiln_status ki_csv_add_words(struct ki_bytes *words, const char *list);
 /* The field's text without doubled quotes, appended to out; false if there is no memory. */
 bool ki_csv_unquote(struct ki_bytes *out, const struct ki_csv_field *field);
-bool ki_csv_utf8(const char *text, int64_t size); /* valid UTF-8 without NUL */
+bool ki_csv_is_number(const char *text, int64_t size); /* all of it, whatever says "missing" */
+bool ki_csv_utf8(const char *text, int64_t size);      /* valid UTF-8 without NUL */
 /* For messages: at most 40 bytes, printable; returns out. */
 const char *ki_csv_excerpt(char out[64], const char *text, int64_t size);
 
@@ -138,7 +139,8 @@ struct ki_csv_column {
     char *reference_level; /* its name, or NULL */
     int32_t first;         /* of a model's schema: number of the first level */
     int64_t field;         /* where the column stands in the file */
-    int64_t missing;       /* with the numbers' statistics below: set by ki_csv_describe */
+    int64_t word_line; /* of a text column: where its first level that is no number stands; 0: not known */
+    int64_t missing;   /* with the numbers' statistics below: set by ki_csv_describe */
     double least, most, mean;
 };
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "io/csv/csv_reader.h"
-#include "io/number.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -33,29 +32,37 @@ static kiln_status warn_numbers(struct ki_csv_reader *r) {
     const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
     kiln_status status = KILN_OK;
     if (r->schema.frozen) return KILN_OK;
+    const char **word = NULL; /* the first level of each column that is no number */
     int64_t *numbers = ki_calloc((size_t)r->schema.count * sizeof *numbers);
     if (!numbers) return ki_fail_nomem((size_t)r->schema.count * sizeof *numbers, "the levels' kinds");
+    word = ki_calloc((size_t)r->schema.count * sizeof *word);
+    if (!word) TRY(ki_fail_nomem((size_t)r->schema.count * sizeof *word, "the levels' kinds"));
     for (int64_t i = 0; i < r->levels.count; i++) {
         const struct ki_csv_level *level = ki_csv_level(&r->levels, i);
-        const char *text = r->levels.text.data + level->text, *at = text;
-        double value;
-        numbers[level->column] +=
-            ki_parse_double(&at, text + level->size, &value) && at == text + level->size;
+        const char *text = r->levels.text.data + level->text;
+        const bool number = ki_csv_is_number(text, level->size);
+        numbers[level->column] += number;
+        if (!number && level->size > 0 && !word[level->column]) word[level->column] = text;
     }
     for (int64_t i = 0; i < r->schema.count; i++) {
         const struct ki_csv_column *column = &r->schema.columns[i];
-        char hint[200], name[64];
+        char hint[200], name[64], shown[64];
         if (column->forced || column->levels < LEVELS_LEAST || 2 * numbers[i] <= column->levels) continue;
+        const struct ki_place first = {ki_input_name(r->input), column->word_line, 0, -1};
         ki_csv_excerpt(name, column->name, (int64_t)strlen(column->name));
         snprintf(hint, sizeof hint,
                  "kiln_read_options.missing_words takes a word for a missing value; "
                  "kiln_read_options.categorical '%s' says that "
                  "text is meant",
                  name);
-        TRY(ki_warn(r->warnings, &place, hint, "text column '%s': %lld of its %d levels are numbers", name,
-                    (long long)numbers[i], (int)column->levels));
+        TRY(ki_warn(r->warnings, word[i] ? &first : &place, hint,
+                    "text column '%s': %lld of its %d levels are numbers%s%s%s", name, (long long)numbers[i],
+                    (int)column->levels, word[i] ? ", the first that is none is '" : "",
+                    word[i] ? ki_csv_excerpt(shown, word[i], (int64_t)strlen(word[i])) : "",
+                    word[i] ? "'" : ""));
     }
 done:
+    ki_free(word);
     ki_free(numbers);
     return status;
 }

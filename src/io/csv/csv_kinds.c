@@ -49,13 +49,17 @@ static bool is_date(const struct ki_csv_field *field) {
            digits[2] > 0;
 }
 
-/* What stands behind the number that a word begins with: % of 45%, the same for all words of a column of per cents. Size -1: it begins
- * with none. 0x1f and 1_000 are numbers of programs. */
+/* What stands before a number but letters: a currency, a sign, <, (. */
+static const char *skip_marks(const char *at, const char *end) {
+    while (at < end && ((unsigned char)*at >= 0x80 || strchr(" $-+(<>=~#", *at))) at++;
+    return at;
+}
+
+/* What stands behind the number that a word begins with, perhaps behind marks: % of 45%, the same for all words of a column of per cents. Size
+ * -1: it begins with none. 0x1f and 1_000 are numbers of programs. */
 static struct ki_csv_field behind_number(const struct ki_csv_field *field) {
-    const char *at = field->text, *end = at + field->size, *begin;
+    const char *end = field->text + field->size, *at = skip_marks(field->text, end), *begin = at;
     double value;
-    if (at < end && *at == '$') at++;
-    begin = at;
     const bool program =
         end - at > 1 && ki_is_digit(at[0]) && (at[1] == 'x' || memchr(at, '_', (size_t)(end - at)));
     for (; program && at < end; at++)

@@ -370,7 +370,8 @@ static enum ki_csv_fault record(struct ki_csv_chunk *chunk, const struct ki_csv_
 void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     chunk->rows = chunk->dropped = chunk->unseen[0] = chunk->unseen[1] = 0;
     chunk->problems = (struct ki_csv_problems){0};
-    chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size = chunk->left_out.size = 0;
+    chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size =
+        chunk->left_out.size = 0;
     for (int i = 0; i < KI_CSV_ROLES; i++) chunk->roles[i].size = 0;
     chunk->error = (struct ki_csv_error){0};
     if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_csv_field)))

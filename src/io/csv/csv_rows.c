@@ -76,6 +76,8 @@ static kiln_status add_level(struct ki_csv_reader *r, const struct ki_block *tex
     *number = ki_csv_levels_add(levels, miss->column, plain->data, plain->size);
     if (*number < 0) return ki_fail_nomem((size_t)plain->size, "the levels");
     column->levels++;
+    if (!miss->target && column->word_line == 0 && !ki_csv_is_number(plain->data, plain->size))
+        column->word_line = ki_csv_place(ki_input_name(r->input), text, miss->field.text).line;
     return KILN_OK;
 }
 

@@ -272,6 +272,12 @@ static int utf8_length(unsigned char first) {
     return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
+bool ki_csv_is_number(const char *text, int64_t size) {
+    const char *at = text;
+    double value;
+    return ki_parse_double(&at, text + size, &value) && at == text + size;
+}
+
 bool ki_csv_utf8(const char *text, int64_t size) {
     const unsigned char *p = (const unsigned char *)text, *end = p + size;
     while (p < end) {
