@@ -20,8 +20,10 @@ static int measure_linreg(struct training *job) {
     metrics_add(&job->metrics, "rss", "RSS", kiln_report_figure(&job->report, "rss"));
     metrics_add(&job->metrics, "rmse", "RMSE",
                 sqrt(kiln_report_figure(&job->report, "rss") / (weight * (double)kiln_matrix_cols(job->W))));
-    const double rank = kiln_report_figure(&job->report, "rank");
-    if (!isnan(rank)) metrics_add(&job->metrics, "rank", "rank", rank);
+    const char *name;
+    for (int64_t i = 0; (name = kiln_report_figure_name(&job->report, i)); i++)
+        if (strcmp(name, "rank") == 0) /* NaN: it was not decided */
+            metrics_add(&job->metrics, "rank", "rank", kiln_report_figure(&job->report, name));
     return 0;
 }
 

@@ -43,7 +43,7 @@ typedef struct kiln_linreg_options {
  * The intercept and standardisation work through the columns' means and scales, X stays as it is. standardize
  * makes the penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W always belongs
  * to X as given. A column constant to 16 units of rounding, under an intercept, or of zeros gets coefficient 0.
- * With l2 = 0, W has the least norm of all solutions; figure "rank": docs/solvers.md says when it is known.
+ * With l2 = 0, W has the least norm of all solutions; figure "rank", NaN where it was not decided: docs/solvers.md.
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
  * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
  * counts as 0, and w = 0 as the solution. Where rounding ends the run above a tolerance of at least the default, it has still

@@ -103,7 +103,8 @@ class LinearRegression(_Regressor):
     the solution with the least ||w||, as NumPy's lstsq has it.
 
     rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate gradient solved a problem
-    too large for a factor, or where columns are so near to dependent that rounding hides it.
+    too large for a factor (above 4,096 columns and rows on a CPU, 1,024 on a GPU), or where columns are so near to dependent that rounding hides it.
+    There is no singular_: singular values are not computed on the way.
     solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", which of them suits X. tol: of the relative residual of
     the normal equations; None: 1e-12 for float64, 1e-5 for float32.
     """
@@ -127,8 +128,8 @@ class LinearRegression(_Regressor):
         self._train(X, y, sample_weight, 1 if np.ndim(y) == 1 else np.shape(y)[1], l2=self._penalty(), tolerance=self.tol,
                     max_iterations=self.max_iter)
         self._shape(y)
-        rank = self.report_.figures.get("rank")
-        self.rank_ = None if rank is None else int(rank)
+        rank = self.report_.figures.get("rank", float("nan"))
+        self.rank_ = int(rank) if rank >= 0 else None
         return self
 
     def _penalty(self) -> float:

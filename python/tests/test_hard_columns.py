@@ -7,9 +7,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.linear_model
 from hard_columns import hard_columns, table
 
 import kiln
+from kiln import accel
 
 M = 400
 LONG = np.longdouble
@@ -189,3 +191,41 @@ def test_the_tool_says_the_rank(tmp_path, tool):
     done = subprocess.run([tool, "linreg", path, "--target", str(X.shape[1] + 1), "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert '"rank"' in done.stdout and json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", list(deficient()))
+def test_least_norm_of_others_that_have_no_penalty(name):
+    """RidgeCV with no strength but 0, Ridge(0), and scikit-learn's classes under kiln.accel."""
+    X = deficient()[name]
+    rng = np.random.default_rng(2)
+    Y = X @ rng.standard_normal((X.shape[1], 3)) / np.sqrt(X.shape[1]) + 0.3 * rng.standard_normal((len(X), 3)) + 5
+    s = WEIGHTS[:len(X)]
+    root = np.sqrt(s)[:, None]
+    want = np.linalg.lstsq(root * (X - s @ X / s.sum()), root * (Y - s @ Y / s.sum()), rcond=1e-12)[0].T
+    accel.calls.clear()
+    accel.install()
+    try:
+        theirs = [sklearn.linear_model.LinearRegression().fit(X, y, s) for y in (Y, Y[:, 0])]
+        assert len(accel.calls) == 2
+    finally:
+        accel.uninstall()
+    ours = [kind.fit(form(X), y, s) for kind in (kiln.RidgeCV([0.0], cv=3), kiln.Ridge(0.0)) for y in (Y, Y[:, 0])
+            for form in (np.asarray, sp.csr_matrix)]
+    for model in theirs + ours:
+        off = np.abs(model.coef_ - (want if model.coef_.ndim == 2 else want[0])).max() / np.abs(want).max()
+        assert off < 1e-9, (model, off)
+
+
+def test_a_rank_that_is_not_decided_is_said(tmp_path, tool):
+    """No factor of 4,200 columns is made: conjugate gradient solves them, and the report has no rank."""
+    m, n = 5000, 4200
+    rng = np.random.default_rng(6)
+    X = sp.vstack([sp.eye(n), sp.random(m - n, n, 1e-3, random_state=6)]).tocsr()
+    y = rng.standard_normal(m)
+    model = kiln.LinearRegression(device="cpu").fit(X, y)
+    assert model.rank_ is None and np.isnan(model.report_.figures["rank"])
+    sp.save_npz(tmp_path / "x.npz", X)
+    np.save(tmp_path / "y.npy", y)
+    command = [tool, "linreg", tmp_path / "x.npz", "--target-file", tmp_path / "y.npy", "--device", "cpu"]
+    assert json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True).stdout)["metrics"]["rank"] is None
+    assert "rank        not known" in subprocess.run(command, capture_output=True, text=True).stdout

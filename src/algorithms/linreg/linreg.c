@@ -256,10 +256,10 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     ki_report_figure(report, "rss", system->rss);
     ki_report_figure(report, "tss", system->tss);
     ki_report_figure(report, "r2", system->tss > 0 ? 1 - system->rss / system->tss : (double)NAN);
-    if (system->rank.known && system->rank.rank >= 0) {
-        ki_report_figure(report, "rank", (double)system->rank.rank);
-        ki_report_rank(report, system->rank.rank, kiln_matrix_cols(system->X));
-    }
+    const bool decided = system->rank.rank >= 0;
+    if (system->rank.known)
+        ki_report_figure(report, "rank", decided ? (double)system->rank.rank : (double)NAN);
+    if (system->rank.known && decided) ki_report_rank(report, system->rank.rank, kiln_matrix_cols(system->X));
     ki_report_certify(report, system->gap, system->options.l2 > 0 ? "duality gap" : "normal equations");
     report->passes = system->passes;
     report->solver = system->direct.U && system->direct.wanted ? ki_direct_name(&system->direct) : "cg";
