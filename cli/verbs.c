@@ -37,7 +37,8 @@ const struct verb tool_verbs[] = {
     {"verify", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL,
      "Check the claims of a model against its training data",
      "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "
-     "and "
+     "what the "
+     "optimality gap must not be below, and "
      "for hits the "
      "eigenvalue and the change that one more iteration would make, for kmeans the inertia and how far the "
      "centres "

@@ -302,6 +302,9 @@ typedef struct kiln_verification {
     /* bounds of what the rounding of X's type may have made of objective, of gradient (as a ratio, too) and of gap in
      * any training */
     double objective_rounding, gradient_rounding, gap_rounding;
+    /* what kiln_report.optimality_gap, following from the duality gap, must not be below; NaN for KILN_LOSS_GLM and where a
+     * column has no penalty */
+    double optimality_gap;
 } kiln_verification;
 /* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no
  * intercept. y is m x 1, for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the

@@ -1,7 +1,9 @@
 """optimality_gap_ against the truth: the optimum by Newton's method and coordinate descent of our own, objectives in long double."""
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import warnings
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import kiln
+from kiln._library import check, ffi, lib, text
 
 LONG = np.longdouble
 SEEDS, VERBOSE = os.environ.get("KILN_BOUNDS_SEEDS", "6"), "KILN_BOUNDS_VERBOSE" in os.environ
@@ -306,3 +309,26 @@ def test_generalised_linear_models_without_a_penalty(kind, dtype):
             assert not model.converged_ or dtype == np.float32 or gap <= 1e-9 * max(abs(best), len(y)), (seed, gap)
             assert not np.isfinite(gap) or model.report_.certificate == "curvature"
     assert known >= 8
+
+
+def test_verify_finds_a_gap_that_is_too_small(tool, tmp_path):
+    """The tool's model with another claim in its report."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", (X[:, 0] + rng.standard_normal(200) > 0).astype(float))
+    model, data = str(tmp_path / "m.kiln"), [str(tmp_path / "X.npy"), "--target-file", str(tmp_path / "y.npy")]
+    subprocess.run([tool, "logreg", *data, "--l1", "2", "--l2", "1", "--max-iterations", "1", "-o", model, "-q"], check=True)
+
+    def verify():
+        return json.loads(subprocess.run([tool, "verify", model, *data, "--json", "-q"], stdout=subprocess.PIPE, check=False).stdout)
+
+    assert verify()["holds"]
+    read = ffi.new("kiln_model **")
+    check(lib.kiln_model_load(read, model.encode()))
+    report = json.loads(text(lib.kiln_model_text(read[0], b"report")))
+    assert report["optimality_gap"] > 0 and report["certificate"] == "duality gap"
+    check(lib.kiln_model_set_text(read[0], b"report", json.dumps(report | {"optimality_gap": report["optimality_gap"] / 100}).encode()))
+    check(lib.kiln_model_save(read[0], model.encode()))
+    lib.kiln_model_free(read[0])
+    assert [claim["name"] for claim in verify()["claims"] if claim["holds"] is False] == ["optimality_gap"]

@@ -227,7 +227,8 @@ static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, 
                      isnan(m->gap.dual) ? (double)NAN
                      : objective > 0    ? gap / objective
                                         : 0);
-    if (!isnan(m->gap.dual)) ki_report_certify(&m->newton.report, gap + m->gap.rounding, "duality gap");
+    if (!isnan(m->gap.dual)) /* no loss is below 0 */
+        ki_report_certify(&m->newton.report, fmin(gap, objective) + m->gap.rounding, "duality gap");
     if (m->newton.l2 == 0 && !m->options->regression && objective < 1e-6 * m->newton.columns.weight)
         ki_report_warn(&m->newton.report, "margins", "a penalty (kiln_svm_options.l2)",
                        "the classes can be separated with every margin kept: without a penalty many "

@@ -312,6 +312,28 @@ struct dual {
     long double value, blur;
 };
 
+/* Adds the gap of losses whose least value is 0, which is no more than the objective; NaN of others. */
+static kiln_status add_gap(double *gap, const struct problem *p, const struct point *point) {
+    const struct facts *f = p->facts;
+    const size_t bytes = (size_t)(f->cols * p->k) * sizeof(struct ki_verify_entry);
+    struct ki_verify_entry *entries = ki_alloc(bytes);
+    int64_t count = 0;
+    if (!entries) return ki_fail_nomem(bytes, "the optimality gap");
+    for (int64_t j = 0; j < f->cols; j++) {
+        if (!((f->b ? f->variance[j] : f->square[j]) > 0)) continue; /* constant or empty */
+        for (int64_t c = 0; c < p->k; c++) {
+            const double w = f->W[j * f->k + p->first + c];
+            const long double l2 = penalty_of(f, j), l1 = l1_of(f, j);
+            long double g = point->gradient[j * p->k + c] + l2 * w;
+            if (f->b) g -= f->mean[j] * point->intercept[c];
+            entries[count++] = (struct ki_verify_entry){w, g, l2, l1};
+        }
+    }
+    *gap += f->loss->kind == KILN_LOSS_GLM ? (double)NAN : (double)ki_verify_gap(entries, count);
+    ki_free(entries);
+    return KILN_OK;
+}
+
 static kiln_status judge(kiln_verification *result, const struct problem *p, struct dual *dual) {
     const struct facts *f = p->facts;
     kiln_status status;
@@ -339,6 +361,7 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, str
         known && !isnan(result->gradient) ? fmax(result->gradient, ratio(norm, reference)) : NAN;
     if (f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON)
         TRY(add_dual(&dual->value, &dual->blur, p, &point));
+    TRY(add_gap(&result->optimality_gap, p, &point));
 done:
     ki_free(point.gradient);
     ki_free(origin);
@@ -402,6 +425,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
         TRY(judge(&made, &problem, &dual));
     }
     made.objective += (double)penalties(&f);
+    if (made.optimality_gap > made.objective) made.optimality_gap = made.objective;
     made.gap = made.gap_rounding = NAN;
     if (hinge && !isnan((double)dual.value)) {
         made.gap = ratio(fmax(made.objective - (double)dual.value, 0), made.objective);

@@ -36,4 +36,11 @@ long double ki_verify_loss(long double *slope, long double *curvature, const kil
 /* eta at the mean mu, for a loss of kind GLM. */
 double ki_verify_link(const kiln_loss *loss, double mu);
 
+/* A coefficient, the gradient with respect to it (of columns about their means under an intercept), and its penalties. */
+struct ki_verify_entry {
+    long double w, g, l2, l1;
+};
+/* The gap that these make; NaN where one has no penalty, and so nothing bounds the optimum. */
+long double ki_verify_gap(const struct ki_verify_entry *entries, int64_t count);
+
 #endif
