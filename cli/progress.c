@@ -98,7 +98,7 @@ static enum kind kind_of(const kiln_progress *now) {
 static void describe(char *text, size_t room, const kiln_progress *now, bool brief) {
     const bool solving = kind_of(now) == ITERATIONS;
     double bytes = solving ? (double)now->bytes : (double)now->done;
-    char rate[64] = "", part[48] = "", test[32] = "";
+    char rate[64] = "", part[48] = "", test[32] = "", residual[48];
     if (kind_of(now) == STEPS) {
         snprintf(text, room, "%s %" PRId64 " of %" PRId64, now->phase, now->done + 1, now->total);
         return;
@@ -113,8 +113,12 @@ static void describe(char *text, size_t room, const kiln_progress *now, bool bri
     if (isfinite(now->objective))
         snprintf(part, sizeof part, "objective %.*e, ", brief ? 4 : 6, now->objective);
     if (now->test > 0) snprintf(test, sizeof test, "test %.4f, ", now->test);
-    snprintf(text, room, "%s%" PRId64 ": %s%s%sresidual %.1e%s", brief ? "" : "iteration ", now->done, part,
-             test, brief ? "" : "relative ", now->residual, rate);
+    if (isfinite(now->residual)) /* a start, and the first batches, have none */
+        snprintf(residual, sizeof residual, "%sresidual %.1e", brief ? "" : "relative ", now->residual);
+    else
+        snprintf(residual, sizeof residual, "no residual yet");
+    snprintf(text, room, "%s%" PRId64 ": %s%s%s%s", brief ? "" : "iteration ", now->done, part, test,
+             residual, rate);
 }
 
 static void draw_bar(double part) {

@@ -75,7 +75,8 @@ class _Bar:
 
 
 def _figures(now: Any) -> str:
-    return f"objective {now.objective:.6g}, residual {now.residual:.2e}"
+    residual = f"residual {now.residual:.2e}" if np.isfinite(now.residual) else "no residual yet"
+    return f"objective {now.objective:.6g}, {residual}"
 
 
 def _display() -> _Bar | _Line:

@@ -329,6 +329,37 @@ static void a_stop_keeps_the_result(void **state) {
     fit_free(&fit);
 }
 
+/* One topic of one word: the bound is 0 but for rounding, which is what the verification allows, and no more. */
+static void one_topic_of_one_word(void **state) {
+    (void)state;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+        for (int seed = 0; seed < 20; seed++) {
+            const int64_t start[] = {0, 1, 2, 2, 3};
+            const int32_t col[] = {0, 0, 0};
+            const double wide[] = {2 + seed, 5, 1};
+            const float narrow[] = {(float)(2 + seed), 5, 1};
+            kiln_matrix *X = NULL, *A = NULL, *B = NULL;
+            kiln_report report = {0};
+            kiln_topics_verification found = {.size = sizeof found};
+            const kiln_lda_options options = {.seed = seed};
+            assert_int_equal(kiln_matrix_csr(&X, device, type, 4, 1, start, col,
+                                             type == KILN_F32 ? (const void *)narrow : wide),
+                             KILN_OK);
+            assert_int_equal(kiln_matrix_dense(&A, device, type, 4, 1, NULL), KILN_OK);
+            assert_int_equal(kiln_matrix_dense(&B, device, type, 1, 1, NULL), KILN_OK);
+            assert_int_equal(kiln_lda(A, B, X, &options, &report), KILN_OK);
+            assert_int_equal(kiln_verify_lda(&found, X, A, B, NULL, &options), KILN_OK);
+            if (!(fabs(found.objective - report.objective) <= found.rounding &&
+                  found.rounding < (type == KILN_F32 ? 1e-3 : 1e-11)))
+                fail_msg("the bound is %g, not %g; rounding %g", found.objective, report.objective,
+                         found.rounding);
+            kiln_report_free(&report);
+            kiln_matrix_free(X);
+            kiln_matrix_free(A);
+            kiln_matrix_free(B);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_are_those_of_the_papers),
@@ -339,6 +370,7 @@ int main(void) {
         cmocka_unit_test(perplexity_by_its_definition),
         cmocka_unit_test(refusals),
         cmocka_unit_test(a_stop_keeps_the_result),
+        cmocka_unit_test(one_topic_of_one_word),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

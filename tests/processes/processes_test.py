@@ -187,6 +187,8 @@ def cases(path):
     yield True, ["linreg", path("x.npz"), "--target-file", path("y.npy")]
     yield True, ["linreg", path("packed.npz"), "--target-file", path("y.npy")]
     yield True, ["kmeans", path("all.csv"), "-k", "3", "--seed", "1"]
+    yield True, ["kmeans", path("all.svm"), "--format", "libsvm", "-k", "3", "--seed", "1", "--spherical"]
+    yield True, ["kmeans", path("x.npz"), "-k", "3", "--seed", "1", "--spherical", "--batch", "64"]
     yield True, ["linreg", path("quoted.csv"), "--target", "y", "--ignore", 'the\n"note"']
     yield True, ["linreg", path("x.mtx"), "--target-file", path("y.npy")]
     yield True, ["linreg", path("square.mtx"), "--target-file", path("short.txt"), "--l2", "1"]

@@ -38,7 +38,7 @@ kiln_status ki_kmeans_pieces(kiln_batch **pieces, const struct kmeans *s, int64_
     return status;
 }
 
-kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X) {
+static kiln_status unit_of(kiln_matrix **U, const kiln_matrix *X) {
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     kiln_matrix *scale = NULL, *made = NULL;
@@ -60,6 +60,18 @@ done:
     kiln_matrix_free(scale);
     kiln_matrix_free(made);
     return status;
+}
+
+static kiln_status unit_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
+                             kiln_matrix **made, double *sums) {
+    (void)each, (void)row, (void)entry, (void)sums;
+    return unit_of(made, rows);
+}
+
+/* Sparse rows, which may lie in processes, are scaled by the process that has them. */
+kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X) {
+    const struct ki_each each = {.run = unit_rows, .made = 1, .type = kiln_matrix_type(X)};
+    return kiln_matrix_format(X) == KILN_CSR ? ki_each_run(U, NULL, &each, X) : unit_of(U, X);
 }
 
 /* ------------------------------------------------------------------------------------------ an iteration */

@@ -56,6 +56,12 @@ static void add(struct tally *tally, long double term) {
     tally->size += fabsl(term);
 }
 
+/* A term that is a difference of numbers of such a size, or where a function of such a one passes through 0. */
+static void add_rough(struct tally *tally, long double term, long double size) {
+    tally->sum += term;
+    tally->size += fmaxl(fabsl(term), size);
+}
+
 static void add_entries(struct tally *tally, const struct topics *t, entry_part *part, const void *with) {
     for (int64_t d = 0; d < t->X.rows; d++)
         for (int64_t e = 0; e < ki_row_size(&t->X, d); e++)
@@ -149,13 +155,13 @@ static void expect(struct tally *bound, long double *logs, const struct dirichle
         long double total = 0, prior_total = 0;
         for (int64_t c = 0; c < of->count; c++) total += of->parameters[i * of->step + c * of->stride];
         const long double of_total = digamma(total);
-        add(bound, -log_gamma(total));
+        add_rough(bound, -log_gamma(total), 1);
         for (int64_t c = 0; c < of->count; c++) {
             const int64_t at = i * of->step + c * of->stride;
             const long double g = of->parameters[at], p = prior ? prior[c] : same;
             logs[at] = digamma(g) - of_total;
-            add(bound, (p - g) * logs[at]);
-            add(bound, log_gamma(g));
+            add_rough(bound, (p - g) * logs[at], fabsl(p - g) * fabsl(of_total));
+            add_rough(bound, log_gamma(g), 1);
             if (prior) add(bound, -log_gamma(p));
             prior_total += p;
         }
