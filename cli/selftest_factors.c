@@ -142,7 +142,10 @@ static void by_steps(struct bench *b) {
 /* x >= 1/4; psi(x) = psi(x + 1) - 1 / x, and from 12 on by its asymptotic series; *size: of the terms */
 static double digamma(double x, double *size) {
     double less = 0;
-    for (; x < 12; x++) less += 1 / x;
+    while (x < 12) {
+        less += 1 / x;
+        x += 1;
+    }
     const double r = 1 / (x * x);
     const double psi =
         log(x) - 0.5 / x - r * (1. / 12 - r * (1. / 120 - r * (1. / 252 - r * (1. / 240 - r / 132))));
