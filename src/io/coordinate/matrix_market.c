@@ -93,11 +93,17 @@ static bool parse_entry(struct part *part, const struct reader *reader, const ch
         return false;
     if (!header->pattern && !parse_value(part, reader, &p, &value)) return false;
     p = ki_skip_blanks(p, part->end);
-    if (!ki_at_line_end(p, part->end)) return ki_expected(&part->fault, p, part->end, "the end of the line");
+    if (!ki_at_line_end(p, part->end))
+        return ki_expected(&part->fault, p, part->end,
+                           header->pattern ? "the end of the line, as a pattern has no values"
+                                           : "the end of the line");
     if (header->symmetry != KI_GENERAL && (i < j || (i == j && header->symmetry == KI_SKEW)))
-        return ki_fault(&part->fault, KILN_ERR_PARSE, start, NULL,
-                        "entry (%lld, %lld), but the file gives only what is below the diagonal",
-                        (long long)i + 1, (long long)j + 1);
+        return ki_fault(
+            &part->fault, KILN_ERR_PARSE, start,
+            i == j ? "the diagonal of a skew-symmetric matrix is 0"
+                   : "exchange the two numbers; or say general in the first line, and give both triangles",
+            "entry (%lld, %lld), but the file gives only what is below the diagonal", (long long)i + 1,
+            (long long)j + 1);
     uint32_t row = (uint32_t)i;
     int32_t col = (int32_t)j;
     part->entries.count++;
