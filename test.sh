@@ -49,6 +49,12 @@ beside_sanitizers() {
     KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln \
         POCL_EXTRA_BUILD_FLAGS="$([ ! -e "$few/opencl-few.h" ] || echo "-D_OPENCL_H_ -DKILN_FEW_DECLARATIONS -I$few")" \
         build-python/bin/python -m pytest -q
+    # At most a minute; more problems and other seeds by hand. On OpenCL three shapes, so that few kernels are built.
+    say "an audit that shares nothing with what it audits: problems drawn at random, through the tool and the package"
+    build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
+        --seed 41 --problems 500 --seconds 40
+    KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln build-python/bin/python tests/audit --entrances package \
+        --devices opencl --shapes 3 --seed 3 --problems 12 --seconds 20
     say "real tables from end to end"
     build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || [ $? = 77 ]
     say "the documentation site"

@@ -10,17 +10,19 @@ import scipy.sparse
 import scipy.special
 
 import draw
-from problems import near, refused
+from problems import EPS, near, refused
 from runs import Tool
 
 L = np.longdouble
 
 
-def monotone(name: str, out, digits: float) -> list[str]:
-    """Whether the objective never rises; sums of the start's size are what rounding is of."""
+def monotone(name: str, out, digits: float, blur: float = 0) -> list[str]:
+    """Whether the objective never rises; sums of the start's size are what rounding is of, and blur what it may be."""
     values = [row["objective"] for row in out["trace"]]
     for before, after in zip(values[1:], values[2:]):
-        if before is None or after is None or after - before > digits * (abs(before) + 1e-3 * abs(values[0])):
+        if before is None or after is None or after - before > blur + digits * (
+            abs(before) + 1e-3 * abs(values[0])
+        ):
             return [f"{name}: the objective goes from {before} to {after}"]
     return []
 
@@ -132,7 +134,8 @@ def gap(rng, tool: Tool, kind: type) -> list[str]:
         digits = 1e-6 if kind is np.float64 else 2e-3
         if np.isfinite(float(divergence)) and divergence > 1e-4 * x.sum():
             found += near("gap objective", run.out["objective"], divergence, digits)
-    found += monotone("gap", run.out, 1e-9 if kind is np.float64 else 1e-4)
+    blur = 16 * EPS[kind] * float(x.sum())
+    found += monotone("gap", run.out, 1e-9 if kind is np.float64 else 1e-4, blur)
     return found + accepted(tool, "X.npz")
 
 
