@@ -132,6 +132,7 @@ static json_t *top_json(const struct solving *s, const double *values, const str
 static void put_json(json_t *object, const struct solving *s) {
     const struct ranking *ranking = s->state;
     json_put_text(object, "scores", ((const struct wanted *)s->own)->scores);
+    json_put_number(object, "eigenvalue_error", kiln_report_figure(&s->report, "eigenvalue_error"));
     json_put(object, "authorities", top_json(s, ranking->authority, &ranking->authorities_top));
     json_put(object, "hubs", top_json(s, ranking->hub, &ranking->hubs_top));
 }

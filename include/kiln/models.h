@@ -134,6 +134,7 @@ KILN_API void kiln_report_free(kiln_report *report);
  *                            is not positive; 1 for Poisson, binomial and negative binomial
  *           "aic"            Akaike's criterion, as kiln_glm's comment has it
  *           "parameters", "parameters_at_most"  what it counts, one of them as kiln_glm's comment has it
+ *   hits    "eigenvalue_error"  as kiln_hits' comment has it
  *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows

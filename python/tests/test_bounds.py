@@ -332,3 +332,19 @@ def test_verify_finds_a_gap_that_is_too_small(tool, tmp_path):
     check(lib.kiln_model_save(read[0], model.encode()))
     lib.kiln_model_free(read[0])
     assert [claim["name"] for claim in verify()["claims"] if claim["holds"] is False] == ["optimality_gap"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_eigenvalue_of_hits(dtype):
+    for seed in range(6):
+        A = sp.random(40, 30, 0.1, "csr", dtype=dtype, random_state=seed)
+        if A.nnz == 0:
+            continue
+        eigenvalues = np.linalg.eigvalsh((A.T @ A).toarray().astype(float))
+        for most in (1, 2, 5, 1000):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                report = kiln.hits(A, norm=1 + seed % 2, max_iter=most, device="cpu").report
+            error = np.abs(eigenvalues - report.objective).min()
+            assert error <= report.figures["eigenvalue_error"], (seed, most)
+        assert report.figures["eigenvalue_error"] <= (1e-2 if dtype == np.float32 else 1e-8) * report.objective

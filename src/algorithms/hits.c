@@ -8,6 +8,7 @@
  * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
 #include <string.h>
 
+#include "algorithms/certificate/certificate.h"
 #include "algorithms/hits.h"
 #include "algorithms/registry.h"
 
@@ -335,6 +336,23 @@ done:
     return status;
 }
 
+/* The figure "eigenvalue_error": with a the authorities before the last step, A^T A a - lambda a = lambda (change of a), whose length over
+ * that of a is at least the distance of lambda from an eigenvalue of the symmetric A^T A (Parlett, The Symmetric Eigenvalue Problem, 1998,
+ * 4.5). Nothing cancels in sums of numbers that are not negative: their rounding is a share of lambda. */
+static kiln_status tell_error(struct ki_hits *s) {
+    kiln_status status;
+    kiln_report *report = &s->report;
+    const kiln_type type = kiln_matrix_type(s->A);
+    const double rounding = ki_units(kiln_matrix_rows(s->A), type) + ki_units(kiln_matrix_cols(s->A), type);
+    double length;
+    TRY(kiln_norm(&length, s->a, KILN_NORM_2));
+    const double before = length - report->residual;
+    ki_report_figure(report, "eigenvalue_error",
+                     before > 0 ? report->objective * (report->residual / before + rounding) : INFINITY);
+done:
+    return status;
+}
+
 /* to = from, which may be wider. */
 static kiln_status give(kiln_matrix *to, const kiln_matrix *from) {
     kiln_status status;
@@ -392,6 +410,7 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(hubs, authorities, A, &s.options));
     ki_options_fill(&s.options, &ki_algorithm_hits, kiln_matrix_type(A));
+    TRY(ki_report_begin(&s.report));
     s.report.tolerance = s.options.tolerance;
     if (s.options.unweighted) TRY(drop_weights(&s));
     TRY(begin(&s, authorities));
@@ -411,6 +430,7 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     TRY(normalise(s.h, &s, "hubs"));
     TRY(check_signs(s.a, "authorities"));
     TRY(check_signs(s.h, "hubs"));
+    TRY(tell_error(&s));
     TRY(give(hubs, s.h));
     TRY(give(authorities, s.a));
     s.report.seconds = ki_clock() - s.start;
