@@ -104,8 +104,11 @@ static void free_layout(struct solving *s) {
 
 /* The points, too, so that new ones can be placed. */
 static kiln_status keep(kiln_model *model, const struct solving *s) {
-    const kiln_status status = kiln_model_set_tensor(model, "layout", ((const struct layout *)s->state)->Y);
-    if (status != KILN_OK || ((const kiln_mds_options *)s->options)->dissimilarities) return status;
+    static const char *const metrics[] = {"ratio", "ratio", "interval", "ordinal"};
+    const kiln_mds_options *options = s->options;
+    kiln_status status = kiln_model_set_tensor(model, "layout", ((const struct layout *)s->state)->Y);
+    if (status == KILN_OK) status = kiln_model_set_text(model, "metric", metrics[options->metric]);
+    if (status != KILN_OK || options->dissimilarities) return status;
     return kiln_model_set_tensor(model, "points", solving_X(s));
 }
 
@@ -278,7 +281,8 @@ const struct verb verb_of_mds = {
     "--metric interval fits a line through the dissimilarities first, --metric ordinal any values that rise "
     "with them. "
     "The minimum that is found may be a local one: --restarts tries more.\n\n"
-    "kiln predict places new points in the layout.",
+    "kiln predict places new points in the layout, of --metric ratio: the others' distances are near fitted "
+    "values.",
     "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"
     "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
     .run = run_mds,

@@ -56,6 +56,7 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
  *   lda, gap  mixtures of topics, m x topics       mds  coordinates of new points, m x dimensions
+ *   (a model of mds whose text "metric" is there and not "ratio" is refused: ERR_UNSUPPORTED)
  *   als, sfa  ERR_MODEL: kiln_transform and kiln_recommend take them
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
  *   kmeans  m x 2: the number of the nearest centre, and the distance from it (rows scaled to length 1 where

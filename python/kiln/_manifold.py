@@ -89,7 +89,7 @@ class MDS(Estimator):
 
     def place(self, X: Any) -> Any:
         """Where new rows go in the layout, which stays as it is (n_new, n_components). X: points, or their dissimilarities to those of
-        the layout (n_new, n_samples)."""
+        the layout (n_new, n_samples). Of the metric "ratio" alone: the others' distances are near fitted values."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, accept_sparse=False)
         return self._predict(X).result()
@@ -98,4 +98,4 @@ class MDS(Estimator):
         tensors = {"layout": self.embedding_}
         if self._points is not None:
             tensors["points"] = self._points
-        return tensors, {}
+        return tensors, {"metric": self.metric}

@@ -326,8 +326,10 @@ static void places_new_points(void **state) {
     assert_int_equal(kiln_matrix_get(z, placed), KILN_OK);
     for (int e = 0; e < N * P; e++)
         if (!(fabs(y[e] - z[e]) < 1e-6)) fail_msg("%d: %g, but %g", e, z[e], y[e]);
-    kiln_model_free(model);
     kiln_matrix_free(placed);
+    assert_int_equal(kiln_model_set_text(model, "metric", "ordinal"), KILN_OK);
+    assert_int_equal(kiln_predict(&placed, model, X), KILN_ERR_UNSUPPORTED);
+    kiln_model_free(model);
     kiln_matrix_free(X);
     kiln_matrix_free(Y);
 }

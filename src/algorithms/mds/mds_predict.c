@@ -166,8 +166,17 @@ kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_
     double *y = NULL, *delta = NULL, *z = NULL;
     const struct ki_tensor *layout = ki_model_tensor(model, "layout");
     const int64_t n = layout->rows, p = layout->cols, m = kiln_matrix_rows(X);
+    const char *metric = kiln_model_text(model, "metric");
     if (kiln_matrix_format(X) != KILN_DENSE)
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_predict: X must be dense for an mds model");
+    if (metric && strcmp(metric, "ratio") != 0)
+        return (
+            ki_fail(
+                KILN_ERR_UNSUPPORTED,
+                "kiln_predict: the distances of this layout are near fitted values (metric %s), which new "
+                "dissimilarities have none of",
+                metric),
+            ki_hint("lay all points out together, or by metric ratio"));
     TRY(ki_whole_of(&X, &own_X, X));
     TRY(kiln_model_tensor(&Y, kiln_matrix_device(X), KILN_F64, model, "layout"));
     y = ki_alloc((size_t)(n * p) * sizeof *y);
