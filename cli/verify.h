@@ -4,7 +4,7 @@
 
 #include "common.h"
 
-enum { CLAIMS_MOST = 4 };
+enum { CLAIMS_MOST = 32 };
 
 /* What the model says about itself, and what was found. */
 struct claim {
@@ -34,6 +34,8 @@ struct claimed_factors {
 /* A figure as slow code finds it, and what rounding may have made of it in training. */
 struct recomputed {
     double value, rounding;
+    const char *key; /* of another figure; NULL: there is none */
+    double figure, figure_rounding;
 };
 /* Reads the data, holds out what was held out, and claims what the report calls `claim` of what `recompute` finds. */
 int verify_factors(struct run *run, struct verifying *v, const char *claim,

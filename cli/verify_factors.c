@@ -51,7 +51,7 @@ int verify_factors(struct run *run, struct verifying *v, const char *claim,
     kiln_matrix *train = NULL, *test = NULL;
     kiln_type type = KILN_F64;
     int64_t rows = 0, cols = 0, width;
-    struct recomputed found = {0, 0};
+    struct recomputed found = {.key = NULL};
     if (isnan(verify_number(v->report, claim))) return verify_no_claims();
     model_tensor_shape(v->model, "B", &type, &cols, &width);
     model_tensor_shape(v->model, "A", &type, &rows, &width);
@@ -69,6 +69,9 @@ int verify_factors(struct run *run, struct verifying *v, const char *claim,
     if (!code)
         claim_equal(v, claim, claim, verify_number(v->report, claim), found.value,
                     type == KILN_F32 ? 1e-5 : 1e-10, found.rounding);
+    if (!code && found.key)
+        claim_equal(v, found.key, found.key, verify_number(v->report, found.key), found.figure,
+                    type == KILN_F32 ? 1e-5 : 1e-10, found.figure_rounding);
     kiln_matrix *const all[] = {train, test, claimed.A, claimed.B};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     return code;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "metrics.h"
-#include "verify.h"
+#include "verify_linear.h"
 
 struct linear {
     struct verifying *v;
@@ -13,7 +13,8 @@ struct linear {
     kiln_loss loss;
     kiln_range range; /* of a glm's targets */
     kiln_verify_options penalty;
-    kiln_matrix *W, *b, *y, *weights, *offset; /* y in the loss's numbers */
+    kiln_matrix *W, *b, *y, *weights, *sample,
+        *offset; /* y in the loss's numbers; sample: without classes' weights */
     kiln_verification found;
 };
 
@@ -100,7 +101,7 @@ static int weigh(struct linear *l, const double *y) {
     if (!code && balanced) balance(each, y, weights, rows, l->classes.count);
     for (int64_t i = 0; !code && i < rows; i++) weights[i] *= each[(int64_t)y[i]];
     if (!code) {
-        kiln_matrix_free(l->weights);
+        l->sample = l->weights;
         l->weights = NULL;
         code = column_of(&l->weights, weights, like);
     }
@@ -185,11 +186,23 @@ int verify_linear(struct run *run, struct verifying *v) {
     if (!code) code = read_data(run, &l);
     if (!code) code = recompute(run, &l);
     if (!code) judge(&l);
+    if (!code)
+        code = verify_metrics(
+            run, v,
+            &(struct claimed_linear){
+                .classes = &l.classes,
+                .loss = &l.loss,
+                .penalty = &l.penalty,
+                .W = l.W,
+                .b = l.b,
+                .sample = json_is_string(json_object_get(v->options, "class_weight")) ? l.sample : l.weights,
+                .found = &l.found});
     classes_free(&l.classes);
     kiln_matrix_free(l.W);
     kiln_matrix_free(l.b);
     kiln_matrix_free(l.y);
     kiln_matrix_free(l.weights);
+    kiln_matrix_free(l.sample);
     kiln_matrix_free(l.offset);
     return code;
 }

@@ -36,7 +36,8 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
         .size = sizeof options, .prior = (int)settings[0], .shape = settings[1], .rate = settings[2]};
     kiln_option_give("gap", &options, "rate");
     if (status == KILN_OK) status = kiln_verify_gap(&result, claimed->X, claimed->A, claimed->B, &options);
-    *found = (struct recomputed){result.objective, result.rounding};
+    *found = (struct recomputed){result.objective, result.rounding, "log_likelihood", result.figure,
+                                 result.figure_rounding};
     return status;
 }
 

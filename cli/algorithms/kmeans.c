@@ -259,11 +259,14 @@ static void claim_clustering(struct verifying *v, const kiln_kmeans_verification
         claim_equal(v, "residual", "residual", verify_number(v->report, "residual"), found->residual, 0,
                     found->residual_rounding);
     claim_bound(v, "weights", "weights' error", type == KILN_F32 ? 1e-6 : 1e-12, found->weights, 1, 0);
+    claim_bound(v, "squares", "squares' error", type == KILN_F32 ? 1e-5 : 1e-9, found->squares, 1, 0);
+    claim_bound(v, "radii", "radii's error", type == KILN_F32 ? 1e-4 : 1e-9, found->radii, 1, 0);
+    claim_equal(v, "clusters", "clusters", verify_number(v->report, "clusters"), found->clusters, 0, 0);
 }
 
 static int verify_kmeans(struct run *run, struct verifying *v) {
     kiln_matrix *centres = NULL, *clusters = NULL, *weights = NULL, *offset = NULL;
-    kiln_kmeans_verification found = {0};
+    kiln_kmeans_verification found = {.size = sizeof found};
     int code = load_verified(run, v, &centres, &clusters);
     if (!code) code = run_read_columns(run, v->data, &weights, &offset);
     const double start = clock_seconds();

@@ -79,7 +79,8 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
         status = kiln_verify_lda(&result, claimed->X, claimed->A, claimed->B, alphas,
                                  &(kiln_lda_options){.eta = eta[0]});
     kiln_matrix_free(alphas);
-    *found = (struct recomputed){result.objective, result.rounding};
+    *found = (struct recomputed){result.objective, result.rounding, "perplexity_bound", result.figure,
+                                 result.figure_rounding};
     return status;
 }
 

@@ -271,7 +271,7 @@ static int judge(struct run *run, struct verifying *v, const struct claimed *cla
         .personalize = claimed->teleport,
         .dangling_to = claimed->sink};
     const bool single = kiln_matrix_type(claimed->ranks) == KILN_F32;
-    kiln_pagerank_verification found = {0};
+    kiln_pagerank_verification found = {.size = sizeof found};
     const double start = clock_seconds();
     if (kiln_verify_pagerank(&found, kiln_data_X(v->data), claimed->ranks, &options) != KILN_OK)
         return fail_library(READING);
@@ -279,6 +279,8 @@ static int judge(struct run *run, struct verifying *v, const struct claimed *cla
     claim_bound(v, "residual", "residual", verify_number(v->report, "residual"), found.residual, 1,
                 single ? 2e-6 : 1e-13);
     claim_equal(v, "sum", "sum", 1, found.sum, single ? 1e-5 : 1e-12, 0);
+    claim_equal(v, "dangling", "dangling", verify_number(v->report, "dangling"), found.dangling, 0,
+                (single ? 1e-5 : 1e-9) + found.residual);
     return 0;
 }
 

@@ -38,7 +38,7 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
     kiln_option_give("sfa", &options, "l2");
     if (status == KILN_OK)
         status = kiln_verify_sfa(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
-    *found = (struct recomputed){result.objective, 0};
+    *found = (struct recomputed){.value = result.objective};
     return status;
 }
 

@@ -269,6 +269,7 @@ typedef struct kiln_pagerank_verification {
     size_t size;
     double residual; /* the largest 1-norm of the change that one more iteration would make in a column */
     double sum;      /* of the ranks of the column that is farthest from adding up to 1 */
+    double dangling; /* as the figure "dangling" */
 } kiln_pagerank_verification;
 /* Shapes as kiln_pagerank. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_matrix *A,
@@ -353,6 +354,10 @@ typedef struct kiln_kmeans_verification {
     double labels;
     /* the largest difference of a cluster's weight, over the weight of all rows; NaN without clusters */
     double weights;
+    /* the same of a cluster's squared distances, over the inertia, and of its radius, a part of that; less than
+     * what rounding or rows as near to two centres may make is 0 */
+    double squares, radii;
+    double clusters; /* centres that are some row's nearest */
 } kiln_kmeans_verification;
 /* Shapes as kiln_kmeans. Errors: ERR_ARGUMENT, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_kmeans(kiln_kmeans_verification *result, const kiln_matrix *centres,

@@ -138,7 +138,7 @@ def test_rank():
 def test_clusters_and_factors():
     X = np.repeat([[0.0, 1], [2, 3], [4, 9]], 5, axis=0)
     fitted, caught = heard(lambda: kiln.KMeans(5, random_state=0, **CPU).fit(X))
-    assert list(fitted.report_.warnings) == ["clusters"] and "3 of 5 clusters" in str(caught[0].message)
+    assert list(fitted.report_.warnings) == ["clusters"] and "distinct clusters (3)" in str(caught[0].message)
     R = np.random.default_rng(0).integers(1, 6, (20, 15)).astype(float)
     fitted, caught = heard(lambda: kiln.ALS(2, l2=1e6, random_state=0, **CPU).fit(R))
     assert "zero-factors" in fitted.report_.warnings and "(l2)" in str(caught[0].message)

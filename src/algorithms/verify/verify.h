@@ -33,6 +33,11 @@ kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of 
  * INFINITY where eta is out of range. HINGE: y is 1 or -1. */
 long double ki_verify_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
                            const long double *eta, int64_t k);
+/* A glm's mean, 1 - the mean, the mean's slope, and the family's variance there. */
+struct ki_response {
+    long double mu, nu, slope, variance;
+};
+struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
 /* eta at the mean mu, for a loss of kind GLM. */
 double ki_verify_link(const kiln_loss *loss, double mu);
 

@@ -8,6 +8,10 @@ struct clustering {
     double *centres, *weights, *labels, *clusters; /* but for centres NULL where they are not given */
     long double *row, *sums;                       /* n; k x n */
     long double *apart, *totals, *ties; /* k: of a row; weight; of the rows that may be another's as well */
+    long double *squares, *tied;        /* k: weighted squared distances; of those rows, too */
+    long double *least,
+        *most;           /* k: the furthest of its own rows, and of those that may be its own, squared */
+    long double largest; /* row's length, squared */
     long double *mean, *square; /* of X's columns, which centre 0 is subtracted from: they do not cancel */
     long double norms;          /* of the rows, squared */
     bool spherical;
@@ -31,11 +35,13 @@ static kiln_status load(struct clustering *c, const kiln_matrix *centres, const 
     if (options->weights) TRY(ki_copy_vector(&c->weights, options->weights));
     if (options->labels) TRY(ki_copy_vector(&c->labels, options->labels));
     if (options->clusters) TRY(ki_copy_vector(&c->clusters, options->clusters));
-    const size_t count = (size_t)((c->k + 3) * c->n + 3 * c->k);
+    const size_t count = (size_t)((c->k + 3) * c->n + 7 * c->k);
     if (!(c->row = ki_calloc(count * sizeof *c->row)))
         TRY(ki_fail_nomem(count * sizeof *c->row, "a clustering to verify"));
     c->mean = c->row + c->n, c->square = c->mean + c->n, c->sums = c->square + c->n;
     c->apart = c->sums + c->k * c->n, c->totals = c->apart + c->k, c->ties = c->totals + c->k;
+    c->squares = c->ties + c->k, c->tied = c->squares + c->k, c->least = c->tied + c->k,
+    c->most = c->least + c->k;
 done:
     return status;
 }
@@ -80,8 +86,15 @@ static int64_t settle(struct clustering *c, long double w, long double *least) {
     *least = c->apart[nearest];
     const long double limit = limit_of(c, *least);
     for (int64_t centre = 0; centre < c->k; centre++) near += c->apart[centre] <= limit;
-    for (int64_t centre = 0; centre < c->k && near > 1; centre++)
-        if (c->apart[centre] <= limit) c->ties[centre] += w;
+    for (int64_t centre = 0; centre < c->k; centre++) {
+        if (c->apart[centre] > limit) continue;
+        if (w > 0) c->most[centre] = fmaxl(c->most[centre], c->apart[centre]);
+        if (near == 1) continue;
+        c->ties[centre] += w;
+        c->tied[centre] += w * c->apart[centre];
+    }
+    if (near == 1 && w > 0) c->least[nearest] = fmaxl(c->least[nearest], *least);
+    c->squares[nearest] += w * *least;
     c->totals[nearest] += w;
     return nearest;
 }
@@ -101,6 +114,9 @@ static void walk(struct clustering *c, kiln_kmeans_verification *made) {
         take_row(c, i);
         long double *sum = c->sums + settle(c, w, &least) * c->n;
         inertia += w * least;
+        long double length = 0;
+        for (int64_t j = 0; j < c->n; j++) length += c->row[j] * c->row[j];
+        c->largest = fmaxl(c->largest, length);
         for (int64_t j = 0; j < c->n; j++) {
             sum[j] += w * c->row[j];
             const long double apart = c->row[j] - c->centres[j];
@@ -140,6 +156,27 @@ static void bound_rounding(const struct clustering *c, kiln_kmeans_verification 
     made->residual_rounding = (double)((2 * sqrtl(centres * moved) + centres) / (scale > 0 ? scale : 1));
 }
 
+/* What is wrong with a cluster's furthest row: a part of that, or of what rounding of the rows makes of it where that is more. */
+static long double radius_error(const struct clustering *c, int64_t centre) {
+    const long double given = c->clusters[3 * centre + 2], blur = 16 * c->unit * sqrtl(c->largest);
+    const long double short_of = sqrtl(c->least[centre]) - blur - given;
+    const long double beyond = given - sqrtl(c->most[centre]) - blur;
+    return fmaxl(fmaxl(short_of, beyond), 0) / fmaxl(fabsl(given), blur > 0 ? blur : 1);
+}
+
+static void judge_clusters(const struct clustering *c, kiln_kmeans_verification *made) {
+    long double squares = 0, radii = 0;
+    for (int64_t centre = 0; centre < c->k && c->clusters; centre++) {
+        const long double off = fabsl(c->squares[centre] - c->clusters[3 * centre + 1]) - c->tied[centre];
+        squares = fmaxl(squares, off - made->inertia_rounding);
+        radii = fmaxl(radii, radius_error(c, centre));
+    }
+    made->squares = c->clusters && made->inertia > 0 ? (double)(squares / made->inertia) : (double)NAN;
+    made->clusters = 0;
+    for (int64_t centre = 0; centre < c->k; centre++) made->clusters += c->totals[centre] > 0;
+    made->radii = c->clusters ? (double)radii : (double)NAN;
+}
+
 static void judge(const struct clustering *c, kiln_kmeans_verification *made) {
     long double total = 0, scale = 0, moved = 0, worst = 0;
     for (int64_t centre = 0; centre < c->k; centre++) {
@@ -153,6 +190,7 @@ static void judge(const struct clustering *c, kiln_kmeans_verification *made) {
     made->residual = (double)(scale > 0 ? moved / scale : moved);
     made->weights = c->clusters ? (double)(worst / total) : (double)NAN;
     bound_rounding(c, made, moved, scale);
+    judge_clusters(c, made);
 }
 
 kiln_status kiln_verify_kmeans(kiln_kmeans_verification *result, const kiln_matrix *centres,

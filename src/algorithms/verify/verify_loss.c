@@ -92,6 +92,11 @@ static long double variance_at(const kiln_loss *loss, const struct response *at)
     }
 }
 
+struct ki_response ki_verify_response(const kiln_loss *loss, long double eta) {
+    const struct response at = respond(loss, eta);
+    return (struct ki_response){at.mu, at.nu, at.slope, variance_at(loss, &at)};
+}
+
 static long double glm_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
                             long double eta) {
     const struct response at = respond(loss, eta);

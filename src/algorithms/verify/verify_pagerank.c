@@ -46,8 +46,8 @@ static long double total_of(const double *v, int64_t cols, int64_t c, int64_t n)
     return sum;
 }
 
-/* r->next = column c after one more iteration. */
-static void push(struct ranking *r, int64_t c) {
+/* r->next = column c after one more iteration; returns what lies on vertices without links. */
+static long double push(struct ranking *r, int64_t c) {
     const long double t = total_of(r->teleport, r->teleport_cols, c, r->n),
                       g = total_of(r->dangling, r->dangling_cols, c, r->n);
     long double mass = 0;
@@ -63,6 +63,7 @@ static void push(struct ranking *r, int64_t c) {
     for (int64_t v = 0; v < r->n; v++)
         r->next[v] += (1 - (long double)r->damping) * share(r->teleport, r->teleport_cols, v, c, t, r->n) +
                       r->damping * mass * share(r->dangling, r->dangling_cols, v, c, g, r->n);
+    return mass;
 }
 
 static kiln_pagerank_verification judge(struct ranking *r) {
@@ -72,7 +73,7 @@ static kiln_pagerank_verification judge(struct ranking *r) {
             r->weight[i] += r->weighted ? (long double)ki_row_values(&r->A, i)[e] : 1;
     for (int64_t c = 0; c < r->k; c++) {
         long double change = 0, sum = 0;
-        push(r, c);
+        made.dangling = fmax(made.dangling, (double)push(r, c));
         for (int64_t v = 0; v < r->n; v++) {
             change += fabsl(r->next[v] - r->ranks[v * r->k + c]);
             sum += r->ranks[v * r->k + c];

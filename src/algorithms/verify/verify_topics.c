@@ -80,6 +80,16 @@ struct means {
     long double least;
 };
 
+/* By recurrence to where the asymptotic series has long double's digits: x >= 40, seven terms. */
+static long double log_gamma(long double x) {
+    static const long double terms[] = {1 / 12.0L,   -1 / 360.0L,      1 / 1260.0L, -1 / 1680.0L,
+                                        1 / 1188.0L, -691 / 360360.0L, 1 / 156.0L};
+    long double product = 0, series = 0;
+    while (x < 40) product += logl(x++);
+    for (int i = 6; i >= 0; i--) series = series / (x * x) + terms[i];
+    return (x - 0.5L) * logl(x) - x + 0.918938533204672741780329736405617640L + series / x - product;
+}
+
 /* x log(x / l) - x, whose parts may cancel. */
 static long double divergence(const void *with, int64_t d, int64_t w, long double x) {
     const struct means *of = with;
@@ -87,6 +97,19 @@ static long double divergence(const void *with, int64_t d, int64_t w, long doubl
     long double mean = 0;
     for (int64_t c = 0; c < of->t->k; c++) mean += (long double)a[c] * b[c];
     return x > 0 ? x * logl(x / fmaxl(mean, of->least)) - x : 0;
+}
+
+/* x log l - log x!, for what entries alone say of the likelihood. */
+static long double likelihood(const void *with, int64_t d, int64_t w, long double x) {
+    return -divergence(with, d, w, x) + (x > 0 ? x * logl(x) - x - log_gamma(x + 1) : 0);
+}
+
+static struct tally gap_likelihood(const struct topics *t, long double least) {
+    struct tally all = {0, 0};
+    add_entries(&all, t, likelihood, &(struct means){t, least});
+    for (int64_t c = 0; c < t->k; c++)
+        add(&all, -column_sum(t->a, t->X.rows, t->k, c) * column_sum(t->b, t->X.cols, t->k, c));
+    return all;
 }
 
 static struct tally gap_objective(const struct topics *t, const kiln_gap_options *o, long double least) {
@@ -114,7 +137,10 @@ kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix 
     ki_gap_fill(&o, kiln_matrix_type(A));
     const long double least = kiln_matrix_type(A) == KILN_F32 ? 1e-30L : 1e-290L; /* the quotient's floor */
     const struct tally objective = gap_objective(&t, &o, least);
-    const kiln_topics_verification found = told(&objective, A);
+    const struct tally of_entries = gap_likelihood(&t, least);
+    kiln_topics_verification found = told(&objective, A);
+    found.figure = (double)of_entries.sum;
+    found.figure_rounding = told(&of_entries, A).rounding;
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
     let_go(&t);
@@ -122,16 +148,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------------------- lda */
-
-/* By recurrence to where the asymptotic series has long double's digits: x >= 40, seven terms. */
-static long double log_gamma(long double x) {
-    static const long double terms[] = {1 / 12.0L,   -1 / 360.0L,      1 / 1260.0L, -1 / 1680.0L,
-                                        1 / 1188.0L, -691 / 360360.0L, 1 / 156.0L};
-    long double product = 0, series = 0;
-    while (x < 40) product += logl(x++);
-    for (int i = 6; i >= 0; i--) series = series / (x * x) + terms[i];
-    return (x - 0.5L) * logl(x) - x + 0.918938533204672741780329736405617640L + series / x - product;
-}
 
 static long double digamma(long double x) {
     static const long double terms[] = {1 / 12.0L,  -1 / 120.0L,     1 / 252.0L, -1 / 240.0L,
@@ -211,7 +227,12 @@ kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix 
     expect(&bound, theta, &documents, alpha, o.alpha);
     expect(&bound, phi, &topics, NULL, o.eta);
     add_entries(&bound, &t, words, &(struct exponents){t.k, theta, phi});
-    const kiln_topics_verification found = told(&bound, A);
+    kiln_topics_verification found = told(&bound, A);
+    long double count = 0;
+    for (int64_t d = 0; d < t.X.rows; d++)
+        for (int64_t e = 0; e < ki_row_size(&t.X, d); e++) count += ki_row_values(&t.X, d)[e];
+    found.figure = (double)expl(-bound.sum / count);
+    found.figure_rounding = (double)(found.figure * (long double)found.rounding / count);
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
     let_go(&t);
