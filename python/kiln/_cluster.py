@@ -1,7 +1,7 @@
 """K-Means."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -15,6 +15,9 @@ from ._library import ffi, lib, struct
 
 _ALGORITHMS = {"auto": None, "lloyd": "KILN_KMEANS_LLOYD", "bounds": "KILN_KMEANS_BOUNDS"}
 _STARTS = {"k-means++": "KILN_INIT_PLUS", "k-means||": "KILN_INIT_PARALLEL", "random": "KILN_INIT_RANDOM"}
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):  # type: ignore[misc]
@@ -43,7 +46,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         if self.algorithm not in _ALGORITHMS:
             raise ValueError(f"The 'algorithm' parameter of {type(self).__name__} must be one of {sorted(_ALGORITHMS)}. Got "
@@ -149,7 +152,7 @@ class MiniBatchKMeans(KMeans):
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
         self._cluster(X, sample_weight, self._restarts(), batch=min(self.batch_size, X.shape[0]))

@@ -1,7 +1,7 @@
 """Linear models whose penalty cross-validation chooses."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -17,6 +17,9 @@ from ._library import ffi, lib
 from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor, _host_vector
 from ._solve import running
 from ._words import warn
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Validated(_Linear):
@@ -133,7 +136,7 @@ class RidgeCV(_Validated, _Regressor):
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Means(eta[:, 0] if self._single else eta)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Chooses alpha and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets). groups:
         of the rows, for splitters that keep them together."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
@@ -189,7 +192,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Predictors(eta, self.classes_)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Chooses C and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,). groups: of the
         rows, for splitters that keep them together."""
         X, y = self._checked(X, y)
@@ -242,7 +245,7 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Responses(self._means(eta, quiet=True), self, eta, offset)  # scores of means that cannot be are no numbers
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Self:
         """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):
         what is added to X w + b. groups: of the rows, for splitters that keep them together."""
         X, y = self._checked(X, y, y_numeric=True)

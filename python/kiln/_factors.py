@@ -1,7 +1,7 @@
 """Factor models of sparse data."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -13,6 +13,9 @@ from ._base import Estimator, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import check, ffi, lib
 from ._solve import Report, algorithm_options, choice
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
@@ -35,7 +38,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         """A and B again."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Factors X (n_rows, n_columns): the stored entries of a sparse matrix; of a dense array what is not 0. y is ignored."""
         X = self._sparse(self._validate(X))
         where = self._place(X, self.n_components)
@@ -305,7 +308,7 @@ class SFA(_Recommender):
 
 
 class _Topics(_Factors):
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Factors X (n_rows, n_columns), counts or other numbers that are not negative; y is ignored."""
         X = self._validate(X)
         if not isinstance(X, Matrix):  # of which the library looks at the counts
@@ -410,7 +413,7 @@ class LatentDirichletAllocation(_Topics):
             options.update(batch=self.batch_size, delay=self.learning_offset, decay=self.learning_decay)
         return options
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Finds topics in X (n_documents, n_words), counts; y is ignored."""
         self._alphas: Any = None
         return super().fit(X)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -16,6 +16,9 @@ from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
 from ._solve import algorithm_options, choice, solve
 from ._words import warn
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Linear(Estimator):
@@ -121,7 +124,7 @@ class LinearRegression(_Regressor):
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
@@ -191,7 +194,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
         """Family, link, and the parameters of both."""
         return self.family, self.link, self.parameter, self.link_power
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,): what is added to X w + b,
         such as the logarithm of an exposure; predict() and score() need one then."""
         X, y = self._checked(X, y, y_numeric=True)
@@ -444,7 +447,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         """The penalties."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or text."""
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
@@ -633,7 +636,7 @@ class LinearSVR(_SingleTarget):
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)

@@ -1,7 +1,7 @@
 """Multi-dimensional scaling."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,6 +14,9 @@ from ._library import lib
 _METRICS = {"ratio": "KILN_MDS_RATIO", "interval": "KILN_MDS_INTERVAL", "ordinal": "KILN_MDS_ORDINAL"}
 _TIES = {"primary": "KILN_MDS_PRIMARY", "secondary": "KILN_MDS_SECONDARY"}
 _STARTS = {"classical_mds": "KILN_MDS_TORGERSON", "random": "KILN_MDS_RANDOM"}
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class MDS(Estimator):
@@ -49,7 +52,7 @@ class MDS(Estimator):
         tags.input_tags.allow_nan = self.dissimilarity == "precomputed"
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is ignored."""
         for name, value, known in (("metric", self.metric, _METRICS), ("ties", self.ties, _TIES),
                                    ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed"))):
