@@ -11,7 +11,7 @@ from kiln._library import check, lib, text
 from kiln._load import _tensors, open_model
 
 # What no code can find again from the file and its data: how the run went, and bounds, of which a larger one is true as well.
-UNSEEN = {"iterations", "residual", "optimality_gap", "setbacks", "relocated", "skipped", "gap", "error_bound", "seconds", "zero_factors",
+UNSEEN = {"iterations", "residual", "optimality_gap", "setbacks", "relocated", "skipped", "gap", "error_bound", "eigenvalue_error", "seconds", "zero_factors",
           "alpha_moves", "l2", "mean", "test_rmse", "test_perplexity"}
 
 
