@@ -10,6 +10,8 @@
  * complete, come to their end and make room: C groups that run at once are enough. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
+#include "dialect/bulk.h"
+#include "dialect/chain_arguments.h"
 #if defined(C) && C > 1
 #define TEAM_PARAMETERS MORE_PARAMETERS(team)
 #else

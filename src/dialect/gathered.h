@@ -3,6 +3,8 @@
  * all the same. FULL says that all threads have numbers of every row. */
 #ifndef GATHERED_H
 #define GATHERED_H
+#include "dialect/group_sum.h"
+#include "dialect/wide_loads.h"
 #if defined(SAMPLE) || defined(JOIN)
 #ifdef SHORT_STARTS
 typedef int start_t;

@@ -2,6 +2,7 @@
  * (PTX ISA, "mma" m16n8k16, "ldmatrix"). Of a tile in on-chip memory a lane names a row of 8 halves. */
 #ifndef HALVES_H
 #define HALVES_H
+#include "dialect/bulk.h"
 #if defined(BULK) && defined(SCREEN)
 
 /* Two numbers rounded to halves, the first one below. */

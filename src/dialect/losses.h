@@ -5,6 +5,7 @@
  * that no eta overflows it where the loss itself does not, and so that tails keep their relative accuracy: logarithms of
  * probabilities are formed from the small one, never from 1 minus something near 1. kind, family and link are constants
  * of a GPU kernel, where all but one way through the switches below folds away. */
+#include "dialect/scalar_math.h"
 #ifndef LOSS_NUMBERS
 #define LOSS_NUMBERS /* as in kiln.h */
 enum { LOSS_LOGISTIC = 2, LOSS_SOFTMAX = 3, LOSS_SQUARED_HINGE = 4, LOSS_SQUARED_EPSILON = 5, LOSS_GLM = 6 };

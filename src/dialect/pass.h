@@ -12,6 +12,9 @@
  * pass/row_map.cl adds the records up. */
 #ifndef PASS_H
 #define PASS_H
+#include "dialect/chain_arguments.h"
+#include "dialect/losses.h"
+#include "dialect/wide_loads.h"
 #if defined(KIND) && defined(BS) /* other kernels define neither or one of them */
 
 #define FUSED (KIND == 0)

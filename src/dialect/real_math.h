@@ -1,8 +1,6 @@
 /* Scalar formulas over `real`, shared by CPU bodies and GPU kernels like scalar_math.h; included once per
  * element type, with FN(name) making the name of its own for the type. GPU kernels have one type. */
-#if defined(KILN_OPENCL) || defined(KILN_CUDA)
-#define FN(name) name
-#endif
+#include "dialect/scalar_math.h"
 
 /* W_ij = f(X_ij): kiln_map_kind of kiln.h. */
 SCALAR_FN real FN(map_value)(real x, int kind) {

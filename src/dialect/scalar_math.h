@@ -16,6 +16,7 @@
 #define SCALAR_FN static inline
 typedef uint32_t uint32;
 typedef uint64_t uint64;
+typedef double wide; /* as in types.h */
 
 /* C's lgamma also writes the global signgam, which threads would race for. The declaration is here as strict C hides it. */
 double lgamma_r(double x, int *sign);
@@ -45,13 +46,6 @@ SCALAR_FN void philox(uint32 out[4], uint64 seed, uint64 stream, uint64 index) {
     out[2] = c2;
     out[3] = c3;
 }
-
-/* The type that reductions add up in: double, except on devices that have none. */
-#ifdef NO_F64
-typedef float wide;
-#else
-typedef double wide;
-#endif
 
 /* digamma(x) and log(gamma(x)) for x > 0: x is moved up by eight, psi(x) = psi(x + 8) - p'/p and log gamma(x) = log gamma(x + 8) -
  * log p with p = x (x + 1) ... (x + 7), and there the asymptotic series ends below rounding (Abramowitz and Stegun 6.3.18,

@@ -2,6 +2,7 @@
  * and which rows are in doubt. For kernels that go through all centres of a row: assign_screen.cl says how it adds up. */
 #ifndef SCREEN_H
 #define SCREEN_H
+#include "dialect/halves.h"
 /* What kernels that choose among the centres of dense rows begin with. found: the nearest centre of each row; doubtful: the rows that more
  * than one may be nearest to; limits: of each of these the score up to which a centre may be. */
 #define ARGUMENTS_choice(FIRST, NEXT)                                                                        \

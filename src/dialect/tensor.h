@@ -7,6 +7,7 @@
  *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
 #ifndef TENSOR_H
 #define TENSOR_H
+#include "dialect/bulk.h"
 
 #if defined(BULK) && (defined(TILE) || defined(TENSOR)) && !defined(REAL_F64)
 /* The 11 leading bits, rounded, and the rest. */

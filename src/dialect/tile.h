@@ -14,6 +14,9 @@
  * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
 #ifndef TILE_H
 #define TILE_H
+#include "dialect/group_sum.h"
+#include "dialect/pass.h"
+#include "dialect/tensor.h"
 #if defined(BULK) && defined(TILE)
 #define JOINT (VS > 32 || C > 1)
 /* Warps that do not work on tiles: one fetches them, another makes factors of the sums of rows that are shared. */

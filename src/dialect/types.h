@@ -18,6 +18,14 @@ typedef float real;
 #endif
 
 #define REAL_INFINITY ((real)INFINITY)
+#define FN(name) name /* the name of a function that the CPU has for each type */
+
+/* The type that reductions add up in: double, except on devices that have none. */
+#ifdef NO_F64
+typedef float wide;
+#else
+typedef double wide;
+#endif
 
 #ifdef INDEX64
 typedef long index_t;

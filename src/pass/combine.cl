@@ -26,6 +26,8 @@
     NEXT(VALUE, real, value)
 
 #ifndef KI_HOST
+#include "dialect/scalar_math.h"
+
 #ifdef BY_COLUMNS /* its divisions take the compiler longer than both the others */
 /* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all. Neighbouring threads have neighbouring
  * elements of a row, whose coefficients they find on chip. */

@@ -25,6 +25,8 @@
     NEXT(VALUE, int, first)
 
 #ifndef KI_HOST
+#include "dialect/pass.h"
+
 /* eta (rows x k) = X y on entry, what multiplies X^T on return. VS threads share a row, so that a row's numbers are one piece
  * of memory to them and k may be what it likes: the row stays where it is, in the cache, and is walked over two or three
  * times. The formulas are softmax_row's and softmax_curve_row's in dialect/losses.h. A group's record is the sum of its

@@ -1,12 +1,13 @@
-/* source = #define REAL_F64, then for each part: #line 1 "part" and its text.
+/* source = #define REAL_F64, types.h, the dialect, arguments.h, the kernel file; each with what it includes before it goes on.
  *
- * The lines name our files in the compiler's messages. The parts are concatenated because compilers for GPUs
- * have no include path; what is common to all kernels is small enough to be put before each. */
+ * Compilers for GPUs have no include path, so a line #include "dialect/part.h" is replaced here by the part, the first time that it
+ * is met, whatever #if it stands in. #line names our files and lines in the compiler's messages. */
 #define _GNU_SOURCE
 #include "core/kernels/kernel_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,7 @@
 #include "core/kernels/kernels.h"
 #include "core/seams.h"
 
-/* No kernel's source is longer than FIRST_ROOM bytes today. */
-enum { FILE_MAX = 1 << 20, PATH = 4096, FIRST_ROOM = 1 << 18 };
+enum { FILE_MAX = 1 << 20, PATH = 4096, FIRST_ROOM = 1 << 14, PARTS_MAX = 32, NAME = 64 };
 
 /* A string that grows. */
 struct text {
@@ -93,36 +93,84 @@ static kiln_status append_development(struct text *text, const char *folder, con
     return status;
 }
 
-static kiln_status append_part(struct text *text, const char *name) {
+static kiln_status load_part(struct text *text, const char *name) {
     const char *folder = secure_getenv("KILN_KERNEL_DIR");
-    char line[128];
-    int length = snprintf(line, sizeof line, "\n#line 1 \"%s\"\n", name);
-    kiln_status status = append(text, line, (size_t)length);
-    if (status != KILN_OK) return status;
     if (!folder || !*folder) return append_embedded(text, name);
     if (*folder == '/') return append_development(text, folder, name);
     ki_fail(KILN_ERR_ARGUMENT, "KILN_KERNEL_DIR is '%.200s', but must be an absolute path", folder);
     return ki_hint("unset KILN_KERNEL_DIR to use the kernels in the library");
 }
 
+/* A kernel's source on its way, and the names of its parts. */
+struct source {
+    struct text text;
+    char parts[PARTS_MAX][NAME];
+    int count;
+};
+
+static kiln_status append_line_number(struct text *text, int line, const char *name) {
+    char directive[NAME + 32];
+    int length = snprintf(directive, sizeof directive, "\n#line %d \"%s\"\n", line, name);
+    return append(text, directive, (size_t)length);
+}
+
+/* The name of the part that a line includes; false for any other line. */
+static bool included(char name[NAME], const char *line) {
+    static const char start[] = "#include \"dialect/";
+    if (strncmp(line, start, sizeof start - 1) != 0) return false;
+    line += sizeof start - 1;
+    const size_t length = strcspn(line, "\"\n");
+    if (length >= NAME || line[length] != '"') return false;
+    memcpy(name, line, length);
+    name[length] = '\0';
+    return true;
+}
+
+static kiln_status append_part(struct source *source, const char *name);
+
+static kiln_status append_lines(struct source *source, const char *name, const char *lines) {
+    char part[NAME];
+    kiln_status status = append_line_number(&source->text, 1, name);
+    for (int number = 1; *lines && status == KILN_OK; number++) {
+        const char *end = strchrnul(lines, '\n'), *next = *end ? end + 1 : end;
+        if (included(part, lines)) {
+            status = append_part(source, part);
+            if (status == KILN_OK) status = append_line_number(&source->text, number + 1, name);
+        } else
+            status = append(&source->text, lines, (size_t)(next - lines));
+        lines = next;
+    }
+    return status;
+}
+
+static kiln_status append_part(struct source *source, const char *name) {
+    struct text text = {0};
+    for (int i = 0; i < source->count; i++)
+        if (!strcmp(source->parts[i], name)) return KILN_OK;
+    if (source->count == PARTS_MAX)
+        return ki_fail(KILN_ERR_INTERNAL, "a kernel has more than %d parts", PARTS_MAX);
+    snprintf(source->parts[source->count++], NAME, "%s", name);
+    kiln_status status = append(&text, "", 0); /* a file may be empty */
+    if (status == KILN_OK) status = load_part(&text, name);
+    if (status == KILN_OK) status = append_lines(source, name, text.start);
+    ki_free(text.start);
+    return status;
+}
+
 kiln_status ki_kernel_source(char **source, const char *dialect, const char *file, kiln_type type) {
-    char header[64], body[64];
+    char header[NAME], body[NAME];
     snprintf(header, sizeof header, "%s.h", dialect);
     snprintf(body, sizeof body, "%s.cl", file);
-    const char *const parts[] = {"types.h",      header,        "scalar_math.h", "real_math.h",
-                                 "losses.h",     "group_sum.h", "arguments.h",   "chain_arguments.h",
-                                 "wide_loads.h", "pass.h",      "bulk.h",        "tensor.h",
-                                 "halves.h",     "screen.h",    "tile.h",        "exchange.h",
-                                 "gathered.h",   body};
+    const char *const parts[] = {"types.h", header, "arguments.h", body};
     const char *define = type == KILN_F32 ? "#define REAL_F32 1\n" : "#define REAL_F64 1\n";
-    struct text text = {0};
-    kiln_status status = append(&text, define, strlen(define));
+    struct source made = {.count = 0};
+    kiln_status status = append(&made.text, define, strlen(define));
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == KILN_OK; i++)
-        status = append_part(&text, parts[i]);
+        status = append_part(&made, parts[i]);
     if (status != KILN_OK) {
-        ki_free(text.start);
+        ki_free(made.text.start);
         return status;
     }
-    *source = text.start;
+    *source = made.text.start;
     return KILN_OK;
 }

@@ -66,6 +66,9 @@
     NEXT(VALUE, int, shift)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+#include "dialect/scalar_math.h"
+
 #ifdef REAL_F64
 #define UNIT double2
 #define UNIT_REALS 2

@@ -90,6 +90,9 @@
     NEXT(VALUE, int, member)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+#include "dialect/scalar_math.h"
+
 /* Mass and change of this group, for columns from `first` on. */
 #define LEAVE_SUMS(space, mass, change)                                                                      \
     for (int c = 0; c < K; c++) {                                                                            \

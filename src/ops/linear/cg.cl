@@ -48,6 +48,8 @@
     NEXT(VALUE, int, slot)
 
 #ifndef KI_HOST
+#include "dialect/scalar_math.h"
+
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
     const int lane = (int)get_local_id(0);
     shared[lane] = sum;

@@ -26,6 +26,8 @@
     NEXT(VALUE, int, shares)
 
 #ifndef KI_HOST
+#include "dialect/wide_loads.h"
+
 #ifdef SUMS
 enum { AHEAD = 4, KINDS = 3, CHAIN = 32 };
 

@@ -42,6 +42,8 @@
     NEXT(VALUE, int, sample)
 
 #ifndef KI_HOST
+#include "dialect/tensor.h"
+
 #define PITCH (SIDE + 8) /* rows of a chunk lie in different banks */
 #ifdef ONE_STRIP
 #define SIDES 1

@@ -19,6 +19,8 @@
     NEXT(VALUE, long, rows)
 
 #ifndef KI_HOST
+#include "dialect/tensor.h"
+
 #if defined(BULK) && defined(TENSOR) && !defined(REAL_F64)
 #define SIDE 32
 #define ROWS 32 /* of a slice */

@@ -28,6 +28,8 @@
     NEXT(VALUE, real, power)
 
 #ifndef KI_HOST
+#include "dialect/losses.h"
+
 #ifndef DEVIANCE
 __kernel void loss_mean(PARAMETERS(loss_mean)) {
     FOR_EACH(i, count) M[i] = mean_row(kind, link, power, Eta[i]);

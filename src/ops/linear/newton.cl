@@ -20,6 +20,8 @@
     NEXT(VALUE, real, scalar)
 
 #ifndef KI_HOST
+#include "dialect/real_math.h"
+
 __kernel void pairs(PARAMETERS(pairs)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);

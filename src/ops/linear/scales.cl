@@ -21,6 +21,8 @@
     NEXT(VALUE, int, plain)
 
 #ifndef KI_HOST
+#include "dialect/real_math.h"
+
 __kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);

@@ -48,6 +48,9 @@
     NEXT(VALUE, long, first)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+#include "dialect/screen.h"
+
 /* UNIT: half a unit in the last place of 1. HALVES: how often ||c||^2 counts among a score's roundings; of f64 h is a sum of n. */
 #ifdef REAL_F64
 #define REAL4 double4

@@ -40,6 +40,8 @@
     NEXT(VALUE, int, n)
 
 #ifndef KI_HOST
+#include "dialect/screen.h"
+
 #if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
 #define GROUP 256
 #define BM 96

@@ -24,6 +24,8 @@
     NEXT(VALUE, int, k)
 
 #ifndef KI_HOST
+#include "dialect/screen.h"
+
 #if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
 #define GROUP 256
 #define DEPTH ((COLS + 31) / 32 * 32)

@@ -66,6 +66,8 @@
     NEXT(VALUE, int, corrects)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+
 #ifdef LISTED
 #define LISTS true
 #else

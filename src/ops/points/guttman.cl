@@ -48,6 +48,8 @@
     NEXT(VALUE, int, strips)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+
 #define TURN (SIDE * SIDE / BS) /* rows of a column, columns of a row that a thread goes through */
 #define LINE (SIDE + 1)         /* a tile's row in local memory, one more so that columns lie in different banks */
 #define SUMS 4

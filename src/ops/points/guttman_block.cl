@@ -41,6 +41,8 @@
     NEXT(VALUE, int, groups)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+
 #define SUMS 4
 #define LANES 32
 #define WALKS (SIDE / (BS / LANES * ROWS)) /* of a block */

@@ -15,6 +15,8 @@
     NEXT(VALUE, int, by_rows)
 
 #ifndef KI_HOST
+#include "dialect/scalar_math.h"
+
 /* The sum, or the largest, of the group's x, for all of its threads. */
 DEVICE_FN wide joined(wide x, int largest, LOCAL_PTR wide *tree) {
     const int id = (int)get_local_id(0);

@@ -40,6 +40,8 @@
     NEXT(VALUE, int, ones)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+
 #ifdef WIDTH
 /* A row's penalty. */
 DEVICE_FN real penalty_of(__global const long *row_start, long u, real l2, int counted) {

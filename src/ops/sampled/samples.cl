@@ -27,6 +27,9 @@
     NEXT(VALUE, real, least)
 
 #ifndef KI_HOST
+#include "dialect/gathered.h"
+#include "dialect/real_math.h"
+
 #define OWN (R > VS ? R / VS : 1) /* entries that a thread finishes */
 
 /* What the entries of a launch become, and where that goes. */

@@ -51,6 +51,9 @@
     NEXT(VALUE, real, beta)
 
 #ifndef KI_HOST
+#include "dialect/gathered.h"
+#include "dialect/real_math.h"
+
 #ifdef SAMPLE
 /* Where rows of Y go: from the slice's first number on, rows of k numbers, of which `width` are written; and what vectors have of
  * rows that they share, `width` numbers each. */

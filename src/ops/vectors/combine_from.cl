@@ -21,6 +21,8 @@
     NEXT(VALUE, wide, b)
 
 #ifndef KI_HOST
+#include "dialect/scalar_math.h"
+
 DEVICE_FN real coefficient(wide factor, __global const wide *over, __global const wide *under, int c) {
     return (real)ratio_value(factor, over ? over[c] : (wide)1, under ? under[c] : (wide)1);
 }

@@ -21,6 +21,8 @@
     NEXT(VALUE, long, stream)
 
 #ifndef KI_HOST
+#include "dialect/real_math.h"
+
 /* x_share, y_share: how many neighbouring elements of W one element of the operand serves. */
 __kernel void times(PARAMETERS(times)) {
     /* A division takes longer than all else. */

@@ -23,6 +23,8 @@
     NEXT(VALUE, int, scaled)
 
 #ifndef KI_HOST
+#include "dialect/scalar_math.h"
+
 enum { AHEAD = 8 }; /* loads that a thread has under way: enough groups of them keep the memory busy */
 
 /* Thread l of the first `span` has what threads l, l + span, l + 2 span, ... have together. */

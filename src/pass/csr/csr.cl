@@ -59,6 +59,9 @@
     NEXT(TABLE, int, segment_number)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+#include "dialect/pass.h"
+
 #ifdef START32
 typedef int start_t; /* of the transpose */
 #else

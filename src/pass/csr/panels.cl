@@ -52,6 +52,8 @@
     NEXT(VALUE, int, first)
 
 #ifndef KI_HOST
+#include "dialect/chain_arguments.h"
+
 #define SLOTS (BS / K)
 #define TURN (SLOTS * Q)
 #define COLUMN(e) ((e) & (((uint32)1 << bits) - 1))

@@ -17,6 +17,9 @@
     NEXT(VALUE, int, width)
 
 #ifndef KI_HOST
+#include "dialect/group_sum.h"
+#include "dialect/pass.h"
+
 #define TL (Q * W)
 
 /* Loops over a thread's w that end in barriers: without it a GPU's compiler moves all of w out of the registers, with it those

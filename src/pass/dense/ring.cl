@@ -10,6 +10,10 @@
  * A tile is NV * R rows, one piece of memory, whose copy begins before its first row, at a multiple of 32 bytes, and ends behind
  * its last, at a multiple of 16: rows of any length come by bulk copies. out has one partial w a group, partial[group][K][n].
  * The first SURE of the Q loads of a row are within it in every thread. */
+
+#include "dialect/bulk.h"
+#include "dialect/group_sum.h"
+#include "dialect/pass.h"
 #if defined(BULK) && defined(RING)
 #define TL (Q * W)
 #define TILE (NV * R)

@@ -19,6 +19,11 @@
     NEXT(VALUE, long, words)
 
 #ifndef KI_HOST
+#include "dialect/bulk.h"
+#include "dialect/exchange.h"
+#include "dialect/group_sum.h"
+#include "dialect/pass.h"
+
 #ifdef TEAM
 #define TL (Q * W)
 #define V (K * R) /* dot products of a vector's rows, number r * K + c */

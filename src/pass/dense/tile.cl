@@ -8,6 +8,10 @@
  * they leave their parts of a tile's sums to one more warp, which adds them up, applies the map and hands the factors F back;
  * meanwhile the workers take the dot products of the next LAG tiles, where the ring has room for them. They all meet once a tile.
  * C groups are a team (dialect/exchange.h). */
+
+#include "dialect/tile.h" /* before exchange.h, which depends on its JOINT */
+
+#include "dialect/exchange.h"
 #if defined(BULK) && defined(TILE)
 #if JOINT
 
