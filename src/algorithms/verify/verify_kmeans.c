@@ -88,12 +88,12 @@ static int64_t settle(struct clustering *c, long double w, long double *least) {
     for (int64_t centre = 0; centre < c->k; centre++) near += c->apart[centre] <= limit;
     for (int64_t centre = 0; centre < c->k; centre++) {
         if (c->apart[centre] > limit) continue;
-        if (w > 0) c->most[centre] = fmaxl(c->most[centre], c->apart[centre]);
+        c->most[centre] = fmaxl(c->most[centre], c->apart[centre]);
         if (near == 1) continue;
         c->ties[centre] += w;
         c->tied[centre] += w * c->apart[centre];
     }
-    if (near == 1 && w > 0) c->least[nearest] = fmaxl(c->least[nearest], *least);
+    if (near == 1) c->least[nearest] = fmaxl(c->least[nearest], *least);
     c->squares[nearest] += w * *least;
     c->totals[nearest] += w;
     return nearest;
