@@ -324,15 +324,15 @@ typedef struct kiln_glm_verification {
     size_t size;
     double deviance, null_deviance, dispersion, aic;
     double parameters; /* NaN beyond 4096 columns, and where some column nearly depends on others */
-    double errors;     /* the largest relative difference of a given standard error, infinite where a dependent
+    double errors; /* the largest relative difference of a given standard error, infinite where a dependent
                         * column has one, or another none: it is NaN or negative */
     double errors_rounding; /* what rounding in f64 may make of that */
 } kiln_glm_verification;
 /* loss, X, W, b as kiln_verify's, of kind GLM or, for `parameters` alone, SQUARED; standard_errors as kiln_glm
  * leaves them, or NULL. With a penalty in the options parameters are counted as kiln_glm does. Cost: n^2 for each
  * row and n^3 on the host. Errors: ERR_ARGUMENT, ERR_NOMEM. */
-KILN_API kiln_status kiln_verify_glm(kiln_glm_verification *result, const kiln_loss *loss, const kiln_matrix *X,
-                                     const kiln_matrix *W, const kiln_matrix *b,
+KILN_API kiln_status kiln_verify_glm(kiln_glm_verification *result, const kiln_loss *loss,
+                                     const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b,
                                      const kiln_matrix *standard_errors, const kiln_verify_options *options);
 
 #ifdef __cplusplus

@@ -112,7 +112,7 @@ typedef struct kiln_topics_verification {
     size_t size;
     double objective;
     double rounding; /* what the rounding of the model's type may have made of the objective */
-    double figure; /* gap: "log_likelihood"; lda: "perplexity_bound" */
+    double figure;   /* gap: "log_likelihood"; lda: "perplexity_bound" */
     double figure_rounding;
 } kiln_topics_verification;
 KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix *X,

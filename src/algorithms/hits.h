@@ -11,10 +11,10 @@ struct ki_hits {
     kiln_matrix *wide;         /* A in f64, where f32's sums do not do; else NULL */
     kiln_matrix *a, *next, *h;
     kiln_matrix
-        *scalars;   /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
-    bool gpu, has_f64, stop; /* stop: the user has asked for it */
-    bool faster;    /* the other method is at work */
-    bool cut;       /* it was ended before its time, and a checkpoint of it is the last */
+        *scalars; /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
+    bool gpu, has_f64, stop;       /* stop: the user has asked for it */
+    bool faster;                   /* the other method is at work */
+    bool cut;                      /* it was ended before its time, and a checkpoint of it is the last */
     int64_t accelerations, queued; /* so far; iterations at once, the last time */
     double before;                 /* the change before these */
     double start;

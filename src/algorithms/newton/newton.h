@@ -27,7 +27,8 @@ struct ki_newton {
     int k;         /* columns of W */
     double l2, l1; /* >= 0 */
     bool no_intercept, standardize;
-    bool one_sided; /* the caller knows that the intercept has no optimum: ki_newton_separation is not asked */
+    bool
+        one_sided; /* the caller knows that the intercept has no optimum: ki_newton_separation is not asked */
     double tolerance;
     int64_t max_iterations; /* Newton steps in one solve */
     int64_t problems;       /* solves that will follow, for the progress; 0 = 1 */
