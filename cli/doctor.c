@@ -147,6 +147,7 @@ static int in_child(struct run *run, struct findings *found, int64_t number,
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(EXIT_INTERRUPTED);
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* what a driver prints is no part of the result */
         const int code = work(run, found, number);
         found->finished = true;
         fflush(NULL);

@@ -14,8 +14,10 @@ double verify_number(const json_t *object, const char *key) {
 }
 
 int verify_no_claims(void) {
-    return fail_with(KILN_ERR_MODEL, USING_MODEL, "models that kiln has trained do",
-                     "the model does not say how it was trained");
+    return fail_with(
+        KILN_ERR_MODEL, USING_MODEL,
+        "models that the tool has trained do: kiln linreg, kiln logreg, ...; those that Python saves do not",
+        "the model does not say how it was trained");
 }
 
 int verify_read(struct run *run, struct verifying *v, const char *tensor, const char *claim) {

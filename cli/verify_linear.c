@@ -173,7 +173,8 @@ static void judge(struct linear *l) {
                 found->objective_rounding);
     claim_bound(v, "gradient", "gradient", fmax(residual, tolerance), found->gradient, factor,
                 found->gradient_rounding);
-    claim_bound(v, "gap", "duality gap", gap, found->gap, factor, fmax(digits, found->gap_rounding));
+    if (!isnan(found->gap))
+        claim_bound(v, "gap", "duality gap", gap, found->gap, factor, fmax(digits, found->gap_rounding));
     if (isfinite(found->optimality_gap))
         claim_bound(v, "optimality_gap", "optimality gap", verify_number(v->report, "optimality_gap"),
                     found->optimality_gap, 1, 0);

@@ -29,8 +29,7 @@
 
 struct rows {
     int64_t m, k;
-    double *eta, *step;     /* m x k: linear predictors at the result, and what the
-                         step adds to them */
+    double *eta, *step;     /* m x k: linear predictors at the result, and what the step adds to them */
     double *y, *weight;     /* m each; weight NULL = ones */
     double *before, *after; /* m x k: losses at the result, and a step further */
 };
@@ -52,8 +51,7 @@ static bool classes(const kiln_loss *loss) {
 
 /* -------------------------------------------------------------------------------------- without a pass */
 
-/* Whether the last step lowered some row's curvature (of softmax, a
- * probability). `there` is of no use afterwards. */
+/* Whether the last step lowered some row's curvature (of softmax, a probability). `there` is of no use afterwards. */
 static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
     kiln_status status;
     kiln_matrix *C = work->there.C;
@@ -69,8 +67,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- a step's worth */
 
-/* S = Newton's step from `here`, as far as it goes, to a tenth of the gradient
- * at least. */
+/* S = Newton's step from `here`, as far as it goes, to a tenth of the gradient at least. */
 static kiln_status step(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
@@ -114,8 +111,7 @@ static double logistic_loss(double margin) {
     return margin < -30 ? -margin : log1p(exp(-margin));
 }
 
-/* Of several classes a row has a loss against each of the others, and none
- * against its own. */
+/* Of several classes a row has a loss against each of the others, and none against its own. */
 static double class_loss(const struct rows *rows, const double *eta, int64_t i) {
     const int64_t j = i % rows->k, row = i / rows->k, own = (int64_t)rows->y[row];
     const double weight = rows->weight ? rows->weight[row] : 1;
@@ -273,28 +269,30 @@ done:
     return status;
 }
 
+#define GROWS(which) ": without a penalty " which " grow without bound, and these are where the run ended"
+
 static void tell(struct ki_newton *newton, const kiln_loss *loss, const struct found *found) {
     static const char hint[] = "a penalty (kiln_glm_options.l2) makes them finite";
     kiln_report *report = &newton->report;
     if (found->apart)
-        ki_report_warn(report, "separated", hint,
-                       "the classes can be separated: without a penalty the "
-                       "coefficients grow without bound, "
-                       "and these are where the run ended");
+        ki_report_warn(report, "separated", hint, "the classes can be separated" GROWS("the coefficients"));
+    else if (classes(loss) && found->falling && !found->blocked && newton->k > 1)
+        ki_report_warn(report, "quasi-separated", hint,
+                       "some classes can be separated from others, but for ties: of %lld of %lld rows some "
+                       "class is excluded "
+                       "for certain" GROWS("some coefficients"),
+                       (long long)found->falling, (long long)found->rows);
     else if (classes(loss) && found->falling && !found->blocked)
         ki_report_warn(report, "quasi-separated", hint,
-                       "the classes can be separated but for ties, and %lld of "
-                       "%lld rows are told apart for certain: "
-                       "without a penalty some coefficients grow without bound, "
-                       "and these are where the run ended",
+                       "the classes can be separated but for ties, and %lld of %lld rows are told apart for "
+                       "certain" GROWS("some coefficients"),
                        (long long)found->falling, (long long)found->rows);
     else if (!classes(loss) && found->falling && !found->blocked)
-        ki_report_warn(report, "zeros", hint,
-                       "%lld of %lld rows have the target 0 and nothing that "
-                       "speaks against a mean of 0: "
-                       "without a penalty some coefficients grow without bound, "
-                       "and these are where the run ended",
-                       (long long)found->falling, (long long)found->rows);
+        ki_report_warn(
+            report, "zeros", hint,
+            "%lld of %lld rows have the target 0 and nothing that speaks against a mean of 0" GROWS(
+                "some coefficients"),
+            (long long)found->falling, (long long)found->rows);
 }
 
 kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
@@ -308,9 +306,9 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
     if (newton->l2 > 0 || newton->l1 > 0) {
         if (classes(loss) && work->here.loss <= CERTAIN * newton->columns.weight)
             ki_report_warn(&newton->report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
-                           "every row is certain of its class: the classes can be separated, "
-                           "and the "
-                           "penalty alone, which is weak, says how large the coefficients are");
+                           "every row is certain of its class: the classes can be separated, and the penalty "
+                           "alone, which is weak, "
+                           "says how large the coefficients are");
         return KILN_OK;
     }
     if (!(work->reference > 0) || !(counts(loss) || classes(loss))) return KILN_OK;
@@ -319,7 +317,6 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
     TRY(ask(&found, work, model));
     tell(newton, loss, &found);
 done:
-    /* memory that is short for the question is no error of the fit: it has no
-   * answer then */
+    /* memory that is short for the question is no error of the fit: it has no answer then */
     return status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM ? KILN_OK : status;
 }

@@ -312,7 +312,8 @@ struct dual {
     long double value, blur;
 };
 
-/* Adds the gap of losses whose least value is 0, which is no more than the objective; NaN of others. */
+/* Adds the gap of losses whose least value is 0, which is no more than the objective; NaN of others, and of support vectors, whose fit
+ * has a better point of the dual than the gradient's own. */
 static kiln_status add_gap(double *gap, const struct problem *p, const struct point *point) {
     const struct facts *f = p->facts;
     const size_t bytes = (size_t)(f->cols * p->k) * sizeof(struct ki_verify_entry);
@@ -329,7 +330,10 @@ static kiln_status add_gap(double *gap, const struct problem *p, const struct po
             entries[count++] = (struct ki_verify_entry){w, g, l2, l1};
         }
     }
-    *gap += f->loss->kind == KILN_LOSS_GLM ? (double)NAN : (double)ki_verify_gap(entries, count);
+    const int kind = f->loss->kind;
+    const bool known =
+        kind != KILN_LOSS_GLM && kind != KILN_LOSS_SQUARED_HINGE && kind != KILN_LOSS_SQUARED_EPSILON;
+    *gap += known ? (double)ki_verify_gap(entries, count) : (double)NAN;
     ki_free(entries);
     return KILN_OK;
 }

@@ -171,7 +171,8 @@ static void judge_clusters(const struct clustering *c, kiln_kmeans_verification 
         squares = fmaxl(squares, off - made->inertia_rounding);
         radii = fmaxl(radii, radius_error(c, centre));
     }
-    made->squares = c->clusters && made->inertia > 0 ? (double)(squares / made->inertia) : (double)NAN;
+    if (squares > 0) squares /= made->inertia;
+    made->squares = c->clusters ? (double)squares : (double)NAN;
     made->clusters = 0;
     for (int64_t centre = 0; centre < c->k; centre++) made->clusters += c->totals[centre] > 0;
     made->radii = c->clusters ? (double)radii : (double)NAN;
