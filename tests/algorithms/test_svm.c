@@ -145,12 +145,42 @@ static void classes_are_problems(void **state) {
     problem_free(&p);
 }
 
+/* One row of 1e12 has all of the first point's curvature, and none of the optimum's: there the rows of 1 decide. The penalty is at least
+ * the objective's curvature, so that a gradient g proves its distance from the optimum to be at most g^2 / (2 l2). */
+static void outlier_leaves_the_loss(void **state) {
+    (void)state;
+    enum { ROWS = 41 };
+    struct problem p = {.m = ROWS, .n = 1, .k = 1, .X = new_doubles(ROWS), .y = new_doubles(ROWS)};
+    for (int d = 0; d < device_count; d++)
+        for (int i = 0; i < 8; i++) {
+            const struct question q = {.kind = SVM, .classes = i & 4 ? 3 : 2, .l2 = 1, .no_intercept = true};
+            const struct run run = {devices[d], i & 1 ? KILN_F32 : KILN_F64, i & 2 ? KILN_CSR : KILN_DENSE,
+                                    NULL};
+            kiln_report report = {0};
+            for (int r = 0; r < ROWS; r++) {
+                p.X[r] = r == 0 ? 1e12 : 1;
+                p.y[r] = r == 0 || r > 10 ? -2 : q.classes == 3 && r > 6 ? 1 : -5;
+            }
+            struct solution s = answer(&report, &run, &p, &q);
+            const struct verdict verdict = examine(&p, &q, s.W, NULL);
+            const double tolerance = run.type == KILN_F32 ? 1e-3 : 1e-7;
+            assert_true(report.converged);
+            assert_true(q.classes * verdict.gradient * verdict.gradient / 2 <= tolerance * verdict.objective);
+            if (q.classes == 2) { /* w^2 / 2 + 15 (1 - w)^2 + 5 (1 + w)^2 at w = 20 / 41 */
+                assert_true(fabs(s.W[0] - 20.0 / 41) <= tolerance);
+                assert_true(fabs(report.objective - (20 - 200.0 / 41)) <= 20 * tolerance);
+            }
+            kiln_report_free(&report);
+            solution_free(&s);
+        }
+    problem_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_referee),
-        cmocka_unit_test(gap_bounds_the_error),
-        cmocka_unit_test(no_gap_without_a_penalty),
-        cmocka_unit_test(classes_are_problems),
+        cmocka_unit_test(agrees_with_the_referee),  cmocka_unit_test(gap_bounds_the_error),
+        cmocka_unit_test(no_gap_without_a_penalty), cmocka_unit_test(classes_are_problems),
+        cmocka_unit_test(outlier_leaves_the_loss),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -100,6 +100,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     work->norm = norm;
     work->level = 0;
     swap(work);
+    TRY(ki_newton_confirm(work));
 done:
     return status;
 }
@@ -316,6 +317,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, !judged));
+    TRY(ki_newton_confirm(work));
 done:
     return status;
 }
@@ -355,13 +357,15 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->problem = *loss;
     work->iterations = 0;
     work->level = 0;
+    work->spent = false;
     work->worn = true;
     work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
-    const bool moved = work->iterations > 0 && (stop == KILN_STOP_TOLERANCE || stop == KILN_STOP_ITERATIONS);
+    const bool moved =
+        work->iterations > 0 && !work->spent && (stop == KILN_STOP_TOLERANCE || stop == KILN_STOP_ITERATIONS);
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
     TRY(ki_newton_separation(work, &model, stop, moved));

@@ -155,7 +155,7 @@ static void fill(struct ki_newton_work *work, double *U, double total) {
                                                      : newton->columns.weight * newton->columns.variance[i];
         const double penalty = ki_newton_penalty_of(newton, i);
         row[i] += penalty;
-        factor->scale[i] = diagonal > 0 ? diagonal * work->total / newton->columns.weight + penalty : 1;
+        factor->scale[i] = diagonal > 0 ? work->diagonal[i] : 1;
         if (size > n) row[n] = factor->column[i];
         if (diagonal > 0) continue;
         for (int64_t j = 0; j < i; j++) U[j * size + i] = 0;
@@ -163,7 +163,7 @@ static void fill(struct ki_newton_work *work, double *U, double total) {
     }
     if (size == n) return;
     U[n * size + n] = total;
-    factor->scale[n] = work->total;
+    factor->scale[n] = work->diagonal[n];
 }
 
 /* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C. */
@@ -281,6 +281,14 @@ static kiln_status begin_classes(struct ki_newton_work *work) {
                                               .scalar = -1}));
 done:
     return status;
+}
+
+void ki_newton_factor_forget(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return;
+    factor->ready = factor->exact = false;
+    factor->sound = work->newton->k == 1;
+    factor->largest = 0;
 }
 
 kiln_status ki_newton_factor_begin(struct ki_newton_work *work) {

@@ -35,9 +35,4 @@ struct ki_factor {
     double largest;          /* the largest total of such a curvature; 0: there is none */
 };
 
-/* L_j */
-static inline double ki_newton_penalty_of(const struct ki_newton *newton, int64_t j) {
-    return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
-}
-
 #endif

@@ -283,6 +283,7 @@ kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model
         TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
     }
     TRY(leave(work));
+    TRY(ki_newton_confirm(work));
     if (secant->count > 0 && ki_newton_stop(work) == KILN_STOP_TOLERANCE)
         work->newton->report.solver = "newton (L-BFGS steps)";
 done:

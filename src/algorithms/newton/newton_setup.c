@@ -103,6 +103,9 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     if (!work) return ki_fail_nomem(sizeof *work, "Newton's method");
     work->newton = newton;
     work->bytes = ki_bytes_of(newton->X);
+    work->diagonal = ki_calloc((size_t)(cols + 1) * sizeof *work->diagonal);
+    if (!work->diagonal)
+        return ki_fail_nomem((size_t)(cols + 1) * sizeof *work->diagonal, "the columns' scales");
     TRY(measure_columns(newton));
     TRY(column_vectors(newton));
     TRY(matrix_new(&newton->W, newton, cols, newton->k));
@@ -157,6 +160,7 @@ void ki_newton_close(struct ki_newton *newton) {
     ki_newton_descent_close(work);
     point_free(&work->here);
     point_free(&work->there);
+    ki_free(work->diagonal);
     ki_free(work);
     newton->work = NULL;
 }
@@ -174,12 +178,12 @@ static kiln_status mean_curvature(const struct ki_newton_work *work, double *mea
     return status;
 }
 
-static kiln_status fill_criterion(struct ki_newton_work *work, const double *inverse) {
+kiln_status ki_newton_set_criterion(struct ki_newton_work *work, const double *inverse, double total) {
     kiln_status status;
     kiln_matrix *column = NULL;
     TRY(set_columns(&column, work->newton, inverse));
     TRY(ki_copy(work->criterion.w, column));
-    if (work->criterion.b) TRY(kiln_fill(work->criterion.b, work->scale / work->total));
+    if (work->criterion.b) TRY(kiln_fill(work->criterion.b, work->scale / total));
 done:
     kiln_matrix_free(column);
     return status;
@@ -193,15 +197,16 @@ static double scale_columns(struct ki_newton_work *work, double mean, double *in
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t cols = kiln_matrix_cols(newton->X);
-    const double most = kiln_matrix_type(newton->X) == KILN_F32 ? 1e30 : 1e200;
+    const double most = ki_newton_most(newton);
     double largest = newton->no_intercept ? 0 : work->total, magnification = 0;
     for (int64_t j = 0; j < cols; j++) {
-        const double penalty = newton->l2 * (newton->standardize ? columns->variance[j] : 1);
+        const double penalty = ki_newton_penalty_of(newton, j);
         const bool kept = diagonal(newton, j) > 0;
-        inverse[j] = kept ? mean * diagonal(newton, j) + penalty : 0;
+        inverse[j] = work->diagonal[j] = kept ? mean * diagonal(newton, j) + penalty : 0;
         floor[j] = kept ? penalty + 0.01 * inverse[j] : 0;
         largest = fmax(largest, inverse[j]);
     }
+    work->diagonal[cols] = work->total;
     work->scale = largest > 0 ? largest : 1;
     work->apart = false;
     for (int64_t j = 0; j < cols; j++) {
@@ -228,7 +233,7 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     work->total = mean * newton->columns.weight;
     *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(fmin(mean, 1)) *
              scale_columns(work, mean, inverse, spread, floor);
-    TRY(fill_criterion(work, inverse));
+    TRY(ki_newton_set_criterion(work, inverse, work->total));
     kiln_matrix_free(work->spread);
     kiln_matrix_free(work->floor);
     work->spread = work->floor = NULL;

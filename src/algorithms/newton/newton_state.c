@@ -4,7 +4,7 @@
 #include "algorithms/newton/newton_work.h"
 
 enum {
-    OWN = 20,
+    OWN = 21,
     FACTOR = 10,
     SECANT = 4,
     DESCENT = 5,
@@ -27,6 +27,7 @@ static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
         {"newton.inverse b", .matrix = work->inverse.b},
         {"newton.spread", .matrix = work->spread},
         {"newton.floor", .matrix = work->floor},
+        {"newton.diagonal", .reals = work->diagonal, .count = kiln_matrix_cols(newton->X) + 1},
         {"newton.scale", .reals = &work->scale},
         {"newton.total", .reals = &work->total},
         {"newton.radius", .reals = &work->radius},

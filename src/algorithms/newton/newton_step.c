@@ -79,7 +79,7 @@ done:
 }
 
 /* square = (X .* X)^T v, *total = the sum of v: where all rows have one curvature, known without a pass. */
-static kiln_status squares(struct ki_newton_work *work, double *total) {
+kiln_status ki_newton_squares(struct ki_newton_work *work, double *total) {
     kiln_status status;
     const struct ki_columns *columns = &work->newton->columns;
     const int64_t cols = kiln_matrix_cols(work->newton->X);
@@ -125,7 +125,7 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     kiln_status status;
     const double one = 1;
     double total;
-    TRY(squares(work, &total));
+    TRY(ki_newton_squares(work, &total));
     TRY(kiln_times(work->square, work->square, work->spread));
     TRY(kiln_combine(work->square, &one, work->square, &one, work->floor));
     if (work->even) TRY(even_out(work));
@@ -257,6 +257,7 @@ kiln_status ki_newton_try(struct ki_newton_work *work, double t) {
         NULL, &(struct ki_pairs){
                   .op = KI_PAIR_MIX, .out = work->there.at, .x = work->here.at, .y = work->S, .scalar = t}));
     TRY(ki_newton_evaluate(work, &work->there));
+    work->spent = false;
 done:
     return status;
 }

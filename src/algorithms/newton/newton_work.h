@@ -34,6 +34,8 @@ struct ki_newton_work {
     bool even;        /* it is ki_newton_evens_out's, until a step by it was of no use in this solve */
     bool furnished;   /* with the vectors of steps by products */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
+    bool spent;       /* `there` is no point any more */
+    double *diagonal; /* n + 1: D^2 of the criterion, 0 for columns left out, and the intercept's */
     double scale;     /* D^-2 carries this factor, which makes its smallest entry 1 */
     double total;     /* the curvature's sum at the origin */
     double radius;    /* of the trust region, in the norm || D s || */
@@ -43,6 +45,16 @@ struct ki_newton_work {
     int64_t iterations, bytes;
     int64_t worst; /* kiln_stop of the problems before, in a checkpoint */
 };
+
+/* L_j */
+static inline double ki_newton_penalty_of(const struct ki_newton *newton, int64_t j) {
+    return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
+}
+
+/* D^-2 at most, in the type's range. */
+static inline double ki_newton_most(const struct ki_newton *newton) {
+    return kiln_matrix_type(newton->X) == KILN_F32 ? 1e30 : 1e200;
+}
 
 /* What conjugate gradient says about the step S. */
 struct ki_newton_model {
@@ -60,10 +72,18 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
 /* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken off. The intercept counts as a
  * column of ones. */
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
+/* The criterion's D^-2, with the common scale: n of them, and the intercept's D^2, without. */
+kiln_status ki_newton_set_criterion(struct ki_newton_work *work, const double *inverse, double total);
+/* Where the criterion is met: whether it is by the present curvature, too. If not, it goes by the smaller of both from then on, and so does
+ * norm. Without a penalty that proves enough, one pass. See newton_confirm.c. */
+kiln_status ki_newton_confirm(struct ki_newton_work *work);
 /* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
 /* *norm = the criterion at an evaluated point. Uses P. */
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
+/* square = the Hessian's diagonal at `here` for columns as they are, without the penalty; *total = the intercept's. One pass. Uses there.C of
+ * several classes. */
+kiln_status ki_newton_squares(struct ki_newton_work *work, double *total);
 /* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
 /* The price of a Gram matrix of all rows; *host: of its curvature and its factor. In passes. */
@@ -81,6 +101,8 @@ bool ki_newton_factored(const struct ki_newton_work *work);
 /* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no use. */
 bool ki_newton_exact(const struct ki_newton_work *work);
 void ki_newton_doubt(struct ki_newton_work *work);
+/* What is known of the Hessian is of no use any more. */
+void ki_newton_factor_forget(struct ki_newton_work *work);
 /* Whether M is formed at once, before the first step. */
 bool ki_newton_factor_cheap(const struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
