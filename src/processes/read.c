@@ -218,9 +218,9 @@ done:
 /* A list of process i's, which counts from its first entry or row on. */
 static kiln_status take_list(int64_t *list, int64_t *size, struct reading *r, int i, int64_t count,
                              int64_t before) {
-    int64_t *theirs = list + *size;
     kiln_status status = KILN_OK;
-    if (count == 0) return KILN_OK;
+    if (count == 0) return KILN_OK; /* nobody may have a list */
+    int64_t *theirs = list + *size;
     TRY(ki_wire_receive(r->p, i, theirs, count * (int64_t)sizeof *theirs));
     for (int64_t e = 0; e < count; e++) theirs[e] += before;
     *size += count;

@@ -164,6 +164,12 @@ static void outlier_leaves_the_loss(void **state) {
             struct solution s = answer(&report, &run, &p, &q);
             const struct verdict verdict = examine(&p, &q, s.W, NULL);
             const double tolerance = run.type == KILN_F32 ? 1e-3 : 1e-7;
+            kiln_device_info info = {0};
+            kiln_device_get_info(run.device, &info);
+            if (!report.converged ||
+                q.classes * verdict.gradient * verdict.gradient / 2 > tolerance * verdict.objective)
+                print_message("    %s, problem %d: converged %d, objective %.9g, gradient %.3g\n", info.name,
+                              i, report.converged, report.objective, verdict.gradient);
             assert_true(report.converged);
             assert_true(q.classes * verdict.gradient * verdict.gradient / 2 <= tolerance * verdict.objective);
             if (q.classes == 2) { /* w^2 / 2 + 15 (1 - w)^2 + 5 (1 + w)^2 at w = 20 / 41 */

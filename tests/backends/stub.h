@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 struct stub {
-    int calls, fail_at, code, sticky;
+    _Atomic int calls; /* by any thread */
+    int fail_at, code, sticky;
     const char *last_failed;
     int64_t live; /* objects that are made and not yet destroyed */
     int64_t used; /* bytes of the stub's own memory: what a failed call did not free is no leak of the test */
@@ -17,9 +18,8 @@ struct stub {
 };
 
 static inline int stub_call(struct stub *stub, const char *name) {
-    stub->calls++;
-    if (!stub->fail_at || stub->calls < stub->fail_at || (stub->calls > stub->fail_at && !stub->sticky))
-        return 0;
+    const int call = ++stub->calls;
+    if (!stub->fail_at || call < stub->fail_at || (call > stub->fail_at && !stub->sticky)) return 0;
     stub->last_failed = name;
     return stub->code;
 }

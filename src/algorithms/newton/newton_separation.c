@@ -51,17 +51,26 @@ static bool classes(const kiln_loss *loss) {
 
 /* -------------------------------------------------------------------------------------- without a pass */
 
+static double *new_values(int64_t count) {
+    int64_t bytes;
+    return ki_mul3(count, 1, sizeof(double), &bytes) ? ki_alloc((size_t)ki_max(bytes, 1)) : NULL;
+}
+
 /* Whether the last step lowered some row's curvature (of softmax, a probability). `there` is of no use afterwards. */
 static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
     kiln_status status;
     kiln_matrix *C = work->there.C;
-    double most;
+    const int64_t k = kiln_matrix_cols(C);
+    double *most = new_values(k);
+    if (!most) TRY(ki_fail_nomem((size_t)k * sizeof *most, "columns' norms"));
     TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
     TRY(kiln_times(C, C, work->here.C));
     TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
-    TRY(kiln_norm(&most, C, KILN_NORM_MAX));
-    *fallen = !(most < 1 / 0.8);
+    TRY(kiln_norm(most, C, KILN_NORM_MAX));
+    *fallen = false;
+    for (int64_t j = 0; j < k; j++) *fallen |= !(most[j] < 1 / 0.8);
 done:
+    ki_free(most);
     return status;
 }
 
@@ -80,11 +89,6 @@ done:
     newton->tolerance = tolerance;
     work->radius = radius;
     return status;
-}
-
-static double *new_values(int64_t count) {
-    int64_t bytes;
-    return ki_mul3(count, 1, sizeof(double), &bytes) ? ki_alloc((size_t)ki_max(bytes, 1)) : NULL;
 }
 
 /* values, m x k, = X W + 1 b + offset; b, offset: NULL counts as zeros. */
