@@ -82,8 +82,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * subgradient) with respect to W and the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i
  * (x_ij - mean_j)^2 + l2_j, c the loss's mean curvature at zero. (LIBLINEAR compares gradients in the same
  * way, but without D and scaled by the rarer class's share.) Where the D_j are more than 1e100 (f32: 1e15)
- * apart nothing is proved, and the result counts as stalled. Where the Hessian's diagonal is less at the end,
- * as where a row of huge entries has left the loss, || D^-1 g ||^2 / 2 by that diagonal must not be more than a
+ * apart nothing is proved, and the result counts as stalled. Where a support vector
+ * machine's Hessian has a smaller diagonal at the end, as where a row of huge entries has left the loss, || D^-1 g ||^2 / 2 by that diagonal must not be more than a
  * tenth of the tolerance times what has been gained since zero, but for rounding; else the run goes on by the
  * smaller of both. That takes a pass where neither the penalty nor the rows' least curvature tells. Not
  * converging is not an error:

@@ -1,5 +1,6 @@
-/* Whether the criterion still holds where it is met. It goes by the curvature at the origin; a row that has most of that, as one of huge
- * entries, may lie where its loss is flat at the end. Its columns' gradients then count for next to nothing, however far the
+/* Whether the criterion of a support vector machine still holds where it is met. It goes by the curvature at the origin; a row that has
+ * most of that, as one of huge entries, may lie where its loss is flat at the end. (Losses that are curved everywhere are not asked:
+ * where their optimum is at infinity no curvature is left, and the criterion is what ends them.) Its columns' gradients then count for next to nothing, however far the
  * objective can still fall.
  *
  * By the present curvature || D^-1 g ||^2 / 2 is about what a step still lowers the objective by. The penalty alone makes it the
@@ -116,13 +117,14 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X);
     const double left = newton->tolerance * fmax(work->first - work->here.objective, 0);
-    const bool positive = work->problem.kind != KILN_LOSS_GLM; /* no objective is below 0 */
+    const int kind = work->problem.kind;
     double share = 0;
     bool proved = false;
     struct least least = {.enough = sqrt(2 * work->scale * (SHARE * left + ki_newton_noise(work)))};
+    if (kind != KILN_LOSS_SQUARED_HINGE && kind != KILN_LOSS_SQUARED_EPSILON) return KILN_OK;
     if (work->level > 0 || !(work->reference > 0)) return KILN_OK;
     if (!(work->norm <= newton->tolerance * work->reference)) return KILN_OK;
-    if (positive && work->here.objective <= left) return KILN_OK;
+    if (work->here.objective <= left) return KILN_OK; /* it is never below 0 */
     least.diagonal = ki_alloc((size_t)n * 2 * sizeof *least.diagonal);
     if (!least.diagonal) return ki_fail_nomem((size_t)n * 2 * sizeof *least.diagonal, "the criterion");
     least.inverse = least.diagonal + n;
