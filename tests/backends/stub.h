@@ -9,9 +9,10 @@ struct stub {
     _Atomic int calls; /* by any thread */
     int fail_at, code, sticky;
     const char *last_failed;
-    int64_t live; /* objects that are made and not yet destroyed */
-    int64_t used; /* bytes of the stub's own memory: what a failed call did not free is no leak of the test */
-    int machine;  /* whose GPUs those are: a part of their UUIDs */
+    _Atomic int64_t live; /* objects that are made and not yet destroyed */
+    _Atomic int64_t
+        used;    /* bytes of the stub's own memory: what a failed call did not free is no leak of the test */
+    int machine; /* whose GPUs those are: a part of their UUIDs */
     /* The last launch. */
     unsigned groups, group_size, together;
     double first_argument;

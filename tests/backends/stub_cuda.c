@@ -28,10 +28,10 @@ static bool is_context(const char *context) {
 /* Never given back; a test sets stub_cuda.used to zero. */
 static void *take(size_t bytes) {
     static _Alignas(16) char arena[1 << 23];
-    const int64_t from = (STUB.used + 15) / 16 * 16;
-    if (bytes > sizeof arena - (size_t)from) return NULL;
-    STUB.used = from + (int64_t)bytes;
-    return arena + from;
+    const int64_t room = ((int64_t)bytes + 15) / 16 * 16, from = (STUB.used += room) - room;
+    if (from + room <= (int64_t)sizeof arena) return arena + from;
+    STUB.used -= room;
+    return NULL;
 }
 
 int cuInit(unsigned flags) {
