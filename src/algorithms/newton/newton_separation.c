@@ -61,7 +61,7 @@ static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
     kiln_status status;
     kiln_matrix *C = work->there.C;
     const int64_t k = kiln_matrix_cols(C);
-    double *most = new_values(k);
+    double one, *most = k == 1 ? &one : new_values(k);
     if (!most) TRY(ki_fail_nomem((size_t)k * sizeof *most, "columns' norms"));
     TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
     TRY(kiln_times(C, C, work->here.C));
@@ -70,7 +70,7 @@ static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
     *fallen = false;
     for (int64_t j = 0; j < k; j++) *fallen |= !(most[j] < 1 / 0.8);
 done:
-    ki_free(most);
+    if (k > 1) ki_free(most);
     return status;
 }
 
