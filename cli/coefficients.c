@@ -1,7 +1,8 @@
 /* kiln coefficients MODEL: all of a linear model's coefficients, a row each, by column, level and class.
  *
- * What a row belongs to is told by the schema, which lists columns and levels in the order of their features; a reference
- * level has a row, too, whose coefficient is 0 because it is what the others are compared with. */
+ * What a row belongs to is told by the schema, which lists columns and levels in the order of their
+ * features; a reference level has a row, too, whose coefficient is 0 because it is what the others are
+ * compared with. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,8 @@ static void walk_numbered(struct walk *w) {
     }
 }
 
-/* The schema's features are as many as the model's, which loading has made sure of or not: nobody reads beyond W. */
+/* The schema's features are as many as the model's, which loading has made sure of or not: nobody reads
+ * beyond W. */
 static int64_t schema_width(const json_t *schema) {
     json_t *column;
     size_t i;
@@ -136,7 +138,8 @@ static json_t *text_json(const kiln_model *model, const char *key) {
     return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-/* The dispersion was estimated; a model from before they were kept goes by the normal distribution, as it did. */
+/* The dispersion was estimated; a model from before they were kept goes by the normal distribution, as it
+ * did. */
 static void read_degrees(struct table *t) {
     json_t *metrics = text_json(t->model, "metrics");
     const json_t *degrees = json_object_get(metrics, "residual_degrees");

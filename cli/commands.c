@@ -1,6 +1,6 @@
-/* The tables of verbs and options, put together: an algorithm's verb is the file of its name in cli/algorithms (the build lists
- * these), and an option that the registry tells needs no row here: its text, its default and its range are those of the verb's
- * algorithm. tool_paths has those that also take a path. */
+/* The tables of verbs and options, put together: an algorithm's verb is the file of its name in
+ * cli/algorithms (the build lists these), and an option that the registry tells needs no row here: its text,
+ * its default and its range are those of the verb's algorithm. tool_paths has those that also take a path. */
 #include "commands.h"
 
 #include <math.h>

@@ -6,14 +6,15 @@
 
 #include "options.h"
 
-/* The registry's row of an option, by the name of the option or of its field; NULL if the algorithm has none such. */
+/* The registry's row of an option, by the name of the option or of its field; NULL if the algorithm has none
+ * such. */
 const kiln_option *algorithm_option(const char *algorithm, const char *name);
 /* What holds where the option is not given. */
 int64_t
 algorithm_components(const char *algorithm); /* kiln_algorithm.components; 0 if there is no such algorithm */
 double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
-/* The value in force of an option, by its field's name, for data in f64: what the command line sets, a flag as 0 or 1, or the
- * default; 0 where the algorithm has none of that name. */
+/* The value in force of an option, by its field's name, for data in f64: what the command line sets, a flag
+ * as 0 or 1, or the default; 0 where the algorithm has none of that name. */
 double algorithm_value(const char *algorithm, const struct settings *settings, const char *name);
 
 #endif

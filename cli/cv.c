@@ -1,4 +1,5 @@
-/* Cross-validation along a path of penalties: the path, from the strongest to the weakest, and the choice. cv_train.c has the models. */
+/* Cross-validation along a path of penalties: the path, from the strongest to the weakest, and the choice.
+ * cv_train.c has the models. */
 #include "cv.h"
 
 #include <math.h>
@@ -86,7 +87,8 @@ static void average(struct tried *tried, int64_t folds) { /* folds that are fini
     if (!isfinite(tried->mean)) tried->mean = tried->error = NAN;
 }
 
-/* A value whose metric is no number in one fold has no mean, and is not chosen: what is there of the others says nothing of it. */
+/* A value whose metric is no number in one fold has no mean, and is not chosen: what is there of the others
+ * says nothing of it. */
 static bool choose(struct validation *validation) {
     const double sign = validation->higher_is_better ? -1 : 1;
     int64_t best = -1;

@@ -1,5 +1,5 @@
-/* The models of a cross-validation, or of a path, from the library: kiln_path hands them over one or several at once, and each
- * is judged by the rows that its fold holds out, or by all rows where there are no folds. */
+/* The models of a cross-validation, or of a path, from the library: kiln_path hands them over one or several
+ * at once, and each is judged by the rows that its fold holds out, or by all rows where there are no folds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,7 +266,8 @@ static int take(void *user, const kiln_path_models *models) {
     return work->code;
 }
 
-/* The metrics' names, where all folds were finished by the run before: those of any model, here of W as it is. */
+/* The metrics' names, where all folds were finished by the run before: those of any model, here of W as it
+ * is. */
 static int name_metrics(struct work *work) {
     const struct training *job = work->job;
     struct metrics metrics = {0};

@@ -29,7 +29,7 @@ struct examination {
     bool examined, healthy;
 };
 
-/* What children write. */
+/* Children write this. */
 struct findings {
     struct examination exams[DEVICES_MOST];
     int64_t count;

@@ -1,4 +1,5 @@
-/* The groups of rows that cross-validation keeps together: the data's own, or numbers of a file of their own, which may be any. */
+/* The groups of rows that cross-validation keeps together: the data's own, or numbers of a file of their
+ * own, which may be any. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -48,8 +48,8 @@ static void say_alone(const struct run *run) {
         size);
 }
 
-/* The processes of --mpi meet before the command line is looked at, so that one of them tells what is wrong with it. *serves: this
- * one is not the first, and has served it to the end. */
+/* The processes of --mpi meet before the command line is looked at, so that one of them tells what is wrong
+ * with it. *serves: this one is not the first, and has served it to the end. */
 static int meet(kiln_processes **processes, bool *serves) {
     if (!is_first()) talk_leave_signals();
     const kiln_status status = kiln_processes_join(processes, KILN_WORLD);

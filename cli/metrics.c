@@ -63,7 +63,8 @@ void metrics_print(FILE *file, const struct metrics *metrics, int indent) {
                 isnan(metrics->list[i].value) ? "not known" : text_number(metrics->list[i].value));
 }
 
-/* A row for each true class, and one for those that the model does not know; a column for each predicted one. */
+/* A row for each true class, and one for those that the model does not know; a column for each predicted
+ * one. */
 void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes) {
     char buffer[SHORTEST_ROOM];
     const int64_t count = metrics->classes;
@@ -141,7 +142,8 @@ static double brier_loss(const double *means, int64_t class, int64_t columns) {
     return sum;
 }
 
-/* log(sum_c e^scores_c) - scores_class: minus the logarithm of the class's probability, of which none is too small. */
+/* log(sum_c e^scores_c) - scores_class: minus the logarithm of the class's probability, of which none is too
+ * small. */
 static double softmax_loss(const double *scores, int64_t class, int64_t columns) {
     double largest = scores[0], sum = 0;
     for (int64_t c = 1; c < columns; c++) largest = fmax(largest, scores[c]);
@@ -149,8 +151,8 @@ static double softmax_loss(const double *scores, int64_t class, int64_t columns)
     return log(sum) - (scores[class] - largest);
 }
 
-/* Gives what a row loses, and its part of Brier's score: of two classes half the sum, as it is usually given. A class that the model does not
- * know (-1) has the probability 0. */
+/* Gives what a row loses, and its part of Brier's score: of two classes half the sum, as it is usually
+ * given. A class that the model does not know (-1) has the probability 0. */
 static double lost_by(double *brier, const kiln_loss *loss, const double *scores, const double *means,
                       int64_t class, int64_t columns) {
     if (loss->kind == KILN_LOSS_LOGISTIC && class >= 0)
@@ -206,8 +208,8 @@ static bool rises(const kiln_loss *loss) {
     return !falls && !(loss->link == KILN_LINK_POWER && loss->link_power < 0);
 }
 
-/* Twice what each row's log-likelihood lacks to its best, for weight 1: the library's, from eta, as a mean has lost the digits of
- * what it lacks to 1. */
+/* Twice what each row's log-likelihood lacks to its best, for weight 1: the library's, from eta, as a mean
+ * has lost the digits of what it lacks to 1. */
 static int unit_deviances(double *deviances, const kiln_loss *loss, const double *eta, const double *truth,
                           int64_t rows) {
     kiln_device *host = NULL;

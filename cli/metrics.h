@@ -31,16 +31,18 @@ void metrics_print_confusion(FILE *file, const struct metrics *metrics, const st
 /* Rows with values against rows with truth, both rows x targets. r2, rss, rmse, mae. */
 void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
                      const double *weights, int64_t rows, int64_t targets);
-/* Scores (linear predictors) and their means, rows x columns: one column, positive for the second class, or one for each.
- * accuracy, auc (two classes), confusion; log_loss and brier where the loss has probabilities. A row of a class that the model does not
- * know is wrong, of the probability 0, and of no class: `unknown` is the weight of such rows, where there are any. 0, or an exit code: no
- * memory. means: read of softmax alone. */
+/* Scores (linear predictors) and their means, rows x columns: one column, positive for the second class, or
+ * one for each. accuracy, auc (two classes), confusion; log_loss and brier where the loss has probabilities.
+ * A row of a class that the model does not know is wrong, of the probability 0, and of no class: `unknown`
+ * is the weight of such rows, where there are any. 0, or an exit code: no memory. means: read of softmax
+ * alone. */
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
                     const kiln_loss *loss, const double *means, const double *truth, const double *weights,
                     int64_t rows);
-/* Takes a glm's linear predictors with their offset, and their means, and adds deviance, sum_i s_i d(y_i, mu_i), and mean_deviance, divided by the sum
- * of the s_i. Of a binomial one whose targets are all 0 or 1 also log_loss, brier, accuracy (of a mean above 1/2) and auc; means NULL: not
- * these, and eta is the mean. NaN where a target or a mean is none that the family has. 0, or an exit code. */
+/* Takes a glm's linear predictors with their offset, and their means, and adds deviance, sum_i s_i d(y_i,
+ * mu_i), and mean_deviance, divided by the sum of the s_i. Of a binomial one whose targets are all 0 or 1
+ * also log_loss, brier, accuracy (of a mean above 1/2) and auc; means NULL: not these, and eta is the mean.
+ * NaN where a target or a mean is none that the family has. 0, or an exit code. */
 int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *eta, const double *means,
                 const double *truth, const double *weights, int64_t rows);
 /* Rows are ranked by eta, or by -eta where the mean falls with it. */

@@ -1,5 +1,5 @@
-/* The option table. An option has the same name, letter and meaning in every verb that takes it. What the library's registry
- * tells of an algorithm has no row here. */
+/* The option table. An option has the same name, letter and meaning in every verb that takes it. What the
+ * library's registry tells of an algorithm has no row here. */
 #include "commands.h"
 #include "options.h"
 

@@ -128,8 +128,9 @@ struct option {
     bool narrow; /* IN_ALGORITHM: the field is an int */
 };
 
-/* All options and all verbs, once commands_begin has collected them: those of the tool (options.c, verbs.c), those of the
- * algorithms' files (cli/algorithms), and those that the library's registry tells (kiln/registry.h). */
+/* All options and all verbs, once commands_begin has collected them: those of the tool (options.c, verbs.c),
+ * those of the algorithms' files (cli/algorithms), and those that the library's registry tells
+ * (kiln/registry.h). */
 enum { OPTIONS_MOST = 320, VERBS_MOST = 48 };
 extern struct option option_table[OPTIONS_MOST];
 extern int option_count;
@@ -187,7 +188,8 @@ struct command {
     struct settings settings;
 };
 
-/* What stands for an option that is not given: the verb's, or without a verb all of them; "" if there is nothing to say. */
+/* What stands for an option that is not given: the verb's, or without a verb all of them; "" if there is
+ * nothing to say. */
 enum { STANDARD_ROOM = 160 };
 const char *option_standard(char text[STANDARD_ROOM], const struct option *option, const struct verb *verb);
 
@@ -198,7 +200,8 @@ struct usage_problem {
 /* Options may stand anywhere, also before the verb; "--" ends them. False: *problem says what is wrong. */
 bool parse_command(struct command *command, int argc, char **argv, struct usage_problem *problem);
 
-/* The option of that name which the command's verb takes: its own, or the registry's, where several verbs have one. NULL: none. */
+/* The option of that name which the command's verb takes: its own, or the registry's, where several verbs
+ * have one. NULL: none. */
 const struct option *option_for(const struct command *command, const char *name);
 
 static inline bool file_option(const struct option *option) {

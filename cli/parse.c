@@ -63,7 +63,8 @@ static bool parse_bytes(const char *text, double *value) {
     return *end == '\0' || strcmp(end, "B") == 0 || (found && strcmp(end, "iB") == 0);
 }
 
-/* "1e-4:1e2:10", behind the first number: from, to, how many. Both ends are above 0, as the steps are factors. */
+/* "1e-4:1e2:10", behind the first number: from, to, how many. Both ends are above 0, as the steps are
+ * factors. */
 static bool parse_path(const char *at, const char **rest, struct range *range) {
     char *end;
     range->to = strtod(at, &end);
@@ -346,7 +347,8 @@ const struct option *option_for(const struct command *command, const char *name)
     return NULL;
 }
 
-/* Which verbs take an option that this one does not, if they are so few that somebody may look for one of them. */
+/* Which verbs take an option that this one does not, if they are so few that somebody may look for one of
+ * them. */
 static bool refuse(struct parser *parser, const char *name) {
     enum { FEW = 8 };
     struct usage_problem *problem = parser->problem;

@@ -1,7 +1,7 @@
 /* kiln predict: one row of predictions a line, and how good they are where the data tell.
  *
- * The linear predictor is what classifiers decide by, and what probabilities lose digits of: labels and metrics go
- * by it, probabilities and means are the library's. */
+ * The linear predictor is what classifiers decide by, and what probabilities lose digits of: labels and
+ * metrics go by it, probabilities and means are the library's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +234,8 @@ static void warn_unknown(const struct prediction *p) {
               p->weight ? "weigh" : "number", text_number(weight));
 }
 
-/* A link whose inverse leaves the family's range predicts what cannot be: a negative count, no number at all. */
+/* A link whose inverse leaves the family's range predicts what cannot be: a negative count, no number at
+ * all. */
 static void warn_range(const struct prediction *p) {
     const kiln_range range = kiln_family_range(p->loss.family, p->loss.parameter);
     int64_t rows = 0, first = 0;

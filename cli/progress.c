@@ -1,8 +1,9 @@
 /* Progress: on a terminal one line that is drawn over, at most ten times a second; elsewhere plain lines at
  * iterations 1, 2, 4, 8, ...
  *
- * Much of the work calls nobody back, or not within a second. A thread breaks the silence, whatever goes on: where nothing has
- * been said for 1, 2, 4, 8, ... seconds it tells what is being done and for how long, and the latest that is known of it.
+ * Much of the work calls nobody back, or not within a second. A thread breaks the silence, whatever goes on:
+ * where nothing has been said for 1, 2, 4, 8, ... seconds it tells what is being done and for how long, and
+ * the latest that is known of it.
  *
  * How far a solver is: the residual falls about geometrically, so log(first/now) / log(first/tolerance), or
  * iterations done of those allowed, whichever is more. The time left follows from it. */

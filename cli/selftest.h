@@ -18,7 +18,7 @@ struct selftest {
 };
 
 int selftest_count(void);
-/* What the test of this number, from 0, is about; status and error are not there yet. */
+/* Says what the test of this number, from 0, is about; status and error are not there yet. */
 struct selftest selftest_named(int number);
 /* The same with its outcome. */
 struct selftest selftest_run(kiln_device *device, int number);

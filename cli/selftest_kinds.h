@@ -1,4 +1,4 @@
-/* What the checks of one kind of kernel each share: a problem, operands on the device, and answers with
+/* The checks of each kind of kernel share these: a problem, operands on the device, and answers with
  * what they should be.
  *
  * A check is one function. It makes its operands, calls the library, takes the results, and says by plain
@@ -43,7 +43,7 @@ kiln_matrix *bench_csr(struct bench *bench, int64_t rows, int64_t cols, const do
 kiln_matrix *bench_dense(struct bench *bench, int64_t rows, int64_t cols, const double *values);
 kiln_matrix *bench_empty(struct bench *bench, int64_t rows, int64_t cols);
 kiln_matrix *bench_like(struct bench *bench, const kiln_matrix *pattern); /* of its structure */
-/* Of the device's widest type. */
+/* It has the device's widest type. */
 kiln_matrix *bench_scalars(struct bench *bench, int64_t rows, int64_t cols, const double *values);
 
 /* Adds the elements of a matrix, or `count` numbers, to the answers; their number before that is returned. */

@@ -86,7 +86,7 @@ static void expect_pair(struct bench *b, int i, int j, const double *Y, double d
     bench_sized(b, at[2] + j, stress, most);
 }
 
-/* As many points as X has columns, in the plane. */
+/* The layout has as many points as X has columns, in the plane. */
 static void layout(struct bench *b) {
     static double D[COLS * COLS];
     const double *Y = b->p->more;

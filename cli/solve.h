@@ -1,5 +1,5 @@
-/* A run of an algorithm that is no linear model, the same for all: read the data, choose a device, solve, keep the model, write
- * what else was asked for, tell. What differs is a row of functions, struct solver. */
+/* A run of an algorithm that is no linear model, the same for all: read the data, choose a device, solve,
+ * keep the model, write what else was asked for, tell. What differs is a row of functions, struct solver. */
 #ifndef CLI_SOLVE_H
 #define CLI_SOLVE_H
 
@@ -49,14 +49,16 @@ int solve_allocate(kiln_matrix **A, const struct solving *s, int64_t rows, int64
 /* The same, from a tensor of --warm-start. */
 int solve_take(kiln_matrix **A, const struct solving *s, const char *tensor);
 
-/* Keeps `count` names of the data as a model's text `key`, unless they have none or are too long for a model, which is said. */
+/* Keeps `count` names of the data as a model's text `key`, unless they have none or are too long for a
+ * model, which is said. */
 kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
                              const char *(*name)(const kiln_data *data, int64_t i));
 
 /* What the solver keeps in a model, but for training data, to `path` for numpy.load; path NULL: nothing. */
 int solve_write_npz(const struct solving *s, const char *path);
 
-/* Numbers of the `top` largest values, largest first, ties by number; how many there are. By insertion: top is small. */
+/* Numbers of the `top` largest values, largest first, ties by number; how many there are. By insertion: top
+ * is small. */
 int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int64_t top);
 
 #endif

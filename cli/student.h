@@ -1,5 +1,6 @@
-/* Student's t distribution, as standard errors of coefficients take it: with a dispersion that is estimated the coefficients' errors
- * are, too. An infinite number of degrees of freedom, that of a dispersion which is known, is the normal distribution. */
+/* Student's t distribution, as standard errors of coefficients take it: with a dispersion that is estimated
+ * the coefficients' errors are, too. An infinite number of degrees of freedom, that of a dispersion which is
+ * known, is the normal distribution. */
 #ifndef CLI_STUDENT_H
 #define CLI_STUDENT_H
 

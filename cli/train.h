@@ -1,5 +1,5 @@
-/* Training, the same for every linear model: read, solve, keep the model, say how good it is. What differs from
- * algorithm to algorithm is a row of a table, struct algorithm. */
+/* Training, the same for every linear model: read, solve, keep the model, say how good it is. What differs
+ * from algorithm to algorithm is a row of a table, struct algorithm. */
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
@@ -100,7 +100,8 @@ int train_prepare_classifier(struct run *run, struct training *job);
 int train_save(struct run *run, const struct training *job);
 int train_tell(struct run *run, const struct training *job, json_t *extra); /* extra: further keys, or NULL */
 
-/* The coefficients with their standard errors, intercept last; count 0 unless these were asked for. train_glm.c */
+/* The coefficients with their standard errors, intercept last; count 0 unless these were asked for.
+ * train_glm.c */
 struct coefficients {
     double *values, *errors;
     int64_t count;
@@ -113,15 +114,16 @@ void coefficients_print(FILE *file, const struct coefficients *table, const stru
 
 /* Shared with hits. */
 json_t *train_trace_json(const kiln_report *report);
-/* What is known of an objective's distance from the optimum: optimality_gap, null where there is no bound, what it follows from, and of
- * iterations that only improve it how many did not. */
+/* What is known of an objective's distance from the optimum: optimality_gap, null where there is no bound,
+ * what it follows from, and of iterations that only improve it how many did not. */
 void train_put_certificate(json_t *object, const kiln_report *report);
 void train_print_certificate(FILE *file, const kiln_report *report);
 kiln_status train_set_json(kiln_model *model, const char *key,
                            json_t *value);     /* takes value over; null: nothing */
 void train_tell_device(const struct run *run); /* what --verbose adds */
 
-/* train_end.c: the exit code of a run on these data that ended so, after the warnings or the error that belong to it. */
+/* train_end.c: the exit code of a run on these data that ended so, after the warnings or the error that
+ * belong to it. */
 int train_end(const struct run *run, const kiln_report *report, const kiln_data *data);
 json_t *train_warnings_json(const kiln_report *report); /* a list of {"name", "text"} */
 int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_type type);

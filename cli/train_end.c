@@ -102,7 +102,8 @@ static void warn_unfinished(const struct run *run, const kiln_report *report) {
     say_error("hint: %s", join(&advice));
 }
 
-/* Text columns whose levels are all features: with an intercept each of them makes one column depend on the others. */
+/* Text columns whose levels are all features: with an intercept each of them makes one column depend on the
+ * others. */
 static int64_t whole_columns(const kiln_data *data) {
     json_t *schema = json_loads(kiln_data_schema(data), 0, NULL), *column;
     size_t i;

@@ -252,7 +252,8 @@ static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln
     return status;
 }
 
-/* A column that depends on those before it has no standard error, and a model file holds finite numbers only: -1. */
+/* A column that depends on those before it has no standard error, and a model file holds finite numbers
+ * only: -1. */
 static int standard_errors(kiln_matrix **kept, const struct run *run, const struct training *job) {
     int code = 0;
     if (!job->errors) return 0;

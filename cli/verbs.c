@@ -1,5 +1,5 @@
-/* The verbs that are no algorithms. A new one is a row here, a bit in the options that it takes, and its file; an algorithm has its row in its
- * own file, in cli/algorithms. */
+/* The verbs that are no algorithms. A new one is a row here, a bit in the options that it takes, and its
+ * file; an algorithm has its row in its own file, in cli/algorithms. */
 #include "verbs.h"
 
 #include "options.h"

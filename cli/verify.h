@@ -37,7 +37,8 @@ struct recomputed {
     const char *key; /* of another figure; NULL: there is none */
     double figure, figure_rounding;
 };
-/* Reads the data, holds out what was held out, and claims what the report calls `claim` of what `recompute` finds. */
+/* Reads the data, holds out what was held out, and claims what the report calls `claim` of what `recompute`
+ * finds. */
 int verify_factors(struct run *run, struct verifying *v, const char *claim,
                    kiln_status (*recompute)(struct recomputed *found, const struct claimed_factors *claimed));
 enum { CLAIMED_SETTINGS = 8 };
@@ -46,15 +47,16 @@ kiln_status claimed_settings(double *settings, const struct claimed_factors *cla
 /* Keeps in the model what verify_factors needs to hold the same entries out. */
 kiln_status verify_keep_split(kiln_model *model, double fraction, int64_t seed);
 
-/* found is claimed but for so many digits, relative, or for `slack`; found is at most `factor` times claimed, or `least`. NaN: cannot be
- * judged. */
+/* found is claimed but for so many digits, relative, or for `slack`; found is at most `factor` times
+ * claimed, or `least`. NaN: cannot be judged. */
 void claim_equal(struct verifying *v, const char *key, const char *title, double claimed, double found,
                  double digits, double slack);
 void claim_bound(struct verifying *v, const char *key, const char *title, double claimed, double found,
                  double factor, double least);
 
-/* Reads the data that the command line names, on the CPU, in the type of the model's tensor. A model without that tensor, or whose
- * report has no number `claim`, claims nothing. These return 0, or the exit code of what they have reported. */
+/* Reads the data that the command line names, on the CPU, in the type of the model's tensor. A model without
+ * that tensor, or whose report has no number `claim`, claims nothing. These return 0, or the exit code of
+ * what they have reported. */
 int verify_read(struct run *run, struct verifying *v, const char *tensor, const char *claim);
 /* The model's tensor, if it has `rows` rows: else the model is no `what` of these data. */
 int verify_tensor(kiln_matrix **A, struct run *run, const struct verifying *v, const char *name, int64_t rows,

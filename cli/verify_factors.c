@@ -1,5 +1,5 @@
-/* kiln verify of factor and topic models: the entries held out once more, by what the model keeps of that, and the objective of the rest
- * as slow reference code finds it. */
+/* kiln verify of factor and topic models: the entries held out once more, by what the model keeps of that,
+ * and the objective of the rest as slow reference code finds it. */
 #include <math.h>
 
 #include "progress.h"

@@ -18,7 +18,8 @@ struct linear {
     kiln_verification found;
 };
 
-/* A file that training used must be given again; columns of the data are found by the names that the model keeps. */
+/* A file that training used must be given again; columns of the data are found by the names that the model
+ * keeps. */
 static int check_column(const struct linear *l, const char *what, const char *column, const char *file) {
     char key[24];
     snprintf(key, sizeof key, "%s_file", what);
@@ -160,8 +161,8 @@ static int recompute(struct run *run, struct linear *l) {
     return 0;
 }
 
-/* Training rounds in the type of the data, so its own figures are good to a factor, not to a digit; the objective is a
- * sum and good to many. */
+/* Training rounds in the type of the data, so its own figures are good to a factor, not to a digit; the
+ * objective is a sum and good to many. */
 static void judge(struct linear *l) {
     struct verifying *v = l->v;
     const bool single = kiln_matrix_type(l->W) == KILN_F32;

@@ -1,4 +1,5 @@
-/* Between verify_linear.c (the objective, the gradient, the gap) and verify_metrics.c (what follows from rows). */
+/* Between verify_linear.c (the objective, the gradient, the gap) and verify_metrics.c (what follows from
+ * rows). */
 #ifndef CLI_VERIFY_LINEAR_H
 #define CLI_VERIFY_LINEAR_H
 

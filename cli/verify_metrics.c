@@ -1,5 +1,5 @@
-/* What a linear model's file says of its fit, found again: metrics from linear predictors that slow code makes, figures of a
- * generalised linear model and its standard errors from the information matrix. */
+/* What a linear model's file says of its fit, found again: metrics from linear predictors that slow code
+ * makes, figures of a generalised linear model and its standard errors from the information matrix. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static int take_rows(struct judged *j) {
     return code;
 }
 
-/* The weight of rows whose class is a matter of rounding: two scores, or a score and 0, are as good as equal. */
+/* The weight of rows whose class is a matter of rounding: two scores, or a score and 0, are as good as
+ * equal. */
 static void count_undecided(struct judged *j) {
     const int64_t k = kiln_matrix_cols(j->l->W);
     double largest = 0;

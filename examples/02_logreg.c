@@ -1,8 +1,10 @@
-/* Logistic regression on a file whose target is a name: train, ask for probabilities, say what became of the classes.
+/* Logistic regression on a file whose target is a name: train, ask for probabilities, say what became of the
+ * classes.
  *
  *   02_logreg flowers.csv species
  *
- * kiln_classes says what the columns of the probabilities stand for; kiln_data_class_name how the file calls them. */
+ * kiln_classes says what the columns of the probabilities stand for; kiln_data_class_name how the file calls
+ * them. */
 #include <kiln.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -233,8 +233,8 @@ static int run_mds(struct run *run) {
     return code;
 }
 
-/* Passes go over the pairs, half a matrix of them; so that their distances do not count as kept where they are computed anew,
- * many pairs are taken for more passes over fewer. */
+/* Passes go over the pairs, half a matrix of them; so that their distances do not count as kept where they
+ * are computed anew, many pairs are taken for more passes over fewer. */
 static void work_on_pairs(kiln_work *work) {
     enum { PAIRS_AT_ONCE = 1 << 27 };
     const double n = (double)work->rows, pairs = n * n / 2;

@@ -174,8 +174,8 @@ static int descending(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The ranks of the first set from the highest down, at places that are equal factors apart: on two logarithmic axes the ranks of
- * graphs that grew are near a line. */
+/* The ranks of the first set from the highest down, at places that are equal factors apart: on two
+ * logarithmic axes the ranks of graphs that grew are near a line. */
 static int draw(const struct solving *s) {
     const struct ranking *ranking = s->state;
     const char *path = ((const struct wanted *)s->own)->plot;

@@ -30,10 +30,11 @@ typedef enum kiln_file_format {
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
-/* What becomes of missing values in a CSV file: empty fields, NA, N/A, NaN, null, None, <NA>, #NA and #N/A in any case, and the words
- * of kiln_read_options.missing_words. In columns that kiln_read_options.categorical names, empty fields and the words of
- * missing_words alone are missing. All text that is missing is one level, the empty one. X knows which of its entries MEAN and INDICATOR
- * have filled without a model, and kiln_path fills them anew for each fold. */
+/* What becomes of missing values in a CSV file: empty fields, NA, N/A, NaN, null, None, <NA>, #NA and #N/A
+ * in any case, and the words of kiln_read_options.missing_words. In columns that
+ * kiln_read_options.categorical names, empty fields and the words of missing_words alone are missing. All
+ * text that is missing is one level, the empty one. X knows which of its entries MEAN and INDICATOR have
+ * filled without a model, and kiln_path fills them anew for each fold. */
 typedef enum kiln_missing {
     KILN_MISSING_DEFAULT =
         0, /* what the model remembers; else an error in numeric columns and targets, a level in text columns */
@@ -137,8 +138,8 @@ KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
  * order of the groups' first rows. m numbers; NULL if it named none. Of two different texts in 2^64 pairs one
  * is expected to share a number. */
 KILN_API const int64_t *kiln_data_groups(const kiln_data *data);
-/* The rows that KILN_MISSING_DROP left out, numbered 0, 1, ... among all rows of the files, ascending; NULL and 0 if
- * there are none. */
+/* The rows that KILN_MISSING_DROP left out, numbered 0, 1, ... among all rows of the files, ascending; NULL
+ * and 0 if there are none. */
 KILN_API const int64_t *kiln_data_left_out(const kiln_data *data, int64_t *count);
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_row_name(const kiln_data *data, int64_t i);     /* NULL if unnamed */

@@ -121,16 +121,14 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0.
  * After both the two columns of each factor are made equally long (weighed as their penalties are), which
  * leaves the products. The objective never rises but for rounding, with any solver. report->residual is the
- * decrease in the last iteration relative to the objective. Figures: "mean"; "setbacks", iterations in which the
- * objective rose by more than rounding; "l2", the penalty that held;
- * "zero_factors", 1 where the penalty has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of
- * sqrt(sum_ui (r_ui - mean)^2)), else 0; with a test "test_rmse" (explicit). On failure A, B and the report
- * are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
+ * decrease in the last iteration relative to the objective. Figures: "mean"; "setbacks", iterations in which
+ * the objective rose by more than rounding; "l2", the penalty that held; "zero_factors", 1 where the penalty
+ * has left nothing of the factors (sum_k |a_k| |b_k| below a hundredth of sqrt(sum_ui (r_ui - mean)^2)),
+ * else 0; with a test "test_rmse" (explicit). On failure A, B and the report are untouched. Errors:
+ * ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Memory: a transposed copy of R, a copy of A and B, and what kiln_factor_solve
- * takes.
- * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM 2008
- * (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
+ * takes. Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM
+ * 2008 (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
 typedef struct kiln_als_options {
     size_t size;
     /* default: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), rows and columns without entries not
@@ -178,12 +176,11 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  *   1/2 sum_ui (r_ui - mean - mu_u - nu_i - a_u.b_i)^2 + l2/2 (||A||^2 + ||B||^2),    ui over R's entries,
  * about means that stay: mean is that of R's entries, mu_u the row's mean of r_ui - mean, and nu_i then the
  * column's mean of r_ui - mean - mu_u, each sum divided by its count plus `damping`. mu and nu become the
- * last columns of A and B, which the penalty leaves out.
- * All of A and B change at once: conjugate gradient (Polak and Ribiere), scaled by the diagonal of the
- * Hessian's two blocks, and along each direction the exact minimum, as the objective there is a polynomial of
- * degree four. It never rises. report->residual is the decrease in the last iteration relative to the
- * objective. Figures: "mean", "setbacks", "l2", "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B
- * and the report are untouched.
+ * last columns of A and B, which the penalty leaves out. All of A and B change at once: conjugate gradient
+ * (Polak and Ribiere), scaled by the diagonal of the Hessian's two blocks, and along each direction the
+ * exact minimum, as the objective there is a polynomial of degree four. It never rises. report->residual is
+ * the decrease in the last iteration relative to the objective. Figures: "mean", "setbacks", "l2",
+ * "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
  * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC

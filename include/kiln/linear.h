@@ -40,29 +40,27 @@ typedef struct kiln_linreg_options {
  *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
  *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
  *   k.
- * The intercept and standardisation work through the columns' means and scales, X stays as it is. standardize
- * makes the penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W always belongs
- * to X as given. A column constant to 16 units of rounding, under an intercept, or of zeros gets coefficient 0.
- * With l2 = 0, W has the least norm of all solutions; figure "rank", NaN where it was not decided: docs/solvers.md.
- * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
- * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
- * counts as 0, and w = 0 as the solution. Where rounding ends the run above a tolerance of at least the default, it has still
- * converged if the result meets the tolerance for data that are rounded a little otherwise (KILN_STOP_ROUNDING). Not converging is not an
- * error: report->converged = 0.
- * Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more
+ * The intercept and standardisation work through the columns' means and scales, X stays as it is.
+ * standardize makes the penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W
+ * always belongs to X as given. A column constant to 16 units of rounding, under an intercept, or of zeros
+ * gets coefficient 0. With l2 = 0, W has the least norm of all solutions; figure "rank", NaN where it was
+ * not decided: docs/solvers.md. Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the
+ * gradient recomputed from the true residual, g0 the gradient at w = 0, D the preconditioner's square root;
+ * a g0 of nothing but rounding counts as 0, and w = 0 as the solution. Where rounding ends the run above a
+ * tolerance of at least the default, it has still converged if the result meets the tolerance for data that
+ * are rounded a little otherwise (KILN_STOP_ROUNDING). Not converging is not an error: report->converged =
+ * 0. Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more
  * where rounding keeps the check from holding. Cholesky takes kiln_gram and n^3/6 multiplications once for
  * all targets, and two passes a correction, of which each counts as an iteration; by rows, where these are
  * few and every column is penalised, 2 passes over X for each 64 rows and m^3/6. A factor that does not do
  * (columns that depend on each other but for rounding) gives way to conjugate gradient, which report->solver
- * then says.
- * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or
- * overflow in X, y, weights or a warm start; weights negative or all zero); memory and device errors. On
- * failure W, b and the report are untouched.
- * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added.
- * A GPU queues up to eight iterations of less than 50 ms in all: a stop asked for by the control takes effect
- * after them. More than 64 targets are solved in blocks of 64, one after the other in the trace, each with
- * max_iterations of its own. A warm start takes W; the best b for it is computed. docs/solvers.md says how it
- * is done. */
+ * then says. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN,
+ * infinity or overflow in X, y, weights or a warm start; weights negative or all zero); memory and device
+ * errors. On failure W, b and the report are untouched. Source: Ashari et al., PPoPP 2015, listing 1, with
+ * preconditioner, centring and restarts added. A GPU queues up to eight iterations of less than 50 ms in
+ * all: a stop asked for by the control takes effect after them. More than 64 targets are solved in blocks of
+ * 64, one after the other in the trace, each with max_iterations of its own. A warm start takes W; the best
+ * b for it is computed. docs/solvers.md says how it is done. */
 KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_linreg_options *options, kiln_report *report);
 
@@ -73,40 +71,38 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
 
 /* Logistic regression, binomial or multinomial (softmax):
  *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
- * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 65536
- * classes:
- * W n x K, b 1 x K, true softmax, all K columns penalised alike.
- * Intercept and standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant
- * column under an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2)
- * sigma_j^2 w_j^2. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least
+ * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <=
+ * 65536 classes: W n x K, b 1 x K, true softmax, all K columns penalised alike. Intercept and
+ * standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant column under
+ * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2
+ * w_j^2. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least
  * subgradient) with respect to W and the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i
  * (x_ij - mean_j)^2 + l2_j, c the loss's mean curvature at zero. (LIBLINEAR compares gradients in the same
  * way, but without D and scaled by the rarer class's share.) Where the D_j are more than 1e100 (f32: 1e15)
- * apart nothing is proved, and the result counts as stalled. Where a support vector
- * machine's Hessian has a smaller diagonal at the end, as where a row of huge entries has left the loss, || D^-1 g ||^2 / 2 by that diagonal must not be more than a
- * tenth of the tolerance times what has been gained since zero, but for rounding; else the run goes on by the
- * smaller of both. That takes a pass where neither the penalty nor the rows' least curvature tells. Not
- * converging is not an error:
- * report->stopped_by says what happened; the objective never rises but for rounding, and all numbers stay
- * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is
- * met. A warm start takes W and b. On failure W, b and the report are untouched.
- * Cost: two passes over X to set up; then a Newton step takes one for value, gradient and curvature, one more
- * where it had to be shortened, one or more for the preconditioner unless it is kept, and one for each inner
- * iteration (the trace's `inner`). With l1 on the CPU `inner` may count sweeps over the columns that are not
- * 0; work space is then up to 24 bytes for each entry of a sparse X. docs/solvers.md says how steps are
- * found. Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the
- * arithmetic. With the dual sweeps of coordinate descent, each of which counts as a pass, come first, from
- * zero even with a warm start, and Newton's method begins at what they found, unless that proves itself.
- * Work space: of two classes 6 doubles a row and 4 to 6 a column, of softmax K + 2 a row and K + 1 a column.
- * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (the dual is asked for); ERR_DATA
- * (one class or too many, see kiln_classes; X without rows or columns; NaN or infinity in X, y, weights or a
- * warm start, squares of X that overflow; weights negative or all zero); memory and device errors.
- * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008),
- * and Hsia, Chiang and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton,
- * Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev,
- * Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or by coordinate descent, Yuan, Ho and Lin, JMLR 13
- * (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). The dual: Yu, Huang and Lin, Machine
- * Learning 85 (2011). */
+ * apart nothing is proved, and the result counts as stalled. Where a support vector machine's Hessian has a
+ * smaller diagonal at the end, as where a row of huge entries has left the loss, || D^-1 g ||^2 / 2 by that
+ * diagonal must not be more than a tenth of the tolerance times what has been gained since zero, but for
+ * rounding; else the run goes on by the smaller of both. That takes a pass where neither the penalty nor the
+ * rows' least curvature tells. Not converging is not an error: report->stopped_by says what happened; the
+ * objective never rises but for rounding, and all numbers stay finite. Classes that a plane separates have
+ * no optimum without a penalty: W grows until the tolerance is met. A warm start takes W and b. On failure
+ * W, b and the report are untouched. Cost: two passes over X to set up; then a Newton step takes one for
+ * value, gradient and curvature, one more where it had to be shortened, one or more for the preconditioner
+ * unless it is kept, and one for each inner iteration (the trace's `inner`). With l1 on the CPU `inner` may
+ * count sweeps over the columns that are not 0; work space is then up to 24 bytes for each entry of a sparse
+ * X. docs/solvers.md says how steps are found. Softmax over K classes takes m x K of memory twice and n x K
+ * a dozen times, and K times the arithmetic. With the dual sweeps of coordinate descent, each of which
+ * counts as a pass, come first, from zero even with a warm start, and Newton's method begins at what they
+ * found, unless that proves itself. Work space: of two classes 6 doubles a row and 4 to 6 a column, of
+ * softmax K + 2 a row and K + 1 a column. Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT;
+ * ERR_UNSUPPORTED (the dual is asked for); ERR_DATA (one class or too many, see kiln_classes; X without rows
+ * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative
+ * or all zero); memory and device errors. Source: trust-region Newton with preconditioned conjugate
+ * gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang and Lin, ACML 2018; steps shortened as in
+ * Nocedal and Yuan, 1998. With l1 proximal Newton, Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its
+ * model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or by
+ * coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33
+ * (2010). The dual: Yu, Huang and Lin, Machine Learning 85 (2011). */
 typedef enum kiln_classifier_solver {
     KILN_CLASSIFIER_NEWTON = 1,
     /* coordinate descent in the dual first: for a sparse X in the CPU's memory, l2 > 0 and l1 = 0, else
@@ -141,30 +137,28 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  *   1.
  * Standard errors are the square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected
  * curvature at the result. A column that depends on those before it has the coefficient 0 and the error NaN;
- * the others' errors are those of the model without it.
- * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters. Gaussian, gamma and inverse
- * Gaussian put the dispersion at deviance / weights and count it as a parameter, which statsmodels does not.
- * Tweedie has NaN, because its density has no closed form. Parameters, also for the dispersion, are the
- * intercept and the columns that do not depend on those before them; with l2 they are all columns, and with l1
- * those whose coefficients are not 0 (Zou, Hastie and Tibshirani, Ann. Stat. 35, 2007). Without either, up to
- * 512 columns they are counted as for standard errors; beyond, by the dimensions of X's null space, which
- * solutions of X w = X z for random z show. Where these are not clear (as many columns as rows, more than 31
- * dependent columns, or some close to it), standard errors' way has the last word up to 4096 columns, if the
- * device has room for n^2 numbers. Else the figure "parameters_at_most" takes the place of "parameters": the
- * columns that are not constant, but no more than rows; "aic" is then an upper bound, too. A run that was
- * stopped has neither, and "aic" is NaN. Stops as kiln_logreg does, relative to the gradient of the model
- * without columns. Not converging is not an error. Where the optimum is at infinity (all counts 0, classes
- * that can be separated) coefficients stay finite, and the report says what ended the run. On failure w, b,
- * standard_errors and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or
- * columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for,
- * named with its row; no point found where every mean is in range); memory and device errors.
- * Cost: kiln_logreg's, and two passes for the figures. Without a penalty the parameters take kiln_gram up to
- * 512 columns; beyond, about as many passes as the fit took, but 200 where these are fewer, of 8 columns of y
- * and perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3 multiplications on the host.
- * Determinism: as mmchain.
- * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's.
- * docs/solvers.md says how it is solved, and from where. */
+ * the others' errors are those of the model without it. The figure "aic" is as R's glm counts it: -2
+ * log-likelihood + 2 parameters. Gaussian, gamma and inverse Gaussian put the dispersion at deviance /
+ * weights and count it as a parameter, which statsmodels does not. Tweedie has NaN, because its density has
+ * no closed form. Parameters, also for the dispersion, are the intercept and the columns that do not depend
+ * on those before them; with l2 they are all columns, and with l1 those whose coefficients are not 0 (Zou,
+ * Hastie and Tibshirani, Ann. Stat. 35, 2007). Without either, up to 512 columns they are counted as for
+ * standard errors; beyond, by the dimensions of X's null space, which solutions of X w = X z for random z
+ * show. Where these are not clear (as many columns as rows, more than 31 dependent columns, or some close to
+ * it), standard errors' way has the last word up to 4096 columns, if the device has room for n^2 numbers.
+ * Else the figure "parameters_at_most" takes the place of "parameters": the columns that are not constant,
+ * but no more than rows; "aic" is then an upper bound, too. A run that was stopped has neither, and "aic" is
+ * NaN. Stops as kiln_logreg does, relative to the gradient of the model without columns. Not converging is
+ * not an error. Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients
+ * stay finite, and the report says what ended the run. On failure w, b, standard_errors and the report are
+ * untouched. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X
+ * without rows or columns; NaN or infinity in an operand; weights negative or all zero; a y that the family
+ * has no place for, named with its row; no point found where every mean is in range); memory and device
+ * errors. Cost: kiln_logreg's, and two passes for the figures. Without a penalty the parameters take
+ * kiln_gram up to 512 columns; beyond, about as many passes as the fit took, but 200 where these are fewer,
+ * of 8 columns of y and perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3
+ * multiplications on the host. Determinism: as mmchain. Source: McCullagh and Nelder, Generalized Linear
+ * Models, 2nd ed. 1989; the solver as kiln_logreg's. docs/solvers.md says how it is solved, and from where. */
 typedef struct kiln_glm_options {
     size_t size;
     kiln_family family; /* default Gaussian */
@@ -223,8 +217,8 @@ typedef struct kiln_svm_options {
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);
 
-/* Models handed over by kiln_path: of the values first, ..., first + count - 1 of one fold. Value first + i has
- * the columns i * k, ..., i * k + k - 1 of W and b, and reports[i]. All of it lasts until the callback
+/* Models handed over by kiln_path: of the values first, ..., first + count - 1 of one fold. Value first + i
+ * has the columns i * k, ..., i * k + k - 1 of W and b, and reports[i]. All of it lasts until the callback
  * returns. */
 typedef struct kiln_path_models {
     int64_t fold, first, count;
@@ -247,13 +241,12 @@ typedef struct kiln_path_options {
     void *user;
 } kiln_path_options;
 
-/* Models along a path of penalties, for cross-validation in each of several folds: for each fold f, and in it
- * for each value v in order, what kiln_NAME finds with weight 0 for the rows of fold f and the penalties of v,
- * NAME one of linreg, logreg, glm, svm. `options` is its options struct, or NULL for its defaults; its l2, l1
- * where the path gives them, weights and warm_start are those of each model, standard errors must not be asked
- * for. k: columns of y for linreg; of W for the others.
- * Every model meets the algorithm's own criterion, or its report says that it does not. What they can share
- * they share:
+/* Models along a path of penalties, for cross-validation in each of several folds: for each fold f, and in
+ * it for each value v in order, what kiln_NAME finds with weight 0 for the rows of fold f and the penalties
+ * of v, NAME one of linreg, logreg, glm, svm. `options` is its options struct, or NULL for its defaults; its
+ * l2, l1 where the path gives them, weights and warm_start are those of each model, standard errors must not
+ * be asked for. k: columns of y for linreg; of W for the others. Every model meets the algorithm's own
+ * criterion, or its report says that it does not. What they can share they share:
  *   linreg, where a Cholesky factor by columns is the solver and one walk over X gives the Gram matrix: one
  *   such walk for all folds, whose sums add up to those of the rows that train; a factor for each model; one
  *   pass for each fold, which checks all of its models at once: the true gradient of their sum with signs at
@@ -270,22 +263,21 @@ typedef struct kiln_path_options {
  *   step of a value goes to where the three values before let its model expect. 32 n folds doubles, m folds,
  *   n folds count more.
  *   others: one after the other, each started from the one before.
- * Where a file was read with kiln_read_options.missing MEAN or INDICATOR, and X is that data's matrix, or a copy
- * or move of it, every fold has a copy of X in which what was missing is filled with the means of the rows that
- * train (not weighted, and 0 where these have no number): what is held out says nothing. The rows held out are
- * then judged by that copy, kiln_path_models.X. A fold's models are trained as without folds; what all folds
- * can share is not. Such a copy, X's values on the host and a pass over them each fold. Levels of text columns
- * and indicators that only rows held out have are columns of zeros to those that train, and get coefficient 0.
- * `take` gets the models in order, several at once where they come together and predictions for all rows
- * are at most 2^24 numbers.
- * A checkpoint in the control of `options` (kiln/checkpoint.h) keeps which folds are done, between two of
- * them, and where the path is cancelled: a path that goes on hands over the models of the others alone. What
- * came of the models is the caller's to keep (kiln_checkpoint_along). One pass over X at the beginning.
- * Errors: ERR_ARGUMENT (no such algorithm; a checkpoint without folds; standard errors; a fold or a penalty
- * out of range; no take); ERR_CANCELLED (take or the control of `options` ended the path); those of
- * kiln_NAME. What was handed over before stands.
- * Determinism: as kiln_NAME. Cost: as above; m + n k doubles besides.
- * Source: Freivalds, IFIP Congress 1977 (checks by random sums). */
+ * Where a file was read with kiln_read_options.missing MEAN or INDICATOR, and X is that data's matrix, or a
+ * copy or move of it, every fold has a copy of X in which what was missing is filled with the means of the
+ * rows that train (not weighted, and 0 where these have no number): what is held out says nothing. The rows
+ * held out are then judged by that copy, kiln_path_models.X. A fold's models are trained as without folds;
+ * what all folds can share is not. Such a copy, X's values on the host and a pass over them each fold.
+ * Levels of text columns and indicators that only rows held out have are columns of zeros to those that
+ * train, and get coefficient 0. `take` gets the models in order, several at once where they come together
+ * and predictions for all rows are at most 2^24 numbers. A checkpoint in the control of `options`
+ * (kiln/checkpoint.h) keeps which folds are done, between two of them, and where the path is cancelled: a
+ * path that goes on hands over the models of the others alone. What came of the models is the caller's to
+ * keep (kiln_checkpoint_along). One pass over X at the beginning. Errors: ERR_ARGUMENT (no such algorithm; a
+ * checkpoint without folds; standard errors; a fold or a penalty out of range; no take); ERR_CANCELLED (take
+ * or the control of `options` ended the path); those of kiln_NAME. What was handed over before stands.
+ * Determinism: as kiln_NAME. Cost: as above; m + n k doubles besides. Source: Freivalds, IFIP Congress 1977
+ * (checks by random sums). */
 KILN_API kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X,
                                const kiln_matrix *y, int64_t k, const kiln_path_options *path);
 
@@ -318,8 +310,8 @@ KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *los
                                  const kiln_matrix *W, const kiln_matrix *b,
                                  const kiln_verify_options *options);
 
-/* Eta = X W + 1 b + offset by plain loops: dense, f64, X's rows x W's columns. b, offset: NULL counts as zeros.
- * Errors: ERR_ARGUMENT, ERR_NOMEM. */
+/* Eta = X W + 1 b + offset by plain loops: dense, f64, X's rows x W's columns. b, offset: NULL counts as
+ * zeros. Errors: ERR_ARGUMENT, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_predictors(kiln_matrix *Eta, const kiln_matrix *X, const kiln_matrix *W,
                                             const kiln_matrix *b, const kiln_matrix *offset);
 
@@ -332,9 +324,9 @@ typedef struct kiln_glm_verification {
                         * column has one, or another none: it is NaN or negative */
     double errors_rounding; /* what rounding in f64 may make of that */
 } kiln_glm_verification;
-/* loss, X, W, b as kiln_verify's, of kind GLM or, for `parameters` alone, SQUARED; standard_errors as kiln_glm
- * leaves them, or NULL. With a penalty in the options parameters are counted as kiln_glm does. Cost: n^2 for each
- * row and n^3 on the host. Errors: ERR_ARGUMENT, ERR_NOMEM. */
+/* loss, X, W, b as kiln_verify's, of kind GLM or, for `parameters` alone, SQUARED; standard_errors as
+ * kiln_glm leaves them, or NULL. With a penalty in the options parameters are counted as kiln_glm does.
+ * Cost: n^2 for each row and n^3 on the host. Errors: ERR_ARGUMENT, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_glm(kiln_glm_verification *result, const kiln_loss *loss,
                                      const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b,
                                      const kiln_matrix *standard_errors, const kiln_verify_options *options);

@@ -72,8 +72,9 @@ KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_m
                               kiln_report *report);
 
 /* A layout's stress again by slow reference code, in long double on the host; of the options metric, ties,
- * dissimilarities and weights count. Cost: for each of two layouts one walk over the pairs, three for interval
- * scaling; ordinal scaling sorts them, 128 bytes each, three times where rounding decides which are equal. */
+ * dissimilarities and weights count. Cost: for each of two layouts one walk over the pairs, three for
+ * interval scaling; ordinal scaling sorts them, 128 bytes each, three times where rounding decides which are
+ * equal. */
 typedef struct kiln_mds_verification {
     size_t size;
     double stress;

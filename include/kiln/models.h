@@ -66,15 +66,15 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
 
 /* ------------------------------------------------------------------------------------ algorithms
  * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
- * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR.
- * A tolerance of 0 that is given (kiln_option_give) goes on until rounding (KILN_STOP_STALLED) or max_iterations
- * ends it.
- * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and
- * preconditioner are made anew. kiln_model_check_start says of which models it may be taken. A result that
- * has converged comes back with the same bits (linear models). A run that was broken off and goes on meets
- * the same criterion, at another of the points that meet it: objective and predictions agree to the
- * tolerance, coefficients as far as the problem determines them. In hits and pagerank the start is all of the
- * state: but for the rounding of scaling it to its norm again it goes on as it would have. */
+ * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. A
+ * tolerance of 0 that is given (kiln_option_give) goes on until rounding (KILN_STOP_STALLED) or
+ * max_iterations ends it. A warm start gives the solver its starting point and nothing else: conjugate
+ * directions, trust region and preconditioner are made anew. kiln_model_check_start says of which models it
+ * may be taken. A result that has converged comes back with the same bits (linear models). A run that was
+ * broken off and goes on meets the same criterion, at another of the points that meet it: objective and
+ * predictions agree to the tolerance, coefficients as far as the problem determines them. In hits and
+ * pagerank the start is all of the state: but for the rounding of scaling it to its norm again it goes on as
+ * it would have. */
 
 typedef enum kiln_stop {
     KILN_STOP_NONE = 0,
@@ -99,8 +99,8 @@ typedef struct kiln_trace_row {
     double test;
 } kiln_trace_row;
 
-/* What a run did. Zero it before the call but for its size (kiln_report report = {.size = sizeof report}; a size of 0 is
- * without what stands behind `solver`), free what it holds with kiln_report_free. */
+/* What a run did. Zero it before the call but for its size (kiln_report report = {.size = sizeof report}; a
+ * size of 0 is without what stands behind `solver`), free what it holds with kiln_report_free. */
 typedef struct kiln_report {
     size_t size;
     int converged; /* 1 only if the criterion was checked on the returned result and held, see KILN_STOP_ROUNDING */
@@ -146,9 +146,11 @@ KILN_API void kiln_report_free(kiln_report *report);
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
-/* What a user should know of the result before he trusts it: text of warning i = 0, 1, ..., NULL past the last.
+/* What a user should know of the result before he trusts it: text of warning i = 0, 1, ..., NULL past the
+ * last.
  * *name (may be NULL) is a word that stays the same from release to release; *hint (may be NULL) says what to do, or
- * is "". Both write options as errors do (kiln_error). That a run has not converged is no warning: `converged` says it.
+ * is "". Both write options as errors do (kiln_error). That a run has not converged is no warning:
+ * `converged` says it.
  *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes, coefficients have no
  *                     optimum
  *   quasi-separated   the same of some rows, while others lie on that plane
@@ -170,21 +172,19 @@ KILN_API const char *kiln_report_warning(const kiln_report *report, int64_t i, c
  * eigenvalue, found by power iteration, a = A^T (A a) / norm: one mmchain an iteration, and one product more
  * for the hubs. Where that is slow, the second eigenvalue being near, LOBPCG goes on, of one pass an
  * iteration too, and the power iteration checks what it found. report->residual is the change in the last
- * iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised). In f32, sums over the links of a
- * vertex may lose more than the tolerance: where there are enough vertices for that, the last iterations, mostly
- * one to three, are computed in f64 on a copy of A, 8 bytes a link more and its structure; without room for it,
- * or without f64, KILN_STOP_STALLED. Where components of the graph
- * share the largest eigenvalue (links that are equally many and apart: a disconnected graph, a star beside a
- * like one) the fixed point is not unique, and the start decides which one is returned; from equal entries it
- * is the same one on every device. The nearer the second eigenvalue is, the more iterations are needed. Not
- * converging is not an error. On failure hubs, authorities and the report are untouched. On a GPU up to eight
- * iterations of less than 50 ms in all are queued at once: a stop takes effect after them, and the result is
- * that of the last.
+ * iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised). In f32, sums over the links of
+ * a vertex may lose more than the tolerance: where there are enough vertices for that, the last iterations,
+ * mostly one to three, are computed in f64 on a copy of A, 8 bytes a link more and its structure; without
+ * room for it, or without f64, KILN_STOP_STALLED. Where components of the graph share the largest eigenvalue
+ * (links that are equally many and apart: a disconnected graph, a star beside a like one) the fixed point is
+ * not unique, and the start decides which one is returned; from equal entries it is the same one on every
+ * device. The nearer the second eigenvalue is, the more iterations are needed. Not converging is not an
+ * error. On failure hubs, authorities and the report are untouched. On a GPU up to eight iterations of less
+ * than 50 ms in all are queued at once: a stop takes effect after them, and the result is that of the last.
  * Errors: ERR_ARGUMENT; ERR_DATA (no link with a weight other than 0, a warm start from which no link leads
  * on, negative weights as far as hubs or authorities become negative, NaN or overflow); memory and device
- * errors.
- * Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment, JACM 1999;
- * Ashari et al., PPoPP 2015, table 1; Knyazev, SIAM J. Sci. Comput. 23, 2001. */
+ * errors. Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment,
+ * JACM 1999; Ashari et al., PPoPP 2015, table 1; Knyazev, SIAM J. Sci. Comput. 23, 2001. */
 typedef enum kiln_hits_solver {
     KILN_HITS_POWER = 1,
     KILN_HITS_LOBPCG = 2 /* the best vector of each iteration's span; seven vectors of work space */
@@ -221,25 +221,22 @@ KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln
  *   p = (1 - damping) t + damping (A^T D^-1 p + m g),
  * t the teleport vector, D the weights of what links from a vertex, m the sum of p over the vertices without
  * links (dangling ones), g where these lead. By power iteration; the k columns share each walk over the
- * links.
- * A link stands once in A: a file's duplicates are one link, whose weights add up. A link of a vertex to
- * itself is a link like any other. A link of weight 0 is none if weighted, else one like the others; a vertex
- * of nothing but such links dangles then. report->residual is the largest 1-norm of a column's change in the
- * last iteration, of ranks that add up to 1: it is not multiplied by n. report->objective, and the figure
- * "error_bound", bound the 1-norm of a column's distance from the fixed point, whether or not the run has
- * converged: (damping * residual + r) / (1 - damping), where r bounds what rounding does to an iteration: some
- * 14 units of the type, 8e-7 in f32. There is no bound, infinity, for a damping of 1. The figure "dangling" is the
- * largest of the columns' m. ranks are scaled at the end, so that each column adds up to 1 but for rounding.
- * Not converging is not an error; KILN_STOP_STALLED: rounding keeps the change above the tolerance, as 1e-6 is
- * too small for f32 and a damping near 1. On failure ranks and the report are untouched.
- * Cost: kiln_ranks_step's for each iteration; on a GPU up to 16 iterations are queued at once while they take
- * less than 0.2 s in all: a stop takes effect after them. A warm start takes ranks, scaled to add up to 1.
- * Determinism: kiln_ranks_step's.
- * Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (A is dense); ERR_DATA (no vertices; weights that are negative, not
- * finite or do not add up; personalize, dangling or a warm start with numbers that are negative or not
- * finite, or a column without a number above 0); ERR_LIMIT (2^31 links or more on a GPU); memory and device
- * errors.
- * Source: Page, Brin, Motwani and Winograd, 1998. */
+ * links. A link stands once in A: a file's duplicates are one link, whose weights add up. A link of a vertex
+ * to itself is a link like any other. A link of weight 0 is none if weighted, else one like the others; a
+ * vertex of nothing but such links dangles then. report->residual is the largest 1-norm of a column's change
+ * in the last iteration, of ranks that add up to 1: it is not multiplied by n. report->objective, and the
+ * figure "error_bound", bound the 1-norm of a column's distance from the fixed point, whether or not the run
+ * has converged: (damping * residual + r) / (1 - damping), where r bounds what rounding does to an
+ * iteration: some 14 units of the type, 8e-7 in f32. There is no bound, infinity, for a damping of 1. The
+ * figure "dangling" is the largest of the columns' m. ranks are scaled at the end, so that each column adds
+ * up to 1 but for rounding. Not converging is not an error; KILN_STOP_STALLED: rounding keeps the change
+ * above the tolerance, as 1e-6 is too small for f32 and a damping near 1. On failure ranks and the report
+ * are untouched. Cost: kiln_ranks_step's for each iteration; on a GPU up to 16 iterations are queued at once
+ * while they take less than 0.2 s in all: a stop takes effect after them. A warm start takes ranks, scaled
+ * to add up to 1. Determinism: kiln_ranks_step's. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (A is dense);
+ * ERR_DATA (no vertices; weights that are negative, not finite or do not add up; personalize, dangling or a
+ * warm start with numbers that are negative or not finite, or a column without a number above 0); ERR_LIMIT
+ * (2^31 links or more on a GPU); memory and device errors. Source: Page, Brin, Motwani and Winograd, 1998. */
 typedef enum kiln_dangling { KILN_DANGLING_PERSONALIZED = 1, KILN_DANGLING_UNIFORM = 2 } kiln_dangling;
 typedef struct kiln_pagerank_options {
     size_t size;
@@ -275,37 +272,34 @@ typedef struct kiln_pagerank_verification {
 KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_matrix *A,
                                           const kiln_matrix *ranks, const kiln_pagerank_options *options);
 /* K-Means: centres c_1 ... c_K that make  inertia = sum_i s_i min_k ||x_i - c_k||^2  small, by Lloyd's
- * iteration: each centre goes to the weighted mean of the rows nearest to it (kiln_assign). The inertia never
- * rises but for rounding, and ends at one of many local minima, which the start decides: `restarts` keeps the
- * best of several.
+ * iteration: each centre goes to the weighted mean of the rows nearest to it (kiln_assign). The inertia
+ * never rises but for rounding, and ends at one of many local minima, which the start decides: `restarts`
+ * keeps the best of several.
  *   centres K x n: the result, and with KILN_INIT_GIVEN the start; X m x n dense or CSR; 1 <= K <= m.
  * A centre without rows takes the row that is furthest from its own centre, which is taken off the sums of
  * the cluster that it leaves. Where X has fewer than K different rows some centres stay without any, and the
  * figure "clusters" says how many have some. With `batch` an iteration takes so many rows, drawn with
- * replacement, and moves a centre by the batch's share in all the weight that it has seen; residual is then a
- * mean over 16 batches. It goes on where it left off from GIVEN centres and their `clusters`.
- * With `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and
+ * replacement, and moves a centre by the batch's share in all the weight that it has seen; residual is then
+ * a mean over 16 batches. It goes on where it left off from GIVEN centres and their `clusters`. With
+ * `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and
  * distances are those of the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse
  * X, of its values). report: residual is the sum of the squared distances of the centres from their rows'
  * means, over the mean variance of X's columns; objective the inertia. Both belong to the centres returned,
- * each row of the trace to the centres of that iteration (with batches: the batch's inertia before its move).
- * Not converging is not an error. On failure centres, labels, clusters and the report are untouched, unless a
- * device fails.
- * On a CPU, where kiln_bounds_new has bounds for X, a pass measures only the distances that the pass before leaves
- * in doubt, and corrects its sums; one that says it has converged is made again with fresh sums, and so is the last
- * one of a run that ends before. Labels are those of all distances. X on several devices, batches, GPUs and
- * sparse rows go without.
- * Cost: two passes to check X; 2 K, of 3 + ln K centres together, for k-means++, or
- * six for k-means||; one an iteration and one
- * more, and one for labels and clusters. Memory: K x n elements three times, and three times in double on the
- * host, beside kiln_assign's; while starting one element a row (two with weights); where a cluster is empty
- * and for clusters two elements a row; in an iteration on the CPU none a row, or with bounds up to a fifth of
- * X, 16 bytes on GPUs.
- * Determinism: as kiln_assign; the random numbers depend on the seed alone.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights
- * or given centres; weights negative or all 0); those of kiln_assign.
- * Source: Lloyd 1982; Arthur and Vassilvitskii, SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||);
- * Sculley, WWW 2010; Dhillon and Modha, Machine Learning 42 (2001) (spherical). */
+ * each row of the trace to the centres of that iteration (with batches: the batch's inertia before its
+ * move). Not converging is not an error. On failure centres, labels, clusters and the report are untouched,
+ * unless a device fails. On a CPU, where kiln_bounds_new has bounds for X, a pass measures only the
+ * distances that the pass before leaves in doubt, and corrects its sums; one that says it has converged is
+ * made again with fresh sums, and so is the last one of a run that ends before. Labels are those of all
+ * distances. X on several devices, batches, GPUs and sparse rows go without. Cost: two passes to check X; 2
+ * K, of 3 + ln K centres together, for k-means++, or six for k-means||; one an iteration and one more, and
+ * one for labels and clusters. Memory: K x n elements three times, and three times in double on the host,
+ * beside kiln_assign's; while starting one element a row (two with weights); where a cluster is empty and
+ * for clusters two elements a row; in an iteration on the CPU none a row, or with bounds up to a fifth of X,
+ * 16 bytes on GPUs. Determinism: as kiln_assign; the random numbers depend on the seed alone. Errors:
+ * ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights or given
+ * centres; weights negative or all 0); those of kiln_assign. Source: Lloyd 1982; Arthur and Vassilvitskii,
+ * SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||); Sculley, WWW 2010; Dhillon and Modha,
+ * Machine Learning 42 (2001) (spherical). */
 typedef enum kiln_init {
     KILN_INIT_PLUS = 1,     /* k-means++ */
     KILN_INIT_PARALLEL = 2, /* k-means|| */
@@ -313,9 +307,9 @@ typedef enum kiln_init {
     KILN_INIT_GIVEN = 4     /* the centres as they come */
 } kiln_init;
 
-/* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS where
- * they are there and X has 256 columns or more, or columns times centres come to 65,536 or more; on GPUs where X has
- * 64 MB or more, and there are no weights; else LLOYD. */
+/* How the nearest centres are found; the centres that come out differ by roundings of double. 0: BOUNDS
+ * where they are there and X has 256 columns or more, or columns times centres come to 65,536 or more; on
+ * GPUs where X has 64 MB or more, and there are no weights; else LLOYD. */
 typedef enum kiln_kmeans_algorithm {
     KILN_KMEANS_LLOYD = 1, /* all distances and all sums in every pass */
     /* What the pass before leaves in doubt (kiln_bounds); ERR_UNSUPPORTED where there are no bounds. */

@@ -72,20 +72,19 @@ typedef enum kiln_gap_init {
 
 /* Counts as Poisson variables with means A B^T (m x k times k x n): minimises over A, B >= 0
  *   sum_ij [x_ij log(x_ij / l_ij) - x_ij + l_ij]  +  sum_dk [rate a_dk - (shape - 1) log a_dk],   l = A B^T,
- * over all cells of X, of which zeros count through column sums alone. By multiplicative updates, which never
- * raise the objective but for rounding: A first, then B, two fused passes over X an iteration; nothing of X's
- * size times k is stored. Without a prior these are the steps of Lee and Seung as in scikit-learn's
+ * over all cells of X, of which zeros count through column sums alone. By multiplicative updates, which
+ * never raise the objective but for rounding: A first, then B, two fused passes over X an iteration; nothing
+ * of X's size times k is stored. Without a prior these are the steps of Lee and Seung as in scikit-learn's
  * NMF(solver="mu", beta_loss="kullback-leibler"). A zero stays zero; where a mean is 0 the quotient's floor
  * stands for it, where a topic has no words its column becomes 0. report->objective is that of the A and B
- * that are returned, report->residual its relative decrease in the last iteration. Figures:
- * "setbacks", iterations in which the objective rose by more than rounding; "log_likelihood", sum_ij [x_ij
- * log l_ij - l_ij - log(x_ij!)]; with a test "test_perplexity" (kiln_perplexity). On failure A, B and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity); memory and
- * device errors.
- * Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular vectors some ten products
- * of X and X^T with k + 8 columns, and k^3 flops on the host each.
- * Source: Canny, "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung, "Algorithms for
- * non-negative matrix factorization", NIPS 2000; Nisa et al., HiPC 2018. */
+ * that are returned, report->residual its relative decrease in the last iteration. Figures: "setbacks",
+ * iterations in which the objective rose by more than rounding; "log_likelihood", sum_ij [x_ij log l_ij -
+ * l_ij - log(x_ij!)]; with a test "test_perplexity" (kiln_perplexity). On failure A, B and the report are
+ * untouched. Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity);
+ * memory and device errors. Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular
+ * vectors some ten products of X and X^T with k + 8 columns, and k^3 flops on the host each. Source: Canny,
+ * "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung, "Algorithms for non-negative matrix
+ * factorization", NIPS 2000; Nisa et al., HiPC 2018. */
 typedef struct kiln_gap_options {
     size_t size;
     int prior;               /* enum kiln_gap_prior; default GAMMA */

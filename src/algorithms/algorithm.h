@@ -1,5 +1,6 @@
-/* What algorithms share: the header of the library besides kiln.h that they include. What they compute, they compute through
- * kiln.h's operations and the few of ops/ and derived/ below, which are not public: docs/architecture.md says which and why. */
+/* What algorithms share: the header of the library besides kiln.h that they include. What they compute, they
+ * compute through kiln.h's operations and the few of ops/ and derived/ below, which are not public:
+ * docs/architecture.md says which and why. */
 #ifndef KI_ALGORITHM_H
 #define KI_ALGORITHM_H
 
@@ -42,7 +43,8 @@ static inline double ki_epsilon(kiln_type type) {
     return type == KILN_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
 }
 
-/* A column whose spread is no more than that part of its mean counts as constant: rounding takes its part of X w + b, whatever w is. */
+/* A column whose spread is no more than that part of its mean counts as constant: rounding takes its part of
+ * X w + b, whatever w is. */
 static inline double ki_flat(kiln_type type) {
     return 16 * ki_epsilon(type);
 }
@@ -59,8 +61,8 @@ static inline kiln_status ki_copy(kiln_matrix *to, const kiln_matrix *from) {
 kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,
                           const double *values);
 
-/* checks.c: ERR_ARGUMENT unless A is dense, rows x cols, and of X's device and type; ERR_DATA where an entry is not finite,
- * or, of weights, negative. */
+/* checks.c: ERR_ARGUMENT unless A is dense, rows x cols, and of X's device and type; ERR_DATA where an entry
+ * is not finite, or, of weights, negative. */
 kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *X,
                             int64_t rows, int64_t cols);
 kiln_status ki_check_finite(const char *call, const char *name, const kiln_matrix *A, bool negative);
@@ -107,17 +109,19 @@ enum { KI_FIGURES = 16 };                    /* the most that a report holds */
 kiln_status ki_report_begin(kiln_report *report);
 /* name: a literal, and new. */
 void ki_report_figure(kiln_report *report, const char *name, double value);
-/* The figure "setbacks": rows of the trace behind `first` whose objective is worse than the row's before, by more than rounding, of one that
- * no iteration makes worse; sign 1: that falls, -1: rises. */
+/* The figure "setbacks": rows of the trace behind `first` whose objective is worse than the row's before, by
+ * more than rounding, of one that no iteration makes worse; sign 1: that falls, -1: rises. */
 void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type);
-/* name, hint: literals. A name that is there already says nothing new: of several problems, the first speaks. */
+/* name, hint: literals. A name that is there already says nothing new: of several problems, the first
+ * speaks. */
 void ki_report_warn(kiln_report *report, const char *name, const char *hint, const char *format, ...)
     KI_PRINTF(4, 5);
-/* The warning "rank" of a fit without a penalty, where X's columns (centred, under an intercept) depend on each other. */
+/* The warning "rank" of a fit without a penalty, where X's columns (centred, under an intercept) depend on
+ * each other. */
 void ki_report_rank(kiln_report *report, int64_t rank, int64_t columns);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
-/* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who is told of it with the
- * bytes of X read so far, or its number. */
+/* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who
+ * is told of it with the bytes of X read so far, or its number. */
 kiln_status ki_report_step(kiln_report *report, const kiln_trace_row *row, double tolerance,
                            int64_t max_iterations, const kiln_control *control, int64_t bytes);
 /* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */

@@ -1,8 +1,8 @@
-/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration. On a GPU norms and changes stay
- * there, and several iterations are queued before the host looks at them.
+/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration. On a GPU norms and
+ * changes stay there, and several iterations are queued before the host looks at them.
  *
- * Sums over a vertex' links lose a unit of rounding a link at most. Where that may come near the tolerance, f32 says no more than
- * where to start: the last iterations, one as a rule, are f64's, on a copy of A.
+ * Sums over a vertex' links lose a unit of rounding a link at most. Where that may come near the tolerance,
+ * f32 says no more than where to start: the last iterations, one as a rule, are f64's, on a copy of A.
  *
  * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of numbers
  * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
@@ -196,8 +196,8 @@ done:
     return status;
 }
 
-/* How many iterations to queue next: half of those that the last ones let expect, so that none is in vain; one on the CPU, which
- * gains nothing by more. */
+/* How many iterations to queue next: half of those that the last ones let expect, so that none is in vain;
+ * one on the CPU, which gains nothing by more. */
 static int64_t look_ahead(const struct ki_hits *s, double seconds) {
     if (!s->gpu || !isfinite(s->before)) return 1;
     const double rate = log(s->before / s->report.residual) / (double)s->queued;
@@ -311,7 +311,8 @@ done:
     return status;
 }
 
-/* Where f32 cannot promise what it has found, f64 goes on from there; where there is no room for it, the run has stalled. */
+/* Where f32 cannot promise what it has found, f64 goes on from there; where there is no room for it, the run
+ * has stalled. */
 static kiln_status confirm(struct ki_hits *s) {
     kiln_report *report = &s->report;
     kiln_status status = KILN_OK;
@@ -336,9 +337,10 @@ done:
     return status;
 }
 
-/* The figure "eigenvalue_error": with a the authorities before the last step, A^T A a - lambda a = lambda (change of a), whose length over
- * that of a is at least the distance of lambda from an eigenvalue of the symmetric A^T A (Parlett, The Symmetric Eigenvalue Problem, 1998,
- * 4.5). Nothing cancels in sums of numbers that are not negative: their rounding is a share of lambda. */
+/* The figure "eigenvalue_error": with a the authorities before the last step, A^T A a - lambda a = lambda
+ * (change of a), whose length over that of a is at least the distance of lambda from an eigenvalue of the
+ * symmetric A^T A (Parlett, The Symmetric Eigenvalue Problem, 1998, 4.5). Nothing cancels in sums of numbers
+ * that are not negative: their rounding is a share of lambda. */
 static kiln_status tell_error(struct ki_hits *s) {
     kiln_status status;
     kiln_report *report = &s->report;

@@ -26,8 +26,8 @@ kiln_status ki_hits_record(struct ki_hits *s, double eigenvalue, double change);
 /* The power iteration's part of the state, as the first entries of a table; their number. */
 enum { KI_HITS_STATE = 5 };
 int ki_hits_state(struct ki_state state[KI_HITS_STATE], struct ki_hits *s);
-/* a = a vector whose change in a power step would be about half the tolerance, or as far as it came: nowhere negative, its norm any. An
- * iteration is a pass, as the power step is. */
+/* a = a vector whose change in a power step would be about half the tolerance, or as far as it came: nowhere
+ * negative, its norm any. An iteration is a pass, as the power step is. */
 kiln_status ki_hits_accelerate(struct ki_hits *s);
 
 #endif

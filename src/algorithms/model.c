@@ -1,8 +1,8 @@
 /* Models of algorithms: what the row of a model's algorithm says decides whether it can be used.
  *
- * The same check runs before a save and after a load, so nothing is written that cannot be read back, and nothing that was
- * read reaches an operation, or a tool, unchecked: every tensor of a model is one that the algorithm knows, in a shape that
- * fits the others. */
+ * The same check runs before a save and after a load, so nothing is written that cannot be read back, and
+ * nothing that was read reaches an operation, or a tool, unchecked: every tensor of a model is one that the
+ * algorithm knows, in a shape that fits the others. */
 #include <string.h>
 
 #include "algorithms/algorithm.h"

@@ -1,7 +1,7 @@
 /* kiln_path: one model after the other, each from the one before, in fold after fold.
  *
- * A fold is a weight vector: rows left out weigh 0, so X is never copied and every fold trains on the same matrix. An
- * algorithm that can do better for all models at once has its own way, ki_path_rule.together. */
+ * A fold is a weight vector: rows left out weigh 0, so X is never copied and every fold trains on the same
+ * matrix. An algorithm that can do better for all models at once has its own way, ki_path_rule.together. */
 #include "algorithms/path.h"
 
 #include "algorithms/checkpoint/checkpoint.h"

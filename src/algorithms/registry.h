@@ -1,5 +1,6 @@
-/* What the library knows of its algorithms: a row each, in the algorithm's own file, and registry.c lists the rows. Loading and
- * saving models, kiln_predict, kiln_model_loss and kiln_algorithm_... read them; nothing else knows an algorithm by name. */
+/* What the library knows of its algorithms: a row each, in the algorithm's own file, and registry.c lists
+ * the rows. Loading and saving models, kiln_predict, kiln_model_loss and kiln_algorithm_... read them;
+ * nothing else knows an algorithm by name. */
 #ifndef KI_REGISTRY_H
 #define KI_REGISTRY_H
 
@@ -8,7 +9,8 @@
 #include "io/model/model.h"
 #include "kiln.h"
 
-/* A tensor of a model: rows and cols are digits, which are meant, or letters; all that one letter stands for is equal. */
+/* A tensor of a model: rows and cols are digits, which are meant, or letters; all that one letter stands for
+ * is equal. */
 struct ki_tensor_rule {
     const char *name;
     char rows, cols;
@@ -18,7 +20,8 @@ struct ki_tensor_rule {
 
 enum { KI_RULES = 6, KI_TEXTS = 4 };
 
-/* How a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A itself. */
+/* How a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A
+ * itself. */
 enum ki_topics { KI_TOPICS_NONE, KI_TOPICS_RATES, KI_TOPICS_SHARES };
 
 struct ki_path_rule;
@@ -68,15 +71,16 @@ double ki_tensor_value(const struct ki_tensor *tensor, int64_t i);
 #define KI_DECLARE(name) extern const struct ki_algorithm ki_algorithm_##name;
 KI_ALGORITHMS(KI_DECLARE)
 
-/* Rows of an option table: OPTION(kiln_hits_options, norm, INT, standard, standard_f32, least, most, NULL, "help"). */
+/* Rows of an option table: OPTION(kiln_hits_options, norm, INT, standard, standard_f32, least, most, NULL,
+ * "help"). */
 #define KI_OPTION(type, field, kind, standard, standard_f32, least, most, choices, help)                     \
     { #field, KILN_OPTION_##kind, offsetof(type, field), standard, standard_f32, least, most, choices, help }
 #define KI_OPTIONS(table, type)                                                                              \
     .options = (table), .option_count = sizeof(table) / sizeof *(table), .options_bytes = sizeof(type)
 /* ERR_ARGUMENT if an option was given that must not be 0, and is. */
 kiln_status ki_options_check(const void *options, const struct ki_algorithm *algorithm);
-/* Options that stand at 0, and were not given, become what 0 stands for. Where that depends on another option the algorithm
- * sets it first. */
+/* Options that stand at 0, and were not given, become what 0 stands for. Where that depends on another
+ * option the algorithm sets it first. */
 void ki_options_fill(void *options, const struct ki_algorithm *algorithm, kiln_type type);
 /* Whether an option is to be taken as it stands: it is not 0, or was given. */
 bool ki_option_stands(const void *options, const struct ki_algorithm *algorithm, const char *name);

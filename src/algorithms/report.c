@@ -1,4 +1,5 @@
-/* The record of a run: a trace that grows by doubling, figures by name, and the names of the rules that stop a run. */
+/* The record of a run: a trace that grows by doubling, figures by name, and the names of the rules that stop
+ * a run. */
 #include <stdarg.h>
 #include <stdio.h>
 

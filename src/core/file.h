@@ -1,5 +1,5 @@
-/* A matrix's arrays in a file, where they lie as they would in memory: data need not fit into it. They are read with pread,
- * not mapped: a file that is cut off, or whose disk fails, then is an error and no signal. */
+/* A matrix's arrays in a file, where they lie as they would in memory: data need not fit into it. They are
+ * read with pread, not mapped: a file that is cut off, or whose disk fails, then is an error and no signal. */
 #ifndef KI_FILE_H
 #define KI_FILE_H
 
@@ -22,19 +22,21 @@ kiln_status ki_file_open(struct ki_file **file, int64_t *bytes, const char *path
 void ki_file_close(struct ki_file *file);
 /* Notes the state of the open file. */
 kiln_status ki_file_note(struct ki_file *file);
-/* ERR_IO where the state is no longer the one that was noted: what was read so far is of two files. The times tell of every write that
- * comes a tick of the system's clock after the opening (some milliseconds), of a new name for the file, and of its end. */
+/* ERR_IO where the state is no longer the one that was noted: what was read so far is of two files. The
+ * times tell of every write that comes a tick of the system's clock after the opening (some milliseconds),
+ * of a new name for the file, and of its end. */
 kiln_status ki_file_check(const struct ki_file *file);
 /* The same open file once more, of whose arrays one may begin elsewhere; both are closed. */
 kiln_status ki_file_again(struct ki_file **again, const struct ki_file *file);
 /* Bytes from `offset` on, all of them or an error that names the file. */
 kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
-/* The same, but as many as there are, or -1 with errno set and no error recorded: for threads that do not report. */
+/* The same, but as many as there are, or -1 with errno set and no error recorded: for threads that do not
+ * report. */
 int64_t ki_file_try(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
 /* The error for bytes that could not be read: errno's value, or 0 where the file ends at `offset`. */
 kiln_status ki_file_fail(const struct ki_file *file, int64_t offset, int code);
-/* Elements [first, first + count) of an array of A, which lies in a file. Columns are checked each time: the file may have
- * changed since it was opened, and operations trust them. */
+/* Elements [first, first + count) of an array of A, which lies in a file. Columns are checked each time: the
+ * file may have changed since it was opened, and operations trust them. */
 kiln_status ki_matrix_read(void *to, const kiln_matrix *A, int part, int64_t first, int64_t count);
 
 #endif

@@ -111,16 +111,17 @@ static inline bool ki_matrix_resident(const kiln_matrix *A) {
     return (A->users ? A->row_start : A->values).handle != 0;
 }
 
-/* Gives a new matrix its arrays, host memory from ki_alloc: no copy on the CPU, an upload elsewhere, or they stay in host
- * memory where the device has no room. On success they belong to the matrix, on failure to the caller. */
+/* Gives a new matrix its arrays, host memory from ki_alloc: no copy on the CPU, an upload elsewhere, or they
+ * stay in host memory where the device has no room. On success they belong to the matrix, on failure to the
+ * caller. */
 kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]);
 /* A has a valid copy outside its device. */
 static inline bool ki_matrix_clean(const kiln_matrix *A) {
     return A->host[ki_matrix_first(A)] || A->file;
 }
 
-/* A matrix whose values, and columns, lie in a file, which belongs to it from then on, as does row_start (NULL if dense).
- * The file has been checked. Passes on the CPU stream it; other devices may also bring it. */
+/* A matrix whose values, and columns, lie in a file, which belongs to it from then on, as does row_start
+ * (NULL if dense). The file has been checked. Passes on the CPU stream it; other devices may also bring it. */
 kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                  int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file);
 /* A sharing matrix is on its device, or leaves it: its structure comes along and stays as long. */
@@ -128,8 +129,8 @@ kiln_status ki_structure_hold(kiln_matrix *A);
 void ki_structure_release(kiln_matrix *A);
 /* Frees what a matrix consists of, but for the struct itself. */
 void ki_matrix_clear(kiln_matrix *A);
-/* What ERR_DATA says of arrays that are no compressed sparse rows: starts from 0 that do not decrease; columns in [0, cols), at
- * most once a row. */
+/* What ERR_DATA says of arrays that are no compressed sparse rows: starts from 0 that do not decrease;
+ * columns in [0, cols), at most once a row. */
 kiln_status ki_csr_check_starts(const int64_t *row_start, int64_t rows);
 kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols);
 /* ERR_UNSUPPORTED for what needs all of an A whose rows lie in several processes. */

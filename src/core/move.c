@@ -1,5 +1,5 @@
-/* Where a matrix's arrays go: from a reader to a device, and from there to another. No second copy in host memory on the way,
- * which data that nearly fill it have no room for. */
+/* Where a matrix's arrays go: from a reader to a device, and from there to another. No second copy in host
+ * memory on the way, which data that nearly fill it have no room for. */
 #include <string.h>
 
 #include "core/matrix.h"
@@ -18,8 +18,8 @@ static kiln_status place_on_cpu(kiln_matrix *A, void *const memory[KI_PARTS]) {
     return KILN_OK;
 }
 
-/* On a group of GPUs it waits in host memory: a pass over it takes each member's rows from there, and any other operation brings
- * it to the first. */
+/* On a group of GPUs it waits in host memory: a pass over it takes each member's rows from there, and any
+ * other operation brings it to the first. */
 kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]) {
     A->given = true;
     if (ki_on_cpu(A->device)) return place_on_cpu(A, memory);

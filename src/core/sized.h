@@ -1,5 +1,5 @@
-/* Public structs that may grow. Each begins with `size_t size`, the caller's sizeof, and fields are only ever appended; so a
- * program and a library of different releases agree on what both know.
+/* Public structs that may grow. Each begins with `size_t size`, the caller's sizeof, and fields are only
+ * ever appended; so a program and a library of different releases agree on what both know.
  *
  * Nothing of the caller's beyond its size is read or written. The library works on a full struct of its own. */
 #ifndef KI_SIZED_H
@@ -9,7 +9,8 @@
 
 #include "core/status.h"
 
-/* The last field of the first release's layout, which a size of 0 stands for. A field that is appended changes nothing here. */
+/* The last field of the first release's layout, which a size of 0 stands for. A field that is appended
+ * changes nothing here. */
 #define KI_LAST_kiln_device_options message_user
 #define KI_LAST_kiln_device_info has_f64
 #define KI_LAST_kiln_device_statistics layout_bytes

@@ -1,8 +1,10 @@
-/* Numbers that are missing, in folds: x_ij = mean of column j over the rows that train, for those that the fold holds out, too.
+/* Numbers that are missing, in folds: x_ij = mean of column j over the rows that train, for those that the
+ * fold holds out, too.
  *
- * The reader has filled them with means of all rows, and X knows which entries these are (kiln_matrix.filled). A fold gets a copy of X in
- * which they are filled anew, one fold at a time. In a sparse X the zeros that are not stored count as numbers, as the reader has it. A
- * column without any number in the rows that train is filled with 0: its coefficient is 0 then, as if it were left out. */
+ * The reader has filled them with means of all rows, and X knows which entries these are
+ * (kiln_matrix.filled). A fold gets a copy of X in which they are filled anew, one fold at a time. In a
+ * sparse X the zeros that are not stored count as numbers, as the reader has it. A column without any number
+ * in the rows that train is filled with 0: its coefficient is 0 then, as if it were left out. */
 #include "derived/fills.h"
 
 #include "core/matrix.h"

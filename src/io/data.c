@@ -163,8 +163,8 @@ static int64_t model_columns(const kiln_model *model) {
     return 0;
 }
 
-/* Formats that do not say how many columns there are get as many as was asked for or the model knows, and no more than
- * the model knows. */
+/* Formats that do not say how many columns there are get as many as was asked for or the model knows, and no
+ * more than the model knows. */
 static kiln_status fit_columns(struct ki_table *table, const char *path, const kiln_read_options *options) {
     if (table->format == KILN_DENSE) {
         if (table->cols >= options->cols) return KILN_OK;

@@ -31,8 +31,9 @@ struct kiln_data {
     int64_t bytes; /* after decompression */
 };
 
-/* Who reads parts of the same data at the same time. A reader whose rows depend on what others find meets them, when it has all of its own: CSV
- * once, and once more where missing numbers get their mean, or a model may say so. One that fails before is missed there, and all fail. */
+/* Who reads parts of the same data at the same time. A reader whose rows depend on what others find meets
+ * them, when it has all of its own: CSV once, and once more where missing numbers get their mean, or a model
+ * may say so. One that fails before is missed there, and all fail. */
 struct ki_together {
     int rank;           /* of this reader; not all need tell something */
     const char *first;  /* the first file of all */
@@ -91,14 +92,15 @@ ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_re
     ki_read_bag_of_words, ki_read_ratings;
 
 ki_reader *ki_reader_of(kiln_file_format format);
-/* A model with a schema was trained on a table with named columns, and what has none is not what it knows: ERR_MODEL. One without a schema
- * takes columns by their place, which is a warning. */
+/* A model with a schema was trained on a table with named columns, and what has none is not what it knows:
+ * ERR_MODEL. One without a schema takes columns by their place, which is a warning. */
 kiln_status ki_check_model_format(kiln_file_format format, const char *path, const kiln_read_options *options,
                                   struct ki_warnings *warnings);
 /* All files that path and options name, into a zeroed table; *format may be AUTO, *bytes is added to. */
 kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                           const kiln_read_options *options);
-/* Of what has no names: columns that are named by their number leave X, and names that would be ignored are an error. */
+/* Of what has no names: columns that are named by their number leave X, and names that would be ignored are
+ * an error. */
 kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
                           const kiln_read_options *options);
 

@@ -1,4 +1,5 @@
-/* Targets in a file of their own: one row for each row of the data, those that were left out for a missing value, too. */
+/* Targets in a file of their own: one row for each row of the data, those that were left out for a missing
+ * value, too. */
 #include "io/targets.h"
 
 #include <string.h>

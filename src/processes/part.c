@@ -47,8 +47,8 @@ static uint64_t digest_files(const char *path, const kiln_read_options *options)
     return digest ? digest : 1;
 }
 
-/* Whether a part of a CSV file begins within quotes is known from the parity of those before it. A process that cannot say fails when it
- * reads. */
+/* Whether a part of a CSV file begins within quotes is known from the parity of those before it. A process
+ * that cannot say fails when it reads. */
 static kiln_status share_quotes(struct kiln_processes *p, struct ki_part *part, const char *path,
                                 const kiln_read_options *options) {
     const int64_t files = 1 + options->more_count;
@@ -75,7 +75,8 @@ struct meeting {
     kiln_status wire; /* MPI's */
 };
 
-/* From each process `bytes` to all, one after the other. *well: whether all have come, and have memory for it. */
+/* From each process `bytes` to all, one after the other. *well: whether all have come, and have memory for
+ * it. */
 static kiln_status gather_bytes(bool *well, struct kiln_processes *p, struct ki_bytes *bytes, bool comes) {
     const int count = p->transport.count;
     struct ki_bytes all = {NULL, 0, 0};

@@ -1,8 +1,9 @@
-/* Data of which each process reads a part (io/part.h): the rows of X stay where they were read, what belongs to the rows besides, such
- * as targets, goes to the leader, where vectors lie.
+/* Data of which each process reads a part (io/part.h): the rows of X stay where they were read, what belongs
+ * to the rows besides, such as targets, goes to the leader, where vectors lie.
  *
- * Whether that can be is known once all have read: text has numbers of its levels that are counted over the whole file, and an error is
- * told with its place in the whole. Then nothing is kept, and the leader reads the data alone. */
+ * Whether that can be is known once all have read: text has numbers of its levels that are counted over the
+ * whole file, and an error is told with its place in the whole. Then nothing is kept, and the leader reads
+ * the data alone. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -326,8 +327,8 @@ static kiln_status tell_whole(const kiln_device *device, const char *path, int u
     return KILN_OK;
 }
 
-/* Data that are wrong in one part are wrong as a whole, where the first process finds the line. Where it does not, it sees other data under
- * that name. */
+/* Data that are wrong in one part are wrong as a whole, where the first process finds the line. Where it
+ * does not, it sees other data under that name. */
 static kiln_status fail_bad(struct reading *r, kiln_file_format format) {
     struct ki_error_copy error;
     int64_t bytes = 0;

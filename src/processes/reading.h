@@ -17,11 +17,12 @@ struct ki_summary {
     kiln_status status; /* an error that is no reason for that, which is kept in p->error, too */
 };
 
-/* This process's part of what an order says, into a zeroed table; all processes take part. An error is MPI's. part.c */
+/* This process's part of what an order says, into a zeroed table; all processes take part. An error is
+ * MPI's. part.c */
 kiln_status ki_read_part(struct ki_summary *summary, struct kiln_processes *p, struct ki_table *table,
                          const char *path, const struct ki_order *order);
-/* The same of a Matrix Market file, whose entries go to the processes of their rows. *outcome: what went wrong here, where the table stays
- * empty; it does so, too, where something went wrong elsewhere. deal.c */
+/* The same of a Matrix Market file, whose entries go to the processes of their rows. *outcome: what went
+ * wrong here, where the table stays empty; it does so, too, where something went wrong elsewhere. deal.c */
 kiln_status ki_deal_entries(struct kiln_processes *p, struct ki_table *table, int64_t *bytes,
                             const char *path, const kiln_read_options *options, kiln_status *outcome);
 

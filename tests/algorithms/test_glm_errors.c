@@ -1,4 +1,5 @@
-/* What kiln_glm refuses, that a refused or failed call leaves its results as they were, and that it survives without memory. */
+/* What kiln_glm refuses, that a refused or failed call leaves its results as they were, and that it survives
+ * without memory. */
 #include "algorithms/least_squares.h"
 #include "faults/brutal.h"
 

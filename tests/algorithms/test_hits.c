@@ -255,8 +255,8 @@ static void unconnected_parts(void **state) {
     free(graph.a);
 }
 
-/* Two groups of vertices that are all but equal, and hardly linked: singular values 0.9994 of each other, where the power
- * iteration gives up. */
+/* Two groups of vertices that are all but equal, and hardly linked: singular values 0.9994 of each other,
+ * where the power iteration gives up. */
 static void near_eigenvalues_take_few_passes(void **state) {
     (void)state;
     enum { HALF = 60, N = 2 * HALF };
@@ -293,7 +293,8 @@ static void near_eigenvalues_take_few_passes(void **state) {
     free(graph.a);
 }
 
-/* A tolerance that f32 cannot reach: hundreds of steps within rounding leave authorities that are nearly as right as f32 has them. */
+/* A tolerance that f32 cannot reach: hundreds of steps within rounding leave authorities that are nearly as
+ * right as f32 has them. */
 static void rounding_does_no_harm(void **state) {
     (void)state;
     const kiln_hits_options options = {

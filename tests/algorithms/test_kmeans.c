@@ -1,4 +1,5 @@
-/* K-Means against plain loops: labels, means and inertia agree with the centres returned; what is refused; starts. */
+/* K-Means against plain loops: labels, means and inertia agree with the centres returned; what is refused;
+ * starts. */
 #include <stdio.h>
 
 #include "algorithms/on_cpu.h"
@@ -92,7 +93,8 @@ static void finds(kiln_type type, kiln_kmeans_options options, bool weighted) {
     finds_in(x, type, options, weighted);
 }
 
-/* Blobs that touch, as far from zero as years are in f32, and time stamps in f64: products have no digit of the distances left. */
+/* Blobs that touch, as far from zero as years are in f32, and time stamps in f64: products have no digit of
+ * the distances left. */
 static void finds_far(kiln_type type, kiln_kmeans_options options, bool weighted) {
     static double x[M * N];
     make_blobs_of(x, 0.7);
@@ -109,7 +111,8 @@ static void finds_far_from_zero(void **state) {
     }
 }
 
-/* Twenty blobs, far apart: a start that draws one row each time misses some, and inertia is then several times that of the blobs. */
+/* Twenty blobs, far apart: a start that draws one row each time misses some, and inertia is then several
+ * times that of the blobs. */
 static void starts_in_every_cluster(void **state) {
     enum { BLOBS = 20, ROWS = 2000, COLUMNS = 10 };
     static double x[ROWS * COLUMNS], middle[BLOBS * COLUMNS];
@@ -164,7 +167,8 @@ static void fills_empty_clusters(void **state) {
     kiln_matrix_free(C);
 }
 
-/* More rows than come to the host at once, where a cluster has none: the furthest come last. One becomes its centre, one tells a radius. */
+/* More rows than come to the host at once, where a cluster has none: the furthest come last. One becomes its
+ * centre, one tells a radius. */
 static void looks_at_all_rows(void **state) {
     enum { ROWS = 150001 };
     static double x[ROWS], s[ROWS];
@@ -197,7 +201,8 @@ static void looks_at_all_rows(void **state) {
     }
 }
 
-/* Two clusters are empty, and the furthest rows lie in one piece of those that come to the host; that of another is less far. */
+/* Two clusters are empty, and the furthest rows lie in one piece of those that come to the host; that of
+ * another is less far. */
 static void takes_the_furthest_rows(void **state) {
     enum { ROWS = 150001 };
     static double x[ROWS];
@@ -238,8 +243,8 @@ static void fewer_rows_than_centres(void **state) {
     kiln_matrix_free(more);
 }
 
-/* Rows far from zero, whose means are rounded: as many clusters as there are different rows of weight above 0, which converge; and as
- * many centres as different rows get one each. */
+/* Rows far from zero, whose means are rounded: as many clusters as there are different rows of weight above
+ * 0, which converge; and as many centres as different rows get one each. */
 static void fewer_rows_far_from_zero(void **state) {
     enum { ROWS = 97, DIFFERENT = 5, COLUMNS = 3, MOST = 8 };
     (void)state;
@@ -305,7 +310,8 @@ static void refuses_and_stops(void **state) {
     kiln_matrix_free(C);
 }
 
-/* Rows of two directions and any length: spherical K-Means finds the directions, dense and sparse alike, and predicts by them. */
+/* Rows of two directions and any length: spherical K-Means finds the directions, dense and sparse alike, and
+ * predicts by them. */
 static void finds_directions(void **state) {
     enum { ROWS = 60 };
     static double x[ROWS * 3], centres[6], labels[ROWS], found[2 * ROWS];

@@ -1,5 +1,5 @@
-/* Latent Dirichlet allocation: each round and its bound against plain loops with lgamma and a digamma of their own, that the bound never
- * falls, alpha, batches, new documents, perplexity, what is refused. */
+/* Latent Dirichlet allocation: each round and its bound against plain loops with lgamma and a digamma of
+ * their own, that the bound never falls, alpha, batches, new documents, perplexity, what is refused. */
 #include "topic_data.h"
 
 static double psi(double x) {
@@ -27,7 +27,8 @@ static double mean_of(const double *theta, const double *phi, int d, int i) {
     return sum;
 }
 
-/* E log p(x, theta, phi) - E log q, as Blei, Ng and Jordan have it, with the best phi-variational parameters put in. */
+/* E log p(x, theta, phi) - E log q, as Blei, Ng and Jordan have it, with the best phi-variational parameters
+ * put in. */
 static double bound_of(const struct counts *counts, const double *gamma, const double *lambda,
                        const double *alpha, double eta) {
     static double theta[M * K], phi[N * K];
@@ -329,7 +330,8 @@ static void a_stop_keeps_the_result(void **state) {
     fit_free(&fit);
 }
 
-/* One topic of one word: the bound is 0 but for rounding, which is what the verification allows, and no more. */
+/* One topic of one word: the bound is 0 but for rounding, which is what the verification allows, and no
+ * more. */
 static void one_topic_of_one_word(void **state) {
     (void)state;
     for (kiln_type type = KILN_F32; type <= KILN_F64; type++)

@@ -1,5 +1,6 @@
-/* Multi-dimensional scaling: layouts that are known, stress that never rises, what is missing, weighted, tied, at one place, and
- * what cannot be laid out. The reference is kiln_verify_mds's long double, and points whose distances are the dissimilarities. */
+/* Multi-dimensional scaling: layouts that are known, stress that never rises, what is missing, weighted,
+ * tied, at one place, and what cannot be laid out. The reference is kiln_verify_mds's long double, and
+ * points whose distances are the dissimilarities. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,8 @@ static void recovers_points(void **state) {
     }
 }
 
-/* A thousand runs from random starts, all kinds in turn: stress never rises, and is that of the layout returned. */
+/* A thousand runs from random starts, all kinds in turn: stress never rises, and is that of the layout
+ * returned. */
 static void never_rises(void **state) {
     (void)state;
     double *D = malloc(30 * 30 * sizeof *D);
@@ -129,7 +131,8 @@ static void ordinal_finds_order(void **state) {
     kiln_matrix_free(Y);
 }
 
-/* Three of ten pairs are missing, and the points are found all the same; each point's stress adds up to twice the stress. */
+/* Three of ten pairs are missing, and the points are found all the same; each point's stress adds up to
+ * twice the stress. */
 static void missing_pairs(void **state) {
     (void)state;
     double D[N * N], points[N], sum = 0;
@@ -175,8 +178,9 @@ static void one_place(void **state) {
     kiln_matrix_free(Y);
 }
 
-/* Data times a power of two, up to sizes whose squares the type does not hold, have the same layout times it, bit for bit; of
- * interval and ordinal scaling the same layout. Weights times a power of two change the stress alone. */
+/* Data times a power of two, up to sizes whose squares the type does not hold, have the same layout times
+ * it, bit for bit; of interval and ordinal scaling the same layout. Weights times a power of two change the
+ * stress alone. */
 static void any_size(void **state) {
     (void)state;
     enum { KINDS = 3, SIZES = 4, Q = 3 };

@@ -1,4 +1,5 @@
-/* kiln_path: every model of a path in folds against its own training, for each linear model, f32 and f64, dense and CSR. */
+/* kiln_path: every model of a path in folds against its own training, for each linear model, f32 and f64,
+ * dense and CSR. */
 #include "algorithms/on_cpu.h"
 
 enum { ROWS = 120, COLS = 6, FOLDS = 3, VALUES = 4, TARGETS_MOST = 3 };

@@ -1,4 +1,5 @@
-/* The registry as a tool reads it: every algorithm, every option, and that the defaults it tells are those that hold. */
+/* The registry as a tool reads it: every algorithm, every option, and that the defaults it tells are those
+ * that hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* kiln_svm with every option against the referee, dense and CSR, f32 and f64, on the CPU and on OpenCL, and its duality gap. */
+/* kiln_svm with every option against the referee, dense and CSR, f32 and f64, on the CPU and on OpenCL, and
+ * its duality gap. */
 #include "algorithms/classifiers.h"
 
 static const double class_weights[] = {0.5, 2, 1};
@@ -145,8 +146,9 @@ static void classes_are_problems(void **state) {
     problem_free(&p);
 }
 
-/* One row of 1e12 has all of the first point's curvature, and none of the optimum's: there the rows of 1 decide. The penalty is at least
- * the objective's curvature, so that a gradient g proves its distance from the optimum to be at most g^2 / (2 l2). */
+/* One row of 1e12 has all of the first point's curvature, and none of the optimum's: there the rows of 1
+ * decide. The penalty is at least the objective's curvature, so that a gradient g proves its distance from
+ * the optimum to be at most g^2 / (2 l2). */
 static void outlier_leaves_the_loss(void **state) {
     (void)state;
     enum { ROWS = 41 };

@@ -1,4 +1,5 @@
-/* kiln_verify agrees with what solvers report and notices a model that was changed; kiln_predict of every model. */
+/* kiln_verify agrees with what solvers report and notices a model that was changed; kiln_predict of every
+ * model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -425,7 +426,8 @@ static void no_prediction_of_hits(void **state) {
     kiln_model_free(model);
 }
 
-/* a -> b (2), a -> c, b -> c: hubs and authorities by hand are the leading eigenvectors; a shifted one is found out. */
+/* a -> b (2), a -> c, b -> c: hubs and authorities by hand are the leading eigenvectors; a shifted one is
+ * found out. */
 static void rankings(void **state) {
     (void)state;
     const int64_t row_start[] = {0, 2, 3, 3};

@@ -1,4 +1,5 @@
-/* The command line of the conformance suite. A name that nothing has is an error: a run that tests nothing looks like a good one. */
+/* The command line of the conformance suite. A name that nothing has is an error: a run that tests nothing
+ * looks like a good one. */
 #include "suite.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The parts of the conformance suite's own program: what it was asked for, one case, and the walk through all (main.c). */
+/* The parts of the conformance suite's own program: what it was asked for, one case, and the walk through
+ * all (main.c). */
 #ifndef CONFORMANCE_SUITE_H
 #define CONFORMANCE_SUITE_H
 

@@ -1,5 +1,6 @@
-/* The gap of Fenchel and Young: any t with sum_i t_i = 0 (under an intercept) bounds the optimum from below, and the one that the point
- * itself suggests, t_i = -s_i loss_i'(eta_i), is so near to the best that losses drop out of the difference:
+/* The gap of Fenchel and Young: any t with sum_i t_i = 0 (under an intercept) bounds the optimum from below,
+ * and the one that the point itself suggests, t_i = -s_i loss_i'(eta_i), is so near to the best that losses
+ * drop out of the difference:
  *
  *   f(W, b) - optimum <= sum_jc d_j(W_jc, (X^T t)_jc),   d_j(w, z) = pen_j(w) + pen_j*(z) - z w,
  *   with L_j > 0:  pen_j*(z) = max(|z| - l1_j, 0)^2 / (2 L_j), and without an l1 term d_j = g_j^2 / (2 L_j), g the gradient.
@@ -13,9 +14,10 @@
  *   gap is curvature / 2 sum_i s_i (eta - eta')_i^2 at most. X^T t is off by e_j = c_m u (sum s loss'^2 sum s x_j^2)^(1/2). The computed
  *   objective is off by about slope * || eta - eta' ||, which is the largest of the three.
  *
- * Sums of n terms are counted as off by c_n = min(n, 8 sqrt(n)) + 8 units of their type: no more than n in any case, and within
- * 8 sqrt(n) but once in 1e13 where roundings are independent (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
- * Source: Boyd and Vandenberghe, Convex Optimization, 2004, 5.8 and 9.3; Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18 (2017), for theta. */
+ * Sums of n terms are counted as off by c_n = min(n, 8 sqrt(n)) + 8 units of their type: no more than n in
+ * any case, and within 8 sqrt(n) but once in 1e13 where roundings are independent (Higham and Mary, SIAM J.
+ * Sci. Comput. 41, 2019). Source: Boyd and Vandenberghe, Convex Optimization, 2004, 5.8 and 9.3; Ndiaye,
+ * Fercoq, Gramfort and Salmon, JMLR 18 (2017), for theta. */
 #include "algorithms/certificate/certificate.h"
 
 double ki_units(int64_t terms, kiln_type type) {
@@ -31,7 +33,8 @@ static double l1_of(const struct ki_certificate *at, int64_t j) {
     return at->l1 * (at->standardize ? sqrt(at->variance[j]) : 1);
 }
 
-/* sqrt(sum_i s_i e_i^2) at most, e_i the sum of the sizes of what eta_i is made of: columns know their norms. */
+/* sqrt(sum_i s_i e_i^2) at most, e_i the sum of the sizes of what eta_i is made of: columns know their
+ * norms. */
 static double size_of(const struct ki_certificate *at) {
     const int64_t n = kiln_matrix_cols(at->X);
     double size = at->target, level = 1;
@@ -71,7 +74,8 @@ double ki_certificate_blur(const struct ki_certificate *at, int64_t j) {
            8 * ki_epsilon(type) * penalty_of(at, j) * size;
 }
 
-/* pen(w) + pen*(z) - z w with L > 0. Next to w != 0, where |z| >= l1, differences would cancel: there it is a square. */
+/* pen(w) + pen*(z) - z w with L > 0. Next to w != 0, where |z| >= l1, differences would cancel: there it is
+ * a square. */
 static double distance(double w, double z, double l2, double l1) {
     const double beyond = fmax(fabs(z) - l1, 0), away = w < 0 ? -z : z;
     if (w == 0) return beyond * beyond / (2 * l2);
@@ -79,7 +83,8 @@ static double distance(double w, double z, double l2, double l1) {
     return (l1 - away) * fabs(w) + l2 * w * w / 2 + beyond * beyond / (2 * l2);
 }
 
-/* A column whose coefficient is 0 whatever the rest: it has no entries, or is constant under an intercept and has no penalty. */
+/* A column whose coefficient is 0 whatever the rest: it has no entries, or is constant under an intercept
+ * and has no penalty. */
 static bool left_out(const struct ki_certificate *at, int64_t j) {
     return !(at->square[j] > 0) || (at->intercept && at->standardize && !(at->variance[j] > 0));
 }

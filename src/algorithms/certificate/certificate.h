@@ -1,12 +1,13 @@
-/* How far a linear model's objective is above the optimum at most: the duality gap, with all that rounding may have made of it. */
+/* How far a linear model's objective is above the optimum at most: the duality gap, with all that rounding
+ * may have made of it. */
 #ifndef KI_CERTIFICATE_H
 #define KI_CERTIFICATE_H
 
 #include "algorithms/algorithm.h"
 
-/* A point of  f(W, b) = sum_i s_i loss_i(eta_i) + sum_jc (L_j W_jc^2 / 2 + l1_j |W_jc|),  eta = X W + 1 b + offset,  L_j = l2 and
- * l1_j = l1, or, standardised, times variance_j and its root; with its gradient. loss_i is convex and its second derivative at most
- * `curvature` around the point. Arrays of the host. */
+/* A point of  f(W, b) = sum_i s_i loss_i(eta_i) + sum_jc (L_j W_jc^2 / 2 + l1_j |W_jc|),  eta = X W + 1 b +
+ * offset,  L_j = l2 and l1_j = l1, or, standardised, times variance_j and its root; with its gradient.
+ * loss_i is convex and its second derivative at most `curvature` around the point. Arrays of the host. */
 struct ki_certificate {
     const kiln_matrix *X; /* its shape and type are looked at, no more */
     int64_t k;            /* columns of W */
@@ -42,9 +43,11 @@ double ki_certificate_blur(const struct ki_certificate *at, int64_t j);
 /* What a sum of so many terms may be off by, beside the sum of their sizes. */
 double ki_units(int64_t terms, kiln_type type);
 /* || U^-1 ||^2 at most, of the factor U n x n of a matrix of unit diagonal whose entries may be off by *part, which becomes r, below 1/2: quadratic
- * forms of the matrix's inverse are at most 1 / (1 - r) times those by U. INFINITY: nothing can be told. work: n. See factor_gap.c. */
+ * forms of the matrix's inverse are at most 1 / (1 - r) times those by U. INFINITY: nothing can be told.
+ * work: n. See factor_gap.c. */
 double ki_inverse_square(const double *U, int64_t n, double *part, double *work);
-/* The report's optimality_gap and certificate; where gap is not finite they stay as they are, and say that there is no bound. */
+/* The report's optimality_gap and certificate; where gap is not finite they stay as they are, and say that
+ * there is no bound. */
 void ki_report_certify(kiln_report *report, double gap, const char *by);
 
 #endif

@@ -1,23 +1,24 @@
-/* What certificate.h has to know of the rows of a generalised linear model. Losses that are convex in eta, and whose curvature comes with the
- * gradient (kiln_loss_gradient), are those of
+/* What certificate.h has to know of the rows of a generalised linear model. Losses that are convex in eta,
+ * and whose curvature comes with the gradient (kiln_loss_gradient), are those of
  *
  *   Gaussian, identity; binomial, logit; Poisson, log; gamma, log; Tweedie with 1 < p < 2, log; negative binomial, log,
  *
- * and all but the first have |loss'''| <= loss''. With the figures' Pearson statistic P = sum_i s_i (y_i - mu_i)^2 / V(mu_i) and h the
- * largest curvature of a row (beside its weight),
+ * and all but the first have |loss'''| <= loss''. With the figures' Pearson statistic P = sum_i s_i (y_i -
+ * mu_i)^2 / V(mu_i) and h the largest curvature of a row (beside its weight),
  *
  *   sum_i s_i loss_i'^2  =  P for gamma,  <= h P for Poisson,  h P / (2 - p) for Tweedie,  P / alpha for negative binomial,
  *                           and 2 h times what the losses are above their least values for the first two;
  *
  * that is half the deviance. Curvature is bounded at the point, and within rounding of it by twice as much.
  *
- * Without a penalty the information H = X^T diag(h) X, which counts the parameters, bounds the objective: 1/2 g^T H^-1 g for least squares. For
- * binomial with logit and Poisson with log, whose h is the loss's own, with lambda^2 = g^T H^-1 g and |x_i . v| <= rho ||v||_H,
+ * Without a penalty the information H = X^T diag(h) X, which counts the parameters, bounds the objective:
+ * 1/2 g^T H^-1 g for least squares. For binomial with logit and Poisson with log, whose h is the loss's own,
+ * with lambda^2 = g^T H^-1 g and |x_i . v| <= rho ||v||_H,
  *
  *   objective - optimum <= -lambda log(1 - lambda rho) / rho   where lambda rho < 1,
  *
- * as along the way to the optimum, d, H falls by no more than exp(-max_i |x_i . d|) (Bach, Electron. J. Stat. 4, 2010). A row's leverage
- * h_i x_i^T H^-1 x_i is at most 1, so that rho^2 <= 1 / min_i h_i. */
+ * as along the way to the optimum, d, H falls by no more than exp(-max_i |x_i . d|) (Bach, Electron. J.
+ * Stat. 4, 2010). A row's leverage h_i x_i^T H^-1 x_i is at most 1, so that rho^2 <= 1 / min_i h_i. */
 #include "algorithms/newton/glm.h"
 
 /* sqrt(sum_i s_i a_i^2); a NULL: 0. */

@@ -1,9 +1,10 @@
-/* How far least squares are above the optimum at most. With a penalty by certificate.h. Without one by the factor of the normal equations,
- * where there is one of all columns:
+/* How far least squares are above the optimum at most. With a penalty by certificate.h. Without one by the
+ * factor of the normal equations, where there is one of all columns:
  *
  *   objective - optimum = 1/2 g^T H^-1 g,   D^-1 H D^-1 = U^T U + E,   |E_ij| <= part,
  *
- * so that with r = || U^-1 ||^2 n part < 1 it is at most 1/2 || U^-T D g ||^2 / (1 - r) (ki_inverse_square, factor_gap.c). */
+ * so that with r = || U^-1 ||^2 n part < 1 it is at most 1/2 || U^-T D g ||^2 / (1 - r) (ki_inverse_square,
+ * factor_gap.c). */
 #include "algorithms/linreg/linreg_block.h"
 
 /* What a target knows of its rows. */

@@ -1,4 +1,5 @@
-/* The bound of certificate.h at the engine's result, for which the intercepts' gradient has to vanish. It is the sum over the rows of
+/* The bound of certificate.h at the engine's result, for which the intercepts' gradient has to vanish. It is
+ * the sum over the rows of
  * -t_i, of which each row gives away what it has most of, its own curvature h_i:  t_i' = t_i - theta h_i,  theta = sum t / sum h.
  * That stays in the losses' range, and what it costs them is of second order:
  *
@@ -7,8 +8,9 @@
  *   softmax      theta^T M theta, M = sum_i s_i (diag(p_i) - p_i p_i^T), M theta = sum t, where theta's entries are within 1: the chi
  *                squared distance of p_i' from p_i, which is above that of Kullback and Leibler
  *
- * X^T t' is another one, too: about the columns' means an entry moves by |theta sum_i h_i (x_ij - mean_j)| at most, for which Cauchy and
- * Schwarz need no pass over X: |sum t| sigma_j (sum s max(h/s) / sum h - 1)^(1/2). */
+ * X^T t' is another one, too: about the columns' means an entry moves by |theta sum_i h_i (x_ij - mean_j)|
+ * at most, for which Cauchy and Schwarz need no pass over X: |sum t| sigma_j (sum s max(h/s) / sum h -
+ * 1)^(1/2). */
 #include "algorithms/cholesky.h"
 #include "algorithms/newton/newton.h"
 

@@ -1,14 +1,17 @@
-/* The duality gap of a support vector machine needs a point of the dual. With t_i = -s_i d loss / d eta_i at the result, the dual's
- * objective is, for either loss, L the penalty's diagonal and Q the sum of the losses,
+/* The duality gap of a support vector machine needs a point of the dual. With t_i = -s_i d loss / d eta_i at
+ * the result, the dual's objective is, for either loss, L the penalty's diagonal and Q the sum of the
+ * losses,
  *
  *   D(t) = t . eta + Q - 1/2 sum_j (X^T t)_j^2 / L_j          (at t as it is)
  *
- * and an intercept asks for sum t = 0. That holds but for the tolerance; scaling the positive or the negative t down by a
- * hair makes it hold exactly, at D(t) = sum_i c_i t_i - e |t_i| - t_i^2 / (2 s_i) - ..., c the +1, -1 of the classes, or the
- * target of the regression and e its epsilon. One pass for eta and one for X^T t.
+ * and an intercept asks for sum t = 0. That holds but for the tolerance; scaling the positive or the
+ * negative t down by a hair makes it hold exactly, at D(t) = sum_i c_i t_i - e |t_i| - t_i^2 / (2 s_i) -
+ * ..., c the +1, -1 of the classes, or the target of the regression and e its epsilon. One pass for eta and
+ * one for X^T t.
  *
- * Without an intercept t stays as it is, and X^T t = L w - g with the gradient g that Newton's method has left: the gap is
- * 1/2 sum_j g_j^2 / L_j, and takes no pass. What rounding makes of either is bounded as in certificate.c. */
+ * Without an intercept t stays as it is, and X^T t = L w - g with the gradient g that Newton's method has
+ * left: the gap is 1/2 sum_j g_j^2 / L_j, and takes no pass. What rounding makes of either is bounded as in
+ * certificate.c. */
 #include "algorithms/certificate/svm_gap.h"
 
 /* A problem's rows: t_i and what a row adds to the dual per unit of t. */
@@ -56,8 +59,8 @@ static kiln_status host_copy(double **values, const kiln_matrix *A) {
     return *values ? ki_vector_get(*values, A) : ki_fail_nomem(bytes, "a vector");
 }
 
-/* sum_j z_j^2 / L_j, z the columns' X^T t or the gradient; NaN where an unpenalised column makes the dual point infeasible. *blur: what the
- * rounding of z may have made of it. */
+/* sum_j z_j^2 / L_j, z the columns' X^T t or the gradient; NaN where an unpenalised column makes the dual
+ * point infeasible. *blur: what the rounding of z may have made of it. */
 static double penalty_term(double *blur, const struct ki_newton *newton, const struct ki_certificate *at,
                            const double *z) {
     double sum = 0;
@@ -115,7 +118,8 @@ done:
     return status;
 }
 
-/* Without an intercept the dual lies below the objective by half the sum of g_j^2 / L_j, g the objective's gradient. */
+/* Without an intercept the dual lies below the objective by half the sum of g_j^2 / L_j, g the objective's
+ * gradient. */
 static kiln_status add_by_gradient(struct ki_svm_gap *gap, const struct ki_newton *newton, double objective,
                                    const struct ki_certificate *at) {
     kiln_status status;

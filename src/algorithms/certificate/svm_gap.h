@@ -12,7 +12,8 @@ struct ki_svm_gap {
     double dual, rounding;
 };
 
-/* Adds those of the problem that the engine has just solved: target m x 1 as the loss sees it, and the objective alone. */
+/* Adds those of the problem that the engine has just solved: target m x 1 as the loss sees it, and the
+ * objective alone. */
 kiln_status ki_svm_gap_add(struct ki_svm_gap *gap, struct ki_newton *newton, const kiln_matrix *target,
                            double objective);
 

@@ -1,8 +1,9 @@
-/* A's rows from B, B's rows from A, and again: each half is a least-squares problem for every row, which kiln_factor_solve
- * solves, so that the objective never rises.
+/* A's rows from B, B's rows from A, and again: each half is a least-squares problem for every row, which
+ * kiln_factor_solve solves, so that the objective never rises.
  *
- * The halves differ in the matrix alone: R for the rows, its transpose for the columns. Between sweeps each factor's two columns are
- * made equally long (balance), which leaves the products and lowers the penalty: the halves alone would take hundreds of sweeps. */
+ * The halves differ in the matrix alone: R for the rows, its transpose for the columns. Between sweeps each
+ * factor's two columns are made equally long (balance), which leaves the products and lowers the penalty:
+ * the halves alone would take hundreds of sweeps. */
 #include "algorithms/factor/als.h"
 
 #include "algorithms/checkpoint/checkpoint.h"
@@ -80,8 +81,9 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the start */
 
-/* A is 0, and B random with products well below what the entries have beside their mean, its biases 0. B is of one sign, as what its
- * first factor has to say mostly is: rows and columns whose random signs differ could never meet. */
+/* A is 0, and B random with products well below what the entries have beside their mean, its biases 0. B is
+ * of one sign, as what its first factor has to say mostly is: rows and columns whose random signs differ
+ * could never meet. */
 static kiln_status random_start(struct als *s) {
     const int64_t n = kiln_matrix_cols(s->B);
     double *scale = ki_alloc((size_t)n * sizeof *scale);
@@ -97,7 +99,8 @@ done:
     return status;
 }
 
-/* Finds what the entries say before training: transposed, what they are like, and the penalty that stands for 0. */
+/* Finds what the entries say before training: transposed, what they are like, and the penalty that stands
+ * for 0. */
 static kiln_status look(struct als *s) {
     kiln_als_options *o = &s->options;
     const int64_t nnz = kiln_matrix_nnz(s->R);

@@ -1,5 +1,5 @@
-/* The default penalty of a factor model, from the data's size and spread alone (penalty.h has the formula), and whether it has left
- * anything of the factors. */
+/* The default penalty of a factor model, from the data's size and spread alone (penalty.h has the formula),
+ * and whether it has left anything of the factors. */
 #include "algorithms/factor/penalty.h"
 
 #include "algorithms/factor/balance.h"

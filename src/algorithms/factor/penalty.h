@@ -12,20 +12,22 @@ struct ki_counts {
 kiln_status ki_counts_take(struct ki_counts *counts, const kiln_matrix *R);
 void ki_counts_free(struct ki_counts *counts);
 
-/* What R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of their size, so that it is a unit
- * in any case; squares: the sum of (r - mean)^2. */
+/* What R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
+ * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2. */
 struct ki_spread {
     double mean, squares, deviation;
 };
 /* sum: of R's entries. */
 kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum);
 
-/* deviation * 0.8 (sqrt(entries a row) + sqrt(entries a column)). A random sparse matrix of that deviation has its largest singular
- * value near deviation * (sqrt + sqrt), so that about what is noise gets no factor, however large the table and whatever the unit. */
+/* deviation * 0.8 (sqrt(entries a row) + sqrt(entries a column)). A random sparse matrix of that deviation
+ * has its largest singular value near deviation * (sqrt + sqrt), so that about what is noise gets no factor,
+ * however large the table and whatever the unit. */
 double ki_factor_penalty(const struct ki_counts *counts, int64_t nnz, double deviation);
 
-/* Adds the figures "l2" and "zero_factors", 1 where all products of A's and B's first `factors` columns, over all cells, are less than a
- * hundredth of sqrt(squares), which they should explain: | A B^T | <= sum_k |a_k| |b_k|. */
+/* Adds the figures "l2" and "zero_factors", 1 where all products of A's and B's first `factors` columns,
+ * over all cells, are less than a hundredth of sqrt(squares), which they should explain: | A B^T | <= sum_k
+ * |a_k| |b_k|. */
 kiln_status ki_factor_figures(kiln_report *report, double l2, const kiln_matrix *A, const kiln_matrix *B,
                               int64_t factors, double squares);
 

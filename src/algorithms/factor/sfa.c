@@ -1,10 +1,12 @@
-/* Conjugate gradient over all of A and B at once. With S the ratings less their means and P = S - A B^T at S's entries,
+/* Conjugate gradient over all of A and B at once. With S the ratings less their means and P = S - A B^T at
+ * S's entries,
  *   G_A = l2 A - P B,   G_B = l2 B - P^T A:  each one pass that makes P's entries and multiplies them by the factor at once,
  *   H_A = l2 + N (B .* B),  H_B = l2 + N^T (A .* A),  N one where S has entries: the diagonals of the Hessian's blocks,
  *   Z = G ./ H,  beta = max(0, G.(Z - Z_old) / G_old.Z_old),  D = beta D - Z.
- * Along D the objective is a polynomial of degree four. Its value and slope at 0 are there; three more sums of squares, each a sampled
- * product of which only the sum is wanted, determine it, for the norms along D follow from F.F, F.D and D.D; its first minimum is the
- * step. A step that does not lower the objective, which rounding alone can cause, is taken back and ends the run.
+ * Along D the objective is a polynomial of degree four. Its value and slope at 0 are there; three more sums
+ * of squares, each a sampled product of which only the sum is wanted, determine it, for the norms along D
+ * follow from F.F, F.D and D.D; its first minimum is the step. A step that does not lower the objective,
+ * which rounding alone can cause, is taken back and ends the run.
  *
  * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
@@ -16,7 +18,8 @@ enum { STREAM = 0x5fa, SIDES = 2 };
 /* Sums over both sides: G.Z, G.Z_old, G.D, F.D, D.D, F.F. */
 enum { NOW, BEFORE, SLOPE, CROSS, LENGTH, NORM, SUMS };
 
-/* One side's matrices: its factors F, gradient G, inverse diagonal H, scaled gradient Z and its former one, direction D. */
+/* One side's matrices: its factors F, gradient G, inverse diagonal H, scaled gradient Z and its former one,
+ * direction D. */
 struct side {
     kiln_matrix *F, *G, *H, *Z, *former, *D, *trial;
 };

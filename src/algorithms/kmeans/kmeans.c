@@ -1,7 +1,9 @@
-/* Lloyd's iteration: each centre goes to the mean of the rows that are nearest to it, one pass over X each time.
+/* Lloyd's iteration: each centre goes to the mean of the rows that are nearest to it, one pass over X each
+ * time.
  *
- * A pass says of the centres where their rows are, what the inertia is and how far the centres are from the means; only centres
- * that are too far from them move. So what the report says was found for the very centres that come back, without a pass more. */
+ * A pass says of the centres where their rows are, what the inertia is and how far the centres are from the
+ * means; only centres that are too far from them move. So what the report says was found for the very
+ * centres that come back, without a pass more. */
 #include "algorithms/kmeans/kmeans.h"
 
 #include "algorithms/registry.h"
@@ -134,7 +136,8 @@ done:
     return status;
 }
 
-/* On the device: s->means = s->sums over the weights. The sums are not needed any more, and differences take their place. */
+/* On the device: s->means = s->sums over the weights. The sums are not needed any more, and differences take
+ * their place. */
 static kiln_status find_means_there(struct kmeans *s, double *moved) {
     const kiln_ratio minus = {.factor = -1};
     double *const per = s->next;
@@ -151,7 +154,8 @@ done:
     return status;
 }
 
-/* A pass: s->means, s->found and the objective of the centres; how far they are from the means: sum of squares; s->filled. */
+/* A pass: s->means, s->found and the objective of the centres; how far they are from the means: sum of
+ * squares; s->filled. */
 static kiln_status find_means(struct kmeans *s, double *moved) {
     bool there = !s->options.spherical;
     kiln_status status;
@@ -214,7 +218,8 @@ done:
     return status;
 }
 
-/* What is said of a run that ended before it converged is exact, too; a checkpoint has what the run would have gone on from. */
+/* What is said of a run that ended before it converged is exact, too; a checkpoint has what the run would
+ * have gone on from. */
 static kiln_status say_exactly(struct kmeans *s) {
     double moved;
     kiln_status status = KILN_OK;
@@ -274,7 +279,8 @@ done:
     return status;
 }
 
-/* Names the column in which X has numbers that are not finite. Only called when there is one, or squares overflow. */
+/* Names the column in which X has numbers that are not finite. Only called when there is one, or squares
+ * overflow. */
 static kiln_status name_bad_column(const struct kmeans *s) {
     struct ki_columns columns = {0};
     struct ki_moments rough = {.rough = true};
@@ -290,7 +296,8 @@ done:
     return status;
 }
 
-/* The mean variance of the columns, and that all of X is finite: what one centre, at the origin and at the mean, says. */
+/* The mean variance of the columns, and that all of X is finite: what one centre, at the origin and at the
+ * mean, says. */
 static kiln_status measure(struct kmeans *s) {
     double totals[2], *mean = s->next;
     kiln_matrix *centre = NULL, *sum = NULL;

@@ -1,5 +1,6 @@
-/* What the parts of K-Means share: the run's state; how it begins (kmeans_start.c), goes on by batches (kmeans_batch.c), fills
- * empty clusters (kmeans_empty.c), is stopped and goes on (kmeans_state.c), and what its models are for (kmeans_model.c). */
+/* What the parts of K-Means share: the run's state; how it begins (kmeans_start.c), goes on by batches
+ * (kmeans_batch.c), fills empty clusters (kmeans_empty.c), is stopped and goes on (kmeans_state.c), and what
+ * its models are for (kmeans_model.c). */
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 
@@ -41,11 +42,13 @@ struct kmeans {
 double ki_kmeans_random(struct kmeans *s); /* uniform in [0, 1) */
 /* Tells the control how far the run is; s->cancelled if it asks to stop. Once a pass. */
 void ki_kmeans_tell(struct kmeans *s);
-/* Bounds for a start, where there are some, and they are asked for or pay; _close: the report says what they saved. */
+/* Bounds for a start, where there are some, and they are asked for or pay; _close: the report says what they
+ * saved. */
 kiln_status ki_kmeans_open_bounds(struct kmeans *s);
 void ki_kmeans_close_bounds(struct kmeans *s);
 kiln_status ki_kmeans_start(struct kmeans *s); /* s->C */
-/* Iterations on rows drawn at random, to the end of the start; in a run that goes on, from where it was. _begin: once, before. */
+/* Iterations on rows drawn at random, to the end of the start; in a run that goes on, from where it was.
+ * _begin: once, before. */
 kiln_status ki_kmeans_batches_begin(struct kmeans *s);
 kiln_status ki_kmeans_batches(struct kmeans *s, bool resumed);
 /* Centres without rows get some: corrects s->next, which are sums, and s->totals. *moved: how many. */
@@ -56,14 +59,16 @@ kiln_status ki_kmeans_different(struct kmeans *s); /* counts s->different, once 
 kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights);
 /* s->C = s->next, which is narrowed on the way; what the centres then are goes to s->centres. */
 kiln_status ki_kmeans_move(struct kmeans *s);
-/* The centre c of s->next as C will hold it, scaled to length 1 if the run is spherical; what the squares of its move add up to. */
+/* The centre c of s->next as C will hold it, scaled to length 1 if the run is spherical; what the squares of
+ * its move add up to. */
 double ki_kmeans_place(struct kmeans *s, int64_t c);
 /* report.stopped_by, by the residual and the rest after an iteration. */
 void ki_kmeans_judge(struct kmeans *s);
-/* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C, of what C becomes, and of
- * the starts before. */
+/* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C,
+ * of what C becomes, and of the starts before. */
 kiln_status ki_kmeans_keep(struct kmeans *s);
-/* The same in a start, after a draw of k-means++: so many of its k rows are chosen, and each row's distance from all of these but the last. */
+/* The same in a start, after a draw of k-means++: so many of its k rows are chosen, and each row's distance
+ * from all of these but the last. */
 struct kmeans_drawn {
     int64_t *count, *rows;
     kiln_matrix *distances;
@@ -71,7 +76,8 @@ struct kmeans_drawn {
 kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn);
 /* Takes the state of a start, where one waits; `drawn` stays as it is otherwise. */
 kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn);
-/* Takes a checkpoint's state, where one waits; *resumed: whether it did. Of a state in a start the number of the start alone. */
+/* Takes a checkpoint's state, where one waits; *resumed: whether it did. Of a state in a start the number of
+ * the start alone. */
 kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s);
 /* A line of the trace: of the centres that s->objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);

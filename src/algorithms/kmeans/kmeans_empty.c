@@ -1,8 +1,9 @@
-/* A centre that has lost all of its rows takes the row that is furthest from its own centre, which gives it up: the sums of the
- * donor are corrected before anything is divided.
+/* A centre that has lost all of its rows takes the row that is furthest from its own centre, which gives it
+ * up: the sums of the donor are corrected before anything is divided.
  *
- * There are no more clusters than different rows. Where all of these have one, a distance above 0 is the rounding of a mean, and rows
- * that are taken for it would be taken for ever: different rows are counted, value by value, when the first centre asks for one. */
+ * There are no more clusters than different rows. Where all of these have one, a distance above 0 is the
+ * rounding of a mean, and rows that are taken for it would be taken for ever: different rows are counted,
+ * value by value, when the first centre asks for one. */
 #include "algorithms/kmeans/kmeans.h"
 
 /* Rows that are far from their centres, the furthest first. */
@@ -24,8 +25,8 @@ static void note(struct far *far, double distance, int64_t row, int64_t cluster)
 
 enum { AT_ONCE = 1 << 16 }; /* rows of a piece: a fetch takes little beside its bytes, which a cache holds */
 
-/* largest = the distance of each piece's furthest row; *least: so many pieces reach it as rows are wanted, so that rows below it are not
- * among the furthest. */
+/* largest = the distance of each piece's furthest row; *least: so many pieces reach it as rows are wanted,
+ * so that rows below it are not among the furthest. */
 static kiln_status find_largest(double *least, double *largest, struct far *far, const struct kmeans *s,
                                 const kiln_matrix *distances) {
     const int64_t pieces = ki_ceil_div(s->m, AT_ONCE);
@@ -45,7 +46,8 @@ done:
     return status;
 }
 
-/* The furthest rows, from the pieces that may have some. Rows without weight do not count, and then all pieces may. */
+/* The furthest rows, from the pieces that may have some. Rows without weight do not count, and then all
+ * pieces may. */
 static kiln_status note_rows(struct far *far, const struct kmeans *s) {
     const kiln_matrix *const weights = s->options.weights;
     const int64_t most = ki_min(s->m, AT_ONCE), pieces = ki_ceil_div(s->m, AT_ONCE),
@@ -123,7 +125,8 @@ static void add_row(struct different *of, const double *x) {
     of->slot[at] = ++of->count;
 }
 
-/* Adds rows of weight above 0 until there are as many different ones as wanted. `piece`: a matrix of so many rows, x: for its values. */
+/* Adds rows of weight above 0 until there are as many different ones as wanted. `piece`: a matrix of so many
+ * rows, x: for its values. */
 static kiln_status walk(struct different *of, const struct kmeans *s, kiln_matrix *piece, double *x) {
     const int64_t rows = kiln_matrix_rows(piece);
     int64_t *wanted = ki_alloc((size_t)rows * sizeof *wanted);

@@ -1,15 +1,17 @@
-/* The first centres: rows of X, drawn with the probability of their squared distance from the centres so far.
+/* The first centres: rows of X, drawn with the probability of their squared distance from the centres so
+ * far.
  *
- * k-means++ takes one row after the other: of 2 + ln k that are drawn the one that brings the distances down the most (Arthur and
- * Vassilvitskii name this greedy; scikit-learn does it). One pass over X measures the candidates, one brings the distances up to
- * date. k-means|| draws some 2 k rows at once in each of five rounds, weighs these candidates by the rows that are nearest to them,
- * and lets k-means++ choose among them: passes that do not grow with k. */
+ * k-means++ takes one row after the other: of 2 + ln k that are drawn the one that brings the distances down
+ * the most (Arthur and Vassilvitskii name this greedy; scikit-learn does it). One pass over X measures the
+ * candidates, one brings the distances up to date. k-means|| draws some 2 k rows at once in each of five
+ * rounds, weighs these candidates by the rows that are nearest to them, and lets k-means++ choose among
+ * them: passes that do not grow with k. */
 #include "algorithms/kmeans/kmeans.h"
 
 enum { ROUNDS = 5, OVERSAMPLING = 2 };
 
-/* Rows to draw from, and how likely each is to be drawn: its weight, times D once there is one. Sums of blocks of KI_PIECE rows
- * say in which block a row is that is drawn, and only that block comes to the host. */
+/* Rows to draw from, and how likely each is to be drawn: its weight, times D once there is one. Sums of
+ * blocks of KI_PIECE rows say in which block a row is that is drawn, and only that block comes to the host. */
 struct pool {
     const kiln_matrix *X, *weights; /* NULL: ones */
     int64_t m, blocks;
@@ -73,7 +75,8 @@ done:
     return status;
 }
 
-/* The i of p at which what comes before, and p_i, have passed u; the last with p_i > 0 where rounding leaves none. */
+/* The i of p at which what comes before, and p_i, have passed u; the last with p_i > 0 where rounding leaves
+ * none. */
 static int64_t pass(const double *p, int64_t count, double u) {
     int64_t last = -1;
     for (int64_t i = 0; i < count; i++) {
@@ -88,7 +91,8 @@ static int64_t draw_any(struct kmeans *s, int64_t m) {
     return ki_min((int64_t)(ki_kmeans_random(s) * (double)m), m - 1);
 }
 
-/* A row, with a probability proportional to p, of whose blocks the sums are there; any one where all p are 0. */
+/* A row, with a probability proportional to p, of whose blocks the sums are there; any one where all p are
+ * 0. */
 static kiln_status draw(int64_t *row, struct kmeans *s, const struct pool *pool, const kiln_matrix *p) {
     double numbers[KI_PIECE], sum = 0;
     kiln_status status;
@@ -116,12 +120,14 @@ done:
     return status;
 }
 
-/* K-Means draws as many candidates for a centre as scikit-learn does: of more one comes from each cluster sooner. */
+/* K-Means draws as many candidates for a centre as scikit-learn does: of more one comes from each cluster
+ * sooner. */
 static int64_t candidates_of(int64_t k) {
     return 2 + (int64_t)log((double)k);
 }
 
-/* Of several rows that are drawn the one that leaves the least to the draws after it: the sum of what P would be. */
+/* Of several rows that are drawn the one that leaves the least to the draws after it: the sum of what P
+ * would be. */
 static kiln_status draw_best(int64_t *row, struct kmeans *s, const struct pool *pool) {
     const int64_t count = candidates_of(s->k);
     double *potential = ki_alloc((size_t)count * sizeof *potential);
@@ -144,7 +150,8 @@ done:
     return status;
 }
 
-/* Greedy k-means++; s->C = the rows that it takes from X. A start on the data themselves, not on candidates, is kept in checkpoints. */
+/* Greedy k-means++; s->C = the rows that it takes from X. A start on the data themselves, not on candidates,
+ * is kept in checkpoints. */
 static kiln_status choose(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
     struct pool pool;
     kiln_status status;
@@ -232,7 +239,8 @@ done:
     return status;
 }
 
-/* k different rows: each of the last k numbers, or, where the draw says so or it is taken, one before it (Floyd). */
+/* k different rows: each of the last k numbers, or, where the draw says so or it is taken, one before it
+ * (Floyd). */
 static kiln_status choose_random(struct kmeans *s) {
     kiln_status status;
     int64_t *chosen = ki_alloc((size_t)s->k * sizeof *chosen);

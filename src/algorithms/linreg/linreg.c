@@ -1,7 +1,8 @@
 /* Linear regression: what may be asked for, the system that linreg_solve.c solves, and what is handed back.
  *
- * Targets are solved in blocks of as many as one pass over X serves. The results of several blocks are gathered on the host.
- * W and b are written when all has succeeded, so that a failure leaves both as they were. */
+ * Targets are solved in blocks of as many as one pass over X serves. The results of several blocks are
+ * gathered on the host. W and b are written when all has succeeded, so that a failure leaves both as they
+ * were. */
 #include "algorithms/registry.h"
 #include "algorithms/linreg/linreg.h"
 
@@ -40,9 +41,9 @@ done:
 }
 
 /* A column whose diagonal of H is nothing (constant under an intercept, or all zero) is left out: its
- * coefficient is 0. The preconditioner is the inverse of the diagonal itself, not a multiple: then X times a direction has
- * the size of y, however large or small X is, and squares of neither leave the range of the type. One of ones is none, as long as what it leaves out has no entries: the gradient is 0
- * there. */
+ * coefficient is 0. The preconditioner is the inverse of the diagonal itself, not a multiple: then X times a
+ * direction has the size of y, however large or small X is, and squares of neither leave the range of the
+ * type. One of ones is none, as long as what it leaves out has no entries: the gradient is 0 there. */
 static kiln_status build_vectors(struct ki_system *system, struct ki_moments *moments) {
     kiln_status status;
     const kiln_linreg_options *options = &system->options;

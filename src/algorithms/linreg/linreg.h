@@ -83,8 +83,8 @@ struct ki_system {
  * (zeros without warm_start) and is replaced by the result; b receives the k intercepts. */
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y);
 
-/* The solver for X, the options' own or, where they leave it open, the one that its shape makes the cheaper. Of KILN_LINREG_CHOLESKY
- * sets which of its two ways, and the price. */
+/* The solver for X, the options' own or, where they leave it open, the one that its shape makes the cheaper.
+ * Of KILN_LINREG_CHOLESKY sets which of its two ways, and the price. */
 kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix *X,
                                     const kiln_linreg_options *options);
 kiln_status ki_linreg_check_solver(const kiln_linreg_options *options);
@@ -98,11 +98,12 @@ kiln_status ki_linreg_explain(kiln_solver *choice, const void *options, const ki
                               int64_t k); /* a row's `choose` */
 /* The walk and the moments from it; neither is there where it is not wanted or cannot be trusted. */
 kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y);
-/* walk->A and, with an intercept, walk->origin (zeros before), which have room, for the rows weighted by v (NULL: ones). */
+/* walk->A and, with an intercept, walk->origin (zeros before), which have room, for the rows weighted by v
+ * (NULL: ones). */
 kiln_status ki_walk_sums(const struct ki_walk *walk, const kiln_matrix *X, const kiln_matrix *y,
                          const kiln_matrix *v, bool intercept);
-/* Of the normal equations without the penalty, right-hand sides in columns n and on; of a target its sum of squares about the mean;
- * the mean of a column. */
+/* Of the normal equations without the penalty, right-hand sides in columns n and on; of a target its sum of
+ * squares about the mean; the mean of a column. */
 double ki_walk_element(const struct ki_system *system, int64_t i, int64_t j);
 double ki_walk_spread(const struct ki_system *system, int64_t target);
 double ki_walk_mean(const struct ki_system *system, int64_t j);
@@ -110,15 +111,17 @@ double ki_walk_square(const struct ki_system *system, int64_t j); /* a column's 
 /* Whether all columns and targets can be told about their means, and there is weight. */
 bool ki_walk_sound(const struct ki_system *system);
 void ki_walk_free(struct ki_walk *walk);
-/* The factor by columns, or (by_rows) of S^(1/2) X diag(weights)^-1 X^T S^(1/2), weights n x 1, without a penalty. What may depend
- * on others is left out. */
+/* The factor by columns, or (by_rows) of S^(1/2) X diag(weights)^-1 X^T S^(1/2), weights n x 1, without a
+ * penalty. What may depend on others is left out. */
 kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct);
 kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights);
 /* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
 double ki_direct_part(const kiln_matrix *X);
-/* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least norm. */
+/* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least
+ * norm. */
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows);
-/* A factor that was chosen, and not asked for, is no longer wanted where others have taken the room that it was chosen by. */
+/* A factor that was chosen, and not asked for, is no longer wanted where others have taken the room that it
+ * was chosen by. */
 void ki_direct_reconsider(struct ki_system *system);
 /* A = D (U^T U)^-1 D A for each column of A, D the scale. */
 kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct);

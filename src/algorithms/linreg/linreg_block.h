@@ -37,30 +37,35 @@ struct ki_block {
 
 #define KI_ENDLESS KI_STATE_MOST /* iterations of a cycle */
 
-/* Conjugate gradient for the correction H E = G of the active targets, from E = 0, or, `resumed`, from where it was; there are some. Ends after t->longest
- * iterations, or max_iterations in all. */
+/* Conjugate gradient for the correction H E = G of the active targets, from E = 0, or, `resumed`, from where
+ * it was; there are some. Ends after t->longest iterations, or max_iterations in all. */
 kiln_status ki_block_cycle(struct ki_block *t, bool resumed);
 
 /* The same by the system's factor, in one iteration. */
 kiln_status ki_block_correct(struct ki_block *t);
 
-/* linreg_state.c. A block within a cycle, from a checkpoint, if one waits. And after an iteration of a cycle: the checkpoint. */
+/* linreg_state.c. A block within a cycle, from a checkpoint, if one waits. And after an iteration of a
+ * cycle: the checkpoint. */
 kiln_status ki_block_resume(bool *resumed, struct ki_block *t);
 kiln_status ki_block_keep(struct ki_block *t);
 
-/* E = the way from W to the solution of least norm; false: that is W, or there is none to be told. Uses R, Z and Q. */
+/* E = the way from W to the solution of least norm; false: that is W, or there is none to be told. Uses R, Z
+ * and Q. */
 kiln_status ki_block_least_norm(bool *moved, struct ki_block *t);
 
 kiln_status ki_block_norm(const struct ki_block *t, double *norm); /* norm_j = || D^-1 G_j ||; may use Z */
 
-/* The same of what is left of G, the true gradient, when each column's own rounding is taken off. Uses Q and Z. */
+/* The same of what is left of G, the true gradient, when each column's own rounding is taken off. Uses Q and
+ * Z. */
 kiln_status ki_block_beyond_rounding(struct ki_block *t, double *norm);
 
-/* rounding[j], of the active targets, which rounding has ended: whether w meets the tolerance for data that are rounded a
- * little otherwise, and the residual is at most the root of epsilon. Takes a cycle; uses up G and E. */
+/* rounding[j], of the active targets, which rounding has ended: whether w meets the tolerance for data that
+ * are rounded a little otherwise, and the residual is at most the root of epsilon. Takes a cycle; uses up G
+ * and E. */
 kiln_status ki_block_judge_rounding(struct ki_block *t);
 
-/* Adds how far the targets are above the optimum at most to the system's gap, after check, and leaves work space behind: R and SR. */
+/* Adds how far the targets are above the optimum at most to the system's gap, after check, and leaves work
+ * space behind: R and SR. */
 kiln_status ki_block_certify(struct ki_block *t);
 
 /* A trace row with the given norms, and the user's say. */

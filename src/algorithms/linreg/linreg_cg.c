@@ -1,8 +1,9 @@
-/* A cycle of conjugate gradient: k recurrences share each pass over X; a target that has converged, or broken down,
- * stands still.
+/* A cycle of conjugate gradient: k recurrences share each pass over X; a target that has converged, or
+ * broken down, stands still.
  *
- * An iteration is one pass and kiln_cg_step, which leaves behind what the next pass begins with: the penalty's part of H P
- * and what centres the rows. On a GPU the host does not wait for an iteration's scalars before it queues the next ones. */
+ * An iteration is one pass and kiln_cg_step, which leaves behind what the next pass begins with: the
+ * penalty's part of H P and what centres the rows. On a GPU the host does not wait for an iteration's
+ * scalars before it queues the next ones. */
 #include "algorithms/linreg/linreg_block.h"
 
 /* That queued iterations may take: the user wants to see progress and to stop. */
@@ -98,8 +99,8 @@ done:
     return status;
 }
 
-/* How many iterations to queue: as many as are half of those that the last ones let expect, so that few are queued in
- * vain; one on the CPU, which gains nothing by more. */
+/* How many iterations to queue: as many as are half of those that the last ones let expect, so that few are
+ * queued in vain; one on the CPU, which gains nothing by more. */
 static int look_ahead(const struct ki_block *t, double norm_before, double norm_now, int queued,
                       double seconds) {
     const double rate = log(norm_before / norm_now) / queued; /* of the slowest target */

@@ -1,12 +1,14 @@
-/* Corrections by a factor of the normal equations, in place of conjugate gradient's iterations. In f64 on the host,
+/* Corrections by a factor of the normal equations, in place of conjugate gradient's iterations. In f64 on
+ * the host,
  *
  *   by columns   D^-1 H D^-1 = U^T U,  D^2 the diagonal of H, from one kiln_gram;           E = H^-1 G
  *   by rows      I + B L^-1 B^T = U^T U,  B = S^(1/2) (X - 1 mu^T), where rows are few:     E = L^-1 (G - B^T (U^T U)^-1 B L^-1 G)
  *
- * The second is the first by the identity of Woodbury, and wants a penalty on every column. A correction is as good as the
- * factor, which rounding keeps from being H's: linreg_solve.c looks at the true residual after each, as it does after a cycle
- * of conjugate gradient, and goes on by that where a factor is of no use. A column that depends on those before it, but for
- * rounding, gets no part of the correction: linreg_rank.c makes the solution of least norm from that. */
+ * The second is the first by the identity of Woodbury, and wants a penalty on every column. A correction is
+ * as good as the factor, which rounding keeps from being H's: linreg_solve.c looks at the true residual
+ * after each, as it does after a cycle of conjugate gradient, and goes on by that where a factor is of no
+ * use. A column that depends on those before it, but for rounding, gets no part of the correction:
+ * linreg_rank.c makes the solution of least norm from that. */
 #include <stdio.h>
 
 #include "algorithms/linreg/linreg_block.h"
@@ -23,8 +25,8 @@ enum {
     WIDE = 64         /* columns of one pass */
 };
 
-/* A multiplication of the factorisation, on one thread, beside an entry's part in a pass; a column of a pass over many beside
- * a pass over one. */
+/* A multiplication of the factorisation, on one thread, beside an entry's part in a pass; a column of a pass
+ * over many beside a pass over one. */
 static const double FACTOR_STEP = 0.3, COLUMN = 0.2;
 
 /* ---- which one ---- */
@@ -264,7 +266,8 @@ done:
     return status;
 }
 
-/* Row `at` of null: by columns, for one that U's rows before it make but for rounding, from what they have in its column. */
+/* Row `at` of null: by columns, for one that U's rows before it make but for rounding, from what they have
+ * in its column. */
 static void take_null(double *null, const struct ki_direct *direct, const bool *left_out, int64_t at) {
     const int64_t size = direct->size;
     const double *U = direct->U;

@@ -1,15 +1,18 @@
-/* When rounding ends a run above the tolerance, and whether what it leaves is no more than the data's own rounding.
+/* When rounding ends a run above the tolerance, and whether what it leaves is no more than the data's own
+ * rounding.
  *
- * With r = y - X w - b, g = X^T S r - L w (columns centred), and all lengths weighted by S, let g = g1 + g2 with
+ * With r = y - X w - b, g = X^T S r - L w (columns centred), and all lengths weighted by S, let g = g1 + g2
+ * with
  *
  *   |g1_j| <= eta ||x_j|| ||r||   and   sqrt(g2^T H^-1 g2) <= eta (|b| ||1|| + sum_j |w_j| ||x_j||).
  *
- * Then, but for terms of eta^2, w and b are the exact solution for data whose every column, that of ones and those of
- * L^(1/2) below X included, is another by a relative eta at most. Multiples of r on the columns take g1 away (Stewart,
- * Research, development and LINPACK, 1977). Shares of d = X H^-1 g2, by which the fitted values are off, take g2 away, as
- * d is orthogonal to what is left of r. Where g2 meets the tolerance, w does for such data. So w is as good as data known
- * to eta allow. The large coefficient of a column that is all but constant could excuse any error of the others by eta
- * alone: the residual itself may be the root of epsilon at most. */
+ * Then, but for terms of eta^2, w and b are the exact solution for data whose every column, that of ones and
+ * those of L^(1/2) below X included, is another by a relative eta at most. Multiples of r on the columns
+ * take g1 away (Stewart, Research, development and LINPACK, 1977). Shares of d = X H^-1 g2, by which the
+ * fitted values are off, take g2 away, as d is orthogonal to what is left of r. Where g2 meets the
+ * tolerance, w does for such data. So w is as good as data known to eta allow. The large coefficient of a
+ * column that is all but constant could excuse any error of the others by eta alone: the residual itself may
+ * be the root of epsilon at most. */
 #include "algorithms/linreg/linreg_block.h"
 
 static const double ETA = 8; /* in epsilons */

@@ -1,4 +1,5 @@
-/* A block of targets within a cycle of conjugate gradient, for checkpoints. Between two cycles, and by a factor, a block is soon done. */
+/* A block of targets within a cycle of conjugate gradient, for checkpoints. Between two cycles, and by a
+ * factor, a block is soon done. */
 #include "algorithms/linreg/linreg_block.h"
 
 enum { OWN = 28, STATE = OWN + KI_LINREG_OUTER };

@@ -2,11 +2,13 @@
  *
  *   stress(Y) = sum_{i<j} w_ij (dhat_ij - d_ij(Y))^2
  *
- * Each layout is the one that minimises a quadratic that touches the stress at the layout before and is nowhere below it
- * (de Leeuw's majorisation), so that the stress never rises. One pass over the pairs gives a layout's stress and the next layout:
- * the stress that is reported is that of the layout returned, a sum of squared differences. The disparities dhat are the dissimilarities (ratio), their best
- * line a + b delta with a + b delta_least >= 0 and b >= 0 (interval), or any values that rise with them (ordinal); the last two are fitted to the
- * distances at each layout and scaled so that sum w dhat^2 = sum w, as stress would otherwise fall by shrinking all. */
+ * Each layout is the one that minimises a quadratic that touches the stress at the layout before and is
+ * nowhere below it (de Leeuw's majorisation), so that the stress never rises. One pass over the pairs gives
+ * a layout's stress and the next layout: the stress that is reported is that of the layout returned, a sum
+ * of squared differences. The disparities dhat are the dissimilarities (ratio), their best line a + b delta
+ * with a + b delta_least >= 0 and b >= 0 (interval), or any values that rise with them (ordinal); the last
+ * two are fitted to the distances at each layout and scaled so that sum w dhat^2 = sum w, as stress would
+ * otherwise fall by shrinking all. */
 #include "algorithms/mds/mds.h"
 
 #include "algorithms/checkpoint/checkpoint.h"
@@ -32,8 +34,8 @@ done:
     return status;
 }
 
-/* The sums over all pairs of points, which a step at a layout without extent gives: d = 0 throughout, so that stress is
- * sum delta^2. Only the squares are needed without weights and lines. */
+/* The sums over all pairs of points, which a step at a layout without extent gives: d = 0 throughout, so
+ * that stress is sum delta^2. Only the squares are needed without weights and lines. */
 static kiln_status measure_points(struct ki_mds *s) {
     kiln_status status;
     if (s->pairs > 0) return KILN_OK;
@@ -92,12 +94,14 @@ done:
     return status;
 }
 
-/* A line's stress is a sum of totals that cancel where the fit is good: below this share of sum w d^2 they have too few digits left. */
+/* A line's stress is a sum of totals that cancel where the fit is good: below this share of sum w d^2 they
+ * have too few digits left. */
 static double cancels(const struct ki_mds *s) {
     return s->type == KILN_F32 ? 1e-2 : 1e-6;
 }
 
-/* Stress of Y, and the layout that majorisation makes of it. Where a line's cancels, a second pass takes the differences. */
+/* Stress of Y, and the layout that majorisation makes of it. Where a line's cancels, a second pass takes the
+ * differences. */
 static kiln_status assess(struct ki_mds *s) {
     kiln_status status;
     const kiln_matrix *D = s->D;
@@ -146,8 +150,9 @@ static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
     return control->progress && control->progress(control->user, &now) != 0;
 }
 
-/* The layout, the next one, and the best of former starts. The first start that ends at the limit of iterations stays in the
- * checkpoint: with a higher limit the run goes on there, and makes the starts after it again. */
+/* The layout, the next one, and the best of former starts. The first start that ends at the limit of
+ * iterations stays in the checkpoint: with a higher limit the run goes on there, and makes the starts after
+ * it again. */
 enum { STATE = 10 };
 static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
     const bool former = s->turn > 0;
@@ -176,7 +181,8 @@ done:
     return status;
 }
 
-/* Lowers the stress from the layout in Y on, or, in a run that goes on, from where it was. Y is then the last layout whose stress is known. */
+/* Lowers the stress from the layout in Y on, or, in a run that goes on, from where it was. Y is then the
+ * last layout whose stress is known. */
 static kiln_status descend(struct ki_mds *s, bool resumed) {
     kiln_status status = KILN_OK;
     struct ki_state state[STATE];
@@ -385,7 +391,8 @@ done:
     return status;
 }
 
-/* Of the best layout, once more with the disparities that belong to it: what is said of a line comes from its differences. */
+/* Of the best layout, once more with the disparities that belong to it: what is said of a line comes from
+ * its differences. */
 static kiln_status measure_best(struct ki_mds *s, kiln_matrix *given) {
     kiln_status status;
     const kiln_matrix *D = s->D;

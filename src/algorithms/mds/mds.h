@@ -46,16 +46,19 @@ static inline bool ki_mds_fits(double extent, kiln_type type) {
     const double most = type == KILN_F32 ? 0x1p20 : 0x1p300;
     return extent >= 1 / most && extent <= most;
 }
-/* The largest distance from the first point, at least half of that between any two; no number that fits where squares overflow. */
+/* The largest distance from the first point, at least half of that between any two; no number that fits
+ * where squares overflow. */
 kiln_status ki_mds_extent(double *extent, const kiln_matrix *X);
-/* ERR_DATA unless element e of a square matrix of n rows is finite and not negative, or NaN where it may miss. */
+/* ERR_DATA unless element e of a square matrix of n rows is finite and not negative, or NaN where it may
+ * miss. */
 kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
                                bool may_miss);
 
 /* *D = a + b D, in a matrix of s's own. */
 kiln_status ki_mds_line(const kiln_matrix **D, struct ki_mds *s, double a, double b);
 
-/* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities have. */
+/* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities
+ * have. */
 kiln_status ki_mds_torgerson(struct ki_mds *s);
 kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream);
 

@@ -1,8 +1,9 @@
-/* The data of multi-dimensional scaling: dissimilarities, checked and with what is missing taken out, or points whose distances they are.
+/* The data of multi-dimensional scaling: dissimilarities, checked and with what is missing taken out, or
+ * points whose distances they are.
  *
- * Squares of 1e20 are no numbers of f32, and those of 1e-30 are 0: data whose extent is far from 1 are divided by a power of
- * two, which changes no digit, and the results are multiplied by it. Interval scaling fits its line to dissimilarities less the least of
- * them, which says the same and does not cancel. */
+ * Squares of 1e20 are no numbers of f32, and those of 1e-30 are 0: data whose extent is far from 1 are
+ * divided by a power of two, which changes no digit, and the results are multiplied by it. Interval scaling
+ * fits its line to dissimilarities less the least of them, which says the same and does not cancel. */
 #include "algorithms/mds/mds.h"
 
 /* The power of two to divide numbers of up to `largest` by. */
@@ -45,7 +46,8 @@ kiln_status ki_mds_check_entry(const char *call, const char *what, double value,
                    (long long)row, (long long)col, value);
 }
 
-/* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an error. */
+/* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an
+ * error. */
 static kiln_status drop_missing(double *delta, double *weights, int64_t n, bool *missing) {
     kiln_status status = KILN_OK;
     for (int64_t e = 0; e < n * n; e++) {
@@ -121,8 +123,8 @@ static void mend_small(double *delta, const double *x, const struct ki_mds *s, i
         }
 }
 
-/* Checks dissimilarities on the host, or distances of the points X, or NULL; what differs from those given gets copies: s->own_D,
- * s->own_weights. */
+/* Checks dissimilarities on the host, or distances of the points X, or NULL; what differs from those given
+ * gets copies: s->own_D, s->own_weights. */
 static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kiln_matrix *X) {
     kiln_status status;
     const int64_t n = s->n, q = X ? kiln_matrix_cols(X) : 0;
@@ -217,8 +219,8 @@ done:
     return status;
 }
 
-/* Distances of points: as a matrix where a quarter of the device's memory holds it, or where it is needed as a whole; else they
- * are computed anew in each pass. */
+/* Distances of points: as a matrix where a quarter of the device's memory holds it, or where it is needed as
+ * a whole; else they are computed anew in each pass. */
 static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
     kiln_status status;
     kiln_device_info info = {0};

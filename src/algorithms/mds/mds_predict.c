@@ -1,10 +1,11 @@
-/* New points in a layout that stays as it is: each one goes where its distances to the layout's points come nearest its
- * dissimilarities to them.
+/* New points in a layout that stays as it is: each one goes where its distances to the layout's points come
+ * nearest its dissimilarities to them.
  *
  *   z <- 1/n sum_j ( y_j + delta_j (z - y_j) / || z - y_j || ),
  *
- * the same majorisation for one point alone, from the place of the point that is least dissimilar and from the mean of the nearest few; the
- * better of both counts. The layout is small beside the data, and points are independent: this runs on the host. */
+ * the same majorisation for one point alone, from the place of the point that is least dissimilar and from
+ * the mean of the nearest few; the better of both counts. The layout is small beside the data, and points
+ * are independent: this runs on the host. */
 #include "algorithms/mds/mds.h"
 
 enum { NEAREST = 8, TURNS = 300 };
@@ -100,8 +101,8 @@ static void distances_of(double *delta, const double *x, int64_t m, const double
         }
 }
 
-/* delta (m x n) of X's rows to the points that were laid out: by the device, or, where these are so far from or so near to each other
- * that squares lose digits in the type, here. */
+/* delta (m x n) of X's rows to the points that were laid out: by the device, or, where these are so far from
+ * or so near to each other that squares lose digits in the type, here. */
 static kiln_status measure(double *delta, const kiln_matrix *X, const kiln_matrix *points) {
     kiln_status status;
     const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_rows(points), q = kiln_matrix_cols(X);
@@ -126,7 +127,8 @@ done:
     return status;
 }
 
-/* Dissimilarities of X's rows to the layout's points: X itself, or distances to the points that were laid out. */
+/* Dissimilarities of X's rows to the layout's points: X itself, or distances to the points that were laid
+ * out. */
 static kiln_status dissimilarities(double *delta, const kiln_model *model, const kiln_matrix *X, int64_t n) {
     kiln_status status;
     kiln_matrix *points = NULL;
@@ -149,7 +151,8 @@ done:
     return status;
 }
 
-/* Divides the layout and the dissimilarities by a power of two, so that their squares are numbers; returns its exponent. */
+/* Divides the layout and the dissimilarities by a power of two, so that their squares are numbers; returns
+ * its exponent. */
 static int shrink(double *y, double *delta, int64_t n, int64_t p, int64_t m) {
     double largest = 0;
     int exponent = 0;

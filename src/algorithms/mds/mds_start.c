@@ -1,10 +1,11 @@
 /* Starting layouts: classical scaling, or random coordinates.
  *
- * Classical scaling takes the leading eigenvectors of B = -J D2 J / 2, D2 the squared dissimilarities, J what takes means off:
- * points whose distances are the dissimilarities, if there are such. Of points X, B is the Gram matrix of their centred rows,
- * and the layout their leading principal components. Eigenvectors by orthogonal iteration on a few more columns than are wanted,
- * with a Rayleigh-Ritz step at its end: each iteration multiplies by B once, and B is never formed. It ends when the eigenvalues'
- * sum has settled to a thousandth: the layout is only a start. */
+ * Classical scaling takes the leading eigenvectors of B = -J D2 J / 2, D2 the squared dissimilarities, J
+ * what takes means off: points whose distances are the dissimilarities, if there are such. Of points X, B is
+ * the Gram matrix of their centred rows, and the layout their leading principal components. Eigenvectors by
+ * orthogonal iteration on a few more columns than are wanted, with a Rayleigh-Ritz step at its end: each
+ * iteration multiplies by B once, and B is never formed. It ends when the eigenvalues' sum has settled to a
+ * thousandth: the layout is only a start. */
 #include "algorithms/eigen.h"
 #include "algorithms/mds/mds.h"
 
@@ -116,7 +117,8 @@ static void layout_of(double *Y, struct subspace *of, int64_t p) {
     }
 }
 
-/* A dimension in which all points have the same place would keep them there: such a one gets small random coordinates. */
+/* A dimension in which all points have the same place would keep them there: such a one gets small random
+ * coordinates. */
 static void spread(double *Y, int64_t n, int64_t p, double size, uint64_t seed) {
     for (int64_t c = 0; c < p; c++) {
         double square = 0;

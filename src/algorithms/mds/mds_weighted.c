@@ -1,8 +1,8 @@
 /* V Z = R with V = diag(W 1) - W, the Laplacian of the weights: the next layout where pairs have weights.
  *
- * V is singular, as moving all points alike costs nothing, but R lies in its range, and conjugate gradient stays there. It starts
- * from Z = Y and need not go to the end: each of its iterates lowers the quadratic that bounds the stress from above, so that the
- * stress of Z is at most that of Y however early it stops. */
+ * V is singular, as moving all points alike costs nothing, but R lies in its range, and conjugate gradient
+ * stays there. It starts from Z = Y and need not go to the end: each of its iterates lowers the quadratic
+ * that bounds the stress from above, so that the stress of Z is at most that of Y however early it stops. */
 #include "algorithms/mds/mds.h"
 
 struct ki_laplacian {

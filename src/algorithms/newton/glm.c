@@ -1,7 +1,9 @@
-/* Generalised linear models by the Newton engine, with the loss's own curvature where that is positive throughout; else the
- * expected curvature makes its steps those of Fisher scoring, which iteratively reweighted least squares takes too.
+/* Generalised linear models by the Newton engine, with the loss's own curvature where that is positive
+ * throughout; else the expected curvature makes its steps those of Fisher scoring, which iteratively
+ * reweighted least squares takes too.
  *
- * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its rows. */
+ * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its
+ * rows. */
 #define _DEFAULT_SOURCE
 #include "algorithms/registry.h"
 #include "algorithms/newton/glm.h"
@@ -107,8 +109,8 @@ done:
     return status;
 }
 
-/* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is one, counted as a
- * parameter and put at deviance / weight. */
+/* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is one,
+ * counted as a parameter and put at deviance / weight. */
 static double akaike(const struct ki_glm *glm, const struct sums *sums, double parameters) {
     const double pi = 3.14159265358979323846, weight = glm->weight, spread = sums->deviance / weight;
     int sign; /* plain lgamma writes it to a global variable */
@@ -153,7 +155,8 @@ done:
     return status;
 }
 
-/* Whether means of this link come near any number, as far as they go; a mean of y beyond has its best constant at infinity. */
+/* Whether means of this link come near any number, as far as they go; a mean of y beyond has its best
+ * constant at infinity. */
 static bool in_reach(const kiln_loss *loss, double mean) {
     switch (ki_link_of(loss)) {
     case KILN_LINK_LOGIT:
@@ -185,8 +188,9 @@ done:
     return status;
 }
 
-/* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and the gradient 0 long
- * before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by means near 0. */
+/* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and
+ * the gradient 0 long before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by
+ * means near 0. */
 static void check_reach(struct ki_glm *glm, const struct figures *figures) {
     kiln_report *report = &glm->newton.report;
     if (in_reach(&glm->loss, glm->mean)) return;
@@ -290,8 +294,9 @@ done:
     return status;
 }
 
-/* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few are counted by the way to
- * standard errors, whether these are wanted or not; of many X's null space tells, and where it does not that way has the last word.
+/* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few
+ * are counted by the way to standard errors, whether these are wanted or not; of many X's null space tells,
+ * and where it does not that way has the last word.
  * *errors, from ki_alloc: standard errors at dispersion 1. */
 static kiln_status count_parameters(struct ki_parameters *parameters, double **errors, struct ki_glm *glm) {
     enum { FEW = 512 };

@@ -1,9 +1,11 @@
-/* Standard errors of a generalised linear model at dispersion 1: the diagonal of (X^T diag(h) X)^-1, h the curvature.
+/* Standard errors of a generalised linear model at dispersion 1: the diagonal of (X^T diag(h) X)^-1, h the
+ * curvature.
  *
- * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the Schur complement of
- * the intercept, without the cancellation that would leave nothing of a column of years. It is scaled to a unit diagonal and
- * factored, A = U^T U; a pivot that is nothing but rounding belongs to a column that depends on those before it. Such a column
- * gets coefficient 0, its part in the predictions goes to those before it: only then are the errors those of the others. */
+ * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the
+ * Schur complement of the intercept, without the cancellation that would leave nothing of a column of years.
+ * It is scaled to a unit diagonal and factored, A = U^T U; a pivot that is nothing but rounding belongs to a
+ * column that depends on those before it. Such a column gets coefficient 0, its part in the predictions goes
+ * to those before it: only then are the errors those of the others. */
 #include "algorithms/cholesky.h"
 #include "algorithms/newton/glm.h"
 
@@ -71,8 +73,8 @@ static bool asked_to_stop(const struct information *of, const char *phase, int64
     return newton->control.progress && newton->control.progress(newton->control.user, &now) && !of->wanted;
 }
 
-/* How many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked about twice a second: on a
- * CPU, where rows of weight 0 cost nothing. */
+/* How many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked about
+ * twice a second: on a CPU, where rows of weight 0 cost nothing. */
 static int64_t count_slices(const kiln_matrix *X) {
     const double half_a_second = 4e9, most = 256; /* bytes of passes */
     if (!ki_gram_skips(X)) return 1;
@@ -158,7 +160,8 @@ done:
     return status;
 }
 
-/* A scaled to a unit diagonal; a column without spread, beside what it has of squares, is constant, or all zero. */
+/* A scaled to a unit diagonal; a column without spread, beside what it has of squares, is constant, or all
+ * zero. */
 static void scale(struct information *of, double least) {
     const int64_t n = of->n;
     double *A = of->A;
@@ -197,8 +200,8 @@ static bool depends(const struct information *of, int64_t i) {
     return of->width[i] > 0 && of->scale[i] == 0;
 }
 
-/* The i-th column is sum_j a_j x_j over those before it, about the means: U a = column i of U, scales aside. Its coefficient
- * goes to these, and what the means make of that to the intercept. */
+/* The i-th column is sum_j a_j x_j over those before it, about the means: U a = column i of U, scales aside.
+ * Its coefficient goes to these, and what the means make of that to the intercept. */
 static void hand_on(const struct information *of, int64_t i, double *w, double *b) {
     const int64_t n = of->n;
     const double *U = of->A, share = w[i];
@@ -232,8 +235,8 @@ done:
     return status;
 }
 
-/* Takes the coefficients w and b, but for a dependence that is not what rounding had it look like: where any prediction
- * would notice. */
+/* Takes the coefficients w and b, but for a dependence that is not what rounding had it look like: where any
+ * prediction would notice. */
 static kiln_status take(struct ki_glm *glm, const double *w, double b) {
     kiln_status status;
     struct ki_newton *newton = &glm->newton;
@@ -295,8 +298,8 @@ static double substitute(const struct information *of, double *x, int64_t first)
     return square;
 }
 
-/* Columns of U^-T, one at a time: (A^-1)_jj is the sum of column j's squares, and with u = U^-T mean, mean^T A^-1 mean that of
- * u's. */
+/* Columns of U^-T, one at a time: (A^-1)_jj is the sum of column j's squares, and with u = U^-T mean, mean^T
+ * A^-1 mean that of u's. */
 static void invert(double *errors, const struct information *of) {
     const int64_t n = of->n;
     double *column = of->column;
@@ -346,8 +349,8 @@ static int64_t count_independent(const struct information *of) {
     return count;
 }
 
-/* g^T H^-1 g = gb^2 / sum h + v^T A^-1 v, v = g - gb mean with the full gradient's g and the means weighted with h. The engine's g is of the
- * columns about other means. */
+/* g^T H^-1 g = gb^2 / sum h + v^T A^-1 v, v = g - gb mean with the full gradient's g and the means weighted
+ * with h. The engine's g is of the columns about other means. */
 static kiln_status measure_form(struct information *of, struct ki_glm *glm) {
     kiln_status status;
     const struct ki_newton *newton = &glm->newton;

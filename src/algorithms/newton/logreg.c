@@ -1,7 +1,9 @@
-/* Logistic regression: two classes as one column of coefficients, more as true softmax; both by the Newton engine.
+/* Logistic regression: two classes as one column of coefficients, more as true softmax; both by the Newton
+ * engine.
  *
- * Softmax keeps all K columns, as a penalty wants. Without one, adding the same vector to every column changes nothing, and
- * the Hessian is singular in those directions; conjugate gradient from zero never enters them. */
+ * Softmax keeps all K columns, as a penalty wants. Without one, adding the same vector to every column
+ * changes nothing, and the Hessian is singular in those directions; conjugate gradient from zero never
+ * enters them. */
 #include "algorithms/registry.h"
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"

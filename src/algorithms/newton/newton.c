@@ -1,17 +1,18 @@
 /* The outer iteration of the Newton engine.
  *
- * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is not computed anew
- * in a smaller region: it is shortened, at the price of one pass instead of many, and the region shrinks to what was
- * accepted (Nocedal and Yuan, 1998), or rather to a multiple of it: losses with kinks often want one short step among long
- * ones. With l1 the steps are those of newton_l1.c, in no region, and shortened likewise.
+ * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is
+ * not computed anew in a smaller region: it is shortened, at the price of one pass instead of many, and the
+ * region shrinks to what was accepted (Nocedal and Yuan, 1998), or rather to a multiple of it: losses with
+ * kinks often want one short step among long ones. With l1 the steps are those of newton_l1.c, in no region,
+ * and shortened likewise.
  *
- * Near the solution the objective's change drowns in its rounding long before the gradient does. There a full step is taken
- * whenever it makes the gradient smaller. */
+ * Near the solution the objective's change drowns in its rounding long before the gradient does. There a
+ * full step is taken whenever it makes the gradient smaller. */
 #include "algorithms/newton/newton_work.h"
 
-/* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step with l1, near the
- * solution, where the expected curvature may be half of the loss's own. ROOM: how many times the last accepted length a
- * step may have after it had to be shortened. */
+/* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step with
+ * l1, near the solution, where the expected curvature may be half of the loss's own. ROOM: how many times
+ * the last accepted length a step may have after it had to be shortened. */
 enum { SHORTENINGS = 40, WORN = 4, HALVES = 2, ROOM = 1000 };
 
 static double relative(const struct ki_newton_work *work) {
@@ -71,7 +72,8 @@ static double shortened(double t, double slope, double actual) {
     return fmin(fmax(best, 0.1 * t), 0.5 * t);
 }
 
-/* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at had a value. */
+/* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at
+ * had a value. */
 static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
                            bool *finite) {
     kiln_status status = KILN_OK;
@@ -182,9 +184,10 @@ done:
     return status;
 }
 
-/* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A gradient of nothing but
- * rounding counts as 0: a row's derivative is of the size of the root of its loss and curvature, in whatever unit y is; a
- * curvature above 1 is left out, so that what may be more than rounding is looked at. */
+/* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A
+ * gradient of nothing but rounding counts as 0: a row's derivative is of the size of the root of its loss
+ * and curvature, in whatever unit y is; a curvature above 1 is left out, so that what may be more than
+ * rounding is looked at. */
 static kiln_status judge(struct ki_newton_work *work, bool reference) {
     kiln_status status;
     double noise = 0, left;
@@ -199,7 +202,8 @@ done:
     return status;
 }
 
-/* The curvature of every row at the origin, beside its weight, where all have the same probabilities there; else 0. */
+/* The curvature of every row at the origin, beside its weight, where all have the same probabilities there;
+ * else 0. */
 static double level_of(const struct ki_newton_work *work, double origin) {
     const kiln_loss *loss = &work->problem;
     const double k = work->newton->k;
@@ -264,7 +268,8 @@ done:
     return status;
 }
 
-/* `here` at W = 0 and any b, where the walk over X's columns has left the gradient: the rest is a matter of the rows alone. */
+/* `here` at W = 0 and any b, where the walk over X's columns has left the gradient: the rest is a matter of
+ * the rows alone. */
 static kiln_status evaluate_constant(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
@@ -322,8 +327,8 @@ done:
     return status;
 }
 
-/* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the coordinates of
- * centred columns and back it would lose what is finite of it. */
+/* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the
+ * coordinates of centred columns and back it would lose what is finite of it. */
 static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
     kiln_status status = KILN_OK;
     struct ki_newton *newton = work->newton;

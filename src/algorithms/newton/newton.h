@@ -1,12 +1,15 @@
-/* The trust-region Newton engine under logistic regression, generalised linear models and support vector machines.
+/* The trust-region Newton engine under logistic regression, generalised linear models and support vector
+ * machines.
  *
  *   minimise  F(W, b) = sum_i s_i loss(y_i, eta_i) + 1/2 sum_jc L_j W_jc^2 + sum_jc l1_j |W_jc|,   eta = X W + 1 b
  *
- * with L_j = l2, l1_j = l1, or, standardised, l2 sigma_j^2 and l1 sigma_j. It knows a loss by kiln_loss_gradient (value,
- * gradient and curvature in one pass over X), kiln_loss_hessian (one pass) and kiln_gram_diagonal, and nothing else.
+ * with L_j = l2, l1_j = l1, or, standardised, l2 sigma_j^2 and l1 sigma_j. It knows a loss by
+ * kiln_loss_gradient (value, gradient and curvature in one pass over X), kiln_loss_hessian (one pass) and
+ * kiln_gram_diagonal, and nothing else.
  *
- * Use: fill in the first group, ki_newton_open (two passes: the columns' means and spreads), then ki_newton_solve for each
- * problem with the same X and weights, ki_newton_close. On failure of a call, close still has to follow. */
+ * Use: fill in the first group, ki_newton_open (two passes: the columns' means and spreads), then
+ * ki_newton_solve for each problem with the same X and weights, ki_newton_close. On failure of a call, close
+ * still has to follow. */
 #ifndef KI_NEWTON_H
 #define KI_NEWTON_H
 
@@ -65,29 +68,34 @@ struct ki_newton_start {
 
 /* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */
 kiln_status ki_newton_open(struct ki_newton *newton);
-/* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and start), the first solve takes its
- * state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
- * the intercept of the centred columns, g0 that at the origin, D^2 the diagonal of the Hessian of the origin's mean
- * curvature; and, where there is less at the end, by that (newton_confirm.c). Not converging is not an error. The objective never rises; numbers stay finite: where those of the start are
- * not, it is returned as it is, DIVERGED. */
+/* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and start),
+ * the first solve takes its state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the
+ * gradient (with l1 the least subgradient) with respect to W and the intercept of the centred columns, g0
+ * that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and, where there is
+ * less at the end, by that (newton_confirm.c). Not converging is not an error. The objective never rises;
+ * numbers stay finite: where those of the start are not, it is returned as it is, DIVERGED. */
 kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
-/* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's, and the report. W, b and the report may be NULL. */
+/* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's, and the
+ * report. W, b and the report may be NULL. */
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
 kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
                                 kiln_report *report);
-/* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope, curvature, excess, terms, lean,
- * target and quadratic tell; the rest is found out here. Without a penalty there is no bound. */
+/* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope,
+ * curvature, excess, terms, lean, target and quadratic tell; the rest is found out here. Without a penalty
+ * there is no bound. */
 kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at);
 /* The rest alone, but for settled and drift; *values owns the arrays. */
 kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const struct ki_newton *newton);
 void ki_newton_close(struct ki_newton *newton);
 
-/* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns outnumber rows, the Hessian is
- * the penalty itself in all directions but as many as there are rows, one eigenvalue, which D^2 would pull apart. D d keeps most of them
- * together and still takes off half of what scales of columns are apart. With a standardized penalty they lie together in D^2. */
+/* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns
+ * outnumber rows, the Hessian is the penalty itself in all directions but as many as there are rows, one
+ * eigenvalue, which D^2 would pull apart. D d keeps most of them together and still takes off half of what
+ * scales of columns are apart. With a standardized penalty they lie together in D^2. */
 bool ki_newton_evens_out(const kiln_matrix *X, double l1, bool standardize);
-/* What a step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho); relative: the gradient to that of the reference. */
+/* What a step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho); relative: the
+ * gradient to that of the reference. */
 double ki_newton_forcing(double relative, double tolerance, double rho);
 
 #endif

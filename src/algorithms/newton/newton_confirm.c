@@ -1,15 +1,18 @@
-/* Whether the criterion of a support vector machine still holds where it is met. It goes by the curvature at the origin; a row that has
- * most of that, as one of huge entries, may lie where its loss is flat at the end. (Losses that are curved everywhere are not asked:
- * where their optimum is at infinity no curvature is left, and the criterion is what ends them.) Its columns' gradients then count for next to nothing, however far the
- * objective can still fall.
+/* Whether the criterion of a support vector machine still holds where it is met. It goes by the curvature at
+ * the origin; a row that has most of that, as one of huge entries, may lie where its loss is flat at the
+ * end. (Losses that are curved everywhere are not asked: where their optimum is at infinity no curvature is
+ * left, and the criterion is what ends them.) Its columns' gradients then count for next to nothing, however
+ * far the objective can still fall.
  *
- * By the present curvature || D^-1 g ||^2 / 2 is about what a step still lowers the objective by. The penalty alone makes it the
- * more, and so does the origin's curvature times the least share that any row has kept of it: neither takes a pass, and as a
- * rule one of them proves enough. Else a pass finds the Hessian's diagonal. Where that leaves too much beside what has been
- * gained, the criterion goes by the smaller of both curvatures from then on. */
+ * By the present curvature || D^-1 g ||^2 / 2 is about what a step still lowers the objective by. The
+ * penalty alone makes it the more, and so does the origin's curvature times the least share that any row has
+ * kept of it: neither takes a pass, and as a rule one of them proves enough. Else a pass finds the Hessian's
+ * diagonal. Where that leaves too much beside what has been gained, the criterion goes by the smaller of
+ * both curvatures from then on. */
 #include "algorithms/newton/newton_work.h"
 
-/* The tolerance is what may be left to gain, of what has been gained so far; by a diagonal, which is not all of the Hessian, this share of it. */
+/* The tolerance is what may be left to gain, of what has been gained so far; by a diagonal, which is not all
+ * of the Hessian, this share of it. */
 static const double SHARE = 0.1;
 
 /* A diagonal that may take the criterion's place. */

@@ -5,8 +5,8 @@
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 
-/* Whether the dual is to be descended in, for an engine that is filled in but not open yet: as asked for, else where it is
- * expected to be faster. ERR_UNSUPPORTED: it is asked for, and cannot be. */
+/* Whether the dual is to be descended in, for an engine that is filled in but not open yet: as asked for,
+ * else where it is expected to be faster. ERR_UNSUPPORTED: it is asked for, and cannot be. */
 kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver);
 
 /* What that has to say, for the rows' `choose`. */
@@ -27,12 +27,12 @@ struct ki_dual_task {
 /* Whether a state waits that was kept during a descent; one that was kept behind it has no need of another. */
 bool ki_dual_waits(const kiln_control *control);
 
-/* Solves about as closely as the engine's tolerance asks. Adds a sweep to passes for each that all rows would have made, and
- * sets cancelled. After open. Goes on from a state that waits. */
+/* Solves about as closely as the engine's tolerance asks. Adds a sweep to passes for each that all rows
+ * would have made, and sets cancelled. After open. Goes on from a state that waits. */
 kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task);
 
-/* The same without the engine, which need not be open, where one problem has no intercept, one penalty for all columns and no checkpoint:
- * the descent judges itself (ops/linear/dual_judge.h). */
+/* The same without the engine, which need not be open, where one problem has no intercept, one penalty for
+ * all columns and no checkpoint: the descent judges itself (ops/linear/dual_judge.h). */
 struct ki_dual_alone {
     bool descended; /* W and b are where it ended, a start for the engine where it is not `met` */
     bool met;       /* the criterion is, and the engine's report says so: nothing is left to do */

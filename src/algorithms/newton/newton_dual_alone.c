@@ -1,5 +1,6 @@
-/* A descent in the dual that proves its own result, and so takes neither the Newton engine's vectors nor its walks over X: for small data these
- * take as long as the sweeps. Whatever is out of the ordinary, from a column that overflows to a criterion that is not met, is the engine's. */
+/* A descent in the dual that proves its own result, and so takes neither the Newton engine's vectors nor its
+ * walks over X: for small data these take as long as the sweeps. Whatever is out of the ordinary, from a
+ * column that overflows to a criterion that is not met, is the engine's. */
 #include "algorithms/newton/newton_dual_work.h"
 
 static bool possible(const struct ki_newton *newton, const struct ki_dual_task *task) {
@@ -50,8 +51,8 @@ static void certify(struct ki_dual_alone *alone, struct ki_newton *newton, const
     if (task->logistic) ki_report_certify(&newton->report, gap, "duality gap");
 }
 
-/* Whether so little is left to gain beside what has been gained that the criterion, which goes by the curvature at 0, tells the truth here,
- * too: see newton_confirm.c. */
+/* Whether so little is left to gain beside what has been gained that the criterion, which goes by the
+ * curvature at 0, tells the truth here, too: see newton_confirm.c. */
 static bool confirmed(const struct ki_newton *newton, const struct ki_dual_judge *judge, bool logistic) {
     const double zero = judge->weight * (logistic ? log(2) : 0.5), gap = 0.5 * judge->size / newton->l2,
                  noise = 32 * ki_epsilon(kiln_matrix_type(newton->X)) * judge->objective,

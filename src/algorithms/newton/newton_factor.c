@@ -1,27 +1,32 @@
-/* The Newton engine's strong preconditioner for matrices of few columns: M = U^T U, the Hessian itself as kiln_gram forms it,
+/* The Newton engine's strong preconditioner for matrices of few columns: M = U^T U, the Hessian itself as
+ * kiln_gram forms it,
  *
  *   M = (X - 1 mu)^T diag(v) (X - 1 mu) + L,  bordered under an intercept by (X - 1 mu)^T v and the sum of v,
  *
- * for softmax one for each class, with the class's own curvature s p (1 - p): a rare class has little of it, and columns that
- * tell it from others a spread of their own. Gradients add up to zero over the classes, but for the penalty's part; what does
- * not goes by the penalty, which is all of the Hessian there, and what does is kept so. Products with the Hessian stay passes
- * over X, and the step is Steihaug's; with M of a point before it takes some products, for softmax, whose M is not all of the
- * Hessian, ten or so. But for softmax, M of the present point gives the step itself, without a product, as long as no pivot is
- * so small that rounding shows; should such a step be of no use, the products check the rest.
+ * for softmax one for each class, with the class's own curvature s p (1 - p): a rare class has little of it,
+ * and columns that tell it from others a spread of their own. Gradients add up to zero over the classes, but
+ * for the penalty's part; what does not goes by the penalty, which is all of the Hessian there, and what
+ * does is kept so. Products with the Hessian stay passes over X, and the step is Steihaug's; with M of a
+ * point before it takes some products, for softmax, whose M is not all of the Hessian, ten or so. But for
+ * softmax, M of the present point gives the step itself, without a product, as long as no pivot is so small
+ * that rounding shows; should such a step be of no use, the products check the rest.
  *
- * When to form it is the question of renting or buying: products that M would have saved are rent, the matrix costs so many
- * passes, and it is formed when as much rent has been paid since the last time, or will have been if the next step takes as
- * much as the last did. That never takes more than about twice the passes of the best moment. Where it costs no more than a
- * step takes by the diagonal, it is formed at once.
+ * When to form it is the question of renting or buying: products that M would have saved are rent, the
+ * matrix costs so many passes, and it is formed when as much rent has been paid since the last time, or will
+ * have been if the next step takes as much as the last did. That never takes more than about twice the
+ * passes of the best moment. Where it costs no more than a step takes by the diagonal, it is formed at once.
  *
- * The curvature of a support vector machine's losses is a row's weight or nothing. It changes in few rows from step to step,
- * and rows of no weight cost a Gram matrix nothing: what is added is that of the change, with both signs.
+ * The curvature of a support vector machine's losses is a row's weight or nothing. It changes in few rows
+ * from step to step, and rows of no weight cost a Gram matrix nothing: what is added is that of the change,
+ * with both signs.
  *
- * Where a class's Gram matrix costs more than DEAR passes, a sample of the rows does (newton_sample.c), on the CPU: M only
- * preconditions there. Classes are factorised and solved side by side, and U is kept in f32, as reading it is what a solve takes.
+ * Where a class's Gram matrix costs more than DEAR passes, a sample of the rows does (newton_sample.c), on
+ * the CPU: M only preconditions there. Classes are factorised and solved side by side, and U is kept in f32,
+ * as reading it is what a solve takes.
  *
- * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's diagonal, as by
- * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
+ * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's
+ * diagonal, as by the diagonal's preconditioner: nothing is added to the others, whose steps are then as
+ * exact as their products. */
 #include "algorithms/newton/newton_factor.h"
 
 enum {
@@ -110,8 +115,8 @@ static kiln_status sum_open(struct ki_newton_work *work) {
     return kiln_matrix_dense(&factor->lack, kiln_matrix_device(X), kiln_matrix_type(X), m, 1, NULL);
 }
 
-/* What a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is less. *share: of all
- * weights. A sum that has lost nearly all that it held is of little but rounding. */
+/* What a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is less.
+ * *share: of all weights. A sum that has lost nearly all that it held is of little but rounding. */
 static kiln_status survey(struct ki_newton_work *work, const kiln_matrix **v, double *share) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
@@ -143,7 +148,8 @@ static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
 
 /* ---- M ---- */
 
-/* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit matrix. */
+/* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit
+ * matrix. */
 static void fill(struct ki_newton_work *work, double *U, double total) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;

@@ -1,4 +1,5 @@
-/* The Newton engine's strong preconditioner, for newton_factor.c, which makes it, and newton_factor_solve.c, which takes it. */
+/* The Newton engine's strong preconditioner, for newton_factor.c, which makes it, and newton_factor_solve.c,
+ * which takes it. */
 #ifndef KI_NEWTON_FACTOR_H
 #define KI_NEWTON_FACTOR_H
 

@@ -1,16 +1,18 @@
-/* Logistic regression of two classes, generalised linear models and support vector machines in all folds of a path at once, on
- * the CPU.
+/* Logistic regression of two classes, generalised linear models and support vector machines in all folds of
+ * a path at once, on the CPU.
  *
- * The models of one penalty, a column for each fold, are evaluated in one pass over X (ops/linear/fold_losses.h). A step goes by
+ * The models of one penalty, a column for each fold, are evaluated in one pass over X
+ * (ops/linear/fold_losses.h). A step goes by
  *
  *   -(H + L)^-1 g,   H the Hessian of the losses where it was formed last, for the rows that the fold trains on,
  *
- * corrected by what the gradients changed by since (L-BFGS). Neither hangs on the penalty, so from one value to the next only a
- * factor of n x n is new, and the first step is Newton's from the solution before. H of all folds is one weighted walk over X:
- * each row has the curvature of the folds' mean model, which is near all of them, and a fold's H is the sum of the walks over
- * the rows that the others hold out. It is formed anew once steps that a better one would have saved cost as much: in a value,
- * after its first step, near the solution. Each model meets its algorithm's own criterion, in the coordinates of newton_step.c; a
- * fold that does not, as where classes can be separated, is trained one model after the other. */
+ * corrected by what the gradients changed by since (L-BFGS). Neither hangs on the penalty, so from one value
+ * to the next only a factor of n x n is new, and the first step is Newton's from the solution before. H of
+ * all folds is one weighted walk over X: each row has the curvature of the folds' mean model, which is near
+ * all of them, and a fold's H is the sum of the walks over the rows that the others hold out. It is formed
+ * anew once steps that a better one would have saved cost as much: in a value, after its first step, near
+ * the solution. Each model meets its algorithm's own criterion, in the coordinates of newton_step.c; a fold
+ * that does not, as where classes can be separated, is trained one model after the other. */
 #include "algorithms/newton/newton_path.h"
 
 enum {
@@ -24,7 +26,8 @@ enum {
 
 /* ---- whether, and room ---- */
 
-/* Where a Hessian is too large, a sparse X of which rows have words in common: of far fewer entries than columns, most columns have none. */
+/* Where a Hessian is too large, a sparse X of which rows have words in common: of far fewer entries than
+ * columns, most columns have none. */
 static bool is_wide(const struct ki_lanes *t) {
     for (int64_t v = 0; v < t->count; v++)
         if (ki_path_l1(t->path, v) > 0) return false;
@@ -303,7 +306,8 @@ static void penalise(struct ki_lanes *t) {
         t->lane[f].bad = t->lane[f].bad || !ki_lane_penalise(t, &t->lane[f]);
 }
 
-/* Whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for its curvature. */
+/* Whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for its
+ * curvature. */
 static bool is_due(const struct ki_lanes *t) {
     return !t->wide && (double)t->rent > 1 + ki_gram_price(t->X);
 }

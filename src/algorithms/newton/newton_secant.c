@@ -1,14 +1,16 @@
-/* Steps without a product, where the problem is easy: the first ones of logistic regression, and those behind a sample's solution, which
- * leaves its Hessian M (newton_pilot.c).
+/* Steps without a product, where the problem is easy: the first ones of logistic regression, and those
+ * behind a sample's solution, which leaves its Hessian M (newton_pilot.c).
  *
- * Where columns hardly depend on each other, the criterion's diagonal is nearly the Hessian, and a step by it takes a digit off the
- * gradient for the one pass that evaluates the new point; Newton's step takes a product besides. M is closer still. What the gradients of the
- * points so far differ by corrects either (L-BFGS, Nocedal, Math. Comp. 35 (1980)). Once a step leaves more than half of the
- * gradient, or does not lower the objective, Newton's go on; the first one by M may leave more, as it begins where columns of few entries are
- * far from where they belong.
+ * Where columns hardly depend on each other, the criterion's diagonal is nearly the Hessian, and a step by
+ * it takes a digit off the gradient for the one pass that evaluates the new point; Newton's step takes a
+ * product besides. M is closer still. What the gradients of the points so far differ by corrects either
+ * (L-BFGS, Nocedal, Math. Comp. 35 (1980)). Once a step leaves more than half of the gradient, or does not
+ * lower the objective, Newton's go on; the first one by M may leave more, as it begins where columns of few
+ * entries are far from where they belong.
  *
- * There are few columns beside X, so that the vectors are the host's: of a step, a GPU has the pass alone, the coefficients go
- * to it, and value and gradient come back. In the coordinates of newton_step.c, (W, b') with b = b' - mu W. */
+ * There are few columns beside X, so that the vectors are the host's: of a step, a GPU has the pass alone,
+ * the coefficients go to it, and value and gradient come back. In the coordinates of newton_step.c, (W, b')
+ * with b = b' - mu W. */
 #include "algorithms/newton/newton_work.h"
 
 enum {
@@ -64,8 +66,8 @@ void ki_newton_secant_close(struct ki_newton_work *work) {
 
 /* ---- checkpoints ---- */
 
-/* The vectors only while there are such steps: what they do not hold follows from them. A checkpoint without is of a device on which
- * they did not pay: there are none then. */
+/* The vectors only while there are such steps: what they do not hold follows from them. A checkpoint without
+ * is of a device on which they did not pay: there are none then. */
 int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_secant *secant = work->secant;
     if (!secant || ki_checkpoint_lacks(&work->newton->control, "secant.on")) return 0;

@@ -1,25 +1,26 @@
-/* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others lie on it,
- * or a group of rows has counts of nothing but 0 (Albert and Anderson, Biometrika 71, 1984).
+/* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others
+ * lie on it, or a group of rows has counts of nothing but 0 (Albert and Anderson, Biometrika 71, 1984).
  *
- * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the size of row i's
- * slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row, positive a_i are left that
- * make the gradient exactly 0, and by Stiemke's lemma no direction lowers a row's loss for ever and raises none. So
- * where an optimum is at infinity some row's loss falls by about 1/e or more in every step, at any distance, whereas
- * near a finite optimum a step changes nothing. Each row is asked one question: what does a step from the result make
- * of its loss?
+ * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the size
+ * of row i's slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row,
+ * positive a_i are left that make the gradient exactly 0, and by Stiemke's lemma no direction lowers a row's
+ * loss for ever and raises none. So where an optimum is at infinity some row's loss falls by about 1/e or
+ * more in every step, at any distance, whereas near a finite optimum a step changes nothing. Each row is
+ * asked one question: what does a step from the result make of its loss?
  *
- * The curvatures of the last two points answer first, without a pass over X: where no row's has fallen there is nothing
- * to ask. That does not hold for several classes, whose last steps may follow rounding.
+ * The curvatures of the last two points answer first, without a pass over X: where no row's has fallen there
+ * is nothing to ask. That does not hold for several classes, whose last steps may follow rounding.
  *
- * The answer may be wrong. Of 500 hostile problems beside a linear programme 14 were missed (8 with several classes, 4 with
- * cauchit) and 1 was warned of without reason: an f32 fit that met its tolerance far from a finite optimum. */
+ * The answer may be wrong. Of 500 hostile problems beside a linear programme 14 were missed (8 with several
+ * classes, 4 with cauchit) and 1 was warned of without reason: an f32 fit that met its tolerance far from a
+ * finite optimum. */
 #include "algorithms/newton/newton_work.h"
 
-/* FALLEN: a row's loss that goes to 0 becomes at most this much of itself: 1/e but for the inexact step, 1/2 with
- * cauchit. STILL: the other rows' losses may become that much. TURN: eta of a row whose loss has a least value may move
- * as far as that. SMALL: rows whose loss beside the largest that falls is below this move as they like. SHARE: the
- * falling rows have at least that share of what the step gains. CERTAIN: the mean loss of rows that are certain of
- * their class. */
+/* FALLEN: a row's loss that goes to 0 becomes at most this much of itself: 1/e but for the inexact step, 1/2
+ * with cauchit. STILL: the other rows' losses may become that much. TURN: eta of a row whose loss has a
+ * least value may move as far as that. SMALL: rows whose loss beside the largest that falls is below this
+ * move as they like. SHARE: the falling rows have at least that share of what the step gains. CERTAIN: the
+ * mean loss of rows that are certain of their class. */
 #define FALLEN 0.6
 #define STILL 1.15
 #define TURN 0.1
@@ -56,7 +57,8 @@ static double *new_values(int64_t count) {
     return ki_mul3(count, 1, sizeof(double), &bytes) ? ki_alloc((size_t)ki_max(bytes, 1)) : NULL;
 }
 
-/* Whether the last step lowered some row's curvature (of softmax, a probability). `there` is of no use afterwards. */
+/* Whether the last step lowered some row's curvature (of softmax, a probability). `there` is of no use
+ * afterwards. */
 static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
     kiln_status status;
     kiln_matrix *C = work->there.C;

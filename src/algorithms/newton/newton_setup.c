@@ -1,4 +1,5 @@
-/* What the Newton engine sets up: its vectors, and the scales that the criterion and the preconditioner are made of. */
+/* What the Newton engine sets up: its vectors, and the scales that the criterion and the preconditioner are
+ * made of. */
 #include "algorithms/newton/newton_work.h"
 
 static kiln_status matrix_new(kiln_matrix **A, const struct ki_newton *newton, int64_t rows, int64_t cols) {
@@ -43,8 +44,8 @@ static kiln_status set_columns(kiln_matrix **A, const struct ki_newton *newton, 
                          kiln_matrix_cols(newton->X), values);
 }
 
-/* The vectors that hang on the columns alone. A column whose diagonal is nothing (constant under an intercept, or all zero)
- * is left out: its coefficient is 0. */
+/* The vectors that hang on the columns alone. A column whose diagonal is nothing (constant under an
+ * intercept, or all zero) is left out: its coefficient is 0. */
 static kiln_status column_vectors(struct ki_newton *newton) {
     kiln_status status;
     struct ki_newton_work *work = newton->work;
@@ -189,9 +190,9 @@ done:
     return status;
 }
 
-/* D^-2 of the criterion, spread and floor, on the host, n of each. Returns what D^-1 X^T makes of rounding, but for epsilon.
- * Columns so far apart that D^-2 does not fit into the type's range count for too little in the criterion, which then proves
- * nothing. */
+/* D^-2 of the criterion, spread and floor, on the host, n of each. Returns what D^-1 X^T makes of rounding,
+ * but for epsilon. Columns so far apart that D^-2 does not fit into the type's range count for too little in
+ * the criterion, which then proves nothing. */
 static double scale_columns(struct ki_newton_work *work, double mean, double *inverse, double *spread,
                             double *floor) {
     const struct ki_newton *newton = work->newton;
@@ -219,8 +220,8 @@ static double scale_columns(struct ki_newton_work *work, double mean, double *in
     return sqrt(magnification + work->scale / mean);
 }
 
-/* The criterion's scale and the preconditioner's parts. The common factor, and the bounds, keep them away from both ends of
- * their type's range. */
+/* The criterion's scale and the preconditioner's parts. The common factor, and the bounds, keep them away
+ * from both ends of their type's range. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
@@ -252,8 +253,9 @@ static double left_of(double g, double w, double l1, double rounding) {
     return fmax(least - rounding, 0);
 }
 
-/* Of class c: values are the gradient, the point and D^-2, n x k each, and the l1 term's, n. The rounding of adding up is 16 epsilon
- * sqrt(curvature loss sum s x^2), as a row's derivative is about the root of its loss and curvature. */
+/* Of class c: values are the gradient, the point and D^-2, n x k each, and the l1 term's, n. The rounding of
+ * adding up is 16 epsilon sqrt(curvature loss sum s x^2), as a row's derivative is about the root of its
+ * loss and curvature. */
 static double beyond(const struct ki_newton_work *work, const double *values, int64_t c) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;

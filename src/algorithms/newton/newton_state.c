@@ -1,5 +1,6 @@
-/* The Newton engine between two steps, for checkpoints: the point, what the criterion and the preconditioner are made of, and what
- * decides about the next step. What is known about the point is found again in one pass. */
+/* The Newton engine between two steps, for checkpoints: the point, what the criterion and the preconditioner
+ * are made of, and what decides about the next step. What is known about the point is found again in one
+ * pass. */
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_work.h"
 

@@ -1,18 +1,20 @@
 /* Points and steps of the Newton engine.
  *
- * The trick is in the coordinates: eta = X W + 1 (b' - mu W), mu the columns' means. The Hessian with respect to (W, b') is
- * that of centred columns, as well conditioned as if X had been centred, but X stays as it is: a pass takes b' - mu W for its
- * intercept, and its result X^T t becomes (X - 1 mu)^T t by adding -mu (1^T t), in the walk over the result that adds the
- * penalty anyway.
+ * The trick is in the coordinates: eta = X W + 1 (b' - mu W), mu the columns' means. The Hessian with
+ * respect to (W, b') is that of centred columns, as well conditioned as if X had been centred, but X stays
+ * as it is: a pass takes b' - mu W for its intercept, and its result X^T t becomes (X - 1 mu)^T t by adding
+ * -mu (1^T t), in the walk over the result that adds the penalty anyway.
  *
- * The step is Steihaug's: conjugate gradient from s = 0 until the residual is small beside the gradient, or s leaves the
- * trust region, or a direction has no curvature; in the last two cases it goes to the boundary. Lengths are those of
+ * The step is Steihaug's: conjugate gradient from s = 0 until the residual is small beside the gradient, or
+ * s leaves the trust region, or a direction has no curvature; in the last two cases it goes to the boundary.
+ * Lengths are those of
  * || D s ||, which CG's own scalars give without further sums. Sources: Steihaug, SIAM J. Numer. Anal. 20 (1983); Lin, Weng
  * and Keerthi, JMLR 9 (2008); Hsia, Chiang and Lin, ACML 2018 (preconditioning). */
 #include "algorithms/newton/newton_work.h"
 
-/* Curvature below so many roundings of what D^2 has in the same direction is no more than rounding: columns that depend on
- * each other have such directions, and where the gradient is rounding too, a step of any length could come of it. */
+/* Curvature below so many roundings of what D^2 has in the same direction is no more than rounding: columns
+ * that depend on each other have such directions, and where the gradient is rounding too, a step of any
+ * length could come of it. */
 static const double FLAT = 32;
 
 static kiln_status set_shift(struct ki_newton_work *work, const struct ki_pair *at) {
@@ -62,7 +64,8 @@ done:
     return status;
 }
 
-/* The curvature that a class sees on average, in `here`'s C or in v: for softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. Uses there.C. */
+/* The curvature that a class sees on average, in `here`'s C or in v: for softmax s_i sum_c p_ic (1 - p_ic) /
+ * K, else C itself. Uses there.C. */
 static kiln_status mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
     kiln_status status = KILN_OK;
     const kiln_matrix *C = work->here.C, *weights = work->problem.weights;
@@ -118,9 +121,10 @@ done:
     return status;
 }
 
-/* D^2_j = floor_j + spread_j * (X .* X)^T v / (X .* X)^T s: the spread about the mean that the curvature's weights would show,
- * without a pass for their own means. The floor, penalty and a hundredth of the criterion's scale, keeps a column whose rows
- * have no curvature just now from running away. spread and floor carry the common scale, and are 0 for columns left out. */
+/* D^2_j = floor_j + spread_j * (X .* X)^T v / (X .* X)^T s: the spread about the mean that the curvature's
+ * weights would show, without a pass for their own means. The floor, penalty and a hundredth of the
+ * criterion's scale, keeps a column whose rows have no curvature just now from running away. spread and
+ * floor carry the common scale, and are 0 for columns left out. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     kiln_status status;
     const double one = 1;
@@ -154,7 +158,8 @@ done:
     return status;
 }
 
-/* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already; *rho, unless NULL, = R . P of the former. */
+/* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already; *rho, unless NULL, = R . P of the
+ * former. */
 static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
     double sums[3];
     const bool wanted = rho && !ki_newton_factored(work); /* a wait, on a GPU */
@@ -181,19 +186,21 @@ done:
     return status;
 }
 
-/* The step to the boundary: the positive root of ss + 2 t sp + t^2 pp = radius^2, written so that nothing cancels. */
+/* The step to the boundary: the positive root of ss + 2 t sp + t^2 pp = radius^2, written so that nothing
+ * cancels. */
 static double to_boundary(double ss, double sp, double pp, double radius) {
     const double room = radius * radius - ss, root = sqrt(fmax(sp * sp + pp * room, 0));
     return sp >= 0 ? room / (sp + root) : (root - sp) / pp;
 }
 
-/* Loosely at first, the closer to the solution the more, so that convergence is superlinear, but not below what the tolerance
- * asks for. */
+/* Loosely at first, the closer to the solution the more, so that convergence is superlinear, but not below
+ * what the tolerance asks for. */
 double ki_newton_forcing(double relative, double tolerance, double rho) {
     return fmax(fmin(0.5, sqrt(relative)), 0.3 * tolerance / relative) * sqrt(rho);
 }
 
-/* S = the model's least point, or as far towards it as the region goes: what an exact factor's P is, but for the scale. */
+/* S = the model's least point, or as far towards it as the region goes: what an exact factor's P is, but for
+ * the scale. */
 static kiln_status leap(struct ki_newton_work *work, struct ki_newton_model *model, double rho) {
     double alpha = 1 / work->scale;
     model->exact = true;

@@ -66,23 +66,23 @@ struct ki_newton_model {
     int64_t inner;
 };
 
-/* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a gradient of nothing but
- * rounding may have for a norm, for losses of about 1. */
+/* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a
+ * gradient of nothing but rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
 /* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken off. The intercept counts as a
  * column of ones. */
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
 /* The criterion's D^-2, with the common scale: n of them, and the intercept's D^2, without. */
 kiln_status ki_newton_set_criterion(struct ki_newton_work *work, const double *inverse, double total);
-/* Where the criterion is met: whether it is by the present curvature, too. If not, it goes by the smaller of both from then on, and so does
- * norm. Without a penalty that proves enough, one pass. See newton_confirm.c. */
+/* Where the criterion is met: whether it is by the present curvature, too. If not, it goes by the smaller of
+ * both from then on, and so does norm. Without a penalty that proves enough, one pass. See newton_confirm.c. */
 kiln_status ki_newton_confirm(struct ki_newton_work *work);
 /* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
 /* *norm = the criterion at an evaluated point. Uses P. */
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
-/* square = the Hessian's diagonal at `here` for columns as they are, without the penalty; *total = the intercept's. One pass. Uses there.C of
- * several classes. */
+/* square = the Hessian's diagonal at `here` for columns as they are, without the penalty; *total = the
+ * intercept's. One pass. Uses there.C of several classes. */
 kiln_status ki_newton_squares(struct ki_newton_work *work, double *total);
 /* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
@@ -90,15 +90,16 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work);
 double ki_newton_factor_price(const struct ki_newton *newton, double size, double *host);
 /* Rows that M is formed from: a sample of several classes' where a Gram matrix is dear. */
 int64_t ki_newton_sample_rows(const struct ki_newton *newton, double gram_price, int64_t size);
-/* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
- * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
+/* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products
+ * of the step before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
 kiln_status ki_newton_factor_furnish(struct ki_newton_work *work); /* its matrices on the device */
 void ki_newton_factor_close(struct ki_newton_work *work);
 kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
 bool ki_newton_factored(const struct ki_newton_work *work);
-/* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no use. */
+/* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no
+ * use. */
 bool ki_newton_exact(const struct ki_newton_work *work);
 void ki_newton_doubt(struct ki_newton_work *work);
 /* What is known of the Hessian is of no use any more. */
@@ -107,20 +108,21 @@ void ki_newton_factor_forget(struct ki_newton_work *work);
 bool ki_newton_factor_cheap(const struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
-/* M from a sample of the rows, X, with their curvature C, for those that are `ratio` times as much: of use to the steps that
- * newton_secant.c takes. turn: vector = M^-1 vector, w and then b. */
+/* M from a sample of the rows, X, with their curvature C, for those that are `ratio` times as much: of use
+ * to the steps that newton_secant.c takes. turn: vector = M^-1 vector, w and then b. */
 kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matrix *X, const kiln_matrix *C,
                                     double ratio);
 void ki_newton_factor_turn(const struct ki_newton_work *work, double *vector);
-/* `here` = the solution of the problem on a sample of the rows, if that pays and its objective is lower, and M from there: a step,
- * which ki_newton_secant records; see newton_pilot.c. */
+/* `here` = the solution of the problem on a sample of the rows, if that pays and its objective is lower, and
+ * M from there: a step, which ki_newton_secant records; see newton_pilot.c. */
 kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_start *start);
 /* Of the curvature v of m rows what a sample of about `wanted` rows has; false where no more have any. */
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
-/* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
+/* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner
+ * iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
-/* The first steps of an easy problem, or those behind ki_newton_pilot's, each recorded, a pass each; leaves `here` and norm.
- * resumed: the state of a checkpoint says whether there are more. */
+/* The first steps of an easy problem, or those behind ki_newton_pilot's, each recorded, a pass each; leaves
+ * `here` and norm. resumed: the state of a checkpoint says whether there are more. */
 kiln_status ki_newton_secant_open(struct ki_newton_work *work);
 void ki_newton_secant_close(struct ki_newton_work *work);
 kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed);
@@ -142,21 +144,26 @@ kiln_stop ki_newton_stop(const struct ki_newton_work *work);
 /* What differences of the objective mean nothing below; a row of the trace for `here`. */
 double ki_newton_noise(const struct ki_newton_work *work);
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
-/* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is ended first. */
+/* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is
+ * ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
 
-/* newton_separation.c: tells the report where no finite coefficients are best. After W and b are set; `there` is of no use then.
- * moved: `there` is the point before, and X is read only where the step from it lowered some row's curvature. */
+/* newton_separation.c: tells the report where no finite coefficients are best. After W and b are set;
+ * `there` is of no use then. moved: `there` is the point before, and X is read only where the step from it
+ * lowered some row's curvature. */
 kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
                                  bool moved);
-/* S = the next step from `here`, by the factor or the preconditioner as they are due; model: what the last step said, then this one. */
+/* S = the next step from `here`, by the factor or the preconditioner as they are due; model: what the last
+ * step said, then this one. */
 kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model *model);
 
-/* newton_state.c. The state of a checkpoint, if one waits: `here` evaluated, its norm, and what the last step said. */
+/* newton_state.c. The state of a checkpoint, if one waits: `here` evaluated, its norm, and what the last
+ * step said. */
 kiln_status ki_newton_resume(bool *resumed, struct ki_newton_work *work, struct ki_newton_model *model);
 /* After a step. stop: as ki_checkpoint_step's. */
 kiln_status ki_newton_keep(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop);
-/* The parts of that state that the factor, the secant steps and the descent have: entries of a table, their number. _look: what decides which. */
+/* The parts of that state that the factor, the secant steps and the descent have: entries of a table, their
+ * number. _look: what decides which. */
 int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work);
 kiln_status ki_newton_factor_look(struct ki_newton_work *work);
 int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work);

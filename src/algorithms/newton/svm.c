@@ -1,5 +1,5 @@
-/* Linear support vector machines in the primal: squared hinge and squared epsilon-insensitive loss by the Newton engine, and
- * the duality gap that proves the result (certificate/svm_gap.c). */
+/* Linear support vector machines in the primal: squared hinge and squared epsilon-insensitive loss by the
+ * Newton engine, and the duality gap that proves the result (certificate/svm_gap.c). */
 #include <stdio.h>
 
 #include "algorithms/registry.h"

@@ -1,8 +1,9 @@
-/* Q = X / (A B^T) at X's entries. A <- A (Q B + shape - 1) / (column sums of B + rate), B <- B (Q^T A) / (column sums of A): one fused
- * sampled product each, which also adds up x log l, so that the objective costs no pass of its own.
+/* Q = X / (A B^T) at X's entries. A <- A (Q B + shape - 1) / (column sums of B + rate), B <- B (Q^T A) /
+ * (column sums of A): one fused sampled product each, which also adds up x log l, so that the objective
+ * costs no pass of its own.
  *
- * An iteration begins with the objective of what the last one left, and ends the run before it changes anything: what is
- * returned is what was measured. */
+ * An iteration begins with the objective of what the last one left, and ends the run before it changes
+ * anything: what is returned is what was measured. */
 #include "algorithms/topics/gap.h"
 
 #include "algorithms/checkpoint/checkpoint.h"

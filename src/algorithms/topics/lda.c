@@ -1,12 +1,14 @@
-/* Variational Bayes: documents' gamma given the topics' lambda by a few fused sampled products (Nisa et al., equation 3), lambda given
- * gamma by one more, which also has the bound's largest part. All documents take a step at the same time, and begin where they were,
- * so that no step lowers the bound.
+/* Variational Bayes: documents' gamma given the topics' lambda by a few fused sampled products (Nisa et al.,
+ * equation 3), lambda given gamma by one more, which also has the bound's largest part. All documents take a
+ * step at the same time, and begin where they were, so that no step lowers the bound.
  *
- * Documents that begin where they were keep to the topics that they have, which at first are random: after a random start they begin
- * anew for ROUNDS_ANEW rounds, of STEPS_ANEW steps at least. On KOS (20 topics) that ends higher than any number of rounds without it.
+ * Documents that begin where they were keep to the topics that they have, which at first are random: after a
+ * random start they begin anew for ROUNDS_ANEW rounds, of STEPS_ANEW steps at least. On KOS (20 topics) that
+ * ends higher than any number of rounds without it.
  *
- * A round ends with the bound of the gamma and lambda that are there, and ends the run before it changes lambda: what is returned
- * is what was measured. Online, passes over batches of documents stand in the place of lambda's update. */
+ * A round ends with the bound of the gamma and lambda that are there, and ends the run before it changes
+ * lambda: what is returned is what was measured. Online, passes over batches of documents stand in the place
+ * of lambda's update. */
 #include "algorithms/topics/lda.h"
 
 #include "algorithms/checkpoint/checkpoint.h"

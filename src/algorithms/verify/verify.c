@@ -1,12 +1,14 @@
-/* A model's objective, gradient and duality gap again, in plain loops over host arrays with sums in long double.
+/* A model's objective, gradient and duality gap again, in plain loops over host arrays with sums in long
+ * double.
  *
- * The gradient is measured as training measures it: with respect to W and the intercept of the centred columns, each entry
- * divided by D, relative to that at W = 0 and the best constant of a GLM or of least squares, else b = 0;
+ * The gradient is measured as training measures it: with respect to W and the intercept of the centred
+ * columns, each entry divided by D, relative to that at W = 0 and the best constant of a GLM or of least
+ * squares, else b = 0;
  *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature * sum_i s_i.
  *
- * Training cannot know eta_i nearer than d_i = u (|b| + |offset_i| + |y_i| + sum_j |x_ij w_j|), u the rounding unit of X's type, nor add
- * up a column's slopes nearer than u times their absolute sum. Both go through the same sums as the objective and the gradient do, and
- * say what rounding may have made of either:
+ * Training cannot know eta_i nearer than d_i = u (|b| + |offset_i| + |y_i| + sum_j |x_ij w_j|), u the
+ * rounding unit of X's type, nor add up a column's slopes nearer than u times their absolute sum. Both go
+ * through the same sums as the objective and the gradient do, and say what rounding may have made of either:
  *   objective: sum_i s_i (|slope_i| d_i + curvature_i d_i^2),   entry j: sum_i s_i |x_ij| (curvature_i d_i + u |slope_i|). */
 #include "algorithms/verify/verify.h"
 
@@ -239,8 +241,8 @@ static bool takes_constant(const struct facts *f) {
 
 /* ------------------------------------------------------------------------------------ duality gap */
 
-/* Adds the dual's objective at t_i = -s_i slope_i, the larger of the two signs scaled down so that they sum to 0, and to
- * `blur` what the rounding of the primal point's sums, X^T t among them, makes of it. */
+/* Adds the dual's objective at t_i = -s_i slope_i, the larger of the two signs scaled down so that they sum
+ * to 0, and to `blur` what the rounding of the primal point's sums, X^T t among them, makes of it. */
 static kiln_status add_dual(long double *dual, long double *blur, const struct problem *p,
                             const struct point *point) {
     const struct facts *f = p->facts;
@@ -312,8 +314,8 @@ struct dual {
     long double value, blur;
 };
 
-/* Adds the gap of losses whose least value is 0, which is no more than the objective; NaN of others, and of support vectors, whose fit
- * has a better point of the dual than the gradient's own. */
+/* Adds the gap of losses whose least value is 0, which is no more than the objective; NaN of others, and of
+ * support vectors, whose fit has a better point of the dual than the gradient's own. */
 static kiln_status add_gap(double *gap, const struct problem *p, const struct point *point) {
     const struct facts *f = p->facts;
     const size_t bytes = (size_t)(f->cols * p->k) * sizeof(struct ki_verify_entry);

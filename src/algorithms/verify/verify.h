@@ -1,5 +1,5 @@
-/* What kiln_verify (verify.c: the sums, verify_loss.c: a row's loss) and kiln_verify_hits share: slow reference code that
- * shares nothing with the operations it judges. */
+/* What kiln_verify (verify.c: the sums, verify_loss.c: a row's loss) and kiln_verify_hits share: slow
+ * reference code that shares nothing with the operations it judges. */
 #ifndef KI_VERIFY_H
 #define KI_VERIFY_H
 
@@ -29,8 +29,8 @@ static inline int64_t ki_row_column(const struct ki_copy *A, int64_t i, int64_t 
 
 kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of ki_alloc */
 
-/* The loss of a row at eta (k of them for SOFTMAX) with target y, its derivative and its (expected) curvature, k of each.
- * INFINITY where eta is out of range. HINGE: y is 1 or -1. */
+/* The loss of a row at eta (k of them for SOFTMAX) with target y, its derivative and its (expected)
+ * curvature, k of each. INFINITY where eta is out of range. HINGE: y is 1 or -1. */
 long double ki_verify_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
                            const long double *eta, int64_t k);
 /* A glm's mean, 1 - the mean, the mean's slope, and the family's variance there. */
@@ -41,7 +41,8 @@ struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
 /* eta at the mean mu, for a loss of kind GLM. */
 double ki_verify_link(const kiln_loss *loss, double mu);
 
-/* A coefficient, the gradient with respect to it (of columns about their means under an intercept), and its penalties. */
+/* A coefficient, the gradient with respect to it (of columns about their means under an intercept), and its
+ * penalties. */
 struct ki_verify_entry {
     long double w, g, l2, l1;
 };

@@ -1,5 +1,6 @@
-/* The part of a linear model's optimality gap that its gradient makes, sum_jc d(W_jc, z_jc) as docs/results.md has it. What settles the
- * intercepts and what rounding may do come on top in a report, so that no true one is below this. */
+/* The part of a linear model's optimality gap that its gradient makes, sum_jc d(W_jc, z_jc) as
+ * docs/results.md has it. What settles the intercepts and what rounding may do come on top in a report, so
+ * that no true one is below this. */
 #include "algorithms/verify/verify.h"
 
 /* l1 |w| + l2 w^2 / 2 + (|z| - l1)_+^2 / (2 l2) - z w with z = l2 w - g. */

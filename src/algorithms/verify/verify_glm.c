@@ -1,8 +1,9 @@
-/* What a linear model's file says besides its objective, by the textbook and in long double: linear predictors, deviances,
- * Akaike's criterion as R counts it, and standard errors from the information matrix.
+/* What a linear model's file says besides its objective, by the textbook and in long double: linear
+ * predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information matrix.
  *
- * Columns of sqrt(h) [1 X] are taken in order, the intercept first. One of which elimination leaves less than rounding
- * depends on those before it; one of which it leaves little is not clear, and nothing is said of what counts columns. */
+ * Columns of sqrt(h) [1 X] are taken in order, the intercept first. One of which elimination leaves less
+ * than rounding depends on those before it; one of which it leaves little is not clear, and nothing is said
+ * of what counts columns. */
 #define _DEFAULT_SOURCE
 #include "algorithms/verify/verify.h"
 
@@ -58,7 +59,8 @@ static long double unit_deviance(const kiln_loss *loss, double y, const struct k
     }
 }
 
-/* Minus twice the row's log-likelihood; spread: the dispersion of gamma, the others' own is 1 or comes in akaike(). */
+/* Minus twice the row's log-likelihood; spread: the dispersion of gamma, the others' own is 1 or comes in
+ * akaike(). */
 static long double minus_twice(const struct model *m, int64_t i, const struct ki_response *at,
                                long double spread) {
     const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = weight_of(m, i);
@@ -185,7 +187,8 @@ static void factor(struct model *m) {
     if (m->least < CLEAR) m->parameters = NAN;
 }
 
-/* The largest relative difference of a given standard error; those of dependent columns are negative or no numbers. */
+/* The largest relative difference of a given standard error; those of dependent columns are negative or no
+ * numbers. */
 static double compare_errors(const struct model *m, double dispersion, long double *x) {
     const int64_t n = m->columns, first = m->b != NULL;
     double worst = 0;

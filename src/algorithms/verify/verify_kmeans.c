@@ -1,5 +1,5 @@
-/* A pass of K-Means again, in plain loops in long double: the nearest centre of each row by its distance itself, the means of the
- * rows, and how far the centres are from them. */
+/* A pass of K-Means again, in plain loops in long double: the nearest centre of each row by its distance
+ * itself, the means of the rows, and how far the centres are from them. */
 #include "algorithms/verify/verify.h"
 
 struct clustering {
@@ -67,8 +67,8 @@ static long double distance(const struct clustering *c, int64_t centre) {
     return sum;
 }
 
-/* Distances that rounding may take for the least one are no larger: labels come from squared differences, which are added up in
- * double; rows that are scaled to length 1 are rounded themselves. */
+/* Distances that rounding may take for the least one are no larger: labels come from squared differences,
+ * which are added up in double; rows that are scaled to length 1 are rounded themselves. */
 static long double limit_of(const struct clustering *c, long double least) {
     long double square = 0;
     for (int64_t j = 0; j < c->n; j++) square += c->row[j] * c->row[j];
@@ -143,7 +143,8 @@ static long double move_of(const struct clustering *c, int64_t centre) {
     return moved;
 }
 
-/* Rounding moves a row or a centre x by some u |x|: what that may change. Distances of sparse rows may cancel to 1/64 in double. */
+/* Rounding moves a row or a centre x by some u |x|: what that may change. Distances of sparse rows may
+ * cancel to 1/64 in double. */
 static void bound_rounding(const struct clustering *c, kiln_kmeans_verification *made, long double moved,
                            long double scale) {
     long double rows = c->norms, centres = 0;
@@ -156,7 +157,8 @@ static void bound_rounding(const struct clustering *c, kiln_kmeans_verification 
     made->residual_rounding = (double)((2 * sqrtl(centres * moved) + centres) / (scale > 0 ? scale : 1));
 }
 
-/* What is wrong with a cluster's furthest row: a part of that, or of what rounding of the rows makes of it where that is more. */
+/* What is wrong with a cluster's furthest row: a part of that, or of what rounding of the rows makes of it
+ * where that is more. */
 static long double radius_error(const struct clustering *c, int64_t centre) {
     const long double given = c->clusters[3 * centre + 2], blur = 16 * c->unit * sqrtl(c->largest);
     const long double short_of = sqrtl(c->least[centre]) - blur - given;

@@ -1,9 +1,11 @@
-/* A layout's stress again, and that of the layout after one more iteration, in plain loops in long double over all pairs.
+/* A layout's stress again, and that of the layout after one more iteration, in plain loops in long double
+ * over all pairs.
  *
- * Training cannot know a disparity or a distance nearer than some units of rounding: with e_ij so many times both, what rounding may have
- * made of the stress is sum w (2 |dhat - d| e + e^2), and a part of the stress itself, for its sums. The next layout's points
- * may be off by z_i, the rounding of the mean of their disparities, which changes its stress by at most
- * 2 n |z| |Y - next| + n |z|^2: the stress lies below a paraboloid of curvature 2 n that touches it. */
+ * Training cannot know a disparity or a distance nearer than some units of rounding: with e_ij so many times
+ * both, what rounding may have made of the stress is sum w (2 |dhat - d| e + e^2), and a part of the stress
+ * itself, for its sums. The next layout's points may be off by z_i, the rounding of the mean of their
+ * disparities, which changes its stress by at most 2 n |z| |Y - next| + n |z|^2: the stress lies below a
+ * paraboloid of curvature 2 n that touches it. */
 #include <stdlib.h>
 
 #include "algorithms/mds/mds.h"
@@ -51,7 +53,8 @@ static long double pair_of(long double *delta, const struct layout *l, int64_t i
     return w;
 }
 
-/* Roundings of a sum over pairs in training: so many terms follow one another in the elements' type before they go to doubles. */
+/* Roundings of a sum over pairs in training: so many terms follow one another in the elements' type before
+ * they go to doubles. */
 static long double terms_of(const struct layout *l) {
     enum { IN_A_ROW = 512 };
     const long double pairs = (long double)l->n * (long double)(l->n - 1) / 2;
@@ -69,9 +72,9 @@ static long double distance(const struct layout *l, const long double *next, int
     return sqrtl(square);
 }
 
-/* The line through (delta, d) with a + b least >= 0 and b >= 0, scaled so that sum w (a + b delta)^2 = sum w. Returns how far,
- * relative, its values may be off in training: sums of d and of delta d that are off by some units, over the least eigenvalue of the
- * scaled normal equations. */
+/* The line through (delta, d) with a + b least >= 0 and b >= 0, scaled so that sum w (a + b delta)^2 = sum
+ * w. Returns how far, relative, its values may be off in training: sums of d and of delta d that are off by
+ * some units, over the least eigenvalue of the scaled normal equations. */
 static long double fit_line(struct layout *l, const long double *next) {
     long double least = INFINITY, w_sum = 0, x = 0, xx = 0, d_sum = 0, xd = 0, delta, alpha, beta;
     for (int64_t i = 0; i < l->n; i++)
@@ -108,7 +111,8 @@ static int by_distance(const void *a, const void *b) {
     return x->distance < y->distance ? -1 : x->distance > y->distance;
 }
 
-/* The pairs in the order that disparities keep, those of equal dissimilarity by distance and as one dissimilarity. */
+/* The pairs in the order that disparities keep, those of equal dissimilarity by distance and as one
+ * dissimilarity. */
 static void put_in_order(struct layout *l, int64_t count) {
     qsort(l->pairs, (size_t)count, sizeof *l->pairs, by_delta);
     for (int64_t begin = 0, end; begin < count; begin = end) {
@@ -127,9 +131,9 @@ static long double slope(const struct corner *from, const struct corner *to) {
     return (to->sum - from->sum) / (to->weight - from->weight);
 }
 
-/* The values nearest to the distances that rise with the dissimilarities are the slopes of the lower hull of the distances'
- * sums, drawn over the weights' sums; equal dissimilarities are one step of it (secondary ties) or steps by distance.
- * Returns how many pairs count. */
+/* The values nearest to the distances that rise with the dissimilarities are the slopes of the lower hull of
+ * the distances' sums, drawn over the weights' sums; equal dissimilarities are one step of it (secondary
+ * ties) or steps by distance. Returns how many pairs count. */
 static int64_t fit_order(struct layout *l, const long double *next) {
     int64_t count = 0, last = 0;
     struct corner at = {0, 0, 0};
@@ -165,8 +169,8 @@ struct total {
     long double stress, squares, blur;
 };
 
-/* A pair; delta: the dissimilarity as the line has it, which may be off like a distance. made: where the next layout is added up, or
- * NULL. */
+/* A pair; delta: the dissimilarity as the line has it, which may be off like a distance. made: where the
+ * next layout is added up, or NULL. */
 static void add_pair(struct total *total, const struct layout *l, const struct pair *pair, long double delta,
                      long double *made) {
     const long double d = pair->distance, rest = pair->hat - d, w = pair->weight;
@@ -227,7 +231,8 @@ static struct total total_of(struct layout *l, const long double *next, long dou
     return total;
 }
 
-/* How the stress of the next layout may differ as its points are rounded: z is off by as many units as there are terms in a row. */
+/* How the stress of the next layout may differ as its points are rounded: z is off by as many units as there
+ * are terms in a row. */
 static long double blur_of_next(const struct layout *l) {
     const long double n = (long double)l->n;
     long double off = 0, moved = 0;

@@ -1,5 +1,5 @@
-/* One iteration of PageRank again, in plain loops that push along the links with sums in long double: how far ranks are from the
- * fixed point that they claim to be. */
+/* One iteration of PageRank again, in plain loops that push along the links with sums in long double: how
+ * far ranks are from the fixed point that they claim to be. */
 #include "algorithms/verify/verify.h"
 
 struct ranking {

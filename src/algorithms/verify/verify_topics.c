@@ -1,5 +1,6 @@
-/* The objective of a topic model again: plain loops with sums in long double, and functions of its own. The means of a Gamma-Poisson
- * model over all cells are products of column sums, so that no cell is visited that has no entry. */
+/* The objective of a topic model again: plain loops with sums in long double, and functions of its own. The
+ * means of a Gamma-Poisson model over all cells are products of column sums, so that no cell is visited that
+ * has no entry. */
 #include "algorithms/verify/verify.h"
 
 #include "algorithms/topics/gap.h"
@@ -158,7 +159,8 @@ static long double digamma(long double x) {
     return logl(x) - 0.5L / x - series / (x * x) - sum;
 }
 
-/* Dirichlet distributions of `count` numbers each, `stride` apart; the next distribution begins `step` behind. */
+/* Dirichlet distributions of `count` numbers each, `stride` apart; the next distribution begins `step`
+ * behind. */
 struct dirichlets {
     const double *parameters;
     int64_t distributions, count, step, stride;

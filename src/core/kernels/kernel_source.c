@@ -1,7 +1,9 @@
-/* source = #define REAL_F64, types.h, the dialect, arguments.h, the kernel file; each with what it includes before it goes on.
+/* source = #define REAL_F64, types.h, the dialect, arguments.h, the kernel file; each with what it includes
+ * before it goes on.
  *
- * Compilers for GPUs have no include path, so a line #include "dialect/part.h" is replaced here by the part, the first time that it
- * is met, whatever #if it stands in. #line names our files and lines in the compiler's messages. */
+ * Compilers for GPUs have no include path, so a line #include "dialect/part.h" is replaced here by the part,
+ * the first time that it is met, whatever #if it stands in. #line names our files and lines in the
+ * compiler's messages. */
 #define _GNU_SOURCE
 #include "core/kernels/kernel_source.h"
 

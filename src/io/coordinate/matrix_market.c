@@ -1,9 +1,9 @@
-/* After the header, whichever parser reads that: entries "row col [value]" in any order, or all values column by column; of a symmetric
- * matrix the lower triangle.
+/* After the header, whichever parser reads that: entries "row col [value]" in any order, or all values
+ * column by column; of a symmetric matrix the lower triangle.
  *
  * Nothing is allocated for what the size line says: entries take room as they come, and must then be as many
- * as it said. Only the row offsets have the size of a number in the header; there a rule ties it to the bytes
- * read. */
+ * as it said. Only the row offsets have the size of a number in the header; there a rule ties it to the
+ * bytes read. */
 #include "core/threads.h"
 #include "io/coordinate/matrix_market.h"
 #include "io/number.h"

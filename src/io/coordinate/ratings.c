@@ -1,8 +1,9 @@
-/* user SEPARATOR item [SEPARATOR rating [SEPARATOR whatever]], the separator :: or a tab, comma, semicolon, bar or blanks.
+/* user SEPARATOR item [SEPARATOR rating [SEPARATOR whatever]], the separator :: or a tab, comma, semicolon,
+ * bar or blanks.
  *
- * The first line says how the others are split, and whether it is a header. Users and items are numbered as they come, whatever
- * they are called. Threads split lines and parse ratings; the names are then looked up in the file's order, so that numbers do
- * not depend on the threads. */
+ * The first line says how the others are split, and whether it is a header. Users and items are numbered as
+ * they come, whatever they are called. Threads split lines and parse ratings; the names are then looked up
+ * in the file's order, so that numbers do not depend on the threads. */
 #include <string.h>
 
 #include "core/threads.h"

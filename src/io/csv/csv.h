@@ -17,7 +17,8 @@ enum {
 
 /* ------------------------------------------------------------------------------- fields (csv_split.c) */
 
-/* What may be wrong with a record. Worker threads note it; csv_error.c turns it into an error with its place. */
+/* What may be wrong with a record. Worker threads note it; csv_error.c turns it into an error with its
+ * place. */
 enum ki_csv_fault {
     KI_CSV_FINE = 0,
     KI_CSV_BARE_QUOTE,  /* a quote inside a field that does not begin with one */
@@ -57,7 +58,8 @@ static inline uint64_t ki_csv_word(const char *text) {
 
 /* Splits the record at *text, which is not blank, and moves *text behind its line end. *count counts all its
  * fields, of which the first `limit` are stored. On a fault *text points at its cause. */
-/* Delimiters that stand for any number of blanks; with NAMED_ROWS the first field of a record names the row and is left out. */
+/* Delimiters that stand for any number of blanks; with NAMED_ROWS the first field of a record names the row
+ * and is left out. */
 enum { KI_CSV_BLANKS = ' ', KI_CSV_NAMED_ROWS = '\v' };
 enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
                                struct ki_csv_field *fields, int64_t limit, int64_t *count);
@@ -68,9 +70,9 @@ const char *ki_csv_skip_blank(const char *text, const char *end);
 size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted);
 /* Comma, semicolon or tab: the most frequent outside quotes in the first line. */
 char ki_csv_delimiter(const char *text, const char *end);
-/* Whether blanks separate, as numpy.savetxt and R's write.table have it: the first record has no other delimiter, and is several
- * numbers, or names of the columns of the second, in which there are numbers; of all its columns, of all but the first, whose fields
- * then name the rows, or behind a #. */
+/* Whether blanks separate, as numpy.savetxt and R's write.table have it: the first record has no other
+ * delimiter, and is several numbers, or names of the columns of the second, in which there are numbers; of
+ * all its columns, of all but the first, whose fields then name the rows, or behind a #. */
 bool ki_csv_is_by_blanks(const char *text, const char *end);
 
 enum ki_csv_kind { KI_CSV_NUMBER, KI_CSV_NOTHING, KI_CSV_TEXT };
@@ -162,7 +164,8 @@ void ki_csv_schema_free(struct ki_csv_schema *schema);
 /* Names of the file's columns become columns, targets and roles, as the options name them. */
 kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char **names, int64_t count,
                                       const kiln_read_options *options, const struct ki_place *place);
-/* From a model's schema text, which is not trusted; its levels are added to levels, those of targets to classes. */
+/* From a model's schema text, which is not trusted; its levels are added to levels, those of targets to
+ * classes. */
 kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
                                      struct ki_csv_levels *classes, const char *text);
 /* Finds the schema's columns among the file's. A target of the options replaces the schema's own. */
@@ -195,17 +198,17 @@ kiln_status ki_csv_choose_references(struct ki_csv_schema *schema, const char *t
 kiln_status ki_csv_find_references(struct ki_csv_schema *schema, const struct ki_csv_levels *levels,
                                    const struct ki_place *place);
 
-/* Numbers the features - a numeric column is one, and one more if it has an indicator, a text column one a level but its
- * reference, levels in the order of their bytes - and fills table->cols, feature_names, target_names and schema.
- * (*feature)[i]: for column i; (*feature)[count + i]: for its indicator; behind these one for each level. -1: none.
- * Allocated with ki_alloc. */
+/* Numbers the features - a numeric column is one, and one more if it has an indicator, a text column one a
+ * level but its reference, levels in the order of their bytes - and fills table->cols, feature_names,
+ * target_names and schema. (*feature)[i]: for column i; (*feature)[count + i]: for its indicator; behind
+ * these one for each level. -1: none. Allocated with ki_alloc. */
 kiln_status ki_csv_schema_finish(int32_t **feature, struct ki_table *table,
                                  const struct ki_csv_schema *schema, const struct ki_csv_levels *levels);
 
 /* --------------------------------------------------------------------------- missing (csv_impute.c) */
 
-/* Values as the chunks left them: dense, rows x count with NaN where a number is missing; or sparse, ids[e] the column of
- * entry e, count + column for its indicator, 2 count + level. */
+/* Values as the chunks left them: dense, rows x count with NaN where a number is missing; or sparse, ids[e]
+ * the column of entry e, count + column for its indicator, 2 count + level. */
 struct ki_csv_entries {
     bool sparse;
     kiln_type type;
@@ -214,14 +217,14 @@ struct ki_csv_entries {
     int32_t *ids;
     int64_t *row_start;
 };
-/* Sets missing, least, most and mean of numeric columns (of a frozen schema all but the mean that the model remembers) and
- * missing of text columns. Where others read further parts these are of all rows, and all meet. ERR_DATA: a column to be imputed
- * without a single number. */
+/* Sets missing, least, most and mean of numeric columns (of a frozen schema all but the mean that the model
+ * remembers) and missing of text columns. Where others read further parts these are of all rows, and all
+ * meet. ERR_DATA: a column to be imputed without a single number. */
 kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
                             const struct ki_csv_levels *levels, const struct ki_place *place,
                             int64_t all_rows, const struct ki_together *together);
-/* Puts means where numbers are missing, the features of the entries being numbered, and keeps in the table which these are, unless a model
- * has set the means. */
+/* Puts means where numbers are missing, the features of the entries being numbered, and keeps in the table
+ * which these are, unless a model has set the means. */
 kiln_status ki_csv_impute(struct ki_table *table, const struct ki_csv_schema *schema,
                           const struct ki_csv_entries *entries, const int32_t *feature);
 /* Replaces ids by features; entries without a feature are left out. */
@@ -237,8 +240,9 @@ kiln_status ki_csv_list_columns(struct ki_table *table, const struct ki_csv_sche
 /* Targets that are labels become numbers where all their labels are plain ones. csv_classes.c */
 void ki_csv_classes_settle(void *y, kiln_type type, int64_t rows, struct ki_csv_schema *schema,
                            const struct ki_csv_levels *classes);
-/* Names the classes of text targets, levels whose column is the target's number: fills table->targets, class_names and
- * class_count. (*rank)[i]: the number of the class that came as the i-th level. Allocated with ki_alloc. */
+/* Names the classes of text targets, levels whose column is the target's number: fills table->targets,
+ * class_names and class_count. (*rank)[i]: the number of the class that came as the i-th level. Allocated
+ * with ki_alloc. */
 kiln_status ki_csv_classes_finish(int32_t **rank, struct ki_table *table, const struct ki_csv_schema *schema,
                                   const struct ki_csv_levels *classes);
 /* Replaces levels by ranks in y, rows x targets; a negative entry stays. */

@@ -1,4 +1,5 @@
-/* All rows are there: what is wrong or odd about them is told, columns become features, missing values their means. */
+/* All rows are there: what is wrong or odd about them is told, columns become features, missing values their
+ * means. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 #include <malloc.h>
 #endif
 
-/* What has been freed goes back to the system: of a wide table the steps' work space is as large as what they make. */
+/* What has been freed goes back to the system: of a wide table the steps' work space is as large as what
+ * they make. */
 static void give_back(void) {
 #ifdef __GLIBC__
     malloc_trim(0);
@@ -26,7 +28,8 @@ static kiln_status number_classes(struct ki_csv_reader *r, struct ki_table *tabl
     return status;
 }
 
-/* Columns that are text by their first rows and numbers by the others, as where a word for missing values fills the beginning. */
+/* Columns that are text by their first rows and numbers by the others, as where a word for missing values
+ * fills the beginning. */
 static kiln_status warn_numbers(struct ki_csv_reader *r) {
     enum { LEVELS_LEAST = 10 };
     const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};

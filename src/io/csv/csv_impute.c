@@ -1,5 +1,6 @@
-/* Numbers that are missing, once all rows are there: x_ij = mean of the column's numbers, and where it is wanted one feature
- * more says that it was missing. The mean is the schema's when a model has set it, else that of this file.
+/* Numbers that are missing, once all rows are there: x_ij = mean of the column's numbers, and where it is
+ * wanted one feature more says that it was missing. The mean is the schema's when a model has set it, else
+ * that of this file.
  *
  * In a sparse X the zeros that are not stored count as numbers. */
 #include <math.h>
@@ -66,7 +67,8 @@ static void merge(struct sums *to, const struct sums *from) {
     to->most = fmax(to->most, from->most);
 }
 
-/* What all who read parts have found: each tells its sums, and how many of each text column's fields are empty. */
+/* What all who read parts have found: each tells its sums, and how many of each text column's fields are
+ * empty. */
 static kiln_status add_up_all(struct sums *sums, struct ki_csv_schema *schema,
                               const struct ki_together *together) {
     const int64_t count = schema->count;

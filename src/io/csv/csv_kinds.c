@@ -55,7 +55,8 @@ static const char *skip_marks(const char *at, const char *end) {
     return at;
 }
 
-/* What stands behind the number that a word begins with, perhaps behind marks: % of 45%, the same for all words of a column of per cents. Size
+/* What stands behind the number that a word begins with, perhaps behind marks: % of 45%, the same for all
+ * words of a column of per cents. Size
  * -1: it begins with none. 0x1f and 1_000 are numbers of programs. */
 static struct ki_csv_field behind_number(const struct ki_csv_field *field) {
     const char *end = field->text + field->size, *at = skip_marks(field->text, end), *begin = at;

@@ -147,7 +147,8 @@ static void note_unseen(struct ki_csv_chunk *chunk, bool target, const struct ki
     if (chunk->unseen[target]++ == 0) chunk->first_unseen[target] = error_of(KI_CSV_UNSEEN, column, field);
 }
 
-/* Digits that a number would rewrite, in a target that is numbers by the first rows, or to the model: a class that this does not know. */
+/* Digits that a number would rewrite, in a target that is numbers by the first rows, or to the model: a
+ * class that this does not know. */
 static bool is_code(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
                     const struct ki_csv_column *column, double *value) {
     const struct ki_csv_field *field = field_of(chunk, column);
@@ -215,8 +216,8 @@ static bool plain_field(struct ki_csv_chunk *chunk, const struct ki_csv_field *f
     return true;
 }
 
-/* Nothing, a word of the options, and what usually stands for a missing value: not where the options say that text is meant, nor, unless
- * they say what becomes of missing values, among classes that are words. */
+/* Nothing, a word of the options, and what usually stands for a missing value: not where the options say
+ * that text is meant, nor, unless they say what becomes of missing values, among classes that are words. */
 static bool is_missing(const struct ki_csv_layout *layout, const struct ki_csv_column *column,
                        const struct ki_csv_field *plain) {
     const bool words = column->target && !column->numbers && layout->schema->missing <= KILN_MISSING_ERROR;

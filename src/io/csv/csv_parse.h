@@ -36,7 +36,8 @@ struct ki_csv_problems {
     int used;
 };
 
-/* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its y. */
+/* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its
+ * y. */
 struct ki_csv_miss {
     int64_t entry;
     int32_t column;
@@ -98,11 +99,12 @@ void ki_csv_report_add(struct ki_csv_report *report, const struct ki_csv_problem
                        const struct ki_block *text);
 /* The error that the report stands for; KILN_OK if it is empty. */
 kiln_status ki_csv_report_fail(const struct ki_csv_report *report, const struct ki_csv_layout *layout);
-/* Reads the first line of the file called `file`: the layout's delimiter and fields, the columns' names (the array and each
- * name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
+/* Reads the first line of the file called `file`: the layout's delimiter and fields, the columns' names (the
+ * array and each name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
 kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const kiln_read_options *options,
                                const char *file, const struct ki_block *text, const char **rest);
-/* Whether the file's first record, `size` bytes at `line`, names the columns; errors are those of reading it. */
+/* Whether the file's first record, `size` bytes at `line`, names the columns; errors are those of reading
+ * it. */
 kiln_status ki_csv_names_columns(bool *named, const char *line, int64_t size, const char *file,
                                  const kiln_read_options *options);
 /* Sets `text` of each column from the first rows, which begin at rest. */

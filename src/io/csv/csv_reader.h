@@ -1,4 +1,5 @@
-/* A CSV file on its way to a table: what the parts of the reader share (csv.c says in which order they work). */
+/* A CSV file on its way to a table: what the parts of the reader share (csv.c says in which order they
+ * work). */
 #ifndef KI_CSV_READER_H
 #define KI_CSV_READER_H
 
@@ -35,11 +36,11 @@ struct ki_csv_reader {
     struct ki_bytes left_out; /* the numbers of rows that are dropped, among all that are read */
 };
 
-/* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is the last or too
- * long, for the parser to say where the quote was opened. csv_text.c */
+/* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is
+ * the last or too long, for the parser to say where the quote was opened. csv_text.c */
 kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text);
-/* Moves *rest from behind the header on to the first row, past blank lines and texts without a row; to the end of a text of size 0 where
- * there is none. csv_text.c */
+/* Moves *rest from behind the header on to the first row, past blank lines and texts without a row; to the
+ * end of a text of size 0 where there is none. csv_text.c */
 kiln_status ki_csv_first_row(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
 /* Parses the text from begin on, by all threads, and puts its rows behind what there is. csv_rows.c */
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin);
@@ -51,7 +52,8 @@ kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, con
 kiln_status ki_csv_first_kinds(struct ki_csv_reader *r, const char *first);
 /* The levels and classes of all who read parts, and how many rows they have. csv_together.c */
 kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *together);
-/* The second meeting of readers with a model that keeps no means: who has no rows does not know that. csv_together.c */
+/* The second meeting of readers with a model that keeps no means: who has no rows does not know that.
+ * csv_together.c */
 kiln_status ki_csv_meet_idly(const struct ki_together *together);
 /* The table of all rows: warnings, classes, means, features and their names. csv_finish.c */
 kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table);

@@ -1,5 +1,6 @@
-/* Rows: a text is cut into parts for the threads, and what they made of them is put together in order. Levels that were not
- * known are numbered in between, one part after the other, so that the numbers do not depend on the threads. */
+/* Rows: a text is cut into parts for the threads, and what they made of them is put together in order.
+ * Levels that were not known are numbered in between, one part after the other, so that the numbers do not
+ * depend on the threads. */
 #include <string.h>
 
 #include "core/threads.h"

@@ -1,5 +1,6 @@
-/* The schema of a CSV file: which columns are features, of which kind, with which levels, and which are targets. That of a new
- * file grows from its header, here, and its first rows; that of a model is in csv_schema_model.c. */
+/* The schema of a CSV file: which columns are features, of which kind, with which levels, and which are
+ * targets. That of a new file grows from its header, here, and its first rows; that of a model is in
+ * csv_schema_model.c. */
 #include "io/csv/csv_schema.h"
 
 #include <stdio.h>
@@ -83,7 +84,8 @@ kiln_status ki_csv_unknown_column(const char *what, const char *target, char *co
     return status;
 }
 
-/* Where a column without a name stands that is called by its number alone, 3 for column3, -1 for the last; or -1. */
+/* Where a column without a name stands that is called by its number alone, 3 for column3, -1 for the last;
+ * or -1. */
 static int64_t find_number(char *const *names, int64_t count, const char *text) {
     const char *at = text;
     char own[32];

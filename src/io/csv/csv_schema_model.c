@@ -1,8 +1,8 @@
 /* A model's schema and a file. The schema is JSON text in the model file,
  *   {"format":"csv","target":["arr_delay"],"columns":[{"name":"dep_delay","kind":"number"},
  *    {"name":"carrier","kind":"text","levels":["AA","UA"]}]}
- * and is as little trusted as any input: every key, type, name and order is checked before use. The file's columns are then
- * found by name. */
+ * and is as little trusted as any input: every key, type, name and order is checked before use. The file's
+ * columns are then found by name. */
 #include <stdio.h>
 #include <stdlib.h>
 

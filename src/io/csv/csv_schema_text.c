@@ -1,5 +1,5 @@
-/* The schema as JSON text (docs/formats.md). It is written straight away: a tree of a thousand columns would be many times as
- * large as its text. */
+/* The schema as JSON text (docs/formats.md). It is written straight away: a tree of a thousand columns would
+ * be many times as large as its text. */
 #include <stdio.h>
 
 #include "io/csv/csv.h"
@@ -102,7 +102,8 @@ static void put_missing(struct writer *w, const struct ki_csv_schema *schema) {
     }
 }
 
-/* What the columns take at least, asked for at once: text that grows by doubling leaves as much behind as it is long. */
+/* What the columns take at least, asked for at once: text that grows by doubling leaves as much behind as it
+ * is long. */
 static void make_room(struct writer *w, const struct ki_csv_schema *schema,
                       const struct ki_csv_entry *entries) {
     enum { COLUMN = sizeof "{\"name\":\"\",\"kind\":\"text\",\"levels\":[]},", LEVEL = sizeof "\"\"," };

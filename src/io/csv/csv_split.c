@@ -1,5 +1,6 @@
 /* RFC 4180, byte by byte: FIELD {delimiter FIELD} line-end; FIELD = "anything with "" for a quote" or plain
- * text. Where blanks separate, any number of blanks and tabs is one delimiter, and those around a record are none.
+ * text. Where blanks separate, any number of blanks and tabs is one delimiter, and those around a record are
+ * none.
  *
  * Quotes stand only around whole fields: a quote inside a plain field is a fault. So whether a place lies
  * within quotes is the parity of the quotes before it, and a block of text can be cut at record ends without
@@ -50,9 +51,10 @@ static enum ki_csv_fault quoted_field(const char **text, const char *end, struct
     return KI_CSV_FINE;
 }
 
-/* Skips bytes that are neither the delimiter nor below '#', as line ends and quotes are; eight at a time, since
- * a branch on each byte would be mispredicted once a field. A byte of `less` or `equal` has its top bit set
- * where the word's byte is below '#' or the delimiter; the lowest such bit is right, those above it may not be. */
+/* Skips bytes that are neither the delimiter nor below '#', as line ends and quotes are; eight at a time,
+ * since a branch on each byte would be mispredicted once a field. A byte of `less` or `equal` has its top
+ * bit set where the word's byte is below '#' or the delimiter; the lowest such bit is right, those above it
+ * may not be. */
 static const char *skip_ordinary(const char *p, const char *end, char delimiter) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     for (; end - p >= 8; p += 8) {
@@ -142,7 +144,8 @@ size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted) {
     return open ? whole : size;
 }
 
-/* The words of a record, and how many of them are numbers; 0 if it has a delimiter of another kind, or none follows. */
+/* The words of a record, and how many of them are numbers; 0 if it has a delimiter of another kind, or none
+ * follows. */
 static int64_t words_of(const char **text, const char *end, int64_t *numbers) {
     static const struct ki_csv_numbers plain = {NULL, false, false};
     struct ki_csv_field field = {0};

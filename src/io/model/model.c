@@ -1,8 +1,9 @@
-/* A model in memory and its file: texts and tensors under names. What they mean is the algorithm's business: algorithms/model.c
- * creates, saves and loads models, and asks the algorithm's row in the registry whether they fit together.
+/* A model in memory and its file: texts and tensors under names. What they mean is the algorithm's business:
+ * algorithms/model.c creates, saves and loads models, and asks the algorithm's row in the registry whether
+ * they fit together.
  *
- * Whatever the algorithm, there are no numbers in a model but finite ones: so neither is such a model written, nor does a file
- * that holds others get any further. */
+ * Whatever the algorithm, there are no numbers in a model but finite ones: so neither is such a model
+ * written, nor does a file that holds others get any further. */
 #include "io/model/model.h"
 
 #include <math.h>

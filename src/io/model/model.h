@@ -15,8 +15,8 @@ kiln_status ki_model_new(kiln_model **model,
 kiln_status ki_model_read(kiln_model **model, const char *path);
 kiln_status ki_model_write(const kiln_model *model, const char *path); /* as a whole or not at all */
 
-/* A file of that format, whatever it means and whatever its numbers. write: as a whole or not at all; *bytes, which may be NULL:
- * how long it is. read fills a zeroed container, which stays empty on failure. */
+/* A file of that format, whatever it means and whatever its numbers. write: as a whole or not at all;
+ * *bytes, which may be NULL: how long it is. read fills a zeroed container, which stays empty on failure. */
 kiln_status ki_container_write(int64_t *bytes, const struct ki_container *container, const char *path);
 kiln_status ki_container_read(struct ki_container *container, const char *path);
 

@@ -1,8 +1,9 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way where X has no body of its own for it.
  *
- * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), and where a device's memory has no
- * room for a walk's partial sums: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
- * v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
+ * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), and where a
+ * device's memory has no room for a walk's partial sums: columns [j, j + 64) of G are one fused pass with
+ * unit vectors for y and -c for the shift: what it scatters is v_i (x_ij - c_j), free of cancellation
+ * however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
 #include "ops/linear/gram_gpu.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Means, variances and scales of X's columns from sums over them, in one walk over the vectors: what algorithms set up with.
- * There may be as many columns as entries in a pass, so that this is the device's work and not the host's.
+/* Means, variances and scales of X's columns from sums over them, in one walk over the vectors: what
+ * algorithms set up with. There may be as many columns as entries in a pass, so that this is the device's
+ * work and not the host's.
  *
  * The formulas are column_*'s in dialect/real_math.h. All operands are n x 1 and on one device. */
 #ifndef KI_OPS_SCALES_H
@@ -9,7 +10,8 @@
 
 #include "kiln/ops.h"
 
-/* What an operation reads and writes; the two sums that it leaves follow the semicolon. Numbers as in ops/linear/scales.cl. */
+/* What an operation reads and writes; the two sums that it leaves follow the semicolon. Numbers as in
+ * ops/linear/scales.cl. */
 enum ki_scales_op {
     /* square = sum_i s_i (x_ij - c_j)^2 and mean = sum_i s_i (x_ij - c_j) on entry. square becomes that about zero, mean the mean,
      * centred = sum_i s_i (x_ij - mean_j)^2, or 0 where that is at most `flat` of weight mean_j^2; columns that are not finite or lost to underflow, columns whose centred is at most
@@ -51,7 +53,8 @@ struct ki_programs;
 void ki_column_sums_programs(struct ki_programs *programs, const kiln_matrix *X);
 void ki_scales_program(struct ki_programs *programs, kiln_type type, int64_t n);
 
-/* Operands must be what the operation names. sums, two of them, in double and in a fixed order; NULL where none is wanted. */
+/* Operands must be what the operation names. sums, two of them, in double and in a fixed order; NULL where
+ * none is wanted. */
 kiln_status ki_scales_run(double *sums, const struct ki_scales *scales);
 
 #endif

@@ -1,7 +1,8 @@
-/* The losses of a block of rows on the CPU. The common ones, whose exponentials would cost more than a narrow row's products,
- * in vectors of rows; all others row by row through dialect/losses.h. */
+/* The losses of a block of rows on the CPU. The common ones, whose exponentials would cost more than a
+ * narrow row's products, in vectors of rows; all others row by row through dialect/losses.h. */
 
-/* A block: eta comes in and the derivatives go out in `eta`, which like the others has room for whole vectors. */
+/* A block: eta comes in and the derivatives go out in `eta`, which like the others has room for whole
+ * vectors. */
 struct FN(losses) {
     real *eta, *value, *curve;
     const real *y; /* of the block's first row */
@@ -48,7 +49,8 @@ static void FN(gamma_losses)(const struct FN(losses) * rows) {
     }
 }
 
-/* mu^(2-p) / (2-p) + y mu^(1-p) / (p-1): of powers of eta each, as y / mu may overflow where neither term does. */
+/* mu^(2-p) / (2-p) + y mu^(1-p) / (p-1): of powers of eta each, as y / mu may overflow where neither term
+ * does. */
 static void FN(tweedie_losses)(const struct FN(losses) * rows, real p) {
     const real under = (real)2 - p, over = p - (real)1;
     for (int64_t i = 0; i < rows->count; i += LANES) {
@@ -60,7 +62,8 @@ static void FN(tweedie_losses)(const struct FN(losses) * rows, real p) {
     }
 }
 
-/* (y + 1/alpha) log(1 + e^x) - y eta, x = eta + log alpha, from e = e^-|x|; alpha mu / (1 + alpha mu) = e^x / (1 + e^x). */
+/* (y + 1/alpha) log(1 + e^x) - y eta, x = eta + log alpha, from e = e^-|x|; alpha mu / (1 + alpha mu) = e^x
+ * / (1 + e^x). */
 static void FN(negative_binomial_losses)(const struct FN(losses) * rows, real alpha) {
     const real moved = (real)log(alpha);
     for (int64_t i = 0; i < rows->count; i += LANES) {

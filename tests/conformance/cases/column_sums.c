@@ -1,6 +1,7 @@
-/* Sums over the columns of a dense X: of squares and of entries about c, and of products with y - d, each row weighted. Where X is not
- * dense in a GPU's memory there is no such walk, and the operations that take its place (algorithms/moments.c) are held against the
- * same reference, about zero. v is the rows' weights, y the target, z is c; the three sums are columns of the result. */
+/* Sums over the columns of a dense X: of squares and of entries about c, and of products with y - d, each
+ * row weighted. Where X is not dense in a GPU's memory there is no such walk, and the operations that take
+ * its place (algorithms/moments.c) are held against the same reference, about zero. v is the rows' weights,
+ * y the target, z is c; the three sums are columns of the result. */
 #include <stdlib.h>
 
 #include "ops/linear/scales.h"
@@ -9,7 +10,8 @@
 
 static const double ABOUT = 0.375; /* d */
 enum { SUMS = 3, MANY = 50000 };
-/* Whose squares, added 256 times in f32, are rounded to the same side too often: 64 units off, 9 after 32 times. */
+/* Whose squares, added 256 times in f32, are rounded to the same side too often: 64 units off, 9 after 32
+ * times. */
 static const double BIASED = 0.08673042;
 
 static void list(struct problem_list *list) {
