@@ -1,7 +1,7 @@
 """Draws small problems, runs Kiln on them, and computes from what it wrote whether what it says is true.
 
     python tests/audit KILN [--problems N] [--seconds S] [--seed SEED] [--verbs a,b] [--devices cpu,opencl]
-                            [--entrances tool,package] [--shapes N] [--only I] [--json FILE]
+                            [--entrances tool,package] [--shapes N] [--only I,J] [--json FILE]
 
 It shares nothing with what it audits: formulas stand here in long double, and where a peer answers the same
 question it is asked. The entrance "package" calls the Python package in this process, which PYTHONPATH and
@@ -83,7 +83,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--devices", type=names, default=["cpu"])
     parser.add_argument("--entrances", type=names, default=["tool"])
     parser.add_argument("--shapes", type=int, default=0)
-    parser.add_argument("--only", type=int)
+    parser.add_argument("--only", type=lambda text: [int(index) for index in text.split(",")])
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     if not set(arguments.entrances) <= {"tool", "package"} or (
@@ -120,7 +120,7 @@ def main() -> int:
     began, findings = time.monotonic(), []
     counts: typing.Counter[str] = collections.Counter()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="audit-"))
-    indices = [arguments.only] if arguments.only is not None else range(arguments.problems)
+    indices = arguments.only or range(arguments.problems)
     for index in indices:
         if time.monotonic() - began > arguments.seconds:
             break
