@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "guard.h"
 #include "process.h"
 
 enum { ESTIMATES = 4 };
@@ -93,9 +94,11 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
     const double start = clock_seconds();
     talk_unpolled();
     talk_doing("choose a device");
-    if (kiln_device_choose(&device, &estimates, &count, run->device, work,
-                           &(kiln_choose_options){.process = process_of}) != KILN_OK)
-        return fail_library(WORKING);
+    guard_begin();
+    const kiln_status status = kiln_device_choose(&device, &estimates, &count, run->device, work,
+                                                  &(kiln_choose_options){.process = process_of});
+    guard_end();
+    if (status != KILN_OK) return fail_library(WORKING);
     chosen.choosing = clock_seconds() - start;
     keep_estimates(estimates, count);
     kiln_free(estimates);

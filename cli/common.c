@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "guard.h"
 #include "metrics.h"
 #include "wording.h"
 
@@ -57,9 +58,11 @@ int run_open_device(struct run *run, const char *standard) {
                                          .message = on_message};
     talk_doing("start the device");
     const char *each = strcmp(name, "auto") == 0 ? "cpu" : name; /* of processes */
+    guard_begin();
     const kiln_status status = run->processes
                                    ? kiln_processes_open(&run->device, run->processes, each, &options)
                                    : kiln_device_open(&run->device, name, &options);
+    guard_end();
     if (status != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */

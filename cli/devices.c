@@ -1,5 +1,8 @@
 /* kiln devices: what there is, and why what is not usable is not; and what starting one takes. */
+#include <stdlib.h>
+
 #include "common.h"
+#include "listing.h"
 #include "verbs.h"
 
 static json_t *device_json(const kiln_device_info *info) {
@@ -59,19 +62,18 @@ static int start_device(struct run *run) {
 
 int verb_devices(struct run *run) {
     if (run->settings->start) return start_device(run);
-    kiln_device_info *infos = NULL;
-    int64_t count = 0;
-    if (kiln_device_list(&infos, &count, sizeof *infos) != KILN_OK) return fail_library(WORKING);
-    int code = EXIT_DONE;
-    if (talk_json()) {
+    struct listing *listing = malloc(sizeof *listing);
+    if (!listing) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
+    int code = listing_make(run, listing);
+    if (!code && talk_json()) {
         json_t *object = run_json(run, "kiln.devices/1"), *array = json_array();
-        for (int64_t i = 0; i < count; i++) json_add(array, device_json(&infos[i]));
+        for (int64_t i = 0; i < listing->count; i++) json_add(array, device_json(&listing->rows[i].info));
         json_put(object, "devices", array);
         code = json_print(object);
-    } else {
+    } else if (!code) {
         printf("%-12s  %-6s  %9s  %s\n", "DEVICE", "USABLE", "MEMORY", "DESCRIPTION");
-        for (int64_t i = 0; i < count; i++) print_device(&infos[i]);
+        for (int64_t i = 0; i < listing->count; i++) print_device(&listing->rows[i].info);
     }
-    kiln_free(infos);
+    free(listing);
     return code;
 }

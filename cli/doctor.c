@@ -1,24 +1,18 @@
 /* kiln doctor: what was found, what is missing and how to get it, and whether each device computes right.
  *
- * A driver that crashes must not take the report with it: devices are listed in one child process and each
- * is examined in one of its own, which writes into memory that it shares with this one. They are forked
- * before any driver is loaded here. */
+ * A driver that crashes or hangs must not take the report with it: each device is examined in a child process (child.h), which
+ * writes into memory that it shares with this one. No driver is loaded here. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common.h"
+#include "listing.h"
 #include "selftest.h"
 #include "verbs.h"
 #include "wording.h"
 
-enum { DEVICES_MOST = 256, PROBES_MOST = 64 };
+enum { PROBES_MOST = 64 };
 
 struct examination {
     kiln_device_info info;
@@ -31,12 +25,12 @@ struct examination {
 
 /* Children write this. */
 struct findings {
+    struct child child;
+    struct run *run;
     struct examination exams[DEVICES_MOST];
-    int64_t count;
+    int64_t count, number; /* the exam that is under way */
     kiln_probe probes[PROBES_MOST];
     int64_t probe_count;
-    char doing[120]; /* what a child is about, for "while %s" */
-    bool finished;   /* the child came to its end */
 };
 
 static void note_problem(struct examination *exam) {
@@ -45,30 +39,15 @@ static void note_problem(struct examination *exam) {
 
 /* ----------------------------------------------------------------------------------- in a child */
 
-static int list_devices(struct run *run, struct findings *found, int64_t number) {
-    kiln_device_info *infos = NULL;
-    int64_t count = 0;
-    (void)run;
-    (void)number;
-    if (kiln_device_list(&infos, &count, sizeof *infos) != KILN_OK) return fail_library(WORKING);
-    if (count > DEVICES_MOST)
-        return fail_with(KILN_ERR_LIMIT, WORKING, "--device examines one of them",
-                         "%lld devices, but doctor examines %d at most", (long long)count, DEVICES_MOST);
-    for (int64_t i = 0; i < count; i++) found->exams[i].info = infos[i];
-    found->count = count;
-    kiln_free(infos);
-    return EXIT_DONE;
-}
-
-static int probe_machine(struct run *run, struct findings *found, int64_t number) {
+static kiln_status probe_machine(void *shared) {
+    struct findings *found = shared;
     kiln_probe *probes = NULL;
     int64_t count = 0;
-    (void)run;
-    (void)number;
-    if (kiln_probe_machine(&probes, &count, sizeof *probes) != KILN_OK) return fail_library(WORKING);
-    for (int64_t i = 0; i < count && i < PROBES_MOST; i++) found->probes[found->probe_count++] = probes[i];
+    const kiln_status status = kiln_probe_machine(&probes, &count, sizeof *probes);
+    for (int64_t i = 0; status == KILN_OK && i < count && i < PROBES_MOST; i++)
+        found->probes[found->probe_count++] = probes[i];
     kiln_free(probes);
-    return EXIT_DONE;
+    return status;
 }
 
 static const char *format_name(kiln_format format) {
@@ -76,141 +55,106 @@ static const char *format_name(kiln_format format) {
 }
 
 /* A device without f64 is not ill, as long as f32 is right. */
-static void examine(struct findings *found, struct examination *exam, kiln_device *device) {
+static void run_tests(struct findings *found, struct examination *exam, kiln_device *device) {
     exam->healthy = true;
     talk_doing("examine the device");
     for (int i = 0; i < selftest_count(); i++) {
         struct selftest *test = &exam->tests[i];
         *test = selftest_named(i);
-        snprintf(found->doing, sizeof found->doing, "%s %s %s was checked", test->says, type_name(test->type),
-                 format_name(test->format));
+        child_step(&found->child, "%s %s %s was checked", test->says, type_name(test->type),
+                   format_name(test->format));
         *test = selftest_run(device, i);
         exam->done++;
         if (test->status == KILN_ERR_UNSUPPORTED && test->type == KILN_F64) continue;
         if (test->status != KILN_OK) note_problem(exam);
         if (!selftest_passed(test)) exam->healthy = false;
     }
-    snprintf(found->doing, sizeof found->doing, "its bandwidth was measured");
+    child_step(&found->child, "its bandwidth was measured");
     if (kiln_device_bandwidth(&exam->bandwidth, device, 1) != KILN_OK) {
         note_problem(exam);
         exam->healthy = false;
     }
 }
 
-/* The device that --device names: that it does not open is an error, not a finding. */
-static int examine_named(struct run *run, struct findings *found, int64_t number) {
-    struct examination *exam = &found->exams[number];
-    snprintf(found->doing, sizeof found->doing, "it was opened");
-    const int code = run_open_device(run, "auto");
-    if (code) return code;
-    exam->info = run->device_info;
-    exam->info.usable = 1;
-    examine(found, exam, run->device);
-    snprintf(found->doing, sizeof found->doing, "it was closed");
-    kiln_device_close(run->device);
-    return EXIT_DONE;
-}
-
-static int examine_listed(struct run *run, struct findings *found, int64_t number) {
-    struct examination *exam = &found->exams[number];
+/* That a device does not open is an error where --device names it, else a finding. */
+static kiln_status examine(void *shared) {
+    struct findings *found = shared;
+    struct examination *exam = &found->exams[found->number];
+    const struct settings *settings = found->run->settings;
+    const kiln_device_options options = {.threads = (int)settings->threads, .memory = settings->memory};
     kiln_device *device = NULL;
-    const kiln_device_options options = {.threads = (int)run->settings->threads,
-                                         .memory = run->settings->memory};
-    say("examining %s ...", exam->info.name);
-    snprintf(found->doing, sizeof found->doing, "it was opened");
-    if (kiln_device_open(&device, exam->info.name, &options) != KILN_OK) {
+    child_step(&found->child, "it was opened");
+    const kiln_status status = kiln_device_open(&device, exam->info.name, &options);
+    if (status != KILN_OK) {
         note_problem(exam);
-        return EXIT_DONE;
+        return settings->device ? status : KILN_OK;
     }
     kiln_device_get_info(device, &exam->info);
     exam->info.usable = 1;
-    examine(found, exam, device);
-    snprintf(found->doing, sizeof found->doing, "it was closed");
+    run_tests(found, exam, device);
+    child_step(&found->child, "it was closed");
     kiln_device_close(device);
-    return EXIT_DONE;
+    return KILN_OK;
 }
 
 /* ------------------------------------------------------------------------------------ in parent */
 
-/* Work in a child of its own: its exit code, or 0 with `fate`, how it ended, where it did not come to its
- * end. */
-static int in_child(struct run *run, struct findings *found, int64_t number,
-                    int (*work)(struct run *run, struct findings *found, int64_t number), char *fate,
-                    size_t room) {
-    int state = 0;
-    *fate = '\0';
-    found->finished = false;
-    fflush(NULL);
-    const pid_t parent = getpid(), child = fork();
-    if (child < 0)
-        return fail_with(KILN_ERR_NOMEM, WORKING, "", "cannot start a process: %s", strerror(errno));
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) _exit(EXIT_INTERRUPTED);
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* what a driver prints is no part of the result */
-        const int code = work(run, found, number);
-        found->finished = true;
-        fflush(NULL);
-        _exit(code);
-    }
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
-    if (found->finished && WIFEXITED(state)) return WEXITSTATUS(state);
-    if (WIFEXITED(state) && WEXITSTATUS(state) == EXIT_INTERRUPTED) return EXIT_INTERRUPTED;
-    if (WIFSIGNALED(state))
-        snprintf(fate, room, "its driver aborted (signal %d, %s) while %s", WTERMSIG(state),
-                 strsignal(WTERMSIG(state)), found->doing);
-    else
-        snprintf(fate, room, "its driver ended the process (exit code %d) while %s", WEXITSTATUS(state),
-                 found->doing);
-    return 0;
+/* A time limit that is not given. A step may have to build a kernel. */
+static double seconds_of(const struct findings *found) {
+    const double given = found->run->settings->time_limit;
+    return given > 0 ? given : DRIVER_SECONDS;
 }
 
-static int examine_one(struct run *run, struct findings *found, int64_t number) {
+static int examine_one(struct findings *found, int64_t number) {
     struct examination *exam = &found->exams[number];
-    char fate[400];
+    char fate[FATE_ROOM];
     exam->examined = true;
-    const int code = in_child(run, found, number, run->settings->device ? examine_named : examine_listed,
-                              fate, sizeof fate);
-    if (!*fate) return code;
-    snprintf(exam->problem, sizeof exam->problem, "%s", fate);
-    exam->healthy = false;
-    return 0;
-}
-
-/* The processor is there, whatever ends the search for others, of which one row tells. */
-static void list_processor(struct findings *found, const char *fate) {
-    kiln_device_info *cpu = &found->exams[0].info, *others = &found->exams[1].info;
-    found->count = 2;
-    snprintf(cpu->name, sizeof cpu->name, "cpu");
-    cpu->usable = 1;
-    *others = (kiln_device_info){.name = "others", .hint = "--device examines one device without the others"};
-    snprintf(others->reason, sizeof others->reason, "%s", fate);
-    found->exams[1].examined = true;
-}
-
-/* The device that --device names, or all of them. */
-static int examine_devices(struct run *run, struct findings *found) {
-    int code = 0;
-    char fate[400];
-    if (run->settings->device) {
-        found->count = 1;
-        snprintf(found->exams[0].info.name, sizeof found->exams[0].info.name, "%s", run->settings->device);
-        found->exams[0].info.usable = 1;
-        return examine_one(run, found, 0);
+    found->number = number;
+    if (!found->run->settings->device) say("examining %s ...", exam->info.name);
+    if (!child_run(fate, &found->child, seconds_of(found), examine)) {
+        snprintf(exam->problem, sizeof exam->problem, "%s", fate);
+        exam->healthy = false;
+        return 0;
     }
-    snprintf(found->doing, sizeof found->doing, "devices were listed");
-    code = in_child(run, found, 0, list_devices, fate, sizeof fate);
-    if (*fate) list_processor(found, fate);
-    for (int64_t i = 0; !code && i < found->count; i++)
-        if (found->exams[i].info.usable) code = examine_one(run, found, i);
+    if (found->child.status == KILN_OK) return 0;
+    return fail_with(found->child.status, WORKING, found->child.hint, "%s", found->child.message);
+}
+
+static int list_devices(struct findings *found) {
+    struct listing *listing = malloc(sizeof *listing);
+    if (!listing) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
+    const int code = listing_make(found->run, listing);
+    for (int64_t i = 0; !code && i < listing->count; i++) {
+        found->exams[i].info = listing->rows[i].info;
+        found->exams[i].examined = listing->rows[i].failed;
+        found->count++;
+    }
+    free(listing);
     return code;
 }
 
-static int look_for_libraries(struct run *run, struct findings *found) {
-    char fate[400];
-    snprintf(found->doing, sizeof found->doing, "libraries were looked for");
-    const int code = in_child(run, found, 0, probe_machine, fate, sizeof fate);
-    if (!*fate) return code;
+/* The device that --device names, or all of them. */
+static int examine_devices(struct findings *found) {
+    if (found->run->settings->device) {
+        found->count = 1;
+        snprintf(found->exams[0].info.name, sizeof found->exams[0].info.name, "%s",
+                 found->run->settings->device);
+        found->exams[0].info.usable = 1;
+        return examine_one(found, 0);
+    }
+    int code = list_devices(found);
+    for (int64_t i = 0; !code && i < found->count; i++)
+        if (found->exams[i].info.usable) code = examine_one(found, i);
+    return code;
+}
+
+static int look_for_libraries(struct findings *found) {
+    char fate[FATE_ROOM];
+    child_step(&found->child, "libraries were looked for");
+    if (child_run(fate, &found->child, seconds_of(found), probe_machine)) {
+        if (found->child.status == KILN_OK) return 0;
+        return fail_with(found->child.status, WORKING, found->child.hint, "%s", found->child.message);
+    }
     kiln_probe *row = &found->probes[0];
     found->probe_count = 1;
     *row = (kiln_probe){.what = "libraries"};
@@ -316,16 +260,15 @@ static int tell(struct run *run, const struct findings *found) {
 }
 
 int verb_doctor(struct run *run) {
-    struct findings *found =
-        mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (found == MAP_FAILED)
-        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
-    int code = examine_devices(run, found);
-    if (!code) code = look_for_libraries(run, found);
+    struct findings *found = child_share(sizeof *found);
+    if (!found) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
+    found->run = run;
+    int code = examine_devices(found);
+    if (!code) code = look_for_libraries(found);
     if (!code) code = tell(run, found);
     for (int64_t i = 0; !code && i < found->count; i++)
         if (found->exams[i].examined && !found->exams[i].healthy)
             code = exit_code(KILN_ERR_INTERNAL, WORKING);
-    munmap(found, sizeof *found);
+    child_unshare(found, sizeof *found);
     return code;
 }

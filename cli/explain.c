@@ -5,6 +5,7 @@
 
 #include "batch.h"
 #include "choose.h"
+#include "guard.h"
 #include "help.h"
 #include "plans.h"
 #include "process.h"
@@ -286,11 +287,13 @@ static int explain_training(struct run *run, const struct verb *verb) {
     if (!code) {
         talk_unpolled();
         talk_doing("choose a device");
-        if (kiln_device_choose(&device, &estimates, &count, run->device, &work,
-                               &(kiln_choose_options){.thorough = 1, .process = process_of}) != KILN_OK)
-            code = fail_library(WORKING);
-        else
-            code = tell_estimates(run, verb, device, &job, &work, estimates, count);
+        guard_begin();
+        const kiln_status status =
+            kiln_device_choose(&device, &estimates, &count, run->device, &work,
+                               &(kiln_choose_options){.thorough = 1, .process = process_of});
+        guard_end();
+        code = status == KILN_OK ? tell_estimates(run, verb, device, &job, &work, estimates, count)
+                                 : fail_library(WORKING);
     }
     if (device != run->device) kiln_device_close(device);
     kiln_free(estimates);

@@ -220,6 +220,11 @@ const struct option tool_options[] = {
 
     {"start", 0, OPTION_FLAG, GROUP_DEVICE, BIT(DEVICES), NULL, NULL, NULL, ANY,
      "Start the device, run a pass over a small matrix there, and say how long that took.", AT(start)},
+    {"time-limit", 0, OPTION_POSITIVE, GROUP_DEVICE, BIT(DEVICES) | BIT(DOCTOR), "SECONDS", NULL, "120", 0,
+     1e9,
+     "How long a driver may take for an answer, or for one problem of doctor, the building of kernels "
+     "included.",
+     AT(time_limit)},
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, COMPUTES, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; info cpu; convert cpu", ANY,
      "auto (where the work is expected to end first; says which), cpu, cuda, cuda:1, opencl, or device D of "

@@ -25,7 +25,7 @@ struct settings {
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
     const char *groups, *groups_file, *held_out;               /* of cross-validation */
     const char *class_weight, *warm_start, *select, *checkpoint, *resume;
-    double checkpoint_every;
+    double checkpoint_every, time_limit;
     bool probabilities, decision;
     const char *format, *parts, *target, *target_file, *vocabulary, *to, *targets_to;
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */

@@ -94,7 +94,9 @@ const struct verb tool_verbs[] = {
      "kiln convert matrix.mtx - --to csv | head",
      verb_convert, .kinds = VERB_BIT(CONVERT)},
     {"devices", "", 0, 0, NULL, "List the devices of this machine",
-     "One row for each device, usable or not, best first. --device auto takes the one on which the work is "
+     "One row for each device, usable or not, best first. Drivers are asked in processes of their own: one "
+     "that crashes or does not answer is a row that says so. --device auto takes the one on which the work "
+     "is "
      "expected to end first, but never a processor that is offered through OpenCL. For those that are not "
      "usable: why, and what "
      "to do. With --start: one of them is started, and how long that took is told before it is closed.",
@@ -104,8 +106,9 @@ const struct verb tool_verbs[] = {
      "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
      "what is missing the command that brings it. Then each usable device computes small problems, one for "
      "each kind of kernel in f32 and f64, that are checked against plain loops, and its memory bandwidth is "
-     "measured; --device restricts this to one. A driver that crashes is reported, and other devices are "
-     "examined all the same. --verbose tells of each problem. Exit code 0, unless a usable device fails.",
+     "measured; --device restricts this to one. A driver that crashes or does not answer is reported, and "
+     "other devices are examined all the same. --verbose prints each problem. Exit code 0, or 1 if a usable "
+     "device or a driver fails.",
      "kiln doctor\nkiln doctor --device cpu --json", verb_doctor, .kinds = VERB_BIT(DOCTOR)},
     {"explain", "WHAT [DATA...]", 1, MAX_ARGUMENTS, NULL /* commands.c */, "Say why Kiln does what it does",
      "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "

@@ -132,7 +132,11 @@ def processes(communicator: Any = None, name: str = "cpu", *, threads: int = 0, 
 
 
 def devices() -> list[dict[str, Any]]:
-    """All devices of this machine, usable or not, best first."""
+    """All devices of this machine, usable or not, best first.
+
+    Drivers are asked in this process. Where one crashes, the command `kiln devices` says which (it asks in processes of their own), and
+    the environment variable KILN_WITHOUT, "opencl" or "cuda", leaves its kind out.
+    """
     return rows(lib.kiln_device_list, "kiln_device_info")
 
 

@@ -96,8 +96,23 @@ void ki_device_message(const kiln_device *device, const char *format, ...) {
     pthread_mutex_unlock(&telling);
 }
 
+/* KILN_WITHOUT=cuda,opencl names drivers that are never loaded. The CPU has none. */
+static bool left_out(const struct ki_backend *backend) {
+    const char *text = secure_getenv("KILN_WITHOUT");
+    while (text && *text && backend != &ki_backend_cpu) {
+        const size_t length = strcspn(text, ",");
+        if (strlen(backend->name) == length && strncmp(text, backend->name, length) == 0) return true;
+        text += length + (text[length] == ',');
+    }
+    return false;
+}
+
 static kiln_status open_on(kiln_device **device, const struct ki_backend *backend, const char *selector,
                            const kiln_device_options *options) {
+    if (left_out(backend)) {
+        ki_fail(KILN_ERR_DEVICE, "%s: KILN_WITHOUT leaves it out", backend->name);
+        return ki_hint("unset KILN_WITHOUT, or --device cpu");
+    }
     kiln_device *opened = ki_calloc(sizeof *opened);
     if (!opened) return ki_fail_nomem(sizeof *opened, "a device");
     opened->options = *options;
@@ -188,6 +203,7 @@ kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count, size_t si
     kiln_device_info *list = NULL;
     int64_t listed = 0;
     for (int i = 0; i < BACKENDS; i++) {
+        if (left_out(backends[i])) continue;
         kiln_status status = backends[i]->list(&list, &listed);
         if (status != KILN_OK) {
             ki_free(list);
