@@ -15,11 +15,12 @@ static int null_deviance(double *deviance, const struct prediction *p) {
     double sum = 0, total = 0;
     double *means = malloc((size_t)p->rows * sizeof *means + 1);
     if (!means) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the deviance");
+    const double level = metrics_first(p->labels, p->weight, p->rows, 1);
     for (int64_t i = 0; i < p->rows; i++) {
-        sum += weight_of(p, i) * p->labels[i];
+        sum += weight_of(p, i) * (p->labels[i] - level);
         total += weight_of(p, i);
     }
-    for (int64_t i = 0; i < p->rows; i++) means[i] = sum / total;
+    for (int64_t i = 0; i < p->rows; i++) means[i] = level + sum / total;
     loss.link = KILN_LINK_IDENTITY;
     const int code = measure_glm(&null, &loss, means, NULL, p->labels, p->weight, p->rows);
     *deviance = metrics_get(&null, "deviance");

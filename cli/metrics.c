@@ -90,14 +90,22 @@ static double weight_of(const double *weights, int64_t i) {
     return weights ? weights[i] : 1;
 }
 
+double metrics_first(const double *truth, const double *weights, int64_t rows, int64_t targets) {
+    int64_t i = 0;
+    while (i < rows - 1 && weight_of(weights, i) == 0) i++;
+    return rows > 0 ? truth[i * targets] : 0;
+}
+
 /* R2 = 1 - RSS / TSS over all targets, each about its own mean. */
 void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
                      const double *weights, int64_t rows, int64_t targets) {
     double rss = 0, tss = 0, total = 0, absolute = 0;
     for (int64_t i = 0; i < rows; i++) total += weight_of(weights, i);
     for (int64_t j = 0; j < targets; j++) {
-        double mean = 0;
-        for (int64_t i = 0; i < rows; i++) mean += weight_of(weights, i) * truth[i * targets + j] / total;
+        const double level = metrics_first(truth + j, weights, rows, targets);
+        double mean = level; /* of a constant that constant, so that TSS is 0 and not rounding */
+        for (int64_t i = 0; i < rows; i++)
+            mean += weight_of(weights, i) * (truth[i * targets + j] - level) / total;
         for (int64_t i = 0; i < rows; i++) {
             const double y = truth[i * targets + j], error = y - values[i * targets + j];
             rss += weight_of(weights, i) * error * error;

@@ -28,6 +28,9 @@ json_t *metrics_json(const struct metrics *metrics, const struct classes *classe
 void metrics_print(FILE *file, const struct metrics *metrics, int indent); /* a line each */
 void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes);
 
+/* The first value of a column of truth whose row has weight: a mean is taken about it, so that that of equal
+ * values is that value and what they leave is 0, not rounding. */
+double metrics_first(const double *truth, const double *weights, int64_t rows, int64_t targets);
 /* Rows with values against rows with truth, both rows x targets. r2, rss, rmse, mae. */
 void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
                      const double *weights, int64_t rows, int64_t targets);

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, f1_score, jaccard_score, make_scorer, precision_score, recall_score
 
-from ._linear import _class_of
+from ._linear import _class_of, about_first
 
 
 # Scores of the class 1, which of two other classes are of the second, as ROC curves are.
@@ -82,8 +82,11 @@ def mean_squared_error(eta: Any, y: Any, weights: Any) -> float | None:
 
 def r2(eta: Any, y: Any, weights: Any) -> float | None:
     error = mean_squared_error(eta, y, weights)
-    spread = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)) if error is not None else 0.0
-    return None if error is None or spread == 0 else 1 + error / spread
+    if error is None or len(y) < 2:
+        return None
+    y, _ = about_first(y, weights)
+    spread = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights))
+    return 1 + error / spread if spread > 0 else float(error == 0)  # of a constant as scikit-learn's
 
 
 def accuracy(eta: Any, codes: Any, weights: Any) -> float:

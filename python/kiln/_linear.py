@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +20,13 @@ from ._words import warn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+def about_first(y: Any, weights: Any) -> tuple[Any, Any]:
+    """y less its first row that has weight, in float64, and that row: of a target that is constant its mean is exactly 0."""
+    y = np.asarray(y, np.float64)
+    first = y[0 if weights is None else int(np.argmax(np.asarray(weights) > 0))]
+    return y - first, first
 
 
 class _Linear(Estimator):
@@ -86,7 +94,9 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2. y and sample_weight may lie on a device."""
-        return float(super().score(X, _host_vector(y), None if sample_weight is None else _host_vector(sample_weight)))
+        weights = None if sample_weight is None else _host_vector(sample_weight)
+        y, first = about_first(_host_vector(y), weights)
+        return float(r2_score(y, np.asarray(self.predict(X), np.float64) - first, sample_weight=weights))
 
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
@@ -269,7 +279,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
         weights = None if sample_weight is None else np.asarray(to_host(sample_weight), np.float64)
         left = self._deviance(y, eta, weights)
         if offset is None:
-            mean = np.full(len(y), np.average(y, weights=weights))
+            about, first = about_first(y, weights)
+            mean = np.full(len(y), first + np.average(about, weights=weights))
             whole = self._deviance(y, mean, weights, link=lib.KILN_LINK_IDENTITY)
         else:
             whole = self._null_deviance(y, weights, np.asarray(to_host(offset), np.float64))

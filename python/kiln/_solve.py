@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping, NamedTuple
 import numpy as np
 
 from ._arrays import Device, Matrix
-from ._library import check, ffi, lib, struct, text
+from ._library import DataError, check, ffi, lib, struct, text
 from ._words import advice, convergence, speaking, warn, words
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -201,7 +201,9 @@ _ENDLESS = {"separated", "quasi-separated", "zeros", "one-sided", "out-of-reach"
 
 
 def warn_of(report: Report, name: str) -> None:
-    """What the library says of the result, and that it has not converged, as warnings."""
+    """What the library says of the result, and that it has not converged, as warnings; what met NaN or infinity is no result."""
+    if report.stopped_by == "diverged":
+        raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
         warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
     if report.converged or report.stopped_by == "cancelled" or "out-of-reach" in report.warnings:

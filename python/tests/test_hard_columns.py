@@ -229,3 +229,78 @@ def test_a_rank_that_is_not_decided_is_said(tmp_path, tool):
     command = [tool, "linreg", tmp_path / "x.npz", "--target-file", tmp_path / "y.npy", "--device", "cpu"]
     assert json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True).stdout)["metrics"]["rank"] is None
     assert "rank        not known" in subprocess.run(command, capture_output=True, text=True).stdout
+
+
+LINEAR = {
+    "Ridge": lambda **more: kiln.Ridge(1.0, **more),
+    "LogisticRegression": lambda **more: kiln.LogisticRegression(**more),
+    "GeneralizedLinearRegressor": lambda **more: kiln.GeneralizedLinearRegressor("gamma", alpha=0.1, **more),
+    "LinearSVC": lambda **more: kiln.LinearSVC(**more),
+    "LinearSVR": lambda **more: kiln.LinearSVR(**more),
+}
+
+
+@pytest.mark.parametrize("name, device", [*itertools.product(LINEAR, ["cpu", "cpu*2"]), ("Ridge", "opencl")])
+def test_rows_without_weight_do_not_count(name, device):
+    """Of a column that is zero in all rows that have weight, whatever the others hold, the coefficient is 0."""
+    if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
+        pytest.skip("no OpenCL device")
+    rng = np.random.default_rng(5)
+    kinds = list(itertools.product((np.float64, np.float32), (False, True), (True, False)))
+    for dtype, sparse, intercept in kinds[:1] if device == "opencl" else kinds:  # whose kernels take seconds to compile
+        X = rng.standard_normal((60, 14))
+        weights = rng.integers(1, 4, 60) * 1e-3
+        weights[::5] = 0
+        X[weights > 0, 1:13] = 0
+        y = rng.gamma(2, np.exp(0.3 * X[:, 0])) if "Linear" not in name[:6] else X[:, 0] + rng.standard_normal(60)
+        y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int) if name in ("LogisticRegression", "LinearSVC") else y
+        operand = sp.csr_matrix(X.astype(dtype)) if sparse else X.astype(dtype)
+        model = LINEAR[name](standardize=True, fit_intercept=intercept, device=device).fit(operand, y, sample_weight=weights)
+        coefficients = np.ravel(model.coef_)
+        assert np.all(coefficients[1:13] == 0), (dtype, sparse, intercept, coefficients)
+        kept = weights > 0
+        alone = LINEAR[name](standardize=True, fit_intercept=intercept, device=device).fit(operand[kept], y[kept], sample_weight=weights[kept])
+        np.testing.assert_allclose(coefficients, np.ravel(alone.coef_), rtol=1e-4 if dtype is np.float64 else 2e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["cg", "cholesky", "auto"])
+@pytest.mark.parametrize("far", [0.0, 1e5])
+def test_squares_are_those_of_the_coefficients(solver, far):
+    """Where columns are nearly constant, iterates go far out and come back; the report is of what is handed over."""
+    X = np.array([[1 - 1.2e-7, 0, 0, 0, 1, 0], [1 - 1e-8, 2, 1, 0, 1, 0]])
+    y = np.array([0.75994522, 0.75873233]) + far
+    for sparse, standardize in itertools.product((False, True), (False, True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = kiln.Ridge(0.0, solver=solver, standardize=standardize).fit(sp.csr_matrix(X) if sparse else X, y)
+        rss = float(((X.astype(LONG) @ model.coef_.astype(LONG) + LONG(model.intercept_) - y) ** 2).sum())
+        assert model.report_.figures["rss"] == pytest.approx(rss, rel=1e-6, abs=1e-24 * max(far, 1) ** 2)
+        assert model.report_.objective == pytest.approx(rss / 2, rel=1e-6, abs=1e-24 * max(far, 1) ** 2)
+
+
+def test_score_of_equal_targets():
+    """Rounding of their mean is no spread: the score is scikit-learn's for a constant, 0."""
+    rng = np.random.default_rng(2)
+    X, weights = rng.standard_normal((12, 2)), rng.random(12)
+    y = X[:, 0] + 1
+    weights[0] = 0
+    equal = np.full(12, 0.1)
+    equal[0] = 7
+    for model in (kiln.Ridge(1.0), kiln.GeneralizedLinearRegressor("gaussian"), kiln.LinearSVR()):
+        assert model.fit(X, y).score(X, equal, sample_weight=weights) == 0
+    folds = [(np.arange(6, 12), np.arange(6)), (np.arange(6), np.arange(6, 12))]
+    y[:6] = 0.1
+    scores = kiln.RidgeCV([1.0, 2.0], cv=folds).fit(X, y, sample_weight=np.maximum(weights, 1e-3)).scores_
+    assert np.all(scores[0] == 0)
+
+
+def test_what_met_infinity_is_no_model():
+    """l2 times the square of this column is beyond float32."""
+    X = np.zeros((8, 2), np.float32)
+    X[:, 0] = np.linspace(-1e20, 1.6e20, 8)
+    X[:, 1] = np.arange(8) % 3
+    y = np.array([0, 1, 2, 0, 1, 2, 1, 2])
+    model = kiln.LogisticRegression(C=0.01, standardize=True)
+    with pytest.raises(kiln.DataError, match="float64"):
+        model.fit(X, y, sample_weight=np.full(8, 2e-3))
+    assert not hasattr(model, "coef_")

@@ -90,7 +90,7 @@ SCALAR_FN void FN(column_measure)(real *square, real *mean, real *centred, real 
         size > (real)1e-6 * far || about > doubted * about_c; /* else c is off, and all is rounding */
     const bool lost = told && (q > 0 ? inverse - inverse != 0 : size > 0); /* to underflow */
     *square = q;
-    *mean = m;
+    *mean = told ? m : (real)0; /* what is left of c is no better a start */
     *centred = about > flat * about_zero ? (real)about : (real)0;
     if (!(q - q == 0 && m - m == 0 && about - about == 0) || lost) sums[0] += 1;
     if (about_c > 0 && about <= doubted * about_c) sums[1] += 1;

@@ -53,6 +53,15 @@ kiln_status ki_block_keep(struct ki_block *t);
  * and Q. */
 kiln_status ki_block_least_norm(bool *moved, struct ki_block *t);
 
+/* linreg_check.c. Residual, intercept, gradient, norm and objective of W; zero: W is 0, and b what is to be
+ * taken off y. Uses R, SR, G and Z. */
+kiln_status ki_block_check(struct ki_block *t, bool zero);
+kiln_status ki_block_check_zero(struct ki_block *t,
+                                double *tss);    /* of W = 0, from the walk over the columns */
+kiln_status ki_block_follow(struct ki_block *t); /* the intercept's part of a step E from W on */
+/* A -= (column means of A, weighted) on each row; adds them to b if given. */
+kiln_status ki_block_centre_rows(const struct ki_block *t, kiln_matrix *A, double *b);
+
 kiln_status ki_block_norm(const struct ki_block *t, double *norm); /* norm_j = || D^-1 G_j ||; may use Z */
 
 /* The same of what is left of G, the true gradient, when each column's own rounding is taken off. Uses Q and

@@ -51,177 +51,6 @@ static void block_free(struct ki_block *t) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
-/* beta * (*z) = L A. Uses Z. */
-static kiln_status penalise(const struct ki_block *t, double *beta, const kiln_matrix **z,
-                            const kiln_matrix *A) {
-    *beta = t->system->options.l2;
-    *z = A;
-    if (!t->system->penalty) return KILN_OK;
-    *beta = 1;
-    *z = t->Z;
-    return kiln_times(t->Z, A, t->system->penalty);
-}
-
-/* A -= (column means of A, weighted) on each row; adds them to b if given. */
-static kiln_status centre_rows(const struct ki_block *t, kiln_matrix *A, double *b) {
-    kiln_status status;
-    double shift[KI_BLOCK];
-    TRY(kiln_dot(shift, A, t->system->s));
-    for (int j = 0; j < t->k; j++) {
-        shift[j] /= -t->system->weight;
-        if (b) b[j] -= shift[j];
-    }
-    TRY(kiln_combine(A, t->one, A, shift, t->system->ones));
-done:
-    return status;
-}
-
-/* A = (X - 1 mu^T)^T C, for C whose columns sum to zero but for rounding: that little must not be magnified by the means. */
-static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
-    kiln_status status;
-    const struct ki_system *system = t->system;
-    double sum[KI_BLOCK];
-    TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, C, 0, NULL));
-    if (system->options.no_intercept) return KILN_OK;
-    TRY(kiln_dot(sum, C, system->ones));
-    for (int j = 0; j < t->k; j++) sum[j] = -sum[j];
-    TRY(kiln_combine(A, t->one, A, sum, system->mean));
-done:
-    return status;
-}
-
-/* The same of W = 0, where C = S (y - b), from what the walk over the columns left. */
-static kiln_status scatter_zero(const struct ki_block *t, kiln_matrix *A) {
-    const struct ki_system *system = t->system;
-    const double minus = -system->right_sum;
-    const bool centre = !system->options.no_intercept;
-    return kiln_combine(A, t->one, system->right, centre ? &minus : NULL, centre ? system->mean : NULL);
-}
-
-/* *direction = D^-2 G. Uses Z. */
-static kiln_status precondition(const struct ki_block *t, const kiln_matrix **direction) {
-    *direction = t->system->inverse ? t->Z : t->G;
-    return t->system->inverse ? kiln_times(t->Z, t->G, t->system->inverse) : KILN_OK;
-}
-
-kiln_status ki_block_norm(const struct ki_block *t, double *norm) {
-    kiln_status status;
-    const kiln_matrix *direction;
-    TRY(precondition(t, &direction));
-    TRY(kiln_dot(norm, t->G, direction));
-    for (int j = 0; j < t->k; j++) norm[j] = sqrt(norm[j]);
-done:
-    return status;
-}
-
-/* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign. zero: W is 0. Uses Z. */
-static kiln_status judge(struct ki_block *t, double sign, bool zero) {
-    kiln_status status;
-    const kiln_matrix *z;
-    double square[KI_BLOCK] = {0}, beta = 0, signs[KI_BLOCK], minus[KI_BLOCK];
-    if (!zero) {
-        TRY(penalise(t, &beta, &z, t->W));
-        TRY(kiln_dot(square, t->W, z));
-        for (int j = 0; j < t->k; j++) signs[j] = sign, minus[j] = -beta;
-        TRY(kiln_combine(t->G, signs, t->G, minus, z));
-    }
-    TRY(ki_block_norm(t, t->norm));
-    for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
-done:
-    return status;
-}
-
-/* Whether a pass with a row map does what check does in two: of one target whose intercept is known but for rounding. */
-static bool at_once(const struct ki_block *t) {
-    return t->k == 1 && (t->system->right || (t->system->walk.A && t->system->direct.wanted));
-}
-
-static kiln_status set_row(kiln_matrix *row, double value) {
-    return ki_vector_set(row, &value);
-}
-
-/* The same as check, in one pass, for a b that is right but for rounding: what the residuals' sum says of that is taken off. */
-static kiln_status check_at_once(struct ki_block *t) {
-    kiln_status status;
-    struct ki_system *system = t->system;
-    const bool intercept = !system->options.no_intercept;
-    const kiln_loss loss = {.kind = KILN_LOSS_SQUARED, .y = t->y, .weights = system->options.weights};
-    double value, sum, minus;
-    if (kiln_matrix_type(system->X) == KILN_F32) t->b[0] = (float)t->b[0];
-    TRY(set_row(t->shift, t->b[0]));
-    TRY(kiln_loss_gradient(&value, t->G, intercept ? t->sums : NULL, NULL, &loss, system->X, t->W,
-                           intercept ? t->shift : NULL));
-    system->passes++;
-    t->rss[0] = 2 * value;
-    if (intercept) {
-        TRY(ki_vector_get(&sum, t->sums));
-        minus = -sum;
-        TRY(kiln_combine(t->G, t->one, t->G, &minus, system->mean));
-        t->b[0] -= sum / system->weight;
-        t->rss[0] = fmax(t->rss[0] - sum * sum / system->weight, 0);
-    }
-    TRY(judge(t, -1, false));
-done:
-    return status;
-}
-
-/* The intercept's part of a step E that is taken from W on. */
-static kiln_status follow(struct ki_block *t) {
-    kiln_status status = KILN_OK;
-    double shift[KI_BLOCK];
-    if (!at_once(t) || t->system->options.no_intercept) return KILN_OK;
-    TRY(kiln_dot(shift, t->E, t->system->mean));
-    t->b[0] -= shift[0];
-done:
-    return status;
-}
-
-/* Of W = 0, from the walk; tss about the means in any case. */
-static kiln_status check_zero(struct ki_block *t, double *tss) {
-    kiln_status status;
-    const struct ki_system *system = t->system;
-    const int64_t n = system->walk.n;
-    double *right = ki_alloc((size_t)(n * t->k) * sizeof *right);
-    if (!right) return ki_fail_nomem((size_t)(n * t->k) * sizeof *right, "the right-hand sides");
-    for (int64_t i = 0; i < n; i++)
-        for (int j = 0; j < t->k; j++) right[i * t->k + j] = ki_walk_element(system, i, n + j);
-    TRY(ki_vector_set(t->G, right));
-    for (int j = 0; j < t->k; j++) {
-        t->b[j] = system->options.no_intercept ? 0 : ki_walk_mean(system, n + j);
-        t->rss[j] = ki_walk_element(system, n + j, n + j);
-        tss[j] = ki_walk_spread(system, j);
-    }
-    TRY(judge(t, 1, true));
-done:
-    ki_free(right);
-    return status;
-}
-
-/* Residual, intercept, gradient, norm and objective of W, all from y - X W - b. The former b is subtracted
- * before X W is, as far fewer digits cancel than after; the means of what remains then correct it. */
-static kiln_status check(struct ki_block *t, bool zero) {
-    kiln_status status;
-    struct ki_system *system = t->system;
-    const bool intercept = !system->options.no_intercept;
-    double minus_b[KI_BLOCK];
-    if (!zero && at_once(t)) return check_at_once(t);
-    for (int j = 0; j < t->k; j++) {
-        if (kiln_matrix_type(system->X) == KILN_F32) t->b[j] = (float)t->b[j];
-        minus_b[j] = -t->b[j];
-    }
-    TRY(kiln_combine(t->R, minus_b, system->ones, t->one, t->y));
-    if (!zero) TRY(kiln_multiply(t->R, -1, KILN_PLAIN, system->X, t->W, 1, t->R));
-    if (intercept) TRY(centre_rows(t, t->R, t->b));
-    if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
-    TRY(kiln_dot(t->rss, t->SR, t->R));
-    const bool known = zero && system->right;
-    TRY(known ? scatter_zero(t, t->G) : scatter(t, t->G, t->SR));
-    system->passes += known ? 0 : zero ? 1 : 2;
-    TRY(judge(t, 1, zero));
-done:
-    return status;
-}
-
 /* Judges the corrected solution of the targets that took part; false for one that must go back to what it was. A cycle cut short
  * has not come to its norm yet: the objective, which falls at every step, tells whether it was on its way. */
 static bool improved(struct ki_block *t, int j, bool cut, double norm_before, double objective_before) {
@@ -268,7 +97,7 @@ static kiln_status leave_direct(struct ki_block *t) {
     }
     if (near) goto done;
     TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
-    TRY(check(t, false));
+    TRY(ki_block_check(t, false));
     for (int j = 0; j < t->k; j++) t->best[j] = t->norm[j];
 done:
     return status;
@@ -297,10 +126,10 @@ static kiln_status refine(struct ki_block *t, bool resumed) {
     ki_direct_reconsider(t->system);
     const bool direct = t->system->direct.wanted;
     TRY(direct ? ki_block_correct(t) : ki_block_cycle(t, resumed));
-    TRY(follow(t));
+    TRY(ki_block_follow(t));
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
     swap(t);
-    TRY(check(t, false));
+    TRY(ki_block_check(t, false));
     const int64_t taken = t->iterations - iterations;
     const bool cut = taken >= t->longest;
     for (int j = 0; j < t->k; j++) {
@@ -316,7 +145,7 @@ static kiln_status refine(struct ki_block *t, bool resumed) {
     if (!direct) limit_cycle(t, taken, cut, helped);
     if (reverted) {
         TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
-        TRY(check(t, false));
+        TRY(ki_block_check(t, false));
     }
     if (direct && slow && !t->system->cancelled) TRY(leave_direct(t));
     tell_truth(t);
@@ -334,13 +163,13 @@ static kiln_status measure_zero(struct ki_block *t) {
     double mean[KI_BLOCK] = {0}, tss[KI_BLOCK], left[KI_BLOCK] = {0};
     bool doubt = false;
     if (system->walk.A)
-        TRY(check_zero(t, tss));
+        TRY(ki_block_check_zero(t, tss));
     else
-        TRY(check(t, true));
+        TRY(ki_block_check(t, true));
     for (int j = 0; j < t->k && system->walk.A && system->options.no_intercept; j++)
         mean[j] = ki_walk_mean(system, system->walk.n + j);
     if (!system->walk.A && system->options.no_intercept) {
-        TRY(centre_rows(t, t->R, mean));
+        TRY(ki_block_centre_rows(t, t->R, mean));
         if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     }
     if (!system->walk.A && system->options.no_intercept) TRY(kiln_dot(tss, t->SR, t->R));
@@ -383,7 +212,7 @@ static kiln_status warm_start(struct ki_block *t) {
     }
     TRY(kiln_times(t->W, t->W, t->system->kept));
     TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
-    TRY(check(t, false));
+    TRY(ki_block_check(t, false));
     TRY(check_start(t));
     for (int j = 0; j < t->k; j++) {
         keep[j] = t->objective[j] <= t->zero[j] ? 1 : 0;
@@ -393,7 +222,7 @@ static kiln_status warm_start(struct ki_block *t) {
     }
     if (!worse) goto done;
     TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
-    TRY(check(t, false));
+    TRY(ki_block_check(t, false));
 done:
     return status;
 }
@@ -445,9 +274,9 @@ static kiln_status lessen(struct ki_block *t) {
     bool moved;
     TRY(ki_block_least_norm(&moved, t));
     if (!moved) return KILN_OK;
-    TRY(follow(t));
+    TRY(ki_block_follow(t));
     TRY(kiln_combine(t->W, t->one, t->W, t->one, t->E));
-    TRY(check(t, false));
+    TRY(ki_block_check(t, false));
 done:
     return status;
 }
