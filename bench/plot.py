@@ -18,7 +18,7 @@ import tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLOURS = ["#3b82c4", "#e08a1e", "#4a9d5b", "#a65fb0", "#c0504d", "#8a8a8a"]
-STYLE = ("svg{color:#222;background:#fff;font:12px sans-serif}@media (prefers-color-scheme:dark)"
+STYLE = ("svg{color:#222;background:#fff;font:14px sans-serif}@media (prefers-color-scheme:dark)"
          "{svg{color:#ddd;background:#161616}}text{fill:currentColor}.grid{stroke:currentColor;opacity:.18}")
 
 
@@ -26,7 +26,7 @@ class Drawing:
     def __init__(self, width, height):
         self.width, self.height, self.parts = width, height, []
 
-    def text(self, x, y, text, anchor="start", size=12, colour=None):
+    def text(self, x, y, text, anchor="start", size=14, colour=None):
         fill = f' style="fill:{colour}"' if colour else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{fill}>{escape(text)}</text>')
 
@@ -48,11 +48,11 @@ def bars(title, groups, unit="x", note="", mark=None):
     """Horizontal bars; groups: [(label, [(series, value)])]. mark: a value at which a line stands."""
     series = list(dict.fromkeys(name for _, values in groups for name, _ in values))
     rows = sum(len(values) for _, values in groups)
-    left, width, top = 270, 820, 58
+    left, width, top = 246, 680, 58
     drawing = Drawing(width, top + rows * 17 + len(groups) * 7 + 34)
     most = max([value for _, values in groups for _, value in values] + [mark or 0]) * 1.12
-    scale = (width - left - 60) / most
-    drawing.text(16, 24, title, size=15)
+    scale = (width - left - 56) / most
+    drawing.text(16, 24, title, size=16)
     step = min(190, (width - 32) / len(series))
     for i, name in enumerate(series):
         drawing.bar(16 + step * i, 34, 11, 11, COLOURS[i % len(COLOURS)])
@@ -67,13 +67,13 @@ def bars(title, groups, unit="x", note="", mark=None):
         y += 7
     if mark is not None:
         drawing.line(left + mark * scale, top - 2, left + mark * scale, y, 'stroke="currentColor" stroke-dasharray="3 3"')
-    drawing.text(16, y + 20, note, size=11)
+    drawing.text(16, y + 20, note, size=13)
     return drawing.svg()
 
 
 def roofline(title, points, bandwidth, note):
     """points: [(series, flops a byte, gigaflops a second, label)]."""
-    width, height, left, bottom, top = 820, 420, 70, 60, 60
+    width, height, left, bottom, top = 660, 440, 76, 74, 84
     drawing = Drawing(width, height)
     xs = [point[1] for point in points]
     low, high = math.floor(math.log10(min(xs)) * 2) / 2, math.ceil(math.log10(max(xs) * 1.01) * 2) / 2
@@ -81,24 +81,25 @@ def roofline(title, points, bandwidth, note):
     y_low = math.floor(math.log10(min(p[2] for p in points)))
     at_x = lambda x: left + (width - left - 30) * (math.log10(x) - low) / (high - low)
     at_y = lambda y: height - bottom - (height - bottom - top) * (math.log10(y) - y_low) / (y_high - y_low)
-    drawing.text(16, 24, title, size=15)
+    drawing.text(16, 24, title, size=16)
     for exponent in range(y_low, y_high + 1):
         drawing.line(left, at_y(10 ** exponent), width - 30, at_y(10 ** exponent))
         drawing.text(left - 6, at_y(10 ** exponent) + 4, f"{10.0 ** exponent:g}", "end")
     for exponent in range(math.ceil(low), math.floor(high) + 1):
         drawing.line(at_x(10 ** exponent), top, at_x(10 ** exponent), height - bottom)
         drawing.text(at_x(10 ** exponent), height - bottom + 16, f"{10.0 ** exponent:g}", "middle")
-    drawing.line(at_x(10 ** low), at_y(bandwidth * 10 ** low), at_x(10 ** high), at_y(bandwidth * 10 ** high),
-                 'stroke="currentColor" stroke-width="1.5"')
-    drawing.text(width - 36, height - bottom - 8, f"line: measured read bandwidth, {bandwidth:.0f} GB/s", "end")
+    first = max(10 ** low, 10 ** y_low / bandwidth)  # no lower than the axis
+    drawing.line(at_x(first), at_y(bandwidth * first), at_x(10 ** high), at_y(bandwidth * 10 ** high), 'stroke="currentColor" stroke-width="1.5"')
+    drawing.text(left + 8, top + 22, f"line: measured read bandwidth, {bandwidth:.0f} GB/s")
     series = list(dict.fromkeys(point[0] for point in points))
     for name, x, y, label in points:
         drawing.dot(at_x(x), at_y(y), COLOURS[series.index(name) % len(COLOURS)], label)
     for i, name in enumerate(series):
         drawing.bar(16 + 130 * i, 34, 11, 11, COLOURS[i % len(COLOURS)])
         drawing.text(31 + 130 * i, 44, name)
-    drawing.text(width / 2, height - 26, "flops a byte", "middle")
-    drawing.text(16, height - 8, "Gflop/s upward. " + note, size=11)
+    drawing.text(left, top - 10, "Gflop/s")
+    drawing.text((left + width - 30) / 2, height - 36, "flops a byte", "middle")
+    drawing.text(16, height - 10, note, size=13)
     return drawing.svg()
 
 
@@ -207,26 +208,26 @@ def plot_end_to_end(path):
                        note=f"{row['device']}: {row['description']}; scale {row['scale']:g}; {data['date']}, commit {data['commit']}")
 
 
-def axes(drawing, left, right, sizes, values, title):
-    """Two logarithmic axes between those x; a function from size and seconds to a place."""
+def axes(drawing, left, right, top, sizes, values, title):
+    """Two logarithmic axes between those x, below that y; a function from size and seconds to a place."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     first, last = math.log10(sizes[0]), math.log10(sizes[-1])
-    at = lambda x, y: (left + (right - left) * (math.log10(x) - first) / (last - first), 350 - 270 * (math.log10(y) - low) / (high - low))
-    drawing.text(left, 46, title)
+    at = lambda x, y: (left + (right - left) * (math.log10(x) - first) / (last - first), top + 310 - 250 * (math.log10(y) - low) / (high - low))
+    drawing.text(left, top, title)
     for power in range(low, high + 1):
         y = at(sizes[0], 10.0**power)[1]
         drawing.line(left, y, right, y)
         drawing.text(left - 8, y + 4, f"{10.0**power:g} s", "end")
     for size in sizes:
-        drawing.text(at(size, 10.0**low)[0], 368, f"{size:,}", "middle", 10)
+        drawing.text(at(size, 10.0**low)[0], top + 332, f"{size:,}", "middle")
     return at
 
 
-def curves(drawing, at, left, lines):
+def curves(drawing, at, left, top, lines):
     """lines: [(name, [(size, measured, predicted)])], seconds or None: measured with dots, predicted dashed."""
     for i, (name, points) in enumerate(lines):
         colour = COLOURS[i]
-        drawing.text(left + 105 * i, 64, name, colour=colour)
+        drawing.text(left + 120 * i, top + 24, name, colour=colour)
         for which, dashes in ((1, ""), (2, ' stroke-dasharray="5 4"')):
             places = [at(point[0], point[which]) for point in points if point[which]]
             for (x1, y1), (x2, y2) in zip(places, places[1:]):
@@ -237,8 +238,8 @@ def curves(drawing, at, left, lines):
 
 
 def overheads(verb, rows, gpu, note):
-    """Whole runs on the left, the parts of those on the GPU on the right. On the smallest data solving is launches and waiting."""
-    drawing, sizes = Drawing(980, 420), [row["size"] for row in rows]
+    """Whole runs above, the parts of those on the GPU below. On the smallest data solving is launches and waiting."""
+    drawing, sizes = Drawing(600, 830), [row["size"] for row in rows]
     whole = [(device, [(row["size"], row["measured"][device], row["predicted"].get(device)) for row in rows]) for device in ("cpu", gpu)]
     parts = [(name, []) for name in ("start and end", "moving", "solving")]
     for row in rows:
@@ -248,11 +249,12 @@ def overheads(verb, rows, gpu, note):
         around = row["measured"][gpu] - sum(value for part, value in seen.items() if part in ("transfer", "build", "solve"))
         for (_, points), measured, predicted in zip(parts, (around, seen["transfer"], seen["solve"]), guess):
             points.append((row["size"], measured, predicted))
-    drawing.text(16, 24, f"kiln {verb}: seconds against the number of {'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=15)
-    for left, right, lines, title in ((70, 470, whole, "from start to end, without reading"), (570, 960, parts, f"what {gpu} takes of it")):
+    drawing.text(16, 24, f"kiln {verb}: seconds against the number of {'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=16)
+    left, right = 84, 556
+    for top, lines, title in ((56, whole, "from start to end, without reading"), (436, parts, f"what {gpu} takes of it")):
         values = [value for _, points in lines for point in points for value in point[1:] if value]
-        curves(drawing, axes(drawing, left, right, sizes, values, title), left, lines)
-    drawing.text(16, 402, note, size=11)
+        curves(drawing, axes(drawing, left, right, top, sizes, values, title), left, top, lines)
+    drawing.text(16, 816, note, size=13)
     return drawing.svg()
 
 

@@ -109,12 +109,12 @@ int picture_open(struct picture *picture, const char *path, int width, int heigh
         return fail_with(KILN_ERR_NOMEM, WRITING, "", "out of memory for a picture");
     }
     fprintf(picture->file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+            "font-family=\"sans-serif\" font-size=\"14\">\n"
             "<style>svg{color:#222;background:#fff}@media "
             "(prefers-color-scheme:dark){svg{color:#ddd;background:#161616}}"
             "text{fill:currentColor}</style>\n",
-            width, height);
+            width, height, width, height);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Curves with error bars in panels. Ticks are at round numbers, and everything that has a name is named inside the picture: an axis
+/* Curves with error bars in panels, one below the other, so that their text can be read where a page makes them narrow. Ticks are at round numbers, and everything that has a name is named inside the picture: an axis
  * leaves room for its numbers, a mark's name goes to the side that has room, and series are listed beside their panel. */
 #include "plot.h"
 
@@ -8,7 +8,7 @@
 #include "picture.h"
 #include "text.h"
 
-enum { SIDE = 340, LEFT = 76, RIGHT = 24, LIST = 170, TOP = 64, BOTTOM = 58, LINE = 18, LETTERS = 22 };
+enum { SIDE = 340, LEFT = 84, RIGHT = 28, LIST = 196, TOP = 70, BOTTOM = 62, LINE = 20, LETTERS = 22 };
 
 struct axis {
     double least, most; /* logarithmic: of the logarithms to base ten */
@@ -19,7 +19,7 @@ struct axis {
 struct canvas {
     struct picture *picture;
     const struct panel *panel;
-    double left;
+    double top;
     struct axis x, y;
 };
 
@@ -31,11 +31,11 @@ static double place(const struct axis *axis, double value) {
 }
 
 static double across(const struct canvas *c, double x) {
-    return c->left + LEFT + SIDE * place(&c->x, x);
+    return LEFT + SIDE * place(&c->x, x);
 }
 
 static double up(const struct canvas *c, double y) {
-    return TOP + SIDE * (1 - place(&c->y, y));
+    return c->top + SIDE * (1 - place(&c->y, y));
 }
 
 static double error_of(const struct series *series, int64_t i) {
@@ -64,7 +64,7 @@ static void give_room(struct axis *axis) {
 static void fit(struct canvas *c) {
     const struct panel *panel = c->panel;
     c->x = (struct axis){INFINITY, -INFINITY, NAN, panel->logarithmic};
-    c->y = (struct axis){INFINITY, -INFINITY, NAN, false};
+    c->y = (struct axis){INFINITY, -INFINITY, NAN, panel->logarithmic_y};
     if (panel->unit) {
         c->x = c->y = (struct axis){0, 1, NAN, false};
         return;
@@ -86,14 +86,14 @@ static void draw_tick(const struct canvas *c, bool horizontal, double value) {
     char text[32];
     snprintf(text, sizeof text, "%.6g", value + 0.0); /* not -0 */
     if (horizontal) {
-        fprintf(c->picture->file, "<path d=\"M%.1f %dv5\" stroke=\"currentColor\"/>\n", across(c, value),
-                TOP + SIDE);
-        picture_text(c->picture, across(c, value), TOP + SIDE + 20, "middle", 0, text);
+        fprintf(c->picture->file, "<path d=\"M%.1f %.1fv5\" stroke=\"currentColor\"/>\n", across(c, value),
+                c->top + SIDE);
+        picture_text(c->picture, across(c, value), c->top + SIDE + 21, "middle", 0, text);
         return;
     }
-    fprintf(c->picture->file, "<path d=\"M%.1f %.1fh%d\" stroke=\"currentColor\" opacity=\"0.15\"/>\n",
-            c->left + LEFT, up(c, value), SIDE);
-    picture_text(c->picture, c->left + LEFT - 8, up(c, value) + 4, "end", 0, text);
+    fprintf(c->picture->file, "<path d=\"M%d %.1fh%d\" stroke=\"currentColor\" opacity=\"0.15\"/>\n", LEFT,
+            up(c, value), SIDE);
+    picture_text(c->picture, LEFT - 8, up(c, value) + 5, "end", 0, text);
 }
 
 static void draw_linear_ticks(const struct canvas *c, const struct axis *axis, bool horizontal) {
@@ -105,31 +105,36 @@ static void draw_linear_ticks(const struct canvas *c, const struct axis *axis, b
 }
 
 /* Powers of ten, not too many; where there are few also 2 and 5 times these. */
-static void draw_logarithmic_ticks(const struct canvas *c, const struct axis *axis) {
+static void draw_logarithmic_ticks(const struct canvas *c, const struct axis *axis, bool horizontal) {
     const bool few = axis->most - axis->least < 2.5;
     const double from = isnan(axis->zero) ? axis->least : axis->zero + (axis->most - axis->zero) / 16;
     const int every = (int)fmax(ceil((axis->most - axis->least) / 7), 1);
     for (int k = (int)floor(axis->least); k <= (int)floor(axis->most); k++)
         for (int m = 1; m <= (few ? 5 : 1); m += m == 2 ? 3 : 1) {
             const double at = k + log10(m);
-            if (at >= from && at <= axis->most && (few || k % every == 0)) draw_tick(c, true, m * pow(10, k));
+            if (at >= from && at <= axis->most && (few || k % every == 0))
+                draw_tick(c, horizontal, m * pow(10, k));
         }
-    if (!isnan(axis->zero)) draw_tick(c, true, 0);
+    if (!isnan(axis->zero)) draw_tick(c, horizontal, 0);
+}
+
+static void draw_ticks(const struct canvas *c, const struct axis *axis, bool horizontal) {
+    if (axis->logarithmic)
+        draw_logarithmic_ticks(c, axis, horizontal);
+    else
+        draw_linear_ticks(c, axis, horizontal);
 }
 
 static void draw_axes(const struct canvas *c) {
     const struct panel *panel = c->panel;
-    const double middle = c->left + LEFT + SIDE / 2.0;
-    fprintf(c->picture->file, "<path d=\"M%.1f %dv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n",
-            c->left + LEFT, TOP, SIDE, SIDE);
-    draw_linear_ticks(c, &c->y, false);
-    if (panel->logarithmic)
-        draw_logarithmic_ticks(c, &c->x);
-    else
-        draw_linear_ticks(c, &c->x, true);
-    if (panel->title) picture_text(c->picture, middle, TOP - 26, "middle", 50, panel->title);
-    picture_text(c->picture, middle, TOP + SIDE + 42, "middle", 50, panel->x_title);
-    picture_text(c->picture, c->left + LEFT, TOP - 8, "start", 50, panel->y_title);
+    const double middle = LEFT + SIDE / 2.0;
+    fprintf(c->picture->file, "<path d=\"M%d %.1fv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n", LEFT,
+            c->top, SIDE, SIDE);
+    draw_ticks(c, &c->y, false);
+    draw_ticks(c, &c->x, true);
+    if (panel->title) picture_text(c->picture, middle, c->top - 27, "middle", 50, panel->title);
+    picture_text(c->picture, middle, c->top + SIDE + 44, "middle", 50, panel->x_title);
+    picture_text(c->picture, LEFT, c->top - 9, "start", 50, panel->y_title);
 }
 
 /* ----------------------------------------------------------------------------------------- series */
@@ -162,10 +167,10 @@ static void draw_points(const struct canvas *c, const struct series *series, con
 
 static void draw_series(const struct canvas *c) {
     int64_t listed = 0;
-    const double list = c->left + LEFT + SIDE + RIGHT;
+    const double list = LEFT + SIDE + RIGHT;
     fprintf(c->picture->file,
-            "<svg x=\"%.1f\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"%.1f %d %d %d\">\n",
-            c->left + LEFT - 4, TOP - 4, SIDE + 8, SIDE + 8, c->left + LEFT - 4, TOP - 4, SIDE + 8, SIDE + 8);
+            "<svg x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" viewBox=\"%d %.1f %d %d\">\n", LEFT - 4,
+            c->top - 4, SIDE + 8, SIDE + 8, LEFT - 4, c->top - 4, SIDE + 8, SIDE + 8);
     for (int64_t s = 0; s < c->panel->count; s++) {
         const struct series *series = &c->panel->series[s];
         const char *colour =
@@ -177,25 +182,25 @@ static void draw_series(const struct canvas *c) {
     for (int64_t s = c->panel->count - 1; s >= 0; s--) { /* what lies in front comes first */
         const struct series *series = &c->panel->series[s];
         if (!series->name) continue;
-        const double y = TOP + 6 + (double)(LINE * listed++);
+        const double y = c->top + 6 + (double)(LINE * listed++);
         fprintf(c->picture->file, "<path d=\"M%.1f %.1fh16\" stroke=\"%s\" stroke-width=\"3\"/>\n", list, y,
                 picture_palette[series->colour % PICTURE_COLOURS]);
-        picture_text(c->picture, list + 22, y + 4, "start", LETTERS, series->name);
+        picture_text(c->picture, list + 22, y + 5, "start", LETTERS, series->name);
     }
 }
 
 /* A name stands beside its line, away from the other line where there is room, the second one lower. */
 static void draw_marks(const struct canvas *c) {
-    enum { LETTER = 7, GAP = 5 };
+    enum { LETTER = 8, GAP = 5 };
     const struct panel *panel = c->panel;
     for (int m = 0; m < panel->mark_count; m++) {
-        const double x = across(c, panel->marks[m]), left = c->left + LEFT;
+        const double x = across(c, panel->marks[m]), left = LEFT;
         const double width = LETTER * (double)strlen(panel->mark_names[m]);
         const bool before = panel->marks[m] < panel->marks[1 - m] || (m == 0 && panel->mark_count > 1);
         const bool right = before ? x - width < left : x + width <= left + SIDE;
-        fprintf(c->picture->file, "<path d=\"M%.1f %dv%d\" stroke=\"#c0504d\" stroke-dasharray=\"4 3\"/>\n",
-                x, TOP, SIDE);
-        picture_text(c->picture, right ? x + GAP : x - GAP, TOP + 12 + 15 * m, right ? "start" : "end", 0,
+        fprintf(c->picture->file, "<path d=\"M%.1f %.1fv%d\" stroke=\"#c0504d\" stroke-dasharray=\"4 3\"/>\n",
+                x, c->top, SIDE);
+        picture_text(c->picture, right ? x + GAP : x - GAP, c->top + 13 + 17 * m, right ? "start" : "end", 0,
                      panel->mark_names[m]);
     }
 }
@@ -211,20 +216,20 @@ static int width_of(const struct panel *panel) {
 }
 
 int plot_panels(const char *path, const char *title, const struct panel *panels, int count) {
+    enum { HIGH = TOP + SIDE + BOTTOM };
     struct picture picture;
     int width = 0;
-    for (int p = 0; p < count; p++) width += width_of(&panels[p]);
-    const int code = picture_open(&picture, path, width, TOP + SIDE + BOTTOM);
+    for (int p = 0; p < count; p++) width = (int)fmax(width, width_of(&panels[p]));
+    const int code = picture_open(&picture, path, width, HIGH * count);
     if (code) return code;
-    picture_text(&picture, 16, 22, "start", 0, title);
-    struct canvas c = {.picture = &picture};
-    for (int p = 0; p < count; p++) {
+    picture_text(&picture, 16, 24, "start", 0, title);
+    struct canvas c = {.picture = &picture, .top = TOP};
+    for (int p = 0; p < count; p++, c.top += HIGH) {
         c.panel = &panels[p];
         fit(&c);
         draw_axes(&c);
         draw_series(&c);
         draw_marks(&c);
-        c.left += width_of(&panels[p]);
     }
     return picture_close(&picture);
 }

@@ -1,4 +1,4 @@
-/* Curves in panels side by side, as SVG or PNG. */
+/* Curves in panels one below the other, as SVG or PNG. */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
@@ -17,9 +17,10 @@ struct series {
 
 struct panel {
     const char *title, *x_title, *y_title;
-    bool logarithmic; /* x, none negative; a 0 has a place of its own left of the others */
-    bool unit;        /* both axes from 0 to 1 */
-    bool counted;     /* y is a number of things: its axis begins at 0, with ticks at whole numbers */
+    bool logarithmic;   /* x, none negative; a 0 has a place of its own left of the others */
+    bool logarithmic_y; /* all positive */
+    bool unit;          /* both axes from 0 to 1 */
+    bool counted;       /* y is a number of things: its axis begins at 0, with ticks at whole numbers */
     const struct series *series;
     int64_t count;
     double marks[2]; /* vertical lines at these x, with their names */

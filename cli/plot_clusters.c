@@ -92,7 +92,7 @@ static int take_points(struct picture *p, const int64_t *rows) {
     return code;
 }
 
-static int draw(struct picture *p, const char *path, const char *title) {
+static int draw(struct picture *p, const char *path, const char *title, const char *const names[2]) {
     const int64_t m = kiln_matrix_rows(p->X);
     int64_t *rows = malloc((size_t)p->count * sizeof *rows + 1);
     p->plane = calloc((size_t)(5 * p->n) + 1, sizeof *p->plane);
@@ -115,6 +115,7 @@ static int draw(struct picture *p, const char *path, const char *title) {
     free(rows);
     return code ? code
                 : plot_points(path, &(struct points){.title = title,
+                                                     .axes = {names[0], names[1]},
                                                      .at = p->points,
                                                      .count = p->count,
                                                      .columns = 2,
@@ -124,12 +125,17 @@ static int draw(struct picture *p, const char *path, const char *title) {
 }
 
 int plot_clusters(const char *path, const char *title, const kiln_matrix *X, const kiln_matrix *labels,
-                  const double *centres, const double *weights, int64_t k) {
+                  const double *centres, const double *weights, int64_t k, const char *const names[2]) {
+    static const char *const directions[2] = {"direction in which the centres differ most",
+                                              "direction in which they differ second most"};
     const int64_t m = kiln_matrix_rows(X);
+    char whole[240];
     struct picture p = {.X = X, .labels = labels, .centres = centres, .weights = weights, .k = k};
     p.n = kiln_matrix_cols(X);
     p.count = m < DRAWN ? m : DRAWN;
-    const int code = draw(&p, path, title);
+    snprintf(whole, sizeof whole, "%.160s", title);
+    if (p.count < m) snprintf(whole + strlen(whole), 60, "; drawn: %s of them", text_count(p.count));
+    const int code = draw(&p, path, whole, p.n > 2 ? directions : names);
     kiln_matrix *const all[] = {p.rows, p.of_rows, p.directions, p.at};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     free(p.plane);

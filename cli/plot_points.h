@@ -10,7 +10,7 @@ enum {
 }; /* that have a colour of their own; the last one is all others' where there are more */
 
 struct points {
-    const char *title;
+    const char *title, *axes[2];
     const double *at; /* count x columns; the first two are drawn */
     int64_t count, columns;
     const double *colour; /* a class or any number for each point; NULL: one colour */

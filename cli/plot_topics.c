@@ -6,13 +6,13 @@
 
 enum {
     PANELS = 12,
-    ACROSS = 4,
+    ACROSS = 2,
     WORDS = 8,
-    WIDE = 210,
-    LINE = 17,
+    WIDE = 260,
+    LINE = 19,
     EDGE = 20,
-    TOP = 56,
-    NAME = 92,
+    TOP = 58,
+    NAME = 110,
     LETTERS = 13
 };
 
@@ -28,7 +28,7 @@ static void draw_topic(struct picture *picture, const struct solving *s, int64_t
         const int64_t at = c * state->top + t;
         const int line = y + (int)(t + 1) * LINE;
         picture_text(picture, x + NAME, line, "end", LETTERS, topics_word(s, state->word[at], text));
-        fprintf(picture->file, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n",
+        fprintf(picture->file, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"12\" fill=\"%s\"/>\n",
                 x + NAME + 6, line - 10, (WIDE - NAME - 24) * state->weight[at] / longest,
                 picture_palette[place % PICTURE_COLOURS]);
     }

@@ -5,7 +5,7 @@
 #include "picture.h"
 #include "tune.h"
 
-enum { WIDTH = 760, HEIGHT = 380, LEFT = 70, RIGHT = 20, TOP = 40, BOTTOM = 50 };
+enum { WIDTH = 640, HEIGHT = 380, LEFT = 84, RIGHT = 20, TOP = 40, BOTTOM = 50 };
 
 struct axes {
     double most; /* milliseconds at the top */

@@ -189,7 +189,10 @@ static int write_files(const struct solving *s) {
     for (int64_t i = 0; !code && i < c->k; i++) weights[i] = c->table[PARTS * i];
     snprintf(title, sizeof title, "%s rows in %s, inertia %s", text_count(kiln_matrix_rows(solving_X(s))),
              text_plural(c->k, "cluster"), text_number(s->report.objective));
-    if (!code) code = plot_clusters(path, title, solving_X(s), c->labels, centres, weights, c->k);
+    const char *names[2] = {kiln_data_feature_name(s->data, 0), kiln_data_feature_name(s->data, 1)};
+    if (!names[0]) names[0] = "column 1";
+    if (!names[1]) names[1] = "column 2";
+    if (!code) code = plot_clusters(path, title, solving_X(s), c->labels, centres, weights, c->k, names);
     free(centres);
     free(weights);
     return code;

@@ -153,6 +153,7 @@ static int write_files(const struct solving *s) {
              kiln_report_figure(&s->report, "stress_1"), wanted->color ? ", colour: " : "",
              wanted->color ? wanted->color : "");
     return plot_points(wanted->plot, &(struct points){.title = title,
+                                                      .axes = {"coordinate 1", "coordinate 2"},
                                                       .at = layout->at,
                                                       .count = kiln_matrix_rows(layout->Y),
                                                       .columns = kiln_matrix_cols(layout->Y),

@@ -190,12 +190,13 @@ static int draw(const struct solving *s) {
         if (at <= former || at > n || !(ranking->column[at - 1] > 0)) continue;
         former = at;
         place[count] = (double)at;
-        height[count++] = log10(ranking->column[at - 1]);
+        height[count++] = ranking->column[at - 1];
     }
     const struct series series = {.x = place, .y = height, .count = count, .look = LOOK_LINE | LOOK_POINTS};
     const struct panel panel = {.x_title = "place",
-                                .y_title = "log10 of the rank",
+                                .y_title = "rank",
                                 .logarithmic = true,
+                                .logarithmic_y = true,
                                 .series = &series,
                                 .count = 1};
     return plot_panels(path, "PageRank, highest first", &panel, 1);

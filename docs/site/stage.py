@@ -44,7 +44,7 @@ def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> N
     to.write_text("".join(part if part.startswith("```") else LINK.sub(link, part) for part in fences))
 
 
-SAVED = re.compile(r"^(```python\n(?:(?!```).*\n)*.*savefig\(\"(.*)\"\)\n```\n)", re.M)
+SAVED = re.compile(r"^(```python\n(?:(?!```).*\n)*.*savefig\(\"(.*)\"\)\n(?:(?!```).*\n)*```\n)", re.M)
 
 
 def draw(page: pathlib.Path, stage: pathlib.Path) -> None:
@@ -57,7 +57,10 @@ def draw(page: pathlib.Path, stage: pathlib.Path) -> None:
         for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
             exec(compile(block, page.name, "exec"), names)
     (stage / "data").unlink()
-    page.write_text(SAVED.sub(r"\1\n![What this block draws](\2)\n", text))
+    shown, pictures = SAVED.subn(r"\1\n![What this block draws](\2)\n", text)
+    if pictures != text.count("savefig("):
+        sys.exit(f"{page.name}: its blocks save {text.count('savefig(')} pictures, and {pictures} are shown")
+    page.write_text(shown)
 
 
 def main() -> None:

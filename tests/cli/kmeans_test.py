@@ -87,6 +87,21 @@ class KMeans(Case):
         self.assertFalse(as_json("verify", model, changed, "--quiet", code=4)["holds"])
         self.assertTrue(self.read("changed.csv") != self.read("few.csv"))
 
+    def test_picture_says_what_it_shows(self):
+        """Axes with names and ticks, and how many rows are drawn where these are not all."""
+        picture = self.path("k.svg")
+        for columns, rows, axes in ((2, 40, ("left", "right")), (3, 40, ("direction in which the centres differ most",)), (1, 40, ("left",)),
+                                    (2, 10001, ("left", "right"))):
+            names = ["left", "right", "up"][:columns]
+            lines = "\n".join(",".join(str((i * (j + 3)) % 17) for j in range(columns)) for i in range(rows))
+            data = self.write("k.csv", ",".join(names) + "\n" + lines + "\n")
+            kiln("kmeans", data, "-k", "2", "--seed", "1", "--plot", picture, *CPU)
+            texts = [text.firstChild.data for text in xml.dom.minidom.parse(picture).getElementsByTagName("text")]
+            for axis in axes:
+                self.assertIn(axis, texts)
+            self.assertGreater(sum(text.lstrip("-").replace(".", "").isdigit() for text in texts), 4)
+            self.assertEqual("drawn: 10,000 of them" in texts[0], rows > 10000, texts[0])
+
     def test_warm_start_predict_and_picture(self):
         model, picture, out = self.path("k.kiln"), self.path("k.svg"), self.path("p.csv")
         first = self.flights("-k", "5", "--restarts", "2", "--seed", "3", "-o", model, "--plot", picture)
