@@ -122,6 +122,14 @@ typedef struct kiln_read_options {
  * Rules per format: docs/formats.md. */
 KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                                     const kiln_read_options *options);
+/* Reads a table in memory, a stream of record batches by the Arrow C stream interface, as pandas, polars, pyarrow, DuckDB and others
+ * export it. It is read as a CSV file with these columns would be: the same options, schema and errors, whose lines are rows, from
+ * 1 on. Booleans and numbers of all widths are numbers, nulls and NaN missing values; texts (utf8, large_utf8, views) and
+ * dictionaries are text columns. ERR_UNSUPPORTED: a column that is used is a time, a decimal, binary or nested. Numbers are
+ * converted once, into X; nothing of the table is kept. The stream is released in any case. */
+struct ArrowArrayStream;
+KILN_API kiln_status kiln_data_from_arrow(kiln_data **data, kiln_device *device,
+                                          struct ArrowArrayStream *stream, const kiln_read_options *options);
 /* Takes over X and y (y may be NULL), which must not be freed by the caller after success. */
 KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y);
 KILN_API void kiln_data_free(kiln_data *data);
@@ -163,7 +171,7 @@ typedef enum kiln_column_role {
     KILN_COLUMN_IGNORED = 4,
     KILN_COLUMN_GROUPS = 5
 } kiln_column_role;
-/* A column of a CSV file. levels counts those of text, missing fields not among them. With missing = MEAN or
+/* A column of a CSV file or of a table in memory. levels counts those of text, missing fields not among them. With missing = MEAN or
  * INDICATOR missing counts fields, and least, most and mean are those of the numbers that are there; else 0
  * and NaN. */
 typedef struct kiln_column {

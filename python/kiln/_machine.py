@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import time
 from typing import Any, Callable, Iterator, NamedTuple
@@ -31,7 +32,10 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
          target_file: Any = None, model: Any = None, weights: str | None = None, offset: str | None = None, groups: str | None = None,
          categorical: str | None = None, numeric: str | None = None, missing: str | None = None,
          missing_words: str | None = None) -> Data:
-    """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays.
+    """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays; and tables in memory.
+
+    path: a file, or a table that exports the Arrow C stream interface (`__arrow_c_stream__`), as frames of pandas and polars,
+    pyarrow's tables and DuckDB's results do: it is read as the CSV file with its columns would be.
 
     target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the last (a text counts from 1,
     as the tool does); features, ignore: names of columns, separated by commas; target_file: a file with y;
@@ -64,7 +68,12 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
         trained = open_model(model)
         options.model = trained
     where = open_device("cpu")
-    where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
+    if hasattr(path, "__arrow_c_stream__"):
+        capsule = path.__arrow_c_stream__()
+        where.call(lib.kiln_data_from_arrow, made, where.pointer, ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
+        path = "the table"
+    else:
+        where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
     data = where.turn.own(lib.kiln_data_free, made[0])
     X = _borrowed(lib.kiln_data_X(data), where, data)
     y = _borrowed(lib.kiln_data_y(data), where, data)
@@ -83,6 +92,13 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     of = lib.kiln_data_groups(data)
     numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
     return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
+
+
+def _pointer_of(capsule: Any) -> int:
+    """The address of the stream that an Arrow capsule holds."""
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(pointer_of(capsule, b"arrow_array_stream"))
 
 
 def _targets(data: Any, y: Any) -> Any:

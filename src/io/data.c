@@ -8,6 +8,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "io/arrow/arrow.h"
 #include "io/detect.h"
 #include "io/labels.h"
 #include "io/numbered.h"
@@ -297,20 +298,28 @@ static kiln_status read_shared(kiln_matrix **X, struct ki_table *table, kiln_fil
     return device->processes->read(X, table, format, bytes, device, path, &least);
 }
 
+/* Options as they stand, with their defaults, and an empty object. */
+static kiln_status begin_read(struct kiln_data **made, kiln_read_options *full, const kiln_device *device,
+                              const kiln_read_options *options) {
+    kiln_status status = KI_TAKE(kiln_read_options, full, options);
+    if (status != KILN_OK) return status;
+    if (full->type == KILN_TYPE_DEFAULT) full->type = KILN_F64;
+    if (full->threads <= 0) full->threads = device->threads > 0 ? device->threads : 1;
+    status = check_options(full);
+    if (status != KILN_OK) return status;
+    *made = ki_calloc(sizeof **made);
+    return *made ? KILN_OK : ki_fail_nomem(sizeof **made, "the data");
+}
+
 kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                            const kiln_read_options *options) {
     if (!data || !device || !path)
         return ki_fail(KILN_ERR_ARGUMENT, "data, device and path must not be NULL");
     kiln_read_options full;
-    kiln_status status = KI_TAKE(kiln_read_options, &full, options);
-    if (status != KILN_OK) return status;
-    if (full.type == KILN_TYPE_DEFAULT) full.type = KILN_F64;
-    if (full.threads <= 0) full.threads = device->threads > 0 ? device->threads : 1;
-
     struct ki_table table = {.rows = 0};
-    struct kiln_data *made = ki_calloc(sizeof *made);
-    if (!made) return ki_fail_nomem(sizeof *made, "the data");
-    TRY(check_options(&full));
+    struct kiln_data *made = NULL;
+    kiln_status status;
+    TRY(begin_read(&made, &full, device, options));
     if (full.target_file && strcmp(full.target_file, "-") == 0 && strcmp(path, "-") == 0)
         TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their targets"));
     made->format = full.format;
@@ -326,6 +335,29 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     TRY(convert(made, device, &table, full.type));
     *data = made;
 done:
+    ki_table_clear(&table);
+    if (status != KILN_OK) kiln_data_free(made);
+    return status;
+}
+
+kiln_status kiln_data_from_arrow(kiln_data **data, kiln_device *device, struct ArrowArrayStream *stream,
+                                 const kiln_read_options *options) {
+    if (!data || !device || !stream)
+        return ki_fail(KILN_ERR_ARGUMENT, "data, device and stream must not be NULL");
+    kiln_read_options full;
+    struct ki_table table = {.rows = 0};
+    struct kiln_data *made = NULL;
+    kiln_status status;
+    TRY(begin_read(&made, &full, device, options));
+    if (full.target_file || full.more_count > 0 || full.map || full.vocabulary)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "a table in memory takes no target_file, no further files, no map and "
+                                       "no vocabulary"));
+    TRY(ki_read_arrow(&table, stream, &full));
+    TRY(fit_columns(&table, "(table)", &full));
+    TRY(convert(made, device, &table, full.type));
+    *data = made;
+done:
+    if (stream->release) stream->release(stream);
     ki_table_clear(&table);
     if (status != KILN_OK) kiln_data_free(made);
     return status;

@@ -12,7 +12,7 @@ foreach(file IN LISTS fuzz_files)
   endif()
   add_executable(${target} ${sources})
   add_dependencies(fuzz_targets ${target})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE kiln_flags kiln_static m)
   if(name STREQUAL verbs) # drives the tool
     target_link_libraries(${target} PRIVATE kiln_tool)

@@ -32,12 +32,14 @@ enum ki_csv_fault {
     KI_CSV_RANGE,       /* a target or weight that must not be */
     KI_CSV_UNSEEN,      /* a level that the model does not know, where that is an error */
     KI_CSV_CODE,        /* digits that a number would rewrite, in a target that is numbers */
+    KI_CSV_BROKEN,      /* an array of a table whose offsets or indices lead out of it */
     KI_CSV_NOMEM,
     KI_CSV_FAULTS
 };
 
 struct ki_csv_field {
-    const char *text; /* what stands between the quotes, "" still doubled, if quoted */
+    const char
+        *text; /* what stands between the quotes, "" still doubled, if quoted; NULL: chunk->numbers has it */
     int64_t size;
     bool quoted;
 };

@@ -1,9 +1,11 @@
 /* What is wrong with a CSV file, in words: a fault that a thread noted, with its place. The line is counted
  * only now. */
+#include <math.h>
 #include <stdio.h>
 
 #include "core/range.h"
 #include "io/csv/csv_parse.h"
+#include "io/decimal.h"
 
 static int64_t count_lines(const char *text, const char *end) {
     int64_t lines = 0;
@@ -19,6 +21,18 @@ struct ki_place ki_csv_place(const char *name, const struct ki_block *text, cons
     while (line > text->text && line[-1] != '\n') line--;
     return (struct ki_place){name, text->line + count_lines(text->text, at), at - line + 1,
                              text->offset + (at - text->text)};
+}
+
+struct ki_place ki_csv_record_place(const char *name, const struct ki_block *text, const char *at,
+                                    int64_t row) {
+    return text->text ? ki_csv_place(name, text, at) : (struct ki_place){name, row, 0, -1};
+}
+
+const char *ki_csv_error_excerpt(char out[64], const struct ki_csv_error *error) {
+    if (error->field.text || !error->column) return ki_csv_excerpt(out, error->field.text, error->field.size);
+    if (isnan(error->value)) return strcpy(out, "");
+    *ki_print_real(out, error->value, KILN_F64) = '\0';
+    return out;
 }
 
 static kiln_status fail_range(const char *value, const char *name, const kiln_range *range,
@@ -100,8 +114,8 @@ void ki_csv_report_add(struct ki_csv_report *report, const struct ki_csv_problem
         struct ki_csv_found *found = &report->kept[report->used++];
         found->fault = error->fault;
         found->column = error->column;
-        found->place = ki_csv_place(name, text, error->at);
-        ki_csv_excerpt(found->value, error->field.text, error->field.size);
+        found->place = ki_csv_record_place(name, text, error->at, error->row);
+        ki_csv_error_excerpt(found->value, error);
     }
 }
 
@@ -134,7 +148,7 @@ kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_la
                         const char *name, const struct ki_block *text) {
     if (error->fault == KI_CSV_NOMEM)
         return ki_fail(KILN_ERR_NOMEM, "out of memory: the parsed part of the file");
-    struct ki_place place = ki_csv_place(name, text, error->at);
+    struct ki_place place = ki_csv_record_place(name, text, error->at, error->row);
     switch (error->fault) {
     case KI_CSV_BARE_QUOTE:
         ki_fail_at(KILN_ERR_PARSE, &place, "a quote inside a field that does not begin with one");

@@ -19,7 +19,7 @@ static const char **names_by_column(const struct ki_csv_reader *r) {
 /* The columns of a further file are those of the first, in their order. */
 static kiln_status check_header(struct ki_csv_reader *r, char *const *names,
                                 const struct ki_csv_layout *layout) {
-    const struct ki_place place = {ki_input_name(r->input), 1, 1, 0};
+    const struct ki_place place = {r->name, 1, 1, 0};
     char theirs[64], ours[64];
     if (layout->fields != r->layout.fields) {
         ki_fail_at(KILN_ERR_DATA, &place, "%lld columns, the first file has %lld", (long long)layout->fields,
@@ -48,11 +48,12 @@ kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, con
     const char *path = options->more[r->more_open];
     TRY(ki_input_open(&r->more[r->more_open], path, options->limit, &options->control));
     r->input = r->more[r->more_open++];
+    r->name = ki_input_name(r->input);
     TRY(ki_detect_foreign(r->input));
     r->quoted = false;
     TRY(ki_csv_next_text(r, text));
     layout.fields = 0;
-    TRY(ki_csv_read_header(&names, &layout, options, ki_input_name(r->input), text, rest));
+    TRY(ki_csv_read_header(&names, &layout, options, r->name, text, rest));
     TRY(check_header(r, names, &layout));
     r->layout.delimiter = layout.delimiter;
 done:

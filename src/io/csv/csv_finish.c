@@ -32,7 +32,7 @@ static kiln_status number_classes(struct ki_csv_reader *r, struct ki_table *tabl
  * fills the beginning. */
 static kiln_status warn_numbers(struct ki_csv_reader *r) {
     enum { LEVELS_LEAST = 10 };
-    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    const struct ki_place place = {r->name, 0, 0, -1};
     kiln_status status = KILN_OK;
     if (r->schema.frozen) return KILN_OK;
     const char **word = NULL; /* the first level of each column that is no number */
@@ -51,7 +51,7 @@ static kiln_status warn_numbers(struct ki_csv_reader *r) {
         const struct ki_csv_column *column = &r->schema.columns[i];
         char hint[200], name[64], shown[64];
         if (column->forced || column->levels < LEVELS_LEAST || 2 * numbers[i] <= column->levels) continue;
-        const struct ki_place first = {ki_input_name(r->input), column->word_line, 0, -1};
+        const struct ki_place first = {r->name, column->word_line, 0, -1};
         ki_csv_excerpt(name, column->name, (int64_t)strlen(column->name));
         snprintf(hint, sizeof hint,
                  "kiln_read_options.missing_words takes a word for a missing value; "
@@ -73,7 +73,7 @@ done:
 /* Columns of names: as many levels as rows, or nearly. */
 static kiln_status warn_identifiers(struct ki_csv_reader *r) {
     enum { ROWS_LEAST = 20 };
-    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    const struct ki_place place = {r->name, 0, 0, -1};
     for (int64_t i = 0; !r->schema.frozen && i < r->schema.count; i++) {
         const struct ki_csv_column *column = &r->schema.columns[i];
         char hint[200], name[64];
@@ -116,7 +116,7 @@ done:
 
 /* What could be wrong, now that all rows are there. */
 static kiln_status judge(struct ki_csv_reader *r) {
-    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    const struct ki_place place = {r->name, 0, 0, -1};
     kiln_status status;
     TRY(ki_csv_report_fail(&r->report, &r->layout));
     TRY(warn_noticed(r));
@@ -140,7 +140,7 @@ static struct ki_csv_entries entries_of(struct ki_csv_reader *r) {
 
 /* Values that are missing get their means; ids become features. */
 static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
-    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    const struct ki_place place = {r->name, 0, 0, -1};
     struct ki_csv_entries entries = entries_of(r);
     int32_t *feature = NULL;
     kiln_status status = KILN_OK;

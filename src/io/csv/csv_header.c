@@ -9,7 +9,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(**(char *const *const *)a, **(char *const *const *)b);
 }
 
-static kiln_status check_names(char **names, int64_t count, const struct ki_place *place) {
+kiln_status ki_csv_check_names(char **names, int64_t count, const struct ki_place *place) {
     size_t bytes = (size_t)count * sizeof(char **);
     char ***sorted = ki_alloc(bytes), shown[64];
     if (!sorted) return ki_fail_nomem(bytes, "the columns' names");
@@ -103,7 +103,7 @@ static kiln_status read_names(char ***names, int64_t count, const char *file, co
     for (int64_t i = 0; i < count; i++)
         TRY(name_column(&(*names)[i], &name, file, text, &fields[i], i, header));
     struct ki_place place = ki_csv_place(file, text, fields[0].text);
-    status = check_names(*names, count, &place);
+    status = ki_csv_check_names(*names, count, &place);
 done:
     ki_bytes_free(&name);
     return status;

@@ -158,6 +158,14 @@ static kiln_status decide(struct ki_csv_column *columns, int64_t count, struct k
     return KILN_OK;
 }
 
+void ki_csv_settle_missing(struct ki_csv_schema *schema) {
+    for (int64_t i = 0; i < schema->count; i++) {
+        struct ki_csv_column *column = &schema->columns[i];
+        column->imputed = !column->text && schema->missing >= KILN_MISSING_MEAN;
+        column->indicator = !column->text && schema->missing == KILN_MISSING_INDICATOR;
+    }
+}
+
 kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings *warnings,
                                 const struct ki_csv_layout *layout, const char *name,
                                 const struct ki_block *text, const char *rest) {
@@ -175,11 +183,7 @@ kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings
     TRY(decide(schema->columns, schema->count, warnings, name, text, samples));
     if (layout->text_targets)
         TRY(decide(schema->targets, schema->target_count, warnings, name, text, samples));
-    for (int64_t i = 0; i < schema->count; i++) {
-        struct ki_csv_column *column = &schema->columns[i];
-        column->imputed = !column->text && schema->missing >= KILN_MISSING_MEAN;
-        column->indicator = !column->text && schema->missing == KILN_MISSING_INDICATOR;
-    }
+    ki_csv_settle_missing(schema);
 done:
     ki_free(fields);
     ki_free(samples);

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "core/range.h"
+#include "io/decimal.h"
 #include "io/labels.h"
 
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
@@ -21,6 +22,7 @@ void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->left_out);
     ki_bytes_free(&chunk->fields);
     ki_bytes_free(&chunk->scratch);
+    ki_bytes_free(&chunk->numbers);
 }
 
 /* Room has been made for the whole row. */
@@ -50,9 +52,20 @@ static bool fits(double value, kiln_type type) {
     return isfinite(value) && (type == KILN_F64 || isfinite((float)value));
 }
 
-static struct ki_csv_error error_of(enum ki_csv_fault fault, const struct ki_csv_column *column,
-                                    const struct ki_csv_field *field) {
-    return (struct ki_csv_error){fault, field->text, *field, column, 0};
+static double number_of(const struct ki_csv_chunk *chunk, const struct ki_csv_column *column) {
+    return ((const double *)(const void *)chunk->numbers.data)[column->field];
+}
+
+static int64_t row_of(const struct ki_csv_chunk *chunk) {
+    return chunk->first_row + chunk->rows + chunk->dropped + 1;
+}
+
+static struct ki_csv_error error_of(const struct ki_csv_chunk *chunk, enum ki_csv_fault fault,
+                                    const struct ki_csv_column *column, const struct ki_csv_field *field) {
+    struct ki_csv_error error = {
+        .fault = fault, .at = field->text, .field = *field, .column = column, .row = row_of(chunk)};
+    if (!field->text) error.value = number_of(chunk, column);
+    return error;
 }
 
 /* Notes what is wrong with a value. The reader goes on, so that all of a file's problems are told at once. */
@@ -61,7 +74,7 @@ static enum ki_csv_fault note(struct ki_csv_chunk *chunk, enum ki_csv_fault faul
     struct ki_csv_problems *problems = &chunk->problems;
     problems->count[fault]++;
     if (problems->used < KI_CSV_KEPT && (problems->used == 0 || problems->kept[0].fault == fault))
-        problems->kept[problems->used++] = error_of(fault, column, field);
+        problems->kept[problems->used++] = error_of(chunk, fault, column, field);
     return KI_CSV_FINE;
 }
 
@@ -96,7 +109,7 @@ static bool drop_row(struct ki_csv_chunk *chunk, const struct mark *mark) {
 static bool drops(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
                   const struct ki_csv_column *column, const struct ki_csv_field *field, bool *drop) {
     if (layout->schema->missing != KILN_MISSING_DROP) return false;
-    if (chunk->dropped == 0 && !*drop) chunk->first_dropped = error_of(KI_CSV_MISSING, column, field);
+    if (chunk->dropped == 0 && !*drop) chunk->first_dropped = error_of(chunk, KI_CSV_MISSING, column, field);
     return *drop = true;
 }
 
@@ -120,12 +133,31 @@ static bool short_integer(const struct ki_csv_field *field, double *value) {
     return true;
 }
 
+/* Whether a word of eight bytes can be read there. */
+static bool is_readable(const struct ki_csv_chunk *chunk, const char *text) {
+    return chunk->end && chunk->end - text >= 8;
+}
+
+/* A number of a table that holds numbers; the options may have a word for it that means "missing". */
+static enum ki_csv_kind known_number(const struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                                     const struct ki_csv_column *column, double *value) {
+    char text[KI_DECIMAL_BYTES];
+    *value = number_of(chunk, column);
+    if (isnan(*value)) return KI_CSV_NOTHING;
+    if (layout->numbers.missing->size == 0) return KI_CSV_NUMBER;
+    const struct ki_csv_field field = {text, ki_print_real(text, *value, KILN_F64) - text, false};
+    if (!ki_csv_missing(&field, &layout->numbers, false)) return KI_CSV_NUMBER;
+    *value = NAN;
+    return KI_CSV_NOTHING;
+}
+
 /* NaN stands for a number that is missing, for the mean to come. */
 static void number(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
                    const struct ki_csv_column *column, double *value, bool *drop) {
     const struct ki_csv_field *field = field_of(chunk, column);
-    if (chunk->end - field->text >= 8 && short_integer(field, value)) return;
-    enum ki_csv_kind kind = ki_csv_number(field, &layout->numbers, value);
+    if (field->text && is_readable(chunk, field->text) && short_integer(field, value)) return;
+    enum ki_csv_kind kind = field->text ? ki_csv_number(field, &layout->numbers, value)
+                                        : known_number(chunk, layout, column, value);
     if (kind == KI_CSV_TEXT) {
         note(chunk, KI_CSV_WORD, column, field);
     } else if (kind == KI_CSV_NOTHING) {
@@ -144,7 +176,8 @@ const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct 
 
 static void note_unseen(struct ki_csv_chunk *chunk, bool target, const struct ki_csv_column *column,
                         const struct ki_csv_field *field) {
-    if (chunk->unseen[target]++ == 0) chunk->first_unseen[target] = error_of(KI_CSV_UNSEEN, column, field);
+    if (chunk->unseen[target]++ == 0)
+        chunk->first_unseen[target] = error_of(chunk, KI_CSV_UNSEEN, column, field);
 }
 
 /* Digits that a number would rewrite, in a target that is numbers by the first rows, or to the model: a
@@ -190,7 +223,7 @@ static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_levels
     if (plain->size > 8) return ki_csv_levels_find(levels, column, plain->text, plain->size);
     struct ki_csv_cached key = {.size = (int32_t)plain->size, .column = target ? -1 - column : column};
     const int unused = 8 * (8 - key.size);
-    if (!plain->quoted && plain->size > 0 && chunk->end - plain->text >= 8)
+    if (!plain->quoted && plain->size > 0 && is_readable(chunk, plain->text))
         key.word = ki_csv_word(plain->text) << unused >> unused;
     else
         for (int i = 0; i < key.size; i++) key.word |= (uint64_t)(unsigned char)plain->text[i] << 8 * i;
@@ -253,7 +286,7 @@ static enum ki_csv_fault class_of(struct ki_csv_chunk *chunk, const struct ki_cs
     } else if (!known && (found = find_level(chunk, layout->classes, target, true, &plain)) < 0) {
         if (layout->schema->frozen) note_unseen(chunk, true, column, field);
         const int64_t real = layout->type == KILN_F32 ? 4 : 8;
-        struct ki_csv_miss miss = {chunk->y.size / real, target, true, trimmed};
+        struct ki_csv_miss miss = {chunk->y.size / real, row_of(chunk), target, true, trimmed};
         if (!layout->schema->frozen && !ki_bytes_append(&chunk->misses, &miss, sizeof miss))
             return KI_CSV_NOMEM;
     }
@@ -291,7 +324,8 @@ static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_l
     if (found < 0 && schema->frozen && (found = unseen_level(chunk, layout, column, field)) < 0)
         return KI_CSV_FINE;
     if (found < 0) {
-        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), index, false, *field};
+        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), row_of(chunk), index, false,
+                                   *field};
         if (plain.size == 0) miss.field.size = 0;
         if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
     }
@@ -322,7 +356,7 @@ static enum ki_csv_fault group(struct ki_csv_chunk *chunk, const struct ki_csv_l
     return KI_CSV_FINE;
 }
 
-static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
+enum ki_csv_fault ki_csv_convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     const struct ki_csv_schema *schema = layout->schema;
     enum ki_csv_fault fault = row_room(chunk, layout) ? KI_CSV_FINE : KI_CSV_NOMEM;
     const struct mark mark = mark_row(chunk);
@@ -362,13 +396,13 @@ static enum ki_csv_fault record(struct ki_csv_chunk *chunk, const struct ki_csv_
     enum ki_csv_fault fault =
         ki_csv_split(text, chunk->end, layout->delimiter, (struct ki_csv_field *)(void *)chunk->fields.data,
                      layout->fields, &count);
-    if (!fault && count == layout->fields) return convert(chunk, layout);
+    if (!fault && count == layout->fields) return ki_csv_convert(chunk, layout);
     chunk->error.at = fault ? *text : begin;
     chunk->error.count = count;
     return fault ? fault : KI_CSV_FIELDS;
 }
 
-void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
+void ki_csv_chunk_begin(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     chunk->rows = chunk->dropped = chunk->unseen[0] = chunk->unseen[1] = 0;
     chunk->problems = (struct ki_csv_problems){0};
     chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size =
@@ -377,6 +411,10 @@ void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout
     chunk->error = (struct ki_csv_error){0};
     if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_csv_field)))
         chunk->error.fault = KI_CSV_NOMEM;
+}
+
+void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
+    ki_csv_chunk_begin(chunk, layout);
     const char *text = chunk->begin;
     while (!chunk->error.fault && (text = ki_csv_skip_blank(text, chunk->end)) < chunk->end)
         chunk->error.fault = record(chunk, layout, &text);

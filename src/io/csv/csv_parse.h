@@ -26,6 +26,8 @@ struct ki_csv_error {
     struct ki_csv_field field; /* the value, where there is one */
     const struct ki_csv_column *column;
     int64_t count; /* KI_CSV_FIELDS: how many there are */
+    int64_t row;   /* of a table without text: the place, from 1 on */
+    double value;  /* where the field has no text */
 };
 
 /* What is wrong with values, not with the file's structure: all of it is counted, the first few are kept. */
@@ -39,7 +41,7 @@ struct ki_csv_problems {
 /* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its
  * y. */
 struct ki_csv_miss {
-    int64_t entry;
+    int64_t entry, row;
     int32_t column;
     bool target;
     struct ki_csv_field field;
@@ -57,12 +59,14 @@ struct ki_csv_cached {
  * row by row; sparse: values, ids and row_ends, where id i is column i and id count + k is level k. Zeros are
  * not kept. */
 struct ki_csv_chunk {
-    const char *begin, *end;
+    const char *begin, *end; /* NULL: rows of a table without text */
+    int64_t first_row;       /* of such a table: how many rows come before */
     int64_t rows;
     struct ki_bytes values, ids, row_ends, y, roles[KI_CSV_ROLES], misses;
     struct ki_bytes left_out; /* the numbers of `dropped` rows among all of the part */
     int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_CSV_ROLES]; /* where they go in the whole */
     struct ki_bytes fields, scratch;
+    struct ki_bytes numbers; /* doubles, one a field, of fields without text; NaN is a missing value */
     struct ki_csv_error error;
     struct ki_csv_problems problems;
     /* Levels of features, and classes, that the model does not know, and rows left out: how many, and the first. */
@@ -74,11 +78,20 @@ struct ki_csv_chunk {
 /* Where a column's numbers must lie; NULL = anywhere. */
 const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct ki_csv_column *column);
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk);
+/* Forgets the rows of a chunk and makes room for the fields of one. */
+void ki_csv_chunk_begin(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout);
+/* The chunk's fields, a whole record, become a row. */
+enum ki_csv_fault ki_csv_convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout);
 /* Parses chunk->begin to chunk->end, whole records, up to the first fault. */
 void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout);
 
 /* The place of a byte of the text in the file called name. */
 struct ki_place ki_csv_place(const char *name, const struct ki_block *text, const char *at);
+/* That of a byte of the text, or of a row where the table has none (text->text is NULL). */
+struct ki_place ki_csv_record_place(const char *name, const struct ki_block *text, const char *at,
+                                    int64_t row);
+/* The error's value for messages; returns out. */
+const char *ki_csv_error_excerpt(char out[64], const struct ki_csv_error *error);
 /* Reports what a chunk noted about the text. */
 kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
                         const char *name, const struct ki_block *text);
@@ -103,10 +116,14 @@ kiln_status ki_csv_report_fail(const struct ki_csv_report *report, const struct 
  * array and each name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
 kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const kiln_read_options *options,
                                const char *file, const struct ki_block *text, const char **rest);
+/* ERR_PARSE: two columns have one name. */
+kiln_status ki_csv_check_names(char **names, int64_t count, const struct ki_place *place);
 /* Whether the file's first record, `size` bytes at `line`, names the columns; errors are those of reading
  * it. */
 kiln_status ki_csv_names_columns(bool *named, const char *line, int64_t size, const char *file,
                                  const kiln_read_options *options);
+/* Which columns' missing numbers become means, and get indicators, once it is known which are text. */
+void ki_csv_settle_missing(struct ki_csv_schema *schema);
 /* Sets `text` of each column from the first rows, which begin at rest. */
 kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings *warnings,
                                 const struct ki_csv_layout *layout, const char *name,

@@ -6,7 +6,8 @@
 #include "io/csv/csv_parse.h"
 
 struct ki_csv_reader {
-    struct ki_input *input; /* the one that is being read */
+    const char *name;       /* of what is being read, in messages */
+    struct ki_input *input; /* the file that is being read */
     struct ki_input **more; /* of further files, as far as they are open: places name them until the end */
     int64_t more_open;
     const kiln_read_options *options;
@@ -36,6 +37,15 @@ struct ki_csv_reader {
     struct ki_bytes left_out; /* the numbers of rows that are dropped, among all that are read */
 };
 
+/* A reader of what is called `name`, with room for the threads' parts; to be freed on failure, too. csv.c */
+kiln_status ki_csv_reader_init(struct ki_csv_reader *r, const char *name, const kiln_read_options *options,
+                               struct ki_warnings *warnings);
+void ki_csv_reader_free(struct ki_csv_reader *r);
+void ki_csv_free_chunks(struct ki_csv_reader *r);
+/* The schema of the columns r->names, by the options or the model. csv.c */
+kiln_status ki_csv_make_schema(struct ki_csv_reader *r, const struct ki_together *together);
+/* Once the columns' kinds are known: X is sparse if one is text. csv.c */
+kiln_status ki_csv_begin_rows(struct ki_csv_reader *r);
 /* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is
  * the last or too long, for the parser to say where the quote was opened. csv_text.c */
 kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text);
@@ -44,6 +54,8 @@ kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text);
 kiln_status ki_csv_first_row(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
 /* Parses the text from begin on, by all threads, and puts its rows behind what there is. csv_rows.c */
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin);
+/* Puts the rows of the first `parts` chunks, which came of the text, behind what there is. csv_rows.c */
+kiln_status ki_csv_take_parts(struct ki_csv_reader *r, const struct ki_block *text, int parts);
 /* Whether the column may have one more level. csv_rows.c */
 bool ki_csv_level_room(const struct ki_csv_reader *r, const struct ki_csv_column *column);
 /* Opens options->more[more_open] and reads its header, which must be that of the first file. csv_files.c */

@@ -41,7 +41,7 @@ static kiln_status check_level(struct ki_csv_reader *r, const struct ki_block *t
     const int64_t longest = r->options->max_name ? r->options->max_name : KI_CSV_NAME_LIMIT;
     const bool utf8 = ki_csv_utf8(plain->data, plain->size);
     if (utf8 && plain->size <= longest && ki_csv_level_room(r, column)) return KILN_OK;
-    struct ki_place place = ki_csv_place(ki_input_name(r->input), text, miss->field.text);
+    struct ki_place place = ki_csv_record_place(r->name, text, miss->field.text, miss->row);
     if (!utf8) {
         ki_fail_at(KILN_ERR_PARSE, &place, "a value in column '%s' is not UTF-8 text", column->name);
         return ki_hint("convert the file, for instance with iconv -f latin1 -t utf-8");
@@ -78,7 +78,7 @@ static kiln_status add_level(struct ki_csv_reader *r, const struct ki_block *tex
     if (*number < 0) return ki_fail_nomem((size_t)plain->size, "the levels");
     column->levels++;
     if (!miss->target && column->word_line == 0 && !ki_csv_is_number(plain->data, plain->size))
-        column->word_line = ki_csv_place(ki_input_name(r->input), text, miss->field.text).line;
+        column->word_line = ki_csv_record_place(r->name, text, miss->field.text, miss->row).line;
     return KILN_OK;
 }
 
@@ -170,8 +170,8 @@ static void parse_part(void *reader, int part) {
 static void notice(struct ki_csv_reader *r, struct noticed *noticed, int64_t count,
                    const struct ki_csv_error *first, const struct ki_block *text) {
     if (count > 0 && noticed->count == 0) {
-        noticed->first = ki_csv_place(ki_input_name(r->input), text, first->at);
-        ki_csv_excerpt(noticed->value, first->field.text, first->field.size);
+        noticed->first = ki_csv_record_place(r->name, text, first->at, first->row);
+        ki_csv_error_excerpt(noticed->value, first);
         ki_csv_excerpt(noticed->column, first->column->name, (int64_t)strlen(first->column->name));
     }
     noticed->count += count;
@@ -179,7 +179,7 @@ static void notice(struct ki_csv_reader *r, struct noticed *noticed, int64_t cou
 
 static void take_notes(struct ki_csv_reader *r, const struct ki_block *text,
                        const struct ki_csv_chunk *chunk) {
-    ki_csv_report_add(&r->report, &chunk->problems, ki_input_name(r->input), text);
+    ki_csv_report_add(&r->report, &chunk->problems, r->name, text);
     for (int i = 0; i < 2; i++) notice(r, &r->unseen[i], chunk->unseen[i], &chunk->first_unseen[i], text);
     notice(r, &r->dropped, chunk->dropped, &chunk->first_dropped, text);
 }
@@ -188,12 +188,16 @@ static void take_notes(struct ki_csv_reader *r, const struct ki_block *text,
 static kiln_status fail_structure(struct ki_csv_reader *r, const struct ki_block *text,
                                   const struct ki_csv_chunk *chunk) {
     const kiln_status status = ki_csv_report_fail(&r->report, &r->layout);
-    return status == KILN_OK ? ki_csv_fail(&chunk->error, &r->layout, ki_input_name(r->input), text) : status;
+    return status == KILN_OK ? ki_csv_fail(&chunk->error, &r->layout, r->name, text) : status;
 }
 
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin) {
     int parts = cut(r, begin, text->text + text->size);
     ki_parallel(r->options->threads, parts, parse_part, r);
+    return ki_csv_take_parts(r, text, parts);
+}
+
+kiln_status ki_csv_take_parts(struct ki_csv_reader *r, const struct ki_block *text, int parts) {
     for (int i = 0; i < parts; i++) {
         struct ki_csv_chunk *chunk = &r->chunks[i];
         take_notes(r, text, chunk);

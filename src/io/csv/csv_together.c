@@ -87,7 +87,7 @@ static void add_noticed(struct noticed *all, const struct noticed *theirs, bool 
 
 static kiln_status take_all(struct ki_csv_reader *r, const struct ki_bytes *all, int rank) {
     struct noticed unseen[2] = {{.count = 0}, {.count = 0}}, dropped = {.count = 0};
-    const char *name = ki_input_name(r->input);
+    const char *name = r->name;
     struct told told;
     kiln_status status = KILN_OK;
     r->all_rows = 0;
