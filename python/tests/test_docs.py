@@ -88,7 +88,7 @@ def test_a_page_has_what_each_has(page):
     """When to take it, when not, parameters, cost, determinism, source, a picture, what it was compared with."""
     text = (DOCS / f"{page}.md").read_text()
     table = text.partition("## At a glance\n")[2].partition("\n## ")[0]
-    assert re.findall(r"^\| ([a-z][a-z ]+) \| \S", table, re.M) == ["take it for", "rather not", "parameters", "cost", "determinism", "source", "elsewhere"]
+    assert re.findall(r"^\| ([a-z][a-zA-Z ]+) \| \S", table, re.M) == ["use it for", "avoid it", "parameters", "cost", "determinism", "source", "in Python and C"]
     assert re.search(r"^!\[|savefig\(", text, re.M) and "\n## Checked against\n" in text
     assert all(re.search(rf"`(kiln )?{verb}\b|^    kiln {verb}\b", text, re.M) for verb in PAGE_OF[page])
     assert all(hasattr(kiln, name) for name in re.findall(r"`kiln\.(\w+)", table) if name != "plot")
