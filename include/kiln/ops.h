@@ -515,7 +515,7 @@ KILN_API kiln_status kiln_guttman_step(const kiln_guttman *step);
  *             padding, a bin for each length); on a GPU rows of more than 64 links are in balanced shares
  *   balanced  row after row, cut into shares of as many rows and links wherever rows begin and end; parts of
  *             rows are added in order
- * Which is the fastest hangs on the rows' lengths: kiln_ranks_plans (kiln/tune.h) says what each is predicted
+ * Which is the fastest depends on the rows' lengths: kiln_ranks_plans (kiln/tune.h) says what each is predicted
  * to take. Sums differ by rounding alone. */
 typedef enum kiln_layout {
     KILN_LAYOUT_CSR = 1,

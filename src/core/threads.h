@@ -34,7 +34,7 @@ static inline int64_t ki_row_at(const int64_t *start, int64_t rows, int64_t goal
 }
 
 /* Like ki_parallel with body(arg, begin, end) for ranges that together are [0, count), each of `grain` items
- * or more unless there is but one. How they are cut hangs on the number of threads: results must not. */
+ * or more unless there is but one. How they are cut depends on the number of threads: results must not. */
 void ki_parallel_ranges(int threads, int64_t count, int64_t grain,
                         void (*body)(void *arg, int64_t begin, int64_t end), void *arg);
 

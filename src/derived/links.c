@@ -6,7 +6,7 @@
 #include "core/size.h"
 #include "derived/derived.h"
 
-/* ---- what a layout's cost hangs on ---- */
+/* ---- what a layout's cost depends on ---- */
 
 struct shape_slot {
     struct ki_links_shape shape;

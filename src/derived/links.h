@@ -20,7 +20,7 @@ enum {
     KI_RUNS = KI_LONG + 2
 }; /* runs of 0, 1, ..., KI_LONG links, and one of all longer rows */
 
-/* What a layout's cost hangs on. */
+/* What a layout's cost depends on. */
 struct ki_links_shape {
     int64_t rows, sources, links;
     int64_t longest;   /* links of a row, at most */

@@ -66,7 +66,7 @@ done:
     return status;
 }
 
-/* What hangs on the columns and the curvature at the origin alone. */
+/* What depends on the columns and the curvature at the origin alone. */
 static void prepare(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;

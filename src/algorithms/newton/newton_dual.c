@@ -353,7 +353,7 @@ static void end(struct ki_dual_descent *all) {
     ki_free(all->s);
 }
 
-/* How many classes, each against the rest, go over a row together: an intercept's centre hangs on all that do. */
+/* How many classes, each against the rest, go over a row together: an intercept's centre depends on all that do. */
 static int64_t sides_of(const struct ki_newton *newton, const struct ki_dual_task *task, int64_t threads) {
     if (newton->k > 1 || task->logistic || !newton->no_intercept) return 1;
     return ki_min(ki_ceil_div(task->problems, threads), KI_DUAL_SIDES);

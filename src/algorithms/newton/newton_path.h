@@ -79,7 +79,7 @@ struct ki_lanes {
     kiln_report *reports;       /* folds x count */
 };
 
-/* What hangs on the path alone. */
+/* What depends on the path alone. */
 void ki_lanes_take(struct ki_lanes *t, struct ki_path *path);
 /* Whether X, y, the folds and penalties are such as the lanes are for; sets t->wide. */
 bool ki_lanes_apply(struct ki_lanes *t);
@@ -88,7 +88,7 @@ kiln_status ki_lanes_open(struct ki_lanes *t); /* means, spreads and weights of 
 kiln_status ki_lanes_train(struct ki_lanes *t);
 void ki_lanes_close(struct ki_lanes *t);
 
-/* What hangs on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is not positive, or there is nothing to
+/* What depends on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is not positive, or there is nothing to
  * go by. */
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane);
 /* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */

@@ -44,7 +44,7 @@ static kiln_status set_columns(kiln_matrix **A, const struct ki_newton *newton, 
                          kiln_matrix_cols(newton->X), values);
 }
 
-/* The vectors that hang on the columns alone. A column whose diagonal is nothing (constant under an
+/* The vectors that depend on the columns alone. A column whose diagonal is nothing (constant under an
  * intercept, or all zero) is left out: its coefficient is 0. */
 static kiln_status column_vectors(struct ki_newton *newton) {
     kiln_status status;

@@ -59,7 +59,7 @@ kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int6
  * ERR_DEVICE if there never is, for ki_kernel_resident* has said how many there may be. */
 kiln_status ki_kernel_launch_together(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                                       int64_t group_size, const struct ki_arg *args, int count);
-/* Finds a kernel and queues it, where the launch does not hang on what is found: the arguments are those of both. */
+/* Finds a kernel and queues it, where the launch does not depend on what is found: the arguments are those of both. */
 kiln_status ki_kernel_run(kiln_device *device, const char *file, const char *function, kiln_type type,
                           const char *defines, int64_t groups, int64_t group_size, const struct ki_arg *args,
                           int count);

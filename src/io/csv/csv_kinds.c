@@ -1,4 +1,4 @@
-/* Which columns are text: decided by the first rows, once, so that the answer does not hang on what a million
+/* Which columns are text: decided by the first rows, once, so that the answer does not depend on what a million
  * rows may hold. */
 #include <stdio.h>
 

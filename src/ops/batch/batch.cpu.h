@@ -1,5 +1,5 @@
 /* CPU bodies of kiln_batch_reduce and kiln_batch_scale. A vector, or a piece of a long one, is one thread's; how they are shared out
- * hangs on the batch alone. Numbers come in blocks that the first cache level keeps, so that what takes two looks (a variance, the
+ * depends on the batch alone. Numbers come in blocks that the first cache level keeps, so that what takes two looks (a variance, the
  * place of a maximum) reads memory once. */
 #include "core/limits.h"
 #include "ops/batch/batch.h"

@@ -8,7 +8,7 @@
  * most are.
  *
  * Parts of the rows have copies of their own, added in order at the end. Where copies are large beside the work there are few,
- * and bands of G instead. Both hang on the shape and on how many rows have a weight, so that the result does not depend on the
+ * and bands of G instead. Both depend on the shape and on how many rows have a weight, so that the result does not depend on the
  * number of threads. */
 
 enum {

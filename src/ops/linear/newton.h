@@ -50,11 +50,11 @@ void ki_pairs_program(struct ki_programs *programs, kiln_type type, int64_t coun
  * fixed order; NULL where none is wanted. */
 kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs);
 
-/* The threads on which a choice between two ways to the optimum may hang: where the CPU must give the same bits with any
+/* The threads on which a choice between two ways to the optimum may depend: where the CPU must give the same bits with any
  * number of threads, a fixed number. */
 int ki_newton_threads(const kiln_device *device);
 
-/* body(arg, part) for each part in [0, parts) on the host's threads: results must hang on the part alone. */
+/* body(arg, part) for each part in [0, parts) on the host's threads: results must depend on the part alone. */
 void ki_newton_parallel(const kiln_device *device, int parts, void (*body)(void *arg, int part), void *arg);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Coordinates lie by dimension, so that the lanes of a vector are the columns j of a row's pairs (i, j), j > i. A few rows go
  * side by side: they share what is loaded and stored for the columns. What a pair adds to point j goes to the part's own copy of
- * the results, and the row's own sums too; the copies are added up in order. How rows are cut into parts hangs on the number of
+ * the results, and the row's own sums too; the copies are added up in order. How rows are cut into parts depends on the number of
  * points alone, so that results do not depend on the number of threads. */
 
 #include "dialect/simd_math.h"
