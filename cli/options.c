@@ -32,7 +32,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
 #define AS_NAMED ", as its name says: SVG, or PNG in .png. - is standard output."
-#define BY_METRIC "What --cv, and a path, go by; auc is of two classes."
+#define BY_METRIC "The metric by which --cv and a path choose; auc is for two classes."
 
 /* Options of the registry of which a path can be given: the registry's text comes first. */
 const struct option tool_paths[] = {
@@ -100,7 +100,7 @@ const struct option tool_options[] = {
      "file is replaced as a whole.",
      AT(checkpoint)},
     {"checkpoint-every", 0, OPTION_POSITIVE, GROUP_OUTPUT, SOLVES, "SECONDS", NULL, "600", 0, 1e9,
-     "With --checkpoint: how often.", AT(checkpoint_every)},
+     "With --checkpoint: the time between two writes.", AT(checkpoint_every)},
     {"resume", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "FILE", NULL, NULL, ANY,
      "Go on from a checkpoint, with the same data and options; with --deterministic, to the same bits as "
      "without the "
@@ -131,13 +131,13 @@ const struct option tool_options[] = {
      "CSV: only these columns are features; names are separated by commas, here and in the next four.",
      AT(features)},
     {"ignore", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
-     "CSV: these columns are no features: names of rows, dates, what is not known when predicting.",
+     "CSV: these columns are not features: names of rows, dates, values that are not known when predicting.",
      AT(ignore)},
     {"categorical", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
      "CSV: these columns are text, each value a level, though they look like numbers or like missing values.",
      AT(categorical)},
     {"numeric", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
-     "CSV: these columns are numbers; what is none is an error.", AT(numeric)},
+     "CSV: these columns are numbers; other values are errors.", AT(numeric)},
     {"reference", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMN=LEVEL", NULL, NULL, ANY,
      "CSV: the level of a text column that gets no coefficient, with which the others are compared; several "
      "are "
@@ -167,14 +167,15 @@ const struct option tool_options[] = {
     {"max-name", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "BYTES", NULL, "4096", 1, 67108864,
      "CSV: longer names of columns and levels are an error.", AT(max_name)},
     {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
-     "Format of the input; auto goes by content and name. All are also read through gzip and zstd.",
+     "Format of the input; auto detects it from content and name. All formats are also read through gzip and "
+     "zstd.",
      AT(format)},
     {"parts", 0, OPTION_TEXT, GROUP_DATA, SHARED, "PATTERN", NULL, NULL, ANY,
      "Data in several files, read as one: those that the pattern names, in quotes as --parts 'part-*.npz', "
      "in the order of their names.",
      AT(parts)},
     {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", OUTPUTS, "auto", ANY,
-     "Format of the output; auto goes by its name.", AT(to)},
+     "Format of the output; auto detects it from its name.", AT(to)},
     {"targets-to", 0, OPTION_OUTPUT, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,
      "Write the targets to a file of their own: npz, npy and mtx have no place for them.", AT(targets_to)},
     {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
@@ -193,11 +194,10 @@ const struct option tool_options[] = {
     {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "Accept NaN and infinity in the data. Without it they are errors.", AT(allow_nonfinite)},
     {"strict", 0, OPTION_FLAG, GROUP_DATA, READS & ~SOLVES, NULL, NULL, NULL, ANY,
-     "Take no liberties: duplicate entries that would be merged are errors.", AT(strict)},
+     "Treat duplicate entries, which would be merged, as errors.", AT(strict)},
     {"strict", 0, OPTION_FLAG, GROUP_DATA, SOLVES, NULL, NULL, NULL, ANY,
-     "Take no liberties: duplicate entries that would be merged are errors, and training that does not "
-     "converge ends "
-     "with exit code 4.",
+     "Treat duplicate entries, which would be merged, as errors; and end with exit code 4 if training does "
+     "not converge.",
      AT(strict)},
 
     {"rows", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, NULL, 1, 9e18, "Rows of X.", AT(rows)},
@@ -262,7 +262,7 @@ const struct option tool_options[] = {
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
     {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
-     "No progress and no messages on standard error but warnings and errors.", AT(quiet)},
+     "Print only warnings and errors on standard error, no progress and no messages.", AT(quiet)},
     {"verbose", 'v', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Say more: every iteration, memory, transfers, kernels.", AT(verbose)},
     {"help", 'h', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY, "Show this help.", AT(help)},

@@ -99,12 +99,12 @@ const struct verb tool_verbs[] = {
      "is "
      "expected to end first, but never a processor that is offered through OpenCL. For those that are not "
      "usable: why, and what "
-     "to do. With --start: one of them is started, and how long that took is told before it is closed.",
+     "to do. With --start: one of them is started, and how long that took is printed before it is closed.",
      "kiln devices\nkiln devices --json\nkiln devices --start --device cuda", verb_devices,
      .kinds = VERB_BIT(DEVICES)},
     {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
      "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
-     "what is missing the command that brings it. Then each usable device computes small problems, one for "
+     "what is missing the command that installs it. Then each usable device computes small problems, one for "
      "each kind of kernel in f32 and f64, that are checked against plain loops, and its memory bandwidth is "
      "measured; --device restricts this to one. A driver that crashes or does not answer is reported, and "
      "other devices are examined all the same. --verbose prints each problem. Exit code 0, or 1 if a usable "

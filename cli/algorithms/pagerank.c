@@ -390,7 +390,8 @@ const struct verb verb_of_pagerank = {
     "standard input. A link that stands several times counts once, or with --weighted by the sum of its "
     "weights; a link of a "
     "vertex to itself is a link like any other.\n\n"
-    "The tolerance is on the sum of all changes in one iteration, not multiplied by the number of vertices. "
+    "The tolerance applies to the sum of all changes in one iteration, not multiplied by the number of "
+    "vertices. "
     "error_bound says how far "
     "the ranks are from the exact ones at most, all distances added up: damping / (1 - damping) times that "
     "change, and what rounding may add.",

@@ -42,7 +42,7 @@ static const kiln_option options_table[] = {
               "some 2k of them at once in five rounds (k-means-parallel: fewer passes where K is large), any "
               "K rows (random), or centres that are given."),
     KI_OPTION(kiln_kmeans_options, restarts, INTEGER, 1, 1, 1, 1e6, NULL,
-              "Begin so many times and keep the result with the least inertia."),
+              "Begin this many times and keep the result with the least inertia."),
     KI_OPTION(kiln_kmeans_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,
               "Start of the random numbers: the same seed gives the same result on one device."),
     KI_OPTION(

@@ -435,7 +435,7 @@ static const kiln_option options_table[] = {
               "The data are a square matrix of dissimilarities; otherwise their rows are points, and "
               "distances are meant."),
     KI_OPTION(kiln_mds_options, restarts, INTEGER, 1, 1, 1, 1e9, NULL,
-              "Start so many times, from random coordinates after the first, and keep the layout with the "
+              "Start this many times, from random coordinates after the first, and keep the layout with the "
               "least stress."),
     KI_OPTION(kiln_mds_options, tolerance, REAL, 1e-6, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration lowers the stress by at most this share of it."),

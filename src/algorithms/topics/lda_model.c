@@ -88,7 +88,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_lda_options, steps, INTEGER, 2, 2, 1, 10000, NULL,
               "Steps of the documents before each of the topics."),
     KI_OPTION(kiln_lda_options, batch, INTEGER, 0, 0, 0, 1e12, NULL,
-              "Online: update the topics after every so many documents. 0: after all of them, and the bound "
+              "Online: update the topics after this many documents. 0: after all of them, and the bound "
               "never falls."),
     KI_OPTION(kiln_lda_options, delay, REAL, 10, 10, 0, INFINITY, NULL,
               "Online: the larger, the less the first batches count."),
