@@ -1,5 +1,6 @@
 /* K-Means against plain loops: labels, means and inertia agree with the centres returned; what is refused;
  * starts. */
+#include <float.h>
 #include <stdio.h>
 
 #include "algorithms/on_cpu.h"
@@ -277,6 +278,64 @@ static void fewer_rows_far_from_zero(void **state) {
     }
 }
 
+/* Rows that are a rounding apart, whose weighted means are rounded away from them: centres that lie on them stay, and
+ * the run ends. In f64 two values, in f32 as many as centres, with weights of 0. */
+static void ends_at_rounding(void **state) {
+    enum { ROWS = 73, LEAST = 2, MOST = 6 };
+    (void)state;
+    for (int run = 0; run < 400; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const double unit = type == KILN_F64 ? DBL_EPSILON : FLT_EPSILON;
+        const int k = run / 2 % 2 ? MOST : LEAST, different = run / 4 % 2 ? k : k + 1;
+        double x[ROWS], s[ROWS];
+        uint64_t seed = (uint64_t)run + 1;
+        for (int i = 0; i < ROWS; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            x[i] = 0.1 * (1 + unit * (double)(seed >> 33) * different / 2147483648.0);
+            if (type == KILN_F32) x[i] = (float)x[i];
+            s[i] = i % 7 ? (double)((float)(seed >> 40) / 16777216.0f) : 0;
+        }
+        kiln_matrix *X = dense_matrix(type, ROWS, 1, x), *C = dense_matrix(type, k, 1, NULL),
+                    *weights = dense_matrix(type, ROWS, 1, s);
+        const kiln_kmeans_options options = {
+            .weights = weights, .tolerance = 1e-12, .seed = run, .algorithm = KILN_KMEANS_LLOYD};
+        kiln_report report = {0};
+        assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+        if (!report.converged) fail_msg("run %d: %d clusters, residual %g", run, k, report.residual);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+        kiln_matrix_free(weights);
+    }
+}
+
+/* Two centres that a sparse row cannot be told from where ||c||^2 is 1e24: they differ by 2^-20 in a column in which the row
+ * has no entry; whether its entries ascend or not. */
+static void tells_sparse_rows_apart(void **state) {
+    static const int64_t start[] = {0, 2, 4};
+    static const int32_t col[] = {1, 2, 2, 1};
+    static const double values[] = {1e12, 3, 3, 1e12};
+    static const double c[] = {0x1p-20, 1e12, 3, 0, 1e12, 3};
+    (void)state;
+    for (int one = 0; one < 2; one++) {
+        const kiln_type type = one ? KILN_F64 : KILN_F32;
+        float narrow[4];
+        double labels[2];
+        for (int e = 0; e < 4; e++) narrow[e] = (float)values[e];
+        kiln_matrix *X = NULL, *C = dense_matrix(type, 2, 3, c), *L = dense_matrix(type, 2, 1, NULL);
+        assert_int_equal(
+            kiln_matrix_csr(&X, device, type, 2, 3, start, col, one ? (const void *)values : narrow),
+            KILN_OK);
+        assert_int_equal(kiln_assign(&(kiln_assignment){.labels = L}, X, C, NULL), KILN_OK);
+        values_of(labels, L);
+        assert_int_equal((int)labels[0], 1);
+        assert_int_equal((int)labels[1], 1);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+        kiln_matrix_free(L);
+    }
+}
+
 static int stop_at_once(void *user, const kiln_progress *now) {
     (void)now;
     ++*(int *)user;
@@ -426,6 +485,8 @@ static void on_opencl(void **state) {
     finds_far(KILN_F64, (kiln_kmeans_options){.seed = 5}, false);
     looks_at_all_rows(state);
     takes_the_furthest_rows(state);
+    tells_sparse_rows_apart(state);
+    ends_at_rounding(state);
     device = cpu;
     kiln_device_close(gpu);
 }
@@ -437,6 +498,8 @@ int main(void) {
         cmocka_unit_test(looks_at_all_rows),
         cmocka_unit_test(fewer_rows_than_centres),
         cmocka_unit_test(fewer_rows_far_from_zero),
+        cmocka_unit_test(ends_at_rounding),
+        cmocka_unit_test(tells_sparse_rows_apart),
         cmocka_unit_test(refuses_and_stops),
         cmocka_unit_test(finds_directions),
         cmocka_unit_test(goes_on),

@@ -99,76 +99,6 @@ done:
     return status;
 }
 
-double ki_kmeans_place(struct kmeans *s, int64_t c) {
-    double *to = s->next + c * s->n, *from = s->centres + c * s->n, square = 0, moved = 0;
-    for (int64_t j = 0; j < s->n && s->options.spherical; j++) square += to[j] * to[j];
-    for (int64_t j = 0; j < s->n; j++) {
-        if (s->options.spherical) to[j] = square > 0 ? to[j] / sqrt(square) : from[j];
-        if (s->type == KILN_F32) to[j] = (double)(float)to[j];
-        moved += (to[j] - from[j]) * (to[j] - from[j]);
-    }
-    return moved;
-}
-
-#define LIGHT 1e-30 /* a weight whose reciprocal f32 still holds */
-
-/* next = the means, where there are rows; else the centres stay. How far they are: sum of squares. */
-static double take_means(struct kmeans *s) {
-    double moved = 0;
-    for (int64_t c = 0; c < s->k; c++) {
-        const double weight = s->totals[2 * c];
-        for (int64_t j = c * s->n; j < (c + 1) * s->n; j++)
-            s->next[j] = weight > 0 ? s->next[j] / weight : s->centres[j];
-        moved += ki_kmeans_place(s, c);
-    }
-    return moved;
-}
-
-/* Where clusters have lost all their rows, or nearly, or means are scaled: by way of the host. */
-static kiln_status find_means_on_host(struct kmeans *s, double *moved) {
-    kiln_status status;
-    TRY(ki_vector_get(s->next, s->sums));
-    TRY(ki_vector_get(s->centres, s->C));
-    TRY(ki_kmeans_fill(s, &s->filled));
-    *moved = take_means(s);
-    TRY(ki_vector_set(s->means, s->next));
-done:
-    return status;
-}
-
-/* On the device: s->means = s->sums over the weights. The sums are not needed any more, and differences take
- * their place. */
-static kiln_status find_means_there(struct kmeans *s, double *moved) {
-    const kiln_ratio minus = {.factor = -1};
-    double *const per = s->next;
-    kiln_status status;
-    for (int64_t c = 0; c < s->k; c++) per[c] = 1 / s->totals[2 * c];
-    TRY(ki_vector_set(s->per, per));
-    TRY(kiln_batch_scale(s->means, s->sums, s->per, NULL));
-    TRY(kiln_combine_from(s->sums, NULL, s->means, &minus, s->C));
-    TRY(kiln_batch_reduce(s->per, KILN_BATCH_L2, s->sums, NULL));
-    TRY(ki_vector_get(per, s->per));
-    *moved = 0;
-    for (int64_t c = 0; c < s->k; c++) *moved += per[c] * per[c];
-done:
-    return status;
-}
-
-/* A pass: s->means, s->found and the objective of the centres; how far they are from the means: sum of
- * squares; s->filled. */
-static kiln_status find_means(struct kmeans *s, double *moved) {
-    bool there = !s->options.spherical;
-    kiln_status status;
-    s->filled = 0;
-    TRY(ki_kmeans_assign(s, s->X, s->options.weights));
-    s->report.passes++;
-    memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
-    for (int64_t c = 0; c < s->k; c++) there &= s->totals[2 * c] > LIGHT && s->totals[2 * c] < 1 / LIGHT;
-    TRY(there ? find_means_there(s, moved) : find_means_on_host(s, moved));
-done:
-    return status;
-}
-
 static double residual_of(const struct kmeans *s, double moved) {
     return s->scale > 0 ? moved / s->scale : moved;
 }
@@ -198,7 +128,7 @@ static kiln_status find_means_anew(struct kmeans *s, double *moved) {
     const int64_t relocated = s->relocated;
     kiln_status status;
     kiln_bounds_refresh(s->bounds);
-    TRY(find_means(s, moved));
+    TRY(ki_kmeans_means(s, moved));
     s->relocated = relocated;
 done:
     return status;
@@ -208,7 +138,7 @@ static kiln_status lloyd_pass(struct kmeans *s) {
     const bool corrected = s->running;
     double moved;
     kiln_status status;
-    TRY(find_means(s, &moved));
+    TRY(ki_kmeans_means(s, &moved));
     if (corrected && residual_of(s, moved) <= s->options.tolerance && !s->filled)
         TRY(find_means_anew(s, &moved));
     TRY(ki_kmeans_row(s, moved));

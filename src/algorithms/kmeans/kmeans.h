@@ -62,6 +62,9 @@ kiln_status ki_kmeans_move(struct kmeans *s);
 /* The centre c of s->next as C will hold it, scaled to length 1 if the run is spherical; what the squares of
  * its move add up to. */
 double ki_kmeans_place(struct kmeans *s, int64_t c);
+/* A pass: s->means, s->found and the objective of the centres; how far they are from the means, but for
+ * rounding: sum of squares; s->filled. */
+kiln_status ki_kmeans_means(struct kmeans *s, double *moved);
 /* report.stopped_by, by the residual and the rest after an iteration. */
 void ki_kmeans_judge(struct kmeans *s);
 /* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C,

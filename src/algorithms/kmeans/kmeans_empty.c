@@ -77,7 +77,7 @@ done:
     return status;
 }
 
-/* The row leaves its cluster and becomes cluster c. */
+/* The row leaves its cluster and becomes cluster c, with weight 1, so that its mean is the row itself. */
 static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *from) {
     kiln_matrix *row = NULL;
     double w = 1, *x = ki_alloc((size_t)s->n * sizeof *x);
@@ -90,10 +90,10 @@ static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *f
     TRY(ki_vector_get(x, row));
     for (int64_t j = 0; j < s->n; j++) {
         s->next[from->cluster * s->n + j] -= w * x[j];
-        s->next[c * s->n + j] = w * x[j];
+        s->next[c * s->n + j] = x[j];
     }
     s->totals[2 * from->cluster] -= w;
-    s->totals[2 * c] = w;
+    s->totals[2 * c] = 1;
 done:
     kiln_matrix_free(row);
     ki_free(x);

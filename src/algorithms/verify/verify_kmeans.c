@@ -6,7 +6,7 @@ struct clustering {
     struct ki_copy X;
     int64_t k, n;
     double *centres, *weights, *labels, *clusters; /* but for centres NULL where they are not given */
-    long double *row, *sums;                       /* n; k x n */
+    long double *row, *sums, *sizes;               /* n; k x n; k x n: sums of absolute values */
     long double *apart, *totals, *ties; /* k: of a row; weight; of the rows that may be another's as well */
     long double *squares, *tied;        /* k: weighted squared distances; of those rows, too */
     long double *least,
@@ -35,11 +35,12 @@ static kiln_status load(struct clustering *c, const kiln_matrix *centres, const 
     if (options->weights) TRY(ki_copy_vector(&c->weights, options->weights));
     if (options->labels) TRY(ki_copy_vector(&c->labels, options->labels));
     if (options->clusters) TRY(ki_copy_vector(&c->clusters, options->clusters));
-    const size_t count = (size_t)((c->k + 3) * c->n + 7 * c->k);
+    const size_t count = (size_t)((2 * c->k + 3) * c->n + 7 * c->k);
     if (!(c->row = ki_calloc(count * sizeof *c->row)))
         TRY(ki_fail_nomem(count * sizeof *c->row, "a clustering to verify"));
     c->mean = c->row + c->n, c->square = c->mean + c->n, c->sums = c->square + c->n;
-    c->apart = c->sums + c->k * c->n, c->totals = c->apart + c->k, c->ties = c->totals + c->k;
+    c->sizes = c->sums + c->k * c->n, c->apart = c->sizes + c->k * c->n, c->totals = c->apart + c->k,
+    c->ties = c->totals + c->k;
     c->squares = c->ties + c->k, c->tied = c->squares + c->k, c->least = c->tied + c->k,
     c->most = c->least + c->k;
 done:
@@ -112,13 +113,15 @@ static void walk(struct clustering *c, kiln_kmeans_verification *made) {
     for (int64_t i = 0; i < c->X.rows; i++) {
         const long double w = c->weights ? c->weights[i] : 1;
         take_row(c, i);
-        long double *sum = c->sums + settle(c, w, &least) * c->n;
+        const int64_t nearest = settle(c, w, &least);
+        long double *sum = c->sums + nearest * c->n, *size = c->sizes + nearest * c->n;
         inertia += w * least;
         long double length = 0;
         for (int64_t j = 0; j < c->n; j++) length += c->row[j] * c->row[j];
         c->largest = fmaxl(c->largest, length);
         for (int64_t j = 0; j < c->n; j++) {
             sum[j] += w * c->row[j];
+            size[j] += w * fabsl(c->row[j]);
             const long double apart = c->row[j] - c->centres[j];
             c->mean[j] += w * apart;
             c->square[j] += w * apart * apart;
@@ -143,15 +146,31 @@ static long double move_of(const struct clustering *c, int64_t centre) {
     return moved;
 }
 
-/* Rounding moves a row or a centre x by some u |x|: what that may change. Distances of sparse rows may
+/* Squares of what rounding makes of the means, added up. A mean of rows x is three roundings of the type and,
+ * for each row, two of doubles off, of the mean of |x|, and a number of a centre stays where the mean is twice as far
+ * (kmeans_means.c). */
+static long double mean_rounding(const struct clustering *c) {
+    const long double part = 16 * (long double)c->unit + 4 * (long double)(c->X.rows + 1) * DBL_EPSILON;
+    long double squares = 0;
+    for (int64_t centre = 0; centre < c->k; centre++) {
+        const long double total = c->totals[centre];
+        for (int64_t j = 0; j < c->n && total > 0; j++) {
+            const long double size =
+                c->spherical ? c->centres[centre * c->n + j] : c->sizes[centre * c->n + j] / total;
+            squares += part * size * part * size;
+        }
+    }
+    return squares;
+}
+
+/* Rounding moves a row x by some u |x|: what that may change. Distances of sparse rows may
  * cancel to 1/64 in double. */
 static void bound_rounding(const struct clustering *c, kiln_kmeans_verification *made, long double moved,
                            long double scale) {
-    long double rows = c->norms, centres = 0;
-    for (int64_t e = 0; e < c->k * c->n; e++) centres += (long double)c->centres[e] * c->centres[e];
+    const long double centres = mean_rounding(c);
+    long double rows = c->norms;
     const double differences = c->X.row_start ? 64 * (double)(c->n + 8) * DBL_EPSILON * made->inertia : 0;
     rows *= 64 * (long double)c->unit * c->unit;
-    centres *= 64 * (long double)c->unit * c->unit;
     const double sums = (double)(c->n + 8) * c->unit * made->inertia;
     made->inertia_rounding = (double)(2 * sqrtl(rows * made->inertia) + rows + differences) + sums;
     made->residual_rounding = (double)((2 * sqrtl(centres * moved) + centres) / (scale > 0 ? scale : 1));

@@ -64,6 +64,9 @@
 #define HALVES(n) REAL(1.0)
 #endif
 
+/* `wide` may be float, of which twice the digits are 48 bits. */
+#define APART ((wide)1.52587890625e-5) /* 2^-16 */
+
 DEVICE_FN wide squared(wide x) {
     return x * x;
 }
@@ -81,6 +84,23 @@ DEVICE_FN wide distance_apart(__global const real *X, __global const int *col, l
         distance += squared((wide)X[e] - there);
     }
     return distance + fmax(left.high + left.low, (wide)0);
+}
+
+/* The same column by column, for distances that decide and are below APART of ||c||^2 (assign.cpu.h). */
+DEVICE_FN wide distance_whole(__global const real *X, __global const int *col, long begin, long end,
+                              __global const real *centre, int n) {
+    long next = begin;
+    bool ascending = true;
+    wide distance = 0;
+    for (long e = begin + 1; e < end; e++) ascending = ascending && col[e] > col[e - 1];
+    for (int j = 0; j < n; j++) {
+        long e = ascending ? next : begin;
+        while (!ascending && e < end && col[e] != j) e++;
+        const bool stored = e < end && col[e] == j;
+        if (stored) next++;
+        distance += squared((stored ? (wide)X[e] : (wide)0) - (wide)centre[j]);
+    }
+    return distance;
 }
 
 /* halves: how often ||c||^2 counts among a score's roundings. */
@@ -538,7 +558,10 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
                 real sum = 0;
                 for (long e = begin; e < end; e++) sum += X[e] * transposed[(long)col[e] * k + c];
                 if (halves[c] - sum > limit) continue;
-                const wide distance = distance_apart(X, col, begin, end, C + (long)c * n, n);
+                __global const real *centre = C + (long)c * n;
+                wide distance = distance_apart(X, col, begin, end, centre, n);
+                if (distance <= 2 * (wide)halves[c] * APART)
+                    distance = distance_whole(X, col, begin, end, centre, n);
                 if (distance < least) least = distance, index = c;
             }
             leasts[id] = least;

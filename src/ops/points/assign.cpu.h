@@ -31,6 +31,8 @@ enum {
 
 #undef CANCELS
 #define CANCELS 64.0 /* a difference below this share of what it is one of is taken anew */
+#undef APART
+#define APART 0x1p-40 /* a distance below this share of ||c||^2 that decides is taken column by column */
 
 struct FN(assign) {
     const struct ki_assign *of;
@@ -71,6 +73,27 @@ static double FN(assign_distance_apart)(const struct FN(assign) * all, int64_t r
     return distance + fmax(high + low, 0);
 }
 
+/* The same column by column: what is left of ||c||^2 cannot be told from 0 where it is below 2^-100 of it. */
+static double FN(assign_distance_whole)(const struct FN(assign) * all, int64_t row, int64_t c) {
+    const kiln_matrix *X = all->of->X;
+    const int64_t *start = ki_host(&X->row_start), begin = start[row], end = start[row + 1];
+    const int32_t *col = ki_host(&X->col);
+    const real *x = VALUES(X), *centre = VALUES(all->of->C) + c * all->n;
+    int64_t next = begin;
+    bool ascending = true;
+    double distance = 0;
+    for (int64_t e = begin + 1; e < end; e++) ascending &= col[e] > col[e - 1];
+    for (int64_t j = 0; j < all->n; j++) {
+        int64_t e = ascending ? next : begin;
+        while (!ascending && e < end && col[e] != j) e++;
+        const bool stored = e < end && col[e] == j;
+        const double apart = (stored ? (double)x[e] : 0) - (double)centre[j];
+        next += stored;
+        distance += apart * apart;
+    }
+    return distance;
+}
+
 /* The nearest centre of a sparse row, of those whose score is at most `limit`; its products with all are at hand. */
 static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t row, const real *products,
                                        double limit) {
@@ -78,7 +101,8 @@ static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t ro
     int64_t found = 0;
     for (int64_t c = 0; c < all->k; c++) {
         if ((double)(all->to.half[c] - products[c]) > limit) continue;
-        const double distance = FN(assign_distance_apart)(all, row, c);
+        double distance = FN(assign_distance_apart)(all, row, c);
+        if (distance <= all->square[c] * APART) distance = FN(assign_distance_whole)(all, row, c);
         if (distance < least) least = distance, found = c;
     }
     return found;

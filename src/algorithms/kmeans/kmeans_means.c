@@ -1,0 +1,114 @@
+/* Where the centres of a pass go: to the means of their rows.
+ *
+ * Lloyd's iteration ends because each move lowers the inertia. A mean that is computed is off by rounding, though: of
+ * rows that are all the same it need not be that row, and a centre that follows such means may go to and fro
+ * for ever. So a number of a centre moves only when the mean is further away than twice what rounding makes of
+ * the mean. Then the mean that is computed is nearer to the true one than the number was, and the inertia falls
+ * with every move. */
+#include "algorithms/kmeans/kmeans.h"
+
+/* A mean as it is computed is off by at most this part of the mean of its rows' absolute values: three
+ * roundings to the type (of the sum, of the weights' reciprocal and of their product), and two of doubles for each
+ * row that the sum and the weights add up. */
+static double rounding_of(const struct kmeans *s) {
+    return 3 * ki_epsilon(s->type) / 2 + (double)(s->m + 1) * DBL_EPSILON;
+}
+
+double ki_kmeans_place(struct kmeans *s, int64_t c) {
+    double *to = s->next + c * s->n, *from = s->centres + c * s->n, square = 0, moved = 0;
+    for (int64_t j = 0; j < s->n && s->options.spherical; j++) square += to[j] * to[j];
+    for (int64_t j = 0; j < s->n; j++) {
+        if (s->options.spherical) to[j] = square > 0 ? to[j] / sqrt(square) : from[j];
+        if (s->type == KILN_F32) to[j] = (double)(float)to[j];
+        moved += (to[j] - from[j]) * (to[j] - from[j]);
+    }
+    return moved;
+}
+
+/* The numbers of s->next that differ from the centre's by rounding become the centre's; what the squares of
+ * the others' moves add up to. */
+static double keep_near(struct kmeans *s, int64_t c) {
+    double *to = s->next + c * s->n, *from = s->centres + c * s->n, moved = 0;
+    const double rounding = 2 * rounding_of(s);
+    for (int64_t j = 0; j < s->n; j++) {
+        const double move = to[j] - from[j];
+        if (fabs(move) <= rounding * fabs(to[j]))
+            to[j] = from[j];
+        else
+            moved += move * move;
+    }
+    return moved;
+}
+
+#define LIGHT 1e-30 /* a weight whose reciprocal f32 still holds */
+
+/* s->means = s->next, by way of the host: where clusters have lost all their rows, or nearly, or means are
+ * scaled. A centre that has got or given rows goes to its own however near they are. */
+static kiln_status find_means_on_host(struct kmeans *s, double *moved) {
+    kiln_status status;
+    TRY(ki_vector_get(s->next, s->sums));
+    TRY(ki_vector_get(s->centres, s->C));
+    TRY(ki_kmeans_fill(s, &s->filled));
+    *moved = 0;
+    for (int64_t c = 0; c < s->k; c++) {
+        const double weight = s->totals[2 * c];
+        for (int64_t j = c * s->n; j < (c + 1) * s->n; j++)
+            s->next[j] = weight > 0 ? s->next[j] / weight : s->centres[j];
+        const double move = ki_kmeans_place(s, c);
+        *moved += s->found[2 * c] == weight ? keep_near(s, c) : move;
+    }
+    TRY(ki_vector_set(s->means, s->next));
+done:
+    return status;
+}
+
+/* Some centres' moves may be rounding alone: number by number. */
+static kiln_status keep_near_means(struct kmeans *s, double *moved) {
+    kiln_status status;
+    TRY(ki_vector_get(s->next, s->means));
+    TRY(ki_vector_get(s->centres, s->C));
+    *moved = 0;
+    for (int64_t c = 0; c < s->k; c++) *moved += keep_near(s, c);
+    TRY(ki_vector_set(s->means, s->next));
+done:
+    return status;
+}
+
+/* On the device: s->means = s->sums over the weights. The sums are not needed any more, and differences take
+ * their place. Where no move may be rounding alone, the means need not come to the host. */
+static kiln_status find_means_there(struct kmeans *s, double *moved) {
+    const kiln_ratio minus = {.factor = -1};
+    const double rounding = 2 * rounding_of(s);
+    double *const move = s->next, *const length = s->centres;
+    bool near = false;
+    kiln_status status;
+    for (int64_t c = 0; c < s->k; c++) move[c] = 1 / s->totals[2 * c];
+    TRY(ki_vector_set(s->per, move));
+    TRY(kiln_batch_scale(s->means, s->sums, s->per, NULL));
+    TRY(kiln_combine_from(s->sums, NULL, s->means, &minus, s->C));
+    TRY(kiln_batch_reduce(s->per, KILN_BATCH_L2, s->sums, NULL));
+    TRY(ki_vector_get(move, s->per));
+    TRY(kiln_batch_reduce(s->per, KILN_BATCH_L2, s->means, NULL));
+    TRY(ki_vector_get(length, s->per));
+    *moved = 0;
+    for (int64_t c = 0; c < s->k; c++) {
+        *moved += move[c] * move[c];
+        near |= move[c] > 0 && move[c] <= rounding * length[c];
+    }
+    if (near) TRY(keep_near_means(s, moved));
+done:
+    return status;
+}
+
+kiln_status ki_kmeans_means(struct kmeans *s, double *moved) {
+    bool there = !s->options.spherical;
+    kiln_status status;
+    s->filled = 0;
+    TRY(ki_kmeans_assign(s, s->X, s->options.weights));
+    s->report.passes++;
+    memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
+    for (int64_t c = 0; c < s->k; c++) there &= s->totals[2 * c] > LIGHT && s->totals[2 * c] < 1 / LIGHT;
+    TRY(there ? find_means_there(s, moved) : find_means_on_host(s, moved));
+done:
+    return status;
+}
