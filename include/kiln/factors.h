@@ -72,8 +72,11 @@ KILN_API kiln_status kiln_rank(kiln_ranking *ranking, int64_t top, const kiln_mo
 /* ---------------------------------------------------------------------------------- least squares */
 
 typedef enum kiln_factor_solver {
-    KILN_FACTOR_CG = 1,       /* conjugate gradient from the rows as they are, `steps` of them */
-    KILN_FACTOR_CHOLESKY = 2, /* exact; where a pivot vanishes, its unknown is 0 */
+    KILN_FACTOR_CG = 1, /* conjugate gradient from the rows as they are, `steps` of them */
+    KILN_FACTOR_CHOLESKY =
+        2,              /* exact but for rounding: a step of Newton's method from the rows as they are, which
+                               * does not go up where rounding hides the penalty either, and which the next call
+                               * refines; with l2 = 0 an unknown whose pivot vanishes stays */
     KILN_FACTOR_CCD = 3 /* kiln_als only: one factor of all rows and columns after the other, see there */
 } kiln_factor_solver;
 

@@ -1,5 +1,7 @@
 /* Alternating least squares: the objective against plain loops, that it never rises, the fixed point, new rows, recommendations,
  * what is refused. */
+#include <stdio.h>
+
 #include "algorithms/on_cpu.h"
 
 enum { M = 60, N = 45, K = 4 };
@@ -436,9 +438,63 @@ static void refusals_and_stopping(void **state) {
     fit_free(&fit);
 }
 
+/* Ratings of thousands, hardly penalised: matrices whose smallest eigenvalue is below what f32 makes of the largest. The objective
+ * never rises by more than f32 rounds it, explicit and implicit. */
+static void badly_scaled(void **state) {
+    enum { ROWS = 12, COLUMNS = 20, FACTORS = 4 };
+    (void)state;
+    for (int run = 0; run < 60; run++) {
+        int64_t start[ROWS + 1] = {0}, nnz = 0;
+        int32_t col[ROWS * COLUMNS];
+        float value[ROWS * COLUMNS];
+        uint64_t seed = (uint64_t)run + 1;
+        const int rows = 3 + run % (ROWS - 2);
+        for (int u = 0; u < rows; u++) {
+            for (int i = 0; i < COLUMNS; i++) {
+                const double r = uniform(&seed), there = uniform(&seed);
+                if (there > 0.9) continue;
+                col[nnz] = i;
+                value[nnz++] = (float)(run % 2 ? 1e4 * (3 + r) : 1 + floor(5 * r));
+            }
+            start[u + 1] = nnz;
+        }
+        kiln_matrix *R = NULL, *A = NULL, *B = NULL;
+        kiln_report report = {.size = sizeof report};
+        const kiln_als_options options = {
+            .l2 = 0.01, .solver = KILN_FACTOR_CHOLESKY, .implicit = run % 4 == 0, .seed = run};
+        assert_int_equal(kiln_matrix_csr(&R, device, KILN_F32, rows, COLUMNS, start, col, value), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F32, rows, FACTORS, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&B, device, KILN_F32, COLUMNS, FACTORS, NULL), KILN_OK);
+        assert_int_equal(kiln_als(A, B, R, &options, &report), KILN_OK);
+        for (int64_t i = 1; i < report.trace_count; i++) {
+            const double before = report.trace[i - 1].objective, rise = report.trace[i].objective - before;
+            if (rise > 1e-5 * before) fail_msg("run %d: from %.9g to %.9g", run, before, before + rise);
+        }
+        assert_true(kiln_report_figure(&report, "setbacks") == 0);
+        kiln_report_free(&report);
+        kiln_matrix_free(R);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+}
+
+static void on_opencl(void **state) {
+    kiln_device *const cpu = device, *gpu = NULL;
+    if (kiln_device_open(&gpu, "opencl", NULL) != KILN_OK) {
+        printf("skip opencl: %s\n", kiln_last_error()->message);
+        return;
+    }
+    device = gpu;
+    badly_scaled(state);
+    device = cpu;
+    kiln_device_close(gpu);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objective_as_defined_and_never_rising),
+        cmocka_unit_test(badly_scaled),
+        cmocka_unit_test(on_opencl),
         cmocka_unit_test(fixed_point_and_warm_start),
         cmocka_unit_test(ccd_is_algorithm_2),
         cmocka_unit_test(models_fold_in_and_recommend),

@@ -25,6 +25,7 @@ struct als {
     kiln_als_options options;
     struct ki_spread spread; /* of R's entries; an implicit model's wanted values are 0 and 1 */
     double mean, start, objective, test_rmse;
+    bool fresh; /* B is what was drawn: without a penalty nothing else takes that out of a solution */
     kiln_report report;
 };
 
@@ -203,6 +204,8 @@ static kiln_status sweep(struct als *s) {
         TRY(problem(&rows, s, s->R, s->B));
         TRY(kiln_factor_solve(s->A, &rows));
         TRY(problem(&rows, s, s->transposed, s->A));
+        if (s->fresh && rows.l2 == 0 && rows.solver == KILN_FACTOR_CHOLESKY) TRY(kiln_fill(s->B, 0));
+        s->fresh = false;
         TRY(kiln_factor_solve(s->B, &rows));
     }
     TRY(ki_balance_run(&changed, &s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
@@ -230,6 +233,7 @@ static kiln_status enter(struct als *s) {
     bool resumed;
     state_of(state, s);
     TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, STATE));
+    s->fresh = !resumed && !s->options.warm_start;
     if (!resumed) return measure(s);
 done:
     return status;

@@ -1,4 +1,4 @@
-/* Rows of a factor matrix, each by Cholesky's decomposition of its own matrix: a group goes from row to row.
+/* Rows of a factor matrix, each by a step that Cholesky's decomposition of its own matrix gives: a group goes from row to row.
  *
  * The rows of B that a row's entries name are gathered into local memory, LINES at a time. A line of the tile has PITCH numbers, an odd
  * count, so that threads which read one column of many lines, or one line, meet no bank twice. WIDTH: columns of B. */
@@ -74,13 +74,24 @@ DEVICE_FN void add_lines(LOCAL_PTR real *to, LOCAL_PTR const real *tile, LOCAL_P
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* The lower triangle of the row's matrix, the right-hand side in r, and the diagonal in p. */
+/* target = what x leaves of it. */
+DEVICE_FN void take_products(const struct group *g, int count) {
+    for (int e = (int)get_local_id(0); e < count; e += GROUP) {
+        real product = 0;
+        for (int j = 0; j < WIDTH; j++) product += g->tile[e * PITCH + j] * g->x[j];
+        g->target[e] -= g->weight[e] * product;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* The lower triangle of the row's matrix H, the right-hand side less H x in r, and the diagonal in p. */
 DEVICE_FN void form(__global real *matrix, const struct group *g, const struct row *row) {
     const int lane = (int)get_local_id(0);
     for (int i = lane; i < WIDTH * WIDTH; i += GROUP)
         matrix[i] = (g->gram ? g->gram[i] : (real)0) + (i / WIDTH == i % WIDTH ? row->l2 : (real)0);
     for (long first = row->first; first < row->end; first += LINES) {
         const int count = gather(g, row, first);
+        take_products(g, count);
         add_lines(g->r, g->tile, g->target, count);
         for (int i = lane; i < WIDTH * WIDTH; i += GROUP) {
             const int line = i / WIDTH, column = i - line * WIDTH;
@@ -92,18 +103,27 @@ DEVICE_FN void form(__global real *matrix, const struct group *g, const struct r
         }
     }
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
-    for (int j = lane; j < WIDTH; j += GROUP) g->p[j] = matrix[j * WIDTH + j];
+    for (int j = lane; j < WIDTH; j += GROUP) {
+        real own = row->l2 * g->x[j];
+        for (int i = 0; g->gram && i < WIDTH; i++) own += g->gram[i * WIDTH + j] * g->x[i];
+        g->r[j] -= own;
+        g->p[j] = matrix[j * WIDTH + j];
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Cholesky's factor in place. A pivot that rounding has left nothing of is 0, and so is its column. */
-DEVICE_FN void decompose(__global real *matrix, const struct group *g) {
+/* Cholesky's factor in place. A pivot is no less than what rounding may have made of it, so that L L^T is hardly ever below the matrix;
+ * without a penalty one that rounding has left nothing of is 0, and so is its column: its unknown stays. false: rounding is felt. */
+DEVICE_FN bool decompose(__global real *matrix, const struct group *g, real l2) {
     const int lane = (int)get_local_id(0);
-    const real least = sizeof(real) == 4 ? (real)1e-6 : (real)1e-14;
+    const real least = sizeof(real) == 4 ? (real)4e-6 : (real)1e-14;
+    bool exact = true;
     for (int k = 0; k < WIDTH; k++) {
         for (int j = k + lane; j < WIDTH; j += GROUP) g->q[j] = matrix[j * WIDTH + k];
         barrier(CLK_LOCAL_MEM_FENCE);
-        const real pivot = g->q[k] > least * g->p[k] ? sqrt(g->q[k]) : (real)0;
+        const real lowest = least * g->p[k];
+        const real pivot = g->q[k] > lowest ? sqrt(g->q[k]) : l2 > 0 ? sqrt(lowest) : (real)0;
+        exact = exact && g->q[k] > 256 * lowest;
         for (int j = k + lane; j < WIDTH; j += GROUP)
             matrix[j * WIDTH + k] = pivot > 0 ? (j == k ? pivot : g->q[j] / pivot) : (real)0;
         for (int i = lane; i < (WIDTH - k - 1) * (WIDTH - k - 1) && pivot > 0; i += GROUP) {
@@ -112,6 +132,7 @@ DEVICE_FN void decompose(__global real *matrix, const struct group *g) {
         }
         barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
     }
+    return exact;
 }
 
 /* L z = r, then L^T x = z: each unknown, once known, leaves the others. */
@@ -130,7 +151,34 @@ DEVICE_FN void substitute(__global const real *matrix, const struct group *g) {
         for (int j = lane; j <= i; j += GROUP) g->r[j] = j == i ? z : g->r[j] - matrix[i * WIDTH + j] * z;
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    for (int j = lane; j < WIDTH; j += GROUP) g->x[j] = g->r[j];
+}
+
+/* How many times the step r leads to where f is least along it; p is what x left of the right-hand side. The products of no line where
+ * `exact`, and then it is once. */
+DEVICE_FN real length_of(const struct group *g, const struct row *row, bool exact) {
+    const int lane = (int)get_local_id(0);
+    wide along = 0, curvature = 0;
+    for (long first = exact ? row->end : row->first; first < row->end; first += LINES) {
+        const int count = gather(g, row, first);
+        for (int e = lane; e < count; e += GROUP) {
+            real product = 0;
+            for (int j = 0; j < WIDTH; j++) product += g->tile[e * PITCH + j] * g->r[j];
+            g->target[e] = g->weight[e] * product * product;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int e = 0; e < count; e++) curvature += (wide)g->target[e];
+    }
+    for (int j = lane; j < WIDTH; j += GROUP) {
+        real own = row->l2 * g->r[j];
+        for (int i = 0; g->gram && i < WIDTH; i++) own += g->gram[i * WIDTH + j] * g->r[i];
+        g->q[j] = own;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; j < WIDTH; j++) {
+        curvature += (wide)g->q[j] * (wide)g->r[j];
+        along += (wide)g->p[j] * (wide)g->r[j];
+    }
+    return exact ? (real)1 : along > 0 && curvature > 0 ? (real)(along / curvature) : (real)0;
 }
 
 __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
@@ -143,14 +191,20 @@ __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
         struct row row = {row_start[u], row_start[u + 1], l2};
         if (counted) row.l2 *= (real)(row.end - row.first);
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int j = lane; j < WIDTH; j += GROUP) x[j] = r[j] = 0;
+        for (int j = lane; j < WIDTH; j += GROUP) {
+            x[j] = A[u * WIDTH + j];
+            r[j] = 0;
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
-        /* Of a row without entries as well, which ends at 0: PoCL 3.1, where it optimises, goes wrong with barriers in a condition. */
+        /* Of a row without entries as well: PoCL 3.1, where it optimises, goes wrong with barriers in a condition. */
         form(matrix, &g, &row);
-        decompose(matrix, &g);
+        const bool exact = decompose(matrix, &g, row.l2);
+        for (int j = lane; j < WIDTH; j += GROUP) p[j] = r[j];
         substitute(matrix, &g);
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int j = lane; j < WIDTH; j += GROUP) A[u * WIDTH + j] = x[j];
+        const real length = length_of(&g, &row, exact);
+        for (int j = lane; j < WIDTH; j += GROUP)
+            A[u * WIDTH + j] = row.end > row.first ? x[j] + length * r[j] : (real)0;
     }
 }
 

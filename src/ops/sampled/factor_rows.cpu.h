@@ -166,9 +166,11 @@ static void FN(factor_add_squares)(real *matrix, const struct FN(factor_space) *
         }
 }
 
-/* matrix = L L^T in place, row by row. A pivot that is nothing but rounding becomes 0, and so does its unknown. */
-static void FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch) {
-    const real least = sizeof(real) == 4 ? (real)1e-6 : (real)1e-14;
+/* matrix = L L^T in place, row by row. A pivot is no less than what rounding may have made of it, so that L L^T is hardly ever
+ * below the matrix; without a penalty one that is nothing but rounding becomes 0, and its unknown stays. false: rounding is felt. */
+static bool FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch, bool penalty) {
+    const real least = sizeof(real) == 4 ? (real)4e-6 : (real)1e-14;
+    bool exact = true;
     for (int64_t i = 0; i < n; i++) {
         real *line = matrix + i * pitch;
         const real whole = line[i];
@@ -179,22 +181,48 @@ static void FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch) {
             for (; k + LANES <= j; k += LANES) sums += FN(load)(line + k) * FN(load)(other + k);
             real sum = line[j] - FN(lane_sum)(sums);
             for (; k < j; k++) sum -= line[k] * other[k];
-            if (j < i)
+            if (j < i) {
                 line[j] = other[j] > 0 ? sum / other[j] : 0;
-            else
-                line[i] = sum > least * whole ? (real)sqrt(sum) : 0;
+                continue;
+            }
+            exact = exact && sum > 256 * least * whole;
+            line[i] = sum > least * whole ? (real)sqrt(sum) : penalty ? (real)sqrt(least * whole) : 0;
         }
     }
+    return exact;
 }
 
+/* How many times the step leads to where f is least along it; p is the residual g - H x. */
+static real FN(factor_length)(struct FN(factor_row) * row, const real *step) {
+    struct FN(factor_space) *s = &row->s;
+    const int64_t pitch = s->pitch, most = row->rows->tile;
+    double along = 0, curvature = 0;
+    for (int64_t first = row->first; first < row->end; first += most) {
+        const int64_t count = row->end - first < most ? row->end - first : most;
+        FN(factor_gather)(row, first, count);
+        for (int64_t e = 0; e < count; e++) {
+            const double d = (double)FN(factor_dot)(s->tile + e * pitch, step, pitch);
+            curvature += (double)s->weight[e] * d * d;
+        }
+    }
+    memset(s->q, 0, (size_t)pitch * sizeof(real));
+    FN(factor_add_gram)(s->q, row, step, 1);
+    for (int64_t j = 0; j < pitch; j++) {
+        curvature += (double)s->q[j] * (double)step[j];
+        along += (double)s->p[j] * (double)step[j];
+    }
+    return along > 0 && curvature > 0 ? (real)(along / curvature) : 0;
+}
+
+/* x += (L L^T)^-1 (g - H x). What rounding makes of L is a part of the step, not of x, and where it is felt the step is as long as
+ * is best: f never goes up, and the steps of the next call refine x. */
 static void FN(factor_cholesky)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
     const kiln_factor_rows *given = &row->rows->given;
     const int64_t pitch = s->pitch, n = given->B->cols, most = row->rows->tile;
-    real *matrix = s->matrix, *x = s->x;
+    real *matrix = s->matrix, *step = s->r;
     memset(matrix, 0, (size_t)(pitch * pitch) * sizeof(real));
-    memset(s->p, 0, (size_t)pitch * sizeof(real));
-    memset(x, 0, (size_t)pitch * sizeof(real));
+    memset(step, 0, (size_t)pitch * sizeof(real));
     for (int64_t i = 0; i < n; i++) {
         if (given->gram) memcpy(matrix + i * pitch, VALUES(given->gram) + i * n, (size_t)n * sizeof(real));
         matrix[i * pitch + i] += row->l2;
@@ -202,20 +230,24 @@ static void FN(factor_cholesky)(struct FN(factor_row) * row) {
     for (int64_t first = row->first; first < row->end; first += most) {
         const int64_t count = row->end - first < most ? row->end - first : most;
         FN(factor_gather)(row, first, count);
-        FN(factor_add)(x, s, count, s->p, 0, true);
+        FN(factor_add)(step, s, count, s->x, -1, true);
         FN(factor_add_squares)(matrix, s, count, n);
     }
-    FN(factor_decompose)(matrix, n, pitch);
+    FN(factor_add_gram)(step, row, s->x, -1);
+    memcpy(s->p, step, (size_t)pitch * sizeof(real));
+    const bool exact = FN(factor_decompose)(matrix, n, pitch, row->l2 > 0);
     for (int64_t i = 0; i < n; i++) {
         const real *line = matrix + i * pitch;
-        for (int64_t k = 0; k < i; k++) x[i] -= line[k] * x[k];
-        x[i] = line[i] > 0 ? x[i] / line[i] : 0;
+        for (int64_t k = 0; k < i; k++) step[i] -= line[k] * step[k];
+        step[i] = line[i] > 0 ? step[i] / line[i] : 0;
     }
     for (int64_t i = n - 1; i >= 0; i--) {
         const real *line = matrix + i * pitch;
-        x[i] = line[i] > 0 ? x[i] / line[i] : 0;
-        for (int64_t k = 0; k < i; k++) x[k] -= line[k] * x[i];
+        step[i] = line[i] > 0 ? step[i] / line[i] : 0;
+        for (int64_t k = 0; k < i; k++) step[k] -= line[k] * step[i];
     }
+    const real length = exact ? 1 : FN(factor_length)(row, step);
+    for (int64_t i = 0; i < n; i++) s->x[i] += length * step[i];
 }
 
 /* The part of an entry, without the 1/2: of an implicit one what it has beyond (a.b)^2, which the Gram matrix has. */
