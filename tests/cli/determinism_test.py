@@ -1,6 +1,6 @@
 """With --deterministic every verb and solver gives the same bits in each run, on any number of threads.
 
-usage: determinism_test.py KILN [DEVICE [VERB]]
+usage: determinism_test.py KILN [DEVICE [VERB [RUNS]]]
 """
 
 import os
@@ -96,7 +96,7 @@ def model_of(kiln, folder, device, case, threads):
     return data[8 + int.from_bytes(data[:8], "little") :]
 
 
-def main(kiln, device="cpu", only=None):
+def main(kiln, device="cpu", only="", runs=RUNS):
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         tables(folder)
@@ -105,7 +105,7 @@ def main(kiln, device="cpu", only=None):
                 continue
             first = None
             for threads in THREADS if device.startswith("cpu") else (0,):
-                for run in range(RUNS):
+                for run in range(int(runs)):
                     got = model_of(kiln, folder, device, case, threads)
                     first = got if first is None else first
                     if got != first or got.startswith(b"exit "):

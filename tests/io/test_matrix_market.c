@@ -58,13 +58,17 @@ static void fields_and_symmetries(void **state) {
                             .values = (double[]){1, 2, 5, 2, 5}};
     assert_csr(BANNER "coordinate real symmetric\n3 3 3\n1 1 1\n3 1 2\n3 2 5\n", &want);
     assert_csr(BANNER "coordinate integer symmetric\n3 3 3\n3 2 5\n3 1 2\n1 1 1\n", &want);
+    assert_csr(BANNER "coordinate real symmetric\n3 3 3\n1 1 1\n1 3 2\n2 3 5\n",
+               &want); /* the upper triangle */
     want.values = (double[]){1, 1, 1, 1, 1};
+    assert_csr(BANNER "coordinate pattern symmetric\n3 3 3\n2 3\n1 1\n1 3\n", &want);
     assert_csr(BANNER "coordinate pattern symmetric\n3 3 3\n3 2\n3 1\n1 1\n", &want);
     want.nnz = 4;
     want.row_start = (int64_t[]){0, 1, 2, 4};
     want.col = (int32_t[]){2, 2, 0, 1};
     want.values = (double[]){-2, 5, 2, -5};
     assert_csr(BANNER "coordinate real skew-symmetric\n3 3 2\n3 1 2\n3 2 -5\n", &want);
+    assert_csr(BANNER "coordinate real skew-symmetric\n3 3 2\n1 3 -2\n2 3 5\n", &want);
 }
 
 static void arrays(void **state) {
@@ -197,10 +201,14 @@ static void bad_files(void **state) {
          "expected the end of the line", NULL},
         {BANNER "coordinate integer general\n2 2 1\n1 1 x\n", 3, 5, KILN_ERR_PARSE, "expected an integer",
          NULL},
+        {BANNER "coordinate integer general\n2 2 1\n1 1 18446744073709551615\n", 3, 5, KILN_ERR_PARSE,
+         "value '18446744073709551615' is beyond 64 bits", "unsigned-integer"},
         {BANNER "coordinate pattern general\n2 2 1\n1 1 1\n", 3, 5, KILN_ERR_PARSE,
          "expected the end of the line, as a pattern has no values", NULL},
-        {BANNER "coordinate real symmetric\n2 2 1\n1 2 1\n", 3, 1, KILN_ERR_PARSE, "entry (1, 2)",
-         "both triangles"},
+        {BANNER "coordinate real symmetric\n2 2 2\n2 1 1\n1 2 1\n", 4, 1, KILN_ERR_PARSE,
+         "an entry above the diagonal, but those before it are below", "one triangle"},
+        {BANNER "coordinate real symmetric\n3 3 4\n1 1 1\n1 2 1\n2 2 1\n3 1 1\n", 6, 1, KILN_ERR_PARSE,
+         "an entry below the diagonal, but those before it are above", "one triangle"},
         {BANNER "coordinate real skew-symmetric\n2 2 1\n2 2 1\n", 3, 1, KILN_ERR_PARSE, "entry (2, 2)",
          "diagonal"},
         {BANNER "coordinate real general\n2 2 2\n1 1 1\n", 4, 0, KILN_ERR_PARSE,
@@ -349,6 +357,19 @@ static void threads_and_order_do_not_show(void **state) {
             ki_table_clear(&r.table);
         }
     ki_table_clear(&first.table);
+
+    /* The last entry in the other triangle, far from the first. */
+    int64_t line_begin = text[0].size - 1;
+    while (text[0].data[line_begin - 1] != '\n') line_begin--;
+    struct ki_bytes both = {0};
+    assert_true(ki_bytes_append(&both, text[0].data, line_begin));
+    assert_true(ki_bytes_append(&both, line, snprintf(line, sizeof line, "1 %d 1\n", SIZE)));
+    for (options.threads = 1; options.threads <= 7; options.threads += 3) {
+        struct reading mixed = read_bytes(ki_read_matrix_market, both.data, (size_t)both.size, &options);
+        assert_int_equal(mixed.status, KILN_ERR_PARSE);
+        assert_int_equal(kiln_last_error()->line, 2 * SIZE - STEP + 2);
+    }
+    ki_bytes_free(&both);
 
     text[0].data[text[0].size - 2] = 'x'; /* and an error far inside */
     struct reading r = read_bytes(ki_read_matrix_market, text[0].data, (size_t)text[0].size, &options);

@@ -1,5 +1,5 @@
 /* After the header, whichever parser reads that: entries "row col [value]" in any order, or all values
- * column by column; of a symmetric matrix the lower triangle.
+ * column by column; of a symmetric matrix one triangle, as entries either (the standard's is the lower one).
  *
  * Nothing is allocated for what the size line says: entries take room as they come, and must then be as many
  * as it said. Only the row offsets have the size of a number in the header; there a rule ties it to the
@@ -11,10 +11,14 @@
 
 enum { PARTS_PER_THREAD = 4, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
 
+enum { BELOW, ABOVE, TRIANGLES };
+
 struct part {
     const char *text, *end;
     struct ki_entries entries;
-    int64_t before;         /* entries of the file before it */
+    const char *first
+        [TRIANGLES]; /* where each triangle's first entry stands, NULL if there is none; symmetric files */
+    int64_t before;  /* entries of the file before it */
     struct ki_bytes starts; /* const char *: where each entry stands, with --strict */
     struct ki_fault fault;
 };
@@ -26,6 +30,7 @@ struct reader {
     struct part *parts;
     const char **cuts;
     int part_count;
+    int triangle; /* of a symmetric file, by the first entry off the diagonal; TRIANGLES: none yet */
     struct ki_entries entries; /* of an array only the values */
 };
 
@@ -52,7 +57,11 @@ static bool parse_value(struct part *part, const struct reader *reader, const ch
     if (reader->header.integer) {
         if (reader->header.unsigned_integer && parse_unsigned(text, part->end, value)) return true;
         if (!ki_parse_int64(text, part->end, &whole))
-            return ki_expected(&part->fault, at, part->end, "an integer");
+            return ki_is_digit(at[*at == '-'])
+                       ? ki_fault(&part->fault, KILN_ERR_PARSE, at,
+                                  "unsigned-integer in the first line goes to 2^64 - 1, real further",
+                                  "value '%s' is beyond 64 bits", ki_word(at, part->end).text)
+                       : ki_expected(&part->fault, at, part->end, "an integer");
         *value = (double)whole;
         return whole >= 0 || !reader->header.counts ||
                ki_fault(&part->fault, KILN_ERR_PARSE, at, NULL,
@@ -97,15 +106,15 @@ static bool parse_entry(struct part *part, const struct reader *reader, const ch
         return ki_expected(&part->fault, p, part->end,
                            header->pattern ? "the end of the line, as a pattern has no values"
                                            : "the end of the line");
-    if (header->symmetry != KI_GENERAL && (i < j || (i == j && header->symmetry == KI_SKEW)))
-        return ki_fault(
-            &part->fault, KILN_ERR_PARSE, start,
-            i == j ? "the diagonal of a skew-symmetric matrix is 0"
-                   : "exchange the two numbers; or say general in the first line, and give both triangles",
-            "entry (%lld, %lld), but the file gives only what is below the diagonal", (long long)i + 1,
-            (long long)j + 1);
-    uint32_t row = (uint32_t)i;
-    int32_t col = (int32_t)j;
+    if (header->symmetry == KI_SKEW && i == j)
+        return ki_fault(&part->fault, KILN_ERR_PARSE, start, "the diagonal of a skew-symmetric matrix is 0",
+                        "entry (%lld, %lld) is on the diagonal", (long long)i + 1, (long long)j + 1);
+    const bool mirrored = header->symmetry != KI_GENERAL && i < j;
+    if (header->symmetry != KI_GENERAL && i != j && !part->first[mirrored ? ABOVE : BELOW])
+        part->first[mirrored ? ABOVE : BELOW] = start;
+    if (mirrored && header->symmetry == KI_SKEW) value = -value;
+    uint32_t row = (uint32_t)(mirrored ? j : i);
+    int32_t col = (int32_t)(mirrored ? i : j);
     part->entries.count++;
     *text = p;
     if (reader->options->strict && !ki_bytes_append(&part->starts, &start, sizeof start))
@@ -139,6 +148,7 @@ static void parse_part(void *user, int i) {
     part->end = reader->cuts[i + 1];
     part->entries.row.size = part->entries.col.size = part->entries.value.size = part->entries.count = 0;
     part->starts.size = 0;
+    part->first[BELOW] = part->first[ABOVE] = NULL;
     part->fault.status = KILN_OK;
     for (const char *p = part->text; p < part->end;) {
         const char *word = ki_skip_blanks(p, part->end);
@@ -227,6 +237,20 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
     return note_places(reader, block, count);
 }
 
+/* Whether all entries off the diagonal are in the triangle that the file began with: both would count everything twice. */
+static bool keep_triangle(struct reader *reader, struct part *part) {
+    const char *const below = part->first[BELOW], *const above = part->first[ABOVE];
+    if (reader->triangle == TRIANGLES && (below || above))
+        reader->triangle = !above || (below && below < above) ? BELOW : ABOVE;
+    const char *other = reader->triangle == BELOW ? above : below;
+    return reader->triangle == TRIANGLES || !other ||
+           ki_fault(&part->fault, KILN_ERR_PARSE, other,
+                    "give one triangle; or say general in the first line, and give both",
+                    "an entry %s the diagonal, but those before it are %s it",
+                    reader->triangle == BELOW ? "above" : "below",
+                    reader->triangle == BELOW ? "below" : "above");
+}
+
 static kiln_status parse_block(struct reader *reader, const struct ki_input *input,
                                const struct ki_block *block) {
     struct part *parts = reader->parts;
@@ -240,7 +264,8 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
     int count = ki_cut_block(reader->cuts, &body, reader->part_count);
     ki_parallel(reader->options->threads, count, parse_part, reader);
     for (int i = 0; i < count; i++)
-        if (parts[i].fault.status != KILN_OK) return ki_report_fault(input, block, &parts[i].fault);
+        if (parts[i].fault.status != KILN_OK || !keep_triangle(reader, &parts[i]))
+            return ki_report_fault(input, block, &parts[i].fault);
     return append_parts(reader, input, block, count);
 }
 
@@ -335,6 +360,7 @@ static void free_reader(struct reader *reader) {
 
 static kiln_status begin_reader(struct reader *reader, const kiln_read_options *options) {
     reader->options = options;
+    reader->triangle = TRIANGLES;
     reader->part_count = options->threads * PARTS_PER_THREAD;
     reader->parts = ki_calloc((size_t)reader->part_count * sizeof *reader->parts);
     reader->cuts = ki_calloc((size_t)(reader->part_count + 1) * sizeof *reader->cuts);
