@@ -26,22 +26,11 @@ const char *type_name(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";
 }
 
-static const char *const format_names[] = {
-    [KILN_FILE_AUTO] = "auto",         [KILN_FILE_LIBSVM] = "libsvm",
-    [KILN_FILE_MATRIX_MARKET] = "mtx", [KILN_FILE_CSV] = "csv",
-    [KILN_FILE_NPY] = "npy",           [KILN_FILE_NPZ] = "npz",
-    [KILN_FILE_EDGES] = "edges",       [KILN_FILE_BAG_OF_WORDS] = "docword",
-    [KILN_FILE_RATINGS] = "ratings"};
-enum { FORMATS = sizeof format_names / sizeof *format_names };
-
 kiln_file_format file_format_of(const char *name) {
-    for (int i = 0; name && i < FORMATS; i++)
-        if (strcmp(format_names[i], name) == 0) return (kiln_file_format)i;
+    const char *other;
+    for (int i = 0; name && (other = kiln_format_name((kiln_file_format)i)); i++)
+        if (strcmp(other, name) == 0) return (kiln_file_format)i;
     return KILN_FILE_AUTO;
-}
-
-const char *file_format_name(kiln_file_format format) {
-    return (unsigned)format < FORMATS ? format_names[format] : "unknown";
 }
 
 static void on_message(void *user, const char *text) {

@@ -51,7 +51,6 @@ int run_read_groups(struct run *run, const kiln_data *data, int64_t **groups, in
 kiln_type type_of(const char *name); /* of "f32", "f64"; NULL: KILN_TYPE_DEFAULT */
 const char *type_name(kiln_type type);
 kiln_file_format file_format_of(const char *name);
-const char *file_format_name(kiln_file_format format);
 
 /* The options that a model was trained with, as JSON; NULL if it does not say. */
 json_t *model_options(const kiln_model *model);

@@ -12,7 +12,7 @@ static int tell_json(struct run *run, const kiln_data *data) {
     run_json_device(run, object);
     run_json_shape(object, kiln_data_X(data));
     json_put_text(object, "input", run->arguments[0]);
-    json_put_text(object, "input_format", file_format_name(kiln_data_format(data)));
+    json_put_text(object, "input_format", kiln_format_name(kiln_data_format(data)));
     json_put_text(object, "output", run->arguments[1]);
     json_put_count(object, "bytes", kiln_data_bytes(data));
     run_json_seconds(run, object);

@@ -182,7 +182,7 @@ static int tell_json(struct run *run, const char *path, const kiln_data *data,
     json_t *object = run_json(run, "kiln.info/1");
     json_put_text(object, "kind", "data");
     json_put_text(object, "file", path);
-    json_put_text(object, "format", file_format_name(kiln_data_format(data)));
+    json_put_text(object, "format", kiln_format_name(kiln_data_format(data)));
     json_put_flag(object, "sparse", kiln_matrix_format(X) == KILN_CSR);
     run_json_shape(object, X);
     json_put_number(object, "density", density(X));
@@ -255,7 +255,7 @@ static void tell_people(struct run *run, const char *path, const kiln_data *data
     const kiln_matrix *X = kiln_data_X(data);
     bool sparse = kiln_matrix_format(X) == KILN_CSR;
     printf("data %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
-    printf("  format        %s, %s\n", file_format_name(kiln_data_format(data)), sparse ? "sparse" : "dense");
+    printf("  format        %s, %s\n", kiln_format_name(kiln_data_format(data)), sparse ? "sparse" : "dense");
     printf("  shape         %s x %s\n", text_plural(kiln_matrix_rows(X), "row"),
            text_plural(kiln_matrix_cols(X), "column"));
     if (sparse)

@@ -27,6 +27,9 @@ typedef enum kiln_file_format {
     KILN_FILE_RATINGS = 8       /* "user, item, rating" a line, any names; X_ui the rating */
 } kiln_file_format;
 
+/* "libsvm", "csv", ...; of AUTO "auto". NULL behind the last. */
+KILN_API const char *kiln_format_name(kiln_file_format format);
+
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 

@@ -10,6 +10,7 @@
 #include "core/sized.h"
 #include "io/arrow/arrow.h"
 #include "io/detect.h"
+#include "io/formats.h"
 #include "io/labels.h"
 #include "io/numbered.h"
 #include "io/numpy/map.h"
@@ -53,20 +54,6 @@ void ki_table_clear(struct ki_table *table) {
     memset(table, 0, sizeof *table);
 }
 
-ki_reader *ki_reader_of(kiln_file_format format) {
-    static ki_reader *const readers[] = {
-        [KILN_FILE_LIBSVM] = ki_read_libsvm,
-        [KILN_FILE_MATRIX_MARKET] = ki_read_matrix_market,
-        [KILN_FILE_CSV] = ki_read_csv,
-        [KILN_FILE_NPY] = ki_read_npy,
-        [KILN_FILE_NPZ] = ki_read_npz,
-        [KILN_FILE_EDGES] = ki_read_edges,
-        [KILN_FILE_BAG_OF_WORDS] = ki_read_bag_of_words,
-        [KILN_FILE_RATINGS] = ki_read_ratings,
-    };
-    return readers[format];
-}
-
 kiln_status ki_check_model_format(kiln_file_format format, const char *path, const kiln_read_options *options,
                                   struct ki_warnings *warnings) {
     const char *schema = options->model ? kiln_model_text(options->model, "schema") : NULL;
@@ -74,7 +61,7 @@ kiln_status ki_check_model_format(kiln_file_format format, const char *path, con
     if (schema && *schema && format != KILN_FILE_CSV) {
         ki_fail_at(KILN_ERR_MODEL, &place,
                    "the model was trained on a CSV file, whose columns have names, this is %s",
-                   ki_format_title(format));
+                   ki_format(format)->title);
         return ki_hint("give it CSV with the columns that the training data had");
     }
     if (!options->model || (schema && *schema) || format != KILN_FILE_CSV) return KILN_OK;
@@ -91,7 +78,7 @@ static kiln_status read_one(struct ki_table *table, kiln_file_format *format, in
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
     TRY(ki_check_model_format(*format, ki_input_name(input), options, &table->warnings));
-    TRY(ki_reader_of(*format)(table, input, options));
+    TRY(ki_format(*format)->read(table, input, options));
     TRY(ki_input_check(input));
     *bytes += ki_input_offset(input) + table->more_bytes;
 done:
@@ -99,19 +86,14 @@ done:
     return status;
 }
 
-/* Readers whose names are numbered as they come take the further files themselves. */
-static bool reads_all(kiln_file_format format) {
-    return format == KILN_FILE_CSV || format == KILN_FILE_EDGES || format == KILN_FILE_RATINGS;
-}
-
 static kiln_status read_more(struct ki_table *table, kiln_file_format first, int64_t *bytes,
                              const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct ki_table more = {.rows = 0};
     struct ki_input *input = NULL;
-    for (int64_t i = 0; i < options->more_count && !reads_all(first); i++) {
+    for (int64_t i = 0; i < options->more_count && !ki_format(first)->reads_all; i++) {
         TRY(ki_open_further(&input, i, first, options));
-        TRY(ki_reader_of(first)(&more, input, options));
+        TRY(ki_format(first)->read(&more, input, options));
         TRY(ki_input_check(input));
         *bytes += ki_input_offset(input);
         ki_input_close(input);
@@ -237,7 +219,7 @@ done:
 }
 
 static kiln_status check_options(const kiln_read_options *options) {
-    if ((unsigned)options->format > KILN_FILE_RATINGS || (unsigned)options->tables > KILN_FILE_RATINGS)
+    if (!ki_format(options->format)->name || !ki_format(options->tables)->name)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d or %d", (int)options->format,
                        (int)options->tables);
     if (options->type != KILN_F32 && options->type != KILN_F64)

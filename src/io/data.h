@@ -91,7 +91,6 @@ typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
 ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges,
     ki_read_bag_of_words, ki_read_ratings;
 
-ki_reader *ki_reader_of(kiln_file_format format);
 /* A model with a schema was trained on a table with named columns, and what has none is not what it knows:
  * ERR_MODEL. One without a schema takes columns by their place, which is a warning. */
 kiln_status ki_check_model_format(kiln_file_format format, const char *path, const kiln_read_options *options,

@@ -4,17 +4,12 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/seams.h"
 #include "io/coordinate/coordinate.h"
+#include "io/formats.h"
 
 enum { PEEK_BYTES = 1 << 16 };
-
-static bool begins_with(const char *text, size_t size, const char *mark) {
-    size_t length = strlen(mark);
-    return size >= length && memcmp(text, mark, length) == 0;
-}
 
 /* safetensors: the length of a JSON header in eight bytes, little endian, then the header. */
 static bool is_model(const char *text, size_t size) {
@@ -47,59 +42,19 @@ static kiln_status refuse_foreign(const struct ki_input *input, const char *text
         {"\xfe\xff", "text in UTF-16", "iconv -f utf-16 -t utf-8 FILE > NEW"},
     };
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (begins_with(text, size, foreign[i].mark))
+        if (ki_begins_with(text, size, foreign[i].mark))
             return fail_wrong_kind(input, foreign[i].what, foreign[i].hint);
     return KILN_OK;
 }
 
 static kiln_status detect_by_mark(kiln_file_format *format, const struct ki_input *input, const char *text,
                                   size_t size) {
-    static const struct {
-        const char *mark;
-        kiln_file_format format;
-    } marks[] = {
-        {"\x93NUMPY", KILN_FILE_NPY},
-        {"PK\3\4", KILN_FILE_NPZ},
-        {"PK\5\6", KILN_FILE_NPZ},
-        {"%%MatrixMarket", KILN_FILE_MATRIX_MARKET},
-    };
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (begins_with(text, size, marks[i].mark)) *format = marks[i].format;
+    *format = ki_format_by_mark(text, size);
     if (is_model(text, size))
         return fail_wrong_kind(input, "a Kiln model, not data", "did you swap the arguments?");
-    if (begins_with(text, size, "\x1f\x8b") || begins_with(text, size, "\x28\xb5\x2f\xfd"))
+    if (ki_begins_with(text, size, "\x1f\x8b") || ki_begins_with(text, size, "\x28\xb5\x2f\xfd"))
         return fail_wrong_kind(input, "compressed twice", "take one layer off: only one is read");
     return refuse_foreign(input, text, size);
-}
-
-static bool ends_with(const char *name, size_t size, const char *ending) {
-    size_t length = strlen(ending);
-    return size > length && strncasecmp(name + size - length, ending, length) == 0;
-}
-
-/* Without the ending that compression has added. */
-static size_t bare_length(const char *name) {
-    size_t size = strlen(name);
-    if (ends_with(name, size, ".gz")) size -= 3;
-    if (ends_with(name, size, ".zst")) size -= 4;
-    return size;
-}
-
-static kiln_file_format detect_by_name(const char *name) {
-    static const struct {
-        const char *ending;
-        kiln_file_format format;
-    } endings[] = {
-        {".svm", KILN_FILE_LIBSVM}, {".libsvm", KILN_FILE_LIBSVM},     {".svmlight", KILN_FILE_LIBSVM},
-        {".csv", KILN_FILE_CSV},    {".tsv", KILN_FILE_CSV},           {".npy", KILN_FILE_NPY},
-        {".npz", KILN_FILE_NPZ},    {".mtx", KILN_FILE_MATRIX_MARKET}, {".edges", KILN_FILE_EDGES},
-    };
-    size_t size = bare_length(name);
-    const char *slash = strrchr(name, '/');
-    if (strncmp(slash ? slash + 1 : name, "docword.", 8) == 0) return KILN_FILE_BAG_OF_WORDS;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_with(name, size, endings[i].ending)) return endings[i].format;
-    return KILN_FILE_AUTO;
 }
 
 /* LIBSVM if the text has a word like "12:", with digits before the colon and a blank before them. */
@@ -170,10 +125,11 @@ kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input) {
     char *text = NULL;
     TRY(peek(&text, &size, input));
     TRY(detect_by_mark(&found, input, text, size));
-    if (found == KILN_FILE_AUTO) found = detect_by_name(ki_input_name(input));
+    if (found == KILN_FILE_AUTO) found = ki_format_by_path(ki_input_name(input), false);
     if (found == KILN_FILE_AUTO) found = detect_by_text(text, size);
     const char *name = ki_input_name(input);
-    if (found == KILN_FILE_CSV && ends_with(name, bare_length(name), ".txt") && looks_like_edges(text, size))
+    if (found == KILN_FILE_CSV && ki_ends_with(name, ki_bare_length(name), ".txt") &&
+        looks_like_edges(text, size))
         found = KILN_FILE_EDGES;
     if (found == KILN_FILE_CSV && ki_links_named(text, text + size)) found = KILN_FILE_EDGES;
     *format = found;
@@ -191,20 +147,6 @@ kiln_status ki_detect_foreign(struct ki_input *input) {
 done:
     ki_free(text);
     return status;
-}
-
-const char *ki_format_title(kiln_file_format format) {
-    static const char *const titles[] = {
-        [KILN_FILE_LIBSVM] = "LIBSVM",
-        [KILN_FILE_MATRIX_MARKET] = "Matrix Market",
-        [KILN_FILE_CSV] = "CSV",
-        [KILN_FILE_NPY] = ".npy",
-        [KILN_FILE_NPZ] = ".npz",
-        [KILN_FILE_EDGES] = "an edge list",
-        [KILN_FILE_BAG_OF_WORDS] = "a bag of words",
-        [KILN_FILE_RATINGS] = "a list of ratings",
-    };
-    return titles[format];
 }
 
 kiln_status ki_detect_data(kiln_file_format *format, struct ki_input *input,
@@ -228,8 +170,8 @@ kiln_status ki_open_further(struct ki_input **input, int64_t i, kiln_file_format
     TRY(ki_detect_data(&format, opened, options));
     if (format != first) {
         const struct ki_place place = {.file = ki_input_name(opened), .offset = -1};
-        TRY(ki_fail_at(KILN_ERR_DATA, &place, "this is %s, the first file is %s", ki_format_title(format),
-                       ki_format_title(first)));
+        TRY(ki_fail_at(KILN_ERR_DATA, &place, "this is %s, the first file is %s", ki_format(format)->title,
+                       ki_format(first)->title));
     }
     *input = opened;
     opened = NULL;

@@ -9,6 +9,7 @@
 #include "core/size.h"
 #include "core/threads.h"
 #include "io/detect.h"
+#include "io/formats.h"
 #include "io/numpy/map.h"
 #include "io/numpy/npy.h"
 #include "io/numpy/npy_write.h"
@@ -66,9 +67,9 @@ done:
 static kiln_status cut(struct ki_input_piece *piece, struct ki_beginning *beginning,
                        const struct ki_file *file, int64_t size, kiln_file_format format,
                        const kiln_read_options *options, struct ki_part part) {
-    switch (format) {
-    case KILN_FILE_NPY: return cut_npy(piece, beginning, file, size, part);
-    case KILN_FILE_CSV: return ki_cut_csv(piece, beginning, file, size, options, part);
+    switch (ki_format(format)->cut) {
+    case KI_CUT_ROWS: return cut_npy(piece, beginning, file, size, part);
+    case KI_CUT_RECORDS: return ki_cut_csv(piece, beginning, file, size, options, part);
     default: return ki_cut_lines(piece, file, size, 0, part);
     }
 }
@@ -88,7 +89,7 @@ static kiln_status read_piece(struct ki_table *table, int64_t *bytes, const char
     if (*bytes == 0 && part.number > 0) goto done; /* no rows */
     TRY(ki_input_open_piece(&input, path, &piece, &options->control));
     TRY(ki_input_put_before(input, beginning.bytes, beginning.size));
-    TRY(ki_reader_of(format)(table, input, options));
+    TRY(ki_format(format)->read(table, input, options));
     TRY(ki_file_check(file));
 done:
     ki_input_close(input);
@@ -101,7 +102,7 @@ done:
 static kiln_status read_share(struct ki_table *table, int64_t *bytes, const char *path,
                               kiln_file_format format, const kiln_read_options *options,
                               struct ki_part part) {
-    const bool quotes = format == KILN_FILE_CSV;
+    const bool quotes = ki_format(format)->cut == KI_CUT_RECORDS;
     struct ki_beginning beginning = {NULL, 0};
     struct ki_input *input = NULL;
     char first;
@@ -113,7 +114,7 @@ static kiln_status read_share(struct ki_table *table, int64_t *bytes, const char
     TRY(ki_input_peek(input, &first, sizeof first, &some));
     if (some == 0 && part.number > 0) goto done; /* no rows */
     TRY(ki_input_put_before(input, beginning.bytes, beginning.size));
-    TRY(ki_reader_of(format)(table, input, options));
+    TRY(ki_format(format)->read(table, input, options));
     *bytes = ki_input_offset(input) - beginning.size;
 done:
     ki_input_close(input);
@@ -156,22 +157,14 @@ static kiln_status read_undivided(struct ki_table *table, int64_t *bytes, const 
     return part.number > 0 ? KILN_OK : ki_table_read(table, &format, bytes, path, options);
 }
 
-static bool is_cut_here(kiln_file_format format) {
-    return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV || format == KILN_FILE_NPY ||
-           format == KILN_FILE_NPZ;
-}
-
-static bool is_lines(kiln_file_format format) {
-    return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV;
-}
-
 enum way { UNDIVIDED, BYTES, DECODED }; /* DECODED: lines, or rows, of what is decoded */
 
 /* How an input of the format is cut. */
 static enum way way_of(const struct ki_input *input, kiln_file_format format) {
     int64_t size;
-    if (ki_input_file(input, &size)) return is_cut_here(format) ? BYTES : UNDIVIDED;
-    return ki_input_compressed(input) && (is_lines(format) || format == KILN_FILE_NPY) ? DECODED : UNDIVIDED;
+    const enum ki_format_cut cut = ki_format(format)->cut;
+    if (ki_input_file(input, &size)) return cut == KI_CUT_NONE ? UNDIVIDED : BYTES;
+    return ki_input_compressed(input) && cut != KI_CUT_NONE && cut != KI_CUT_ARRAYS ? DECODED : UNDIVIDED;
 }
 
 /* How `path`, which is to be of the format, is cut. */
@@ -195,9 +188,10 @@ static kiln_status read_one(struct ki_table *table, int64_t *bytes, const char *
     kiln_status status;
     TRY(look(&way, path, format, options));
     if (way == UNDIVIDED) return read_undivided(table, bytes, path, options, part);
-    if (way == DECODED && format == KILN_FILE_NPY) return read_rows(table, bytes, path, options, part);
+    if (way == DECODED && ki_format(format)->cut == KI_CUT_ROWS)
+        return read_rows(table, bytes, path, options, part);
     if (way == DECODED) return read_share(table, bytes, path, format, options, part);
-    if (format == KILN_FILE_NPZ) return read_npz(table, bytes, path, options, part);
+    if (ki_format(format)->cut == KI_CUT_ARRAYS) return read_npz(table, bytes, path, options, part);
     return read_piece(table, bytes, path, format, options, part);
 done:
     return status;
@@ -269,11 +263,6 @@ done:
     return status;
 }
 
-/* Its names get numbers as they come. */
-static bool numbers_names(kiln_file_format format) {
-    return format == KILN_FILE_EDGES || format == KILN_FILE_RATINGS;
-}
-
 kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const char *path,
                               const kiln_read_options *options) {
     struct ki_input *input = NULL;
@@ -285,7 +274,7 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
     TRY(ki_detect_data(format, input, options));
     if (options->map) goto done;
     if (options->more_count > 0)
-        *possible = !numbers_names(*format);
+        *possible = !ki_format(*format)->names_vertices;
     else
         *possible = way_of(input, *format) != UNDIVIDED ||
                     (*format == KILN_FILE_MATRIX_MARKET &&

@@ -7,6 +7,7 @@
 #include "core/matrix.h"
 #include "core/seams.h"
 #include "io/detect.h"
+#include "io/formats.h"
 
 static kiln_status fail_rows(const struct ki_table *targets, const struct ki_table *table, const char *path) {
     const long long rows = table->rows, dropped = table->left_out_count;
@@ -62,7 +63,7 @@ kiln_status ki_read_targets(struct ki_table *table, const kiln_read_options *opt
     TRY(ki_detect_format(&format, input));
     if (format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_MATRIX_MARKET)
         format = KILN_FILE_LIBSVM;
-    status = ki_reader_of(format)(&targets, input, &plain);
+    status = ki_format(format)->read(&targets, input, &plain);
     if (status == KILN_ERR_PARSE && !*kiln_last_error()->hint)
         ki_hint("a file of targets holds numbers; labels that are text are a column of a CSV file");
     TRY(status);

@@ -3,47 +3,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/matrix.h"
 #include "core/seams.h"
-#include "io/data.h"
+#include "io/formats.h"
 #include "io/output.h"
 
-static const struct {
-    const char *ending;
-    kiln_file_format format;
-} endings[] = {
-    {".svm", KILN_FILE_LIBSVM}, {".libsvm", KILN_FILE_LIBSVM}, {".mtx", KILN_FILE_MATRIX_MARKET},
-    {".csv", KILN_FILE_CSV},    {".npy", KILN_FILE_NPY},       {".npz", KILN_FILE_NPZ},
-};
-
-static ki_writer *writer_of(kiln_file_format format) {
-    static ki_writer *const writers[] = {
-        [KILN_FILE_LIBSVM] = ki_write_libsvm, [KILN_FILE_MATRIX_MARKET] = ki_write_matrix_market,
-        [KILN_FILE_CSV] = ki_write_csv,       [KILN_FILE_NPY] = ki_write_npy,
-        [KILN_FILE_NPZ] = ki_write_npz,
-    };
-    return writers[format];
-}
-
-/* Does the first `length` bytes of name end so, in any case? */
-static bool ends_in(const char *name, size_t length, const char *ending) {
-    size_t size = strlen(ending);
-    return length > size && strncasecmp(name + length - size, ending, size) == 0;
-}
-
 static kiln_status choose(kiln_file_format *format, bool *gzip, const char *path) {
-    size_t length = strlen(path);
-    *gzip = ends_in(path, length, ".gz");
-    if (*gzip) length -= strlen(".gz");
-    if (ends_in(path, length, ".zst")) {
+    *gzip = ki_ends_with(path, strlen(path), ".gz");
+    if (ki_ends_with(path, strlen(path) - (*gzip ? 3 : 0), ".zst")) {
         ki_fail(KILN_ERR_UNSUPPORTED, "%s: Kiln reads zstd and writes gzip", path);
         return ki_hint("name the file .gz");
     }
-    if (*format != KILN_FILE_AUTO) return KILN_OK;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_in(path, length, endings[i].ending)) *format = endings[i].format;
+    if (*format == KILN_FILE_AUTO) *format = ki_format_by_path(path, true);
     if (*format != KILN_FILE_AUTO) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "the name %s does not say what format to write", path);
     return ki_hint("end the name in .svm, .mtx, .csv, .npy or .npz, or --to FORMAT says it");
@@ -131,20 +103,11 @@ nomem:
 kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                             const kiln_control *control) {
     if (!data || !path) return ki_fail(KILN_ERR_ARGUMENT, "kiln_data_write: an argument is NULL");
-    if (format == KILN_FILE_EDGES) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "edge lists are read, not written");
-        return ki_hint("Matrix Market (.mtx) and .npz hold a graph's matrix");
-    }
-    if (format == KILN_FILE_BAG_OF_WORDS) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "bags of words are read, not written");
+    if (!ki_format(format)->name) return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)format);
+    if (ki_format(format)->plural) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s are read, not written", ki_format(format)->plural);
         return ki_hint("Matrix Market (.mtx) and .npz hold their matrix");
     }
-    if (format == KILN_FILE_RATINGS) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "lists of ratings are read, not written");
-        return ki_hint("Matrix Market (.mtx) and .npz hold their matrix");
-    }
-    if ((unsigned)format > KILN_FILE_NPZ)
-        return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)format);
     struct ki_table table = {.rows = 0};
     struct ki_output *output = NULL;
     bool gzip;
@@ -154,7 +117,7 @@ kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_f
     table.feature_names = data->feature_names;
     table.target_names = data->target_names;
     TRY(ki_output_open(&output, path, gzip, control));
-    TRY(writer_of(format)(output, &table, data->X->type, data->X->device->threads));
+    TRY(ki_format(format)->write(output, &table, data->X->type, data->X->device->threads));
     status = ki_output_commit(output);
     output = NULL;
 done:
