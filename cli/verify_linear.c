@@ -170,7 +170,7 @@ static void judge(struct linear *l) {
     const double tolerance = verify_number(v->options, "tolerance");
     const double digits = single ? 1e-4 : 1e-9, factor = single ? 10 : 2;
     const kiln_verification *found = &l->found;
-    claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), found->objective, digits,
+    claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), found->objective, 0,
                 found->objective_rounding);
     claim_bound(v, "gradient", "gradient", fmax(residual, tolerance), found->gradient, factor,
                 found->gradient_rounding);

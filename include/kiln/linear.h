@@ -310,10 +310,12 @@ KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *los
                                  const kiln_matrix *W, const kiln_matrix *b,
                                  const kiln_verify_options *options);
 
-/* Eta = X W + 1 b + offset by plain loops: dense, f64, X's rows x W's columns. b, offset: NULL counts as
- * zeros. Errors: ERR_ARGUMENT, ERR_NOMEM. */
-KILN_API kiln_status kiln_verify_predictors(kiln_matrix *Eta, const kiln_matrix *X, const kiln_matrix *W,
-                                            const kiln_matrix *b, const kiln_matrix *offset);
+/* Eta = X W + 1 b + offset by plain loops: dense, f64, X's rows x W's columns. rounding: of the same shape and type, NULL or
+ * how far off each entry may be as X's type gives it, c u (|b| + |offset| + sum_j |x_ij w_j|), c the terms of that sum and some.
+ * b, offset: NULL counts as zeros. Errors: ERR_ARGUMENT, ERR_NOMEM. */
+KILN_API kiln_status kiln_verify_predictors(kiln_matrix *Eta, kiln_matrix *rounding, const kiln_matrix *X,
+                                            const kiln_matrix *W, const kiln_matrix *b,
+                                            const kiln_matrix *offset);
 
 /* What kiln_glm's figures and standard errors claim, recomputed likewise. NaN: not known. */
 typedef struct kiln_glm_verification {
@@ -323,6 +325,9 @@ typedef struct kiln_glm_verification {
     double errors; /* the largest relative difference of a given standard error, infinite where a dependent
                         * column has one, or another none: it is NaN or negative */
     double errors_rounding; /* what rounding in f64 may make of that */
+    /* the least and the most that training in X's type may have found */
+    double deviance_low, deviance_high, null_deviance_low, null_deviance_high, dispersion_low,
+        dispersion_high, aic_low, aic_high;
 } kiln_glm_verification;
 /* loss, X, W, b as kiln_verify's, of kind GLM or, for `parameters` alone, SQUARED; standard_errors as
  * kiln_glm leaves them, or NULL. With a penalty in the options parameters are counted as kiln_glm does.

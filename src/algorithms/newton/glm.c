@@ -109,19 +109,25 @@ done:
     return status;
 }
 
+/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series there. */
+static double stirling(double k) {
+    const double pi = 3.14159265358979323846, r = 1 / (k * k);
+    int sign; /* plain lgamma writes it to a global variable */
+    if (k < 64) return k * log(k) - k - lgamma_r(k, &sign);
+    return (log(k) - log(2 * pi)) / 2 - (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r / 1680))) / k;
+}
+
 /* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is one,
- * counted as a parameter and put at deviance / weight. */
+ * counted as a parameter and put at deviance / weight. With k = weight / deviance a gamma density's logarithm is
+ * -k deviance_i / 2 - log y_i + k log k - k - log Gamma(k). */
 static double akaike(const struct ki_glm *glm, const struct sums *sums, double parameters) {
     const double pi = 3.14159265358979323846, weight = glm->weight, spread = sums->deviance / weight;
-    int sign; /* plain lgamma writes it to a global variable */
     switch (glm->loss.family) {
     case KILN_GAUSSIAN:
         return glm->rows * (log(2 * pi * sums->deviance / glm->rows) + 1) + 2 * sums->constant +
                2 * (parameters + 1);
     case KILN_GAMMA:
-        return 2 * (glm->newton.loss / spread - (1 / spread - 1) * sums->constant +
-                    weight * (log(spread) / spread + lgamma_r(1 / spread, &sign))) +
-               2 * (parameters + 1);
+        return weight * (1 - 2 * stirling(1 / spread)) + 2 * sums->constant + 2 * (parameters + 1);
     case KILN_INVERSE_GAUSSIAN:
         return weight * (log(2 * pi * spread) + 1) + 2 * sums->constant + 2 * (parameters + 1);
     case KILN_TWEEDIE: return NAN;
@@ -137,6 +143,12 @@ struct figures {
     double deviance, null_deviance, dispersion, aic, pearson;
 };
 
+/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no deviance. */
+static bool at_end(const struct ki_glm *glm) {
+    const kiln_family family = glm->loss.family;
+    return family != KILN_GAUSSIAN && (glm->mean == 0 || (family == KILN_BINOMIAL && glm->mean >= 1));
+}
+
 static kiln_status judge(struct figures *figures, struct ki_glm *glm, double parameters) {
     kiln_status status;
     struct sums sums, null;
@@ -145,7 +157,7 @@ static kiln_status judge(struct figures *figures, struct ki_glm *glm, double par
     TRY(sum_rows(&sums, glm, glm->newton.W, b));
     TRY(sum_rows(&null, glm, NULL, glm->null));
     figures->deviance = sums.deviance;
-    figures->null_deviance = null.deviance;
+    figures->null_deviance = at_end(glm) ? 0 : null.deviance;
     figures->pearson = sums.pearson;
     figures->dispersion = dispersion_is_fixed(glm->loss.family) ? 1
                           : glm->rows > parameters              ? sums.pearson / (glm->rows - parameters)

@@ -6,11 +6,17 @@
  * squares, else b = 0;
  *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature * sum_i s_i.
  *
- * Training cannot know eta_i nearer than d_i = u (|b| + |offset_i| + |y_i| + sum_j |x_ij w_j|), u the
- * rounding unit of X's type, nor add up a column's slopes nearer than u times their absolute sum. Both go
- * through the same sums as the objective and the gradient do, and say what rounding may have made of either:
- *   objective: sum_i s_i (|slope_i| d_i + curvature_i d_i^2),   entry j: sum_i s_i |x_ij| (curvature_i d_i + u |slope_i|). */
+ * Training rounds, and more than one result is right. With u the rounding unit of X's type and c_n units lost in a sum of n
+ * terms (ki_units), it knows eta_i no nearer than d_i = c_n u (|b| + |offset_i| + sum_j |x_ij w_j|), to which |y_i| comes
+ * where the two are subtracted; losses, slopes and penalties lose some units of the terms that they are made of, `size`.
+ * These go through the same sums as the objective and the gradient do, and bound what rounding may have made of either:
+ *   objective: sum_i s_i (|slope_i| d_i + curvature_i d_i^2 + c u size_i) + c u penalties,
+ *   entry j:   sum_i s_i |x_ij| (curvature_i d_i + c u size_i + c_m u |slope_i|) + c u L_j |w_j|. */
 #include "algorithms/verify/verify.h"
+
+#include "algorithms/certificate/certificate.h"
+
+enum { FORMULA = 8 }; /* operations of a loss, a slope or a penalty */
 
 /* Everything on the host. */
 struct facts {
@@ -24,8 +30,10 @@ struct facts {
     double weight; /* sum of s */
     /* of the columns; square: sum_i s_i x_ij^2. A double has no room for the square of 1e-155 or 1e200. */
     long double *mean, *variance, *square;
-    long double unit; /* rounding of X's type */
-    long double flat; /* ki_flat of it */
+    kiln_type type;      /* of X */
+    long double formula; /* units that a short formula loses, times the unit */
+    long double tiny;    /* below that numbers of the type lose digits, and devices may take them for 0 */
+    long double flat;    /* ki_flat of it */
 };
 
 /* A problem: columns first to first + k of W, which one loss ties together. */
@@ -38,7 +46,8 @@ struct problem {
 struct point {
     long double value, curvature;
     long double *gradient, *intercept;
-    long double *eta, *slope, *curve; /* of a row, k each */
+    long double *eta; /* of a row, k of each */
+    struct ki_verify_slope *slope;
     /* bounds of what rounding may have made of value, gradient (of all k columns of W together) and intercept */
     long double value_blur, *blur, intercept_blur;
 };
@@ -122,35 +131,40 @@ done:
 static void add_row(struct point *point, const struct problem *p, int64_t i, const double *W,
                     const double *b) {
     const struct facts *f = p->facts;
-    long double *eta = point->eta, *slope = point->slope;
-    const double *x = ki_row_values(&f->X, i);
-    const double s = weight_of(f, i);
-    long double size = fabs(target_of(p, i)), off = 0;
+    struct ki_verify_slope *slope = point->slope;
+    long double *eta = point->eta, size = 0, off = 0;
+    const double *x = ki_row_values(&f->X, i), s = weight_of(f, i);
+    const int64_t count = ki_row_size(&f->X, i);
+    const int kind = f->loss->kind;
     if (s == 0) return;
     for (int64_t c = 0; c < p->k; c++) {
         eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
-        size += fabsl(eta[c]);
+        size += (b ? fabs(b[p->first + c]) : 0) + (f->offset ? fabs(f->offset[i]) : 0);
     }
-    for (int64_t e = 0; W && e < ki_row_size(&f->X, i); e++)
+    for (int64_t e = 0; W && e < count; e++)
         for (int64_t c = 0; c < p->k; c++) {
             const long double term = (long double)x[e] * W[ki_row_column(&f->X, i, e) * f->k + p->first + c];
             eta[c] += term;
             size += fabsl(term);
         }
-    point->value += s * ki_verify_loss(slope, point->curve, f->loss, target_of(p, i), eta, p->k);
-    size *= f->unit * (2 + sqrtl((long double)ki_row_size(&f->X, i)));
+    if (kind != KILN_LOSS_GLM && kind != KILN_LOSS_SOFTMAX && kind != KILN_LOSS_LOGISTIC)
+        size += fabs(target_of(p, i)) + f->loss->parameter;
+    size *= ki_units(count + 2, f->type);
+    const struct ki_verify_value value = ki_verify_loss(slope, f->loss, target_of(p, i), eta, p->k);
+    point->value += s * value.value;
+    point->value_blur += s * (f->formula + ki_units(f->rows, KILN_F64)) * value.size + (s + 1) * f->tiny;
     for (int64_t c = 0; c < p->k; c++) {
-        point->value_blur += s * (fabsl(slope[c]) * size + point->curve[c] * size * size);
-        off += s * (point->curve[c] * size + f->unit * fabsl(slope[c]));
+        point->value_blur += s * (fabsl(slope[c].value) * size + slope[c].curvature * size * size);
+        off += s * (slope[c].curvature * size + f->formula * slope[c].size +
+                    ki_units(f->rows, f->type) * fabsl(slope[c].value));
     }
     point->intercept_blur += off;
-    for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
-        point->blur[ki_row_column(&f->X, i, e)] += off * fabs(x[e]);
-    point->curvature += s * point->curve[0];
-    for (int64_t c = 0; c < p->k; c++) point->intercept[c] += s * slope[c];
-    for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+    for (int64_t e = 0; e < count; e++) point->blur[ki_row_column(&f->X, i, e)] += off * fabs(x[e]);
+    point->curvature += s * slope[0].curvature;
+    for (int64_t c = 0; c < p->k; c++) point->intercept[c] += s * slope[c].value;
+    for (int64_t e = 0; e < count; e++)
         for (int64_t c = 0; c < p->k; c++)
-            point->gradient[ki_row_column(&f->X, i, e) * p->k + c] += s * slope[c] * x[e];
+            point->gradient[ki_row_column(&f->X, i, e) * p->k + c] += s * slope[c].value * x[e];
 }
 
 /* W NULL: zeros. */
@@ -198,13 +212,24 @@ static long double norm_of(const struct point *point, const struct problem *p, c
     return sqrtl(sum);
 }
 
-/* The same norm of what rounding may have made of the gradient. */
-static long double blur_of(const struct point *point, const struct problem *p, long double mean_curvature) {
+/* What rounding may have made of an entry of the gradient of column j, centred under an intercept. */
+static long double entry_blur(const struct point *point, const struct problem *p, int64_t j,
+                              const double *W) {
+    const struct facts *f = p->facts;
+    long double size = 0;
+    for (int64_t c = 0; W && c < p->k; c++) size += fabs(W[j * f->k + p->first + c]);
+    return point->blur[j] + (f->b ? fabsl(f->mean[j]) * point->intercept_blur : 0) +
+           f->formula * penalty_of(f, j) * size;
+}
+
+/* The norm of that. */
+static long double blur_of(const struct point *point, const struct problem *p, const double *W,
+                           long double mean_curvature) {
     const struct facts *f = p->facts;
     long double sum = 0;
     for (int64_t j = 0; j < f->cols; j++) {
         const long double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
-        const long double off = point->blur[j] + (f->b ? fabsl(f->mean[j]) * point->intercept_blur : 0);
+        const long double off = entry_blur(point, p, j, W);
         if (diagonal > 0) sum += off * off / (mean_curvature * diagonal + penalty_of(f, j));
     }
     if (f->b) sum += point->intercept_blur * point->intercept_blur / (mean_curvature * f->weight);
@@ -247,7 +272,8 @@ static kiln_status add_dual(long double *dual, long double *blur, const struct p
                             const struct point *point) {
     const struct facts *f = p->facts;
     const double epsilon = f->loss->kind == KILN_LOSS_SQUARED_EPSILON ? f->loss->parameter : 0;
-    long double positive = 0, negative = 0, slope, curvature;
+    struct ki_verify_slope slope;
+    long double positive = 0, negative = 0;
     long double *t = ki_alloc((size_t)f->rows * sizeof *t), *z = ki_calloc((size_t)f->cols * sizeof *z);
     kiln_status status = KILN_OK;
     if (!t || !z) TRY(ki_fail_nomem((size_t)(f->rows + f->cols) * sizeof *t, "the dual"));
@@ -256,8 +282,8 @@ static kiln_status add_dual(long double *dual, long double *blur, const struct p
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             eta +=
                 (long double)ki_row_values(&f->X, i)[e] * f->W[ki_row_column(&f->X, i, e) * f->k + p->first];
-        ki_verify_loss(&slope, &curvature, f->loss, target_of(p, i), &eta, 1);
-        t[i] = -weight_of(f, i) * slope;
+        ki_verify_loss(&slope, f->loss, target_of(p, i), &eta, 1);
+        t[i] = -weight_of(f, i) * slope.value;
         *(t[i] > 0 ? &positive : &negative) += t[i];
     }
     for (int64_t i = 0; i < f->rows; i++) {
@@ -265,7 +291,7 @@ static kiln_status add_dual(long double *dual, long double *blur, const struct p
         if (f->b && t[i] > 0 && positive > -negative) t[i] *= -negative / positive;
         if (f->b && t[i] < 0 && -negative > positive) t[i] *= positive / -negative;
         if (s > 0) *dual += t[i] * target_of(p, i) - epsilon * fabsl(t[i]) - t[i] * t[i] / (2 * s);
-        *blur += f->unit * fabsl(t[i] * target_of(p, i));
+        *blur += f->formula * fabsl(t[i] * target_of(p, i));
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             z[ki_row_column(&f->X, i, e)] += t[i] * ki_row_values(&f->X, i)[e];
     }
@@ -283,15 +309,14 @@ done:
 /* ------------------------------------------------------------------------------------------ whole */
 
 static kiln_status point_new(struct point *point, const struct problem *p) {
-    const size_t k = (size_t)p->k, bytes = (((size_t)p->facts->cols + 4) * k + (size_t)p->facts->cols) *
-                                           sizeof *point->gradient;
+    const size_t k = (size_t)p->k, cols = (size_t)p->facts->cols,
+                 bytes = ((cols + 2) * k + cols) * sizeof *point->gradient;
     point->gradient = ki_alloc(bytes);
-    if (!point->gradient) return ki_fail_nomem(bytes, "a gradient");
-    point->intercept = point->gradient + (size_t)p->facts->cols * k;
+    point->slope = ki_alloc(k * sizeof *point->slope);
+    if (!point->gradient || !point->slope) return ki_fail_nomem(bytes, "a gradient");
+    point->intercept = point->gradient + cols * k;
     point->eta = point->intercept + k;
-    point->slope = point->eta + k;
-    point->curve = point->slope + k;
-    point->blur = point->curve + k;
+    point->blur = point->eta + k;
     return KILN_OK;
 }
 
@@ -329,7 +354,7 @@ static kiln_status add_gap(double *gap, const struct problem *p, const struct po
             const long double l2 = penalty_of(f, j), l1 = l1_of(f, j);
             long double g = point->gradient[j * p->k + c] + l2 * w;
             if (f->b) g -= f->mean[j] * point->intercept[c];
-            entries[count++] = (struct ki_verify_entry){w, g, l2, l1};
+            entries[count++] = (struct ki_verify_entry){w, g, l2, l1, entry_blur(point, p, j, f->W)};
         }
     }
     const int kind = f->loss->kind;
@@ -358,7 +383,7 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, str
     const long double reference = norm_of(&point, p, NULL, mean);
     evaluate(&point, p, f->W, f->b);
     known &= isfinite((double)point.value);
-    const long double norm = norm_of(&point, p, f->W, mean), blur = blur_of(&point, p, mean);
+    const long double norm = norm_of(&point, p, f->W, mean), blur = blur_of(&point, p, f->W, mean);
     result->objective += (double)point.value;
     result->objective_rounding += (double)point.value_blur;
     result->gradient_norm = fmax(result->gradient_norm, (double)norm);
@@ -370,6 +395,7 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, str
     TRY(add_gap(&result->optimality_gap, p, &point));
 done:
     ki_free(point.gradient);
+    ki_free(point.slope);
     ki_free(origin);
     return status;
 }
@@ -419,8 +445,10 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     f.cols = kiln_matrix_cols(X);
     f.targets = kiln_matrix_cols(own.y);
     f.k = kiln_matrix_cols(W);
-    f.unit = kiln_matrix_type(X) == KILN_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    f.flat = ki_flat(kiln_matrix_type(X));
+    f.type = kiln_matrix_type(X);
+    f.formula = ki_units(FORMULA, f.type);
+    f.tiny = f.type == KILN_F32 ? FLT_MIN : DBL_MIN;
+    f.flat = ki_flat(f.type);
     const bool hinge = own.kind == KILN_LOSS_SQUARED_HINGE || own.kind == KILN_LOSS_SQUARED_EPSILON;
     const bool together = own.kind == KILN_LOSS_SOFTMAX;
     TRY(load(&f, X, W, b));
@@ -430,7 +458,9 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
         const struct problem problem = {&f, c, together ? f.k : 1};
         TRY(judge(&made, &problem, &dual));
     }
-    made.objective += (double)penalties(&f);
+    const double penalty = (double)penalties(&f);
+    made.objective += penalty;
+    made.objective_rounding += (double)(f.formula + ki_units(f.cols, f.type)) * penalty;
     if (made.optimality_gap > made.objective) made.optimality_gap = made.objective;
     made.gap = made.gap_rounding = NAN;
     if (hinge && !isnan((double)dual.value)) {

@@ -29,24 +29,32 @@ static inline int64_t ki_row_column(const struct ki_copy *A, int64_t i, int64_t 
 
 kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of ki_alloc */
 
-/* The loss of a row at eta (k of them for SOFTMAX) with target y, its derivative and its (expected)
- * curvature, k of each. INFINITY where eta is out of range. HINGE: y is 1 or -1. */
-long double ki_verify_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
-                           const long double *eta, int64_t k);
-/* A glm's mean, 1 - the mean, the mean's slope, and the family's variance there. */
+/* A row's loss and its derivative with respect to eta, with the (expected) curvature. size: of the terms that
+ * these are the sums of; short formulas lose some units of that to rounding, whatever cancels. */
+struct ki_verify_value {
+    long double value, size;
+};
+struct ki_verify_slope {
+    long double value, curvature, size;
+};
+/* The loss at eta (k of them for SOFTMAX) with target y, and k slopes. INFINITY where eta is out of range, with slopes of 0.
+ * HINGE: y is 1 or -1. */
+struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
+                                      const long double *eta, int64_t k);
+/* A glm's mean, 1 - the mean, the mean's slope, the family's variance there, and the logarithms of the first two. */
 struct ki_response {
-    long double mu, nu, slope, variance;
+    long double mu, nu, slope, variance, log_mu, log_nu;
 };
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
 /* eta at the mean mu, for a loss of kind GLM. */
 double ki_verify_link(const kiln_loss *loss, double mu);
 
-/* A coefficient, the gradient with respect to it (of columns about their means under an intercept), and its
- * penalties. */
+/* A coefficient, the gradient with respect to it (of columns about their means under an intercept), its
+ * penalties, and what rounding may have made of the gradient. */
 struct ki_verify_entry {
-    long double w, g, l2, l1;
+    long double w, g, l2, l1, blur;
 };
-/* The gap that these make; NaN where one has no penalty, and so nothing bounds the optimum. */
-long double ki_verify_gap(const struct ki_verify_entry *entries, int64_t count);
+/* The least gap that these make; NaN where one has no penalty, and so nothing bounds the optimum. Moves g. */
+long double ki_verify_gap(struct ki_verify_entry *entries, int64_t count);
 
 #endif

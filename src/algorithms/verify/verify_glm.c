@@ -1,13 +1,21 @@
 /* What a linear model's file says besides its objective, by the textbook and in long double: linear
  * predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information matrix.
  *
+ * Training knows eta_i no nearer than d_i, as verify.c has it, and a mean that is a power or an exponential no nearer than some
+ * units, which are as good as as many units of mu / mu' in eta. A row's deviance has its only minimum at mu = y, so that within
+ * eta_i +- d_i it is between its values at the ends, or 0 where y is between their means; and its formula loses some units of
+ * the terms whose difference it is. Sums of these are the bounds of what a training may say. The criterion of the other families
+ * follows the deviance; those with a dispersion have it as a monotone function of the deviance.
+ *
  * Columns of sqrt(h) [1 X] are taken in order, the intercept first. One of which elimination leaves less
  * than rounding depends on those before it; one of which it leaves little is not clear, and nothing is said
  * of what counts columns. */
 #define _DEFAULT_SOURCE
 #include "algorithms/verify/verify.h"
 
-enum { COLUMNS_MOST = 4096 };
+#include "algorithms/certificate/certificate.h"
+
+enum { COLUMNS_MOST = 4096, FORMULA = 8 }; /* FORMULA: operations of a row's figure */
 
 /* GONE: what is left of a dependent column's square. CLEAR: of an independent one's, at least. */
 static const long double pi = 3.14159265358979323846264338327950288L, GONE = 1e-16L, CLEAR = 1e-12L;
@@ -15,6 +23,7 @@ static const long double pi = 3.14159265358979323846264338327950288L, GONE = 1e-
 struct model {
     const kiln_loss *loss;
     const kiln_verify_options *options;
+    kiln_type type; /* of X */
     struct ki_copy X;
     int64_t k;
     double *W, *b, *y, *s, *offset, *errors; /* but for W and y NULL where they are not given */
@@ -29,121 +38,241 @@ static double weight_of(const struct model *m, int64_t i) {
     return m->s ? m->s[i] : 1;
 }
 
-static long double predictor(const struct model *m, int64_t i, int64_t c) {
-    long double eta = (m->b ? m->b[c] : 0) + (m->offset ? m->offset[i] : 0);
-    for (int64_t e = 0; e < ki_row_size(&m->X, i); e++)
-        eta += (long double)ki_row_values(&m->X, i)[e] * m->W[ki_row_column(&m->X, i, e) * m->k + c];
+/* Sets *blur to what training may be off by. */
+static long double predictor(const struct model *m, int64_t i, int64_t c, double *blur) {
+    const long double b = m->b ? m->b[c] : 0, offset = m->offset ? m->offset[i] : 0;
+    long double eta = b + offset, size = fabsl(b) + fabsl(offset);
+    for (int64_t e = 0; e < ki_row_size(&m->X, i); e++) {
+        const long double term =
+            (long double)ki_row_values(&m->X, i)[e] * m->W[ki_row_column(&m->X, i, e) * m->k + c];
+        eta += term;
+        size += fabsl(term);
+    }
+    *blur = (double)(ki_units(ki_row_size(&m->X, i) + 2, m->type) * size);
     return eta;
 }
 
 /* ------------------------------------------------------------------------------------------- deviance */
 
 /* y log(y / mu), 0 where y is. */
-static long double ratio_log(double y, long double mu) {
-    return y == 0 ? 0 : y * logl(y / mu);
+static long double ratio_log(double y, long double mu, long double log_mu) {
+    if (y == 0) return 0;
+    return fabsl(y / mu - 1) < 0.5L ? y * log1pl((y - mu) / mu) : y * (logl(y) - log_mu);
 }
 
 static long double unit_deviance(const kiln_loss *loss, double y, const struct ki_response *at) {
     const long double mu = at->mu, p = loss->parameter;
     switch (loss->family) {
-    case KILN_POISSON: return 2 * (ratio_log(y, mu) - (y - mu));
-    case KILN_GAMMA: return 2 * ((y - mu) / mu - logl(y / mu));
+    case KILN_POISSON: return 2 * (ratio_log(y, mu, at->log_mu) - (y - mu));
+    case KILN_GAMMA: return 2 * ((y - mu) / mu - ratio_log(y, mu, at->log_mu) / y);
     case KILN_INVERSE_GAUSSIAN: return (y - mu) * (y - mu) / (y * mu * mu);
-    case KILN_BINOMIAL: return 2 * (ratio_log(y, mu) + ratio_log(1 - y, at->nu));
+    case KILN_BINOMIAL:
+        if (y == 0 || y == 1) return -2 * (y == 0 ? at->log_nu : at->log_mu); /* y - mu would cancel */
+        return 2 * (ratio_log(y, mu, at->log_mu) + ratio_log(1 - y, at->nu, at->log_nu));
     case KILN_TWEEDIE:
         return 2 * (powl(y, 2 - p) / ((1 - p) * (2 - p)) - y * powl(mu, 1 - p) / (1 - p) +
                     powl(mu, 2 - p) / (2 - p));
     case KILN_NEGATIVE_BINOMIAL:
-        return 2 * (ratio_log(y, mu) - (y + 1 / p) * (log1pl(p * y) - log1pl(p * mu)));
+        return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
     default: return (y - mu) * (y - mu);
     }
 }
 
-/* Minus twice the row's log-likelihood; spread: the dispersion of gamma, the others' own is 1 or comes in
- * akaike(). */
-static long double minus_twice(const struct model *m, int64_t i, const struct ki_response *at,
-                               long double spread) {
-    const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = weight_of(m, i);
-    int sign;
-    switch (m->loss->family) {
-    case KILN_POISSON: return 2 * s * (mu - (y == 0 ? 0 : y * logl(mu)) + lgammal_r(y + 1, &sign));
-    case KILN_BINOMIAL: {
-        const long double won = s * y, lost = s * (1 - y);
-        return 2 * ((won == 0 ? 0 : -won * logl(mu)) - (lost == 0 ? 0 : lost * logl(at->nu)) -
-                    lgammal_r(s + 1, &sign) + lgammal_r(won + 1, &sign) + lgammal_r(lost + 1, &sign));
-    }
+/* The terms whose difference the deviance is, by the formula for y near mu or by that for others. */
+static long double deviance_size(const kiln_loss *loss, double y, const struct ki_response *at) {
+    const long double mu = at->mu, p = loss->parameter,
+                      logs = y == 0 ? 0 : fabsl(logl(y)) + fabsl(at->log_mu);
+    const long double apart = fabsl(y - mu), t = apart / mu;
+    const bool near = y > 0 && t < 0.5L;
+    switch (loss->family) {
+    case KILN_POISSON: return near ? 4 * apart : 2 * (y * logs + apart);
+    case KILN_GAMMA: return near ? 4 * t : 2 * (t + logs);
+    case KILN_BINOMIAL:
+        return 2 *
+               ((y == 0 ? 0 : y * logs) + (y == 1 ? 0 : (1 - y) * (fabsl(log1pl(-y)) + fabsl(at->log_nu))));
+    case KILN_TWEEDIE:
+        return 2 * ((near ? fabsl(powl(y, 2 - p) - powl(mu, 2 - p)) : powl(y, 2 - p) + powl(mu, 2 - p)) /
+                        fabsl(2 - p) +
+                    (y == 0 ? 0
+                            : y * (near ? fabsl(powl(y, 1 - p) - powl(mu, 1 - p))
+                                        : powl(y, 1 - p) + powl(mu, 1 - p))) /
+                        fabsl(p - 1));
     case KILN_NEGATIVE_BINOMIAL:
-        return -2 * s *
-               (lgammal_r(y + 1 / p, &sign) - lgammal_r(1 / p, &sign) - lgammal_r(y + 1, &sign) +
-                (y == 0 ? 0 : y * logl(p * mu)) - (y + 1 / p) * log1pl(p * mu));
-    case KILN_GAMMA: {
-        const long double shape = 1 / spread, size = mu * spread;
-        return -2 * s * ((shape - 1) * logl(y) - y / size - shape * logl(size) - lgammal_r(shape, &sign));
-    }
-    case KILN_INVERSE_GAUSSIAN: return 3 * s * logl(y);
-    default: return -logl(s);
+        if (near)
+            return 2 * (y * fabsl(log1pl((mu - y) / y)) +
+                        (y + 1 / p) * fabsl(log1pl(p * (y - mu) / (1 + p * mu))));
+        return 2 * (y * (2 + logs + 2 * fabsl(logl(p))) + (log1pl(p * mu) + log1pl(p * y)) / p);
+    default: return unit_deviance(loss, y, at);
     }
 }
 
-static double akaike(const struct model *m, long double deviance, const double *eta) {
-    const kiln_family family = m->loss->family;
-    const bool spread = family == KILN_GAUSSIAN || family == KILN_GAMMA || family == KILN_INVERSE_GAUSSIAN;
-    long double sum = 2 * (m->parameters + spread);
-    if (family == KILN_TWEEDIE) return NAN;
-    if (family == KILN_GAUSSIAN) sum += m->counted * (logl(2 * pi * deviance / m->counted) + 1);
-    if (family == KILN_INVERSE_GAUSSIAN) sum += m->weight * (logl(2 * pi * deviance / m->weight) + 1);
-    for (int64_t i = 0; i < m->X.rows; i++) {
-        const struct ki_response at = ki_verify_response(m->loss, eta[i]);
-        if (weight_of(m, i) > 0) sum += minus_twice(m, i, &at, deviance / m->weight);
+/* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
+static struct ki_verify_value minus_twice(const struct model *m, int64_t i, const struct ki_response *at) {
+    const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = weight_of(m, i);
+    const long double lost = s * (1 - y), won = s * y, likely = y == 0 ? 0 : y * at->log_mu;
+    long double all[5] = {0};
+    int sign;
+    struct ki_verify_value sum = {0};
+    switch (m->loss->family) {
+    case KILN_POISSON: all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign); break;
+    case KILN_BINOMIAL:
+        all[0] = -s * likely, all[1] = lost == 0 ? 0 : -lost * at->log_nu, all[2] = -lgammal_r(s + 1, &sign);
+        all[3] = lgammal_r(won + 1, &sign), all[4] = lgammal_r(lost + 1, &sign);
+        break;
+    default:
+        all[0] = -s * lgammal_r(y + 1 / p, &sign), all[1] = s * lgammal_r(1 / p, &sign);
+        all[2] = s * lgammal_r(y + 1, &sign), all[3] = y == 0 ? 0 : -s * (likely + y * logl(p));
+        all[4] = s * (y + 1 / p) * log1pl(p * mu);
     }
-    return (double)sum;
+    for (int e = 0; e < 5; e++) {
+        sum.value += 2 * all[e];
+        sum.size += 2 * fabsl(all[e]);
+    }
+    return sum;
+}
+
+/* A sum over rows, and the least and the most that a training may have for it. */
+struct sum {
+    long double value, low, high;
+};
+
+/* Adds s times a row's figure, which is `here` and at the ends of what eta may be `one` and `other`; best: it may be 0. */
+static void add(struct sum *sum, const struct model *m, double s, long double here, long double one,
+                long double other, bool best, long double size) {
+    const long double tiny = m->type == KILN_F32 ? FLT_MIN : DBL_MIN;
+    const long double off = ki_units(FORMULA, m->type) * size + ki_units(m->X.rows, KILN_F64) * fabsl(here);
+    const bool known = isfinite((double)one) && isfinite((double)other);
+    sum->value += s * here;
+    sum->low += known && !best ? s * fmaxl(fminl(here, fminl(one, other)) - off, 0) : 0;
+    sum->high += known ? s * (fmaxl(here, fmaxl(one, other)) + off) + (s + 1) * tiny : (long double)INFINITY;
 }
 
 struct total {
-    long double deviance, pearson, slope, curvature, value;
+    struct sum deviance, pearson;
+    long double slope, curvature, value;
 };
 
-/* Sums at these linear predictors, each shifted. */
-static struct total add_up(const struct model *m, const double *eta, double shift) {
-    struct total total = {0};
+struct row {
+    struct ki_response at;
+    struct ki_verify_slope slope;
+    long double value, deviance, pearson; /* NaN where eta is out of range */
+};
+
+static struct row row_at(const struct model *m, double y, long double eta) {
+    struct row row = {.at = ki_verify_response(m->loss, eta)};
+    row.value = ki_verify_loss(&row.slope, m->loss, y, &eta, 1).value;
+    const bool there = isfinite((double)row.value);
+    row.deviance = there ? unit_deviance(m->loss, y, &row.at) : (long double)NAN;
+    row.pearson = there ? (y - row.at.mu) * (y - row.at.mu) / row.at.variance : (long double)NAN;
+    return row;
+}
+
+/* What the mean's own rounding is in eta. The formulas for y far from mu take its logarithm. */
+static long double mean_blur(const struct model *m, double y, const struct ki_response *at) {
+    const kiln_family family = m->loss->family;
+    if (family == KILN_GAUSSIAN && ki_link_of(m->loss) == KILN_LINK_IDENTITY) return 0;
+    if (family == KILN_BINOMIAL) return 0; /* deviances come from eta */
+    const bool near = fabsl(y - at->mu) < 0.5L * at->mu && family != KILN_TWEEDIE;
+    const long double logs =
+        near || family == KILN_GAUSSIAN ? 0 : fabsl(at->log_mu) + (y > 0 ? fabsl(logl(y)) : 0);
+    return ki_units(FORMULA, m->type) * (1 + logs) * fabsl(at->mu / at->slope);
+}
+
+/* Sums at these linear predictors, each shifted, which may be off by blur. */
+static struct total add_up(const struct model *m, const double *eta, const double *blur, double shift) {
+    struct total total = {.value = 0};
     for (int64_t i = 0; i < m->X.rows; i++) {
-        const double s = weight_of(m, i);
-        const long double at_row = (long double)eta[i] + shift;
-        const struct ki_response at = ki_verify_response(m->loss, at_row);
-        long double slope, curvature;
+        const double s = weight_of(m, i), y = m->y[i];
         if (!(s > 0)) continue;
-        total.value += s * ki_verify_loss(&slope, &curvature, m->loss, m->y[i], &at_row, 1);
-        total.slope += s * slope;
-        total.curvature += s * curvature;
-        total.deviance += s * unit_deviance(m->loss, m->y[i], &at);
-        total.pearson += s * (m->y[i] - at.mu) * (m->y[i] - at.mu) / at.variance;
+        const long double at = (long double)eta[i] + shift;
+        const struct row row = row_at(m, y, at);
+        const long double off =
+            mean_blur(m, y, &row.at) + (blur ? blur[i] : ki_units(2, m->type) * (fabs(eta[i]) + fabs(shift)));
+        const struct row one = row_at(m, y, at - off), other = row_at(m, y, at + off);
+        const bool best = (one.at.mu - y) * (other.at.mu - y) <= 0;
+        total.value += s * row.value;
+        total.slope += s * row.slope.value;
+        total.curvature += s * row.slope.curvature;
+        add(&total.deviance, m, s, row.deviance, one.deviance, other.deviance, best,
+            row.deviance + deviance_size(m->loss, y, &row.at));
+        add(&total.pearson, m, s, row.pearson, one.pearson, other.pearson, best, row.pearson);
     }
     return total;
 }
 
+/* k log k - k - log Gamma(k), without the digits that these lose to each other where k is large. */
+static long double stirling(long double k) {
+    int sign;
+    if (k < 64) return k * logl(k) - k - lgammal_r(k, &sign);
+    const long double r = 1 / (k * k);
+    return (logl(k) - logl(2 * pi)) / 2 - (1.0L / 12 - r * (1.0L / 360 - r * (1.0L / 1260 - r / 1680))) / k;
+}
+
+/* What of Akaike's criterion depends on the deviance, of families with a dispersion, which is put at deviance / weight. */
+static long double of_deviance(const struct model *m, long double deviance) {
+    if (m->loss->family == KILN_GAUSSIAN) return m->counted * (logl(2 * pi * deviance / m->counted) + 1);
+    if (m->loss->family == KILN_GAMMA) return m->weight * (1 - 2 * stirling(m->weight / deviance));
+    return m->weight * (logl(2 * pi * deviance / m->weight) + 1);
+}
+
+static struct sum akaike(const struct model *m, const struct sum *deviance, const double *eta) {
+    const kiln_family family = m->loss->family;
+    const bool spread = family == KILN_GAUSSIAN || family == KILN_GAMMA || family == KILN_INVERSE_GAUSSIAN;
+    const long double share = family == KILN_GAMMA ? 2 : 3;
+    long double size = 0;
+    struct sum sum = {.value = 2 * (m->parameters + spread)};
+    if (family == KILN_TWEEDIE) return (struct sum){NAN, NAN, NAN};
+    for (int64_t i = 0; i < m->X.rows; i++) {
+        const double s = weight_of(m, i);
+        if (!(s > 0)) continue;
+        const struct ki_response at = ki_verify_response(m->loss, eta[i]);
+        struct ki_verify_value own = {0};
+        if (!spread)
+            own = minus_twice(m, i, &at);
+        else
+            own.value = family == KILN_GAUSSIAN ? -logl(s) : share * s * logl(m->y[i]);
+        sum.value += own.value;
+        size += spread ? fabsl(own.value) : own.size;
+    }
+    const long double low = spread ? of_deviance(m, deviance->low) : deviance->low,
+                      high = spread ? of_deviance(m, deviance->high) : deviance->high,
+                      here = spread ? of_deviance(m, deviance->value) : deviance->value;
+    if (spread) sum.value += here;
+    size = (ki_units(FORMULA, m->type) + ki_units(m->X.rows, KILN_F64)) * (size + fabsl(spread ? here : 0));
+    sum.low = deviance->low > 0 || !spread ? sum.value + (low - here) - size : (long double)-INFINITY;
+    sum.high = sum.value + (high - here) + size;
+    return sum;
+}
+
+/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no deviance. */
+static bool at_end(const struct model *m, long double mean) {
+    return m->loss->family != KILN_GAUSSIAN && (mean == 0 || (m->loss->family == KILN_BINOMIAL && mean >= 1));
+}
+
 /* The deviance of the best intercept beside the offset, by Fisher scoring with halving. */
-static double null_deviance(const struct model *m, double *eta) {
+static struct sum null_deviance(const struct model *m, double *eta) {
     long double mean = 0, offset = 0;
     for (int64_t i = 0; i < m->X.rows; i++) {
         eta[i] = m->offset ? m->offset[i] : 0;
         mean += weight_of(m, i) * m->y[i] / m->weight;
         offset += weight_of(m, i) * eta[i] / m->weight;
     }
+    if (at_end(m, mean)) return (struct sum){0, 0, 0};
     double at = ki_verify_link(m->loss, (double)mean) - (double)offset;
-    struct total here = add_up(m, eta, at);
+    struct total here = add_up(m, eta, NULL, at);
     for (int iteration = 0; iteration < 200 && isfinite((double)here.value); iteration++) {
         long double step = here.slope / here.curvature;
         if (!(fabsl(step) > 1e-15L * fmaxl(fabsl(at), 1e-3L))) break;
-        struct total there = add_up(m, eta, (double)(at - step));
+        struct total there = add_up(m, eta, NULL, (double)(at - step));
         for (int halved = 0; halved < 40 && !(there.value <= here.value); halved++) {
             step /= 2;
-            there = add_up(m, eta, (double)(at - step));
+            there = add_up(m, eta, NULL, (double)(at - step));
         }
         if (!(there.value <= here.value)) break;
         at -= (double)step;
         here = there;
     }
-    return isfinite((double)here.value) ? (double)here.deviance : (double)NAN;
+    return isfinite((double)here.value) ? here.deviance : (struct sum){NAN, NAN, NAN};
 }
 
 /* ----------------------------------------------------------------------------------------- information */
@@ -152,10 +281,10 @@ static double null_deviance(const struct model *m, double *eta) {
 static void inform(struct model *m, const double *eta, long double *row) {
     const int64_t first = m->b != NULL;
     for (int64_t i = 0; i < m->X.rows; i++) {
-        long double slope, h = 1;
+        struct ki_verify_slope slope = {.curvature = 1};
         const long double at = eta ? eta[i] : 0;
-        if (m->loss->kind == KILN_LOSS_GLM) ki_verify_loss(&slope, &h, m->loss, m->y[i], &at, 1);
-        h *= weight_of(m, i);
+        if (m->loss->kind == KILN_LOSS_GLM) ki_verify_loss(&slope, m->loss, m->y[i], &at, 1);
+        const long double h = slope.curvature * weight_of(m, i);
         for (int64_t j = 0; j < m->columns; j++) row[j] = j < first;
         for (int64_t e = 0; e < ki_row_size(&m->X, i); e++)
             row[first + ki_row_column(&m->X, i, e)] += ki_row_values(&m->X, i)[e];
@@ -227,6 +356,7 @@ static kiln_status load(struct model *m, const kiln_matrix *X, const kiln_matrix
     kiln_status status;
     const kiln_loss *loss = m->loss;
     m->k = kiln_matrix_cols(W);
+    m->type = kiln_matrix_type(X);
     TRY(ki_copy_take(&m->X, X));
     TRY(ki_copy_vector(&m->W, W));
     if (b) TRY(ki_copy_vector(&m->b, b));
@@ -253,17 +383,24 @@ static bool dispersion_is_one(kiln_family family) {
     return family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL;
 }
 
+static void tell(double *value, double *low, double *high, struct sum sum) {
+    *value = (double)sum.value;
+    *low = (double)sum.low;
+    *high = (double)sum.high;
+}
+
 static kiln_status judge(kiln_glm_verification *made, struct model *m) {
     kiln_status status = KILN_OK;
     const bool glm = m->loss->kind == KILN_LOSS_GLM;
-    double *eta = ki_calloc((size_t)ki_max(m->X.rows, 1) * sizeof *eta);
+    const size_t rows = (size_t)ki_max(m->X.rows, 1);
+    double *eta = ki_calloc(2 * rows * sizeof *eta), *blur = eta ? eta + rows : NULL;
     m->columns = m->X.cols + (m->b != NULL);
     const size_t cells = (size_t)(m->columns + 2) * (size_t)m->columns;
     m->parameters = NAN;
     if (m->columns <= COLUMNS_MOST) m->A = ki_calloc(cells * sizeof *m->A);
     if (!eta || (m->columns <= COLUMNS_MOST && !m->A))
         TRY(ki_fail_nomem(cells * sizeof *m->A, "the information"));
-    for (int64_t i = 0; i < m->X.rows && glm; i++) eta[i] = (double)predictor(m, i, 0);
+    for (int64_t i = 0; i < m->X.rows && glm; i++) eta[i] = (double)predictor(m, i, 0, &blur[i]);
     if (m->A) {
         m->scale = m->A + m->columns * m->columns;
         inform(m, glm ? eta : NULL, m->scale + m->columns);
@@ -273,16 +410,17 @@ static kiln_status judge(kiln_glm_verification *made, struct model *m) {
     made->parameters = m->parameters;
     made->errors = made->deviance = made->null_deviance = made->dispersion = made->aic = NAN;
     if (!glm) goto done;
-    const struct total total = add_up(m, eta, 0);
+    const struct total total = add_up(m, eta, blur, 0);
     const double degrees = m->counted - m->parameters;
-    made->deviance = (double)total.deviance;
-    made->dispersion = dispersion_is_one(m->loss->family) ? 1
-                       : degrees > 0                      ? (double)total.pearson / degrees
-                                                          : (double)NAN;
-    made->aic = akaike(m, total.deviance, eta);
+    const bool fixed = dispersion_is_one(m->loss->family);
+    made->dispersion = fixed ? 1 : degrees > 0 ? (double)total.pearson.value / degrees : (double)NAN;
+    made->dispersion_low = fixed ? 1 : (double)total.pearson.low / degrees;
+    made->dispersion_high = fixed ? 1 : (double)total.pearson.high / degrees;
+    tell(&made->deviance, &made->deviance_low, &made->deviance_high, total.deviance);
+    tell(&made->aic, &made->aic_low, &made->aic_high, akaike(m, &total.deviance, eta));
     if (m->errors && m->A) made->errors = compare_errors(m, made->dispersion, m->scale + m->columns);
     made->errors_rounding = 1000 * (double)m->columns * DBL_EPSILON / m->least;
-    made->null_deviance = null_deviance(m, eta);
+    tell(&made->null_deviance, &made->null_deviance_low, &made->null_deviance_high, null_deviance(m, eta));
 done:
     ki_free(eta);
     return status;
@@ -301,8 +439,16 @@ done:
     return status;
 }
 
-kiln_status kiln_verify_predictors(kiln_matrix *Eta, const kiln_matrix *X, const kiln_matrix *W,
-                                   const kiln_matrix *b, const kiln_matrix *offset) {
+static kiln_status check_predictors(const char *call, const char *name, const kiln_matrix *Eta,
+                                    const kiln_matrix *X, const kiln_matrix *W) {
+    if (kiln_matrix_format(Eta) == KILN_DENSE && kiln_matrix_type(Eta) == KILN_F64 &&
+        kiln_matrix_rows(Eta) == kiln_matrix_rows(X) && kiln_matrix_cols(Eta) == kiln_matrix_cols(W))
+        return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is not dense, f64, with X's rows and W's columns", call, name);
+}
+
+kiln_status kiln_verify_predictors(kiln_matrix *Eta, kiln_matrix *rounding, const kiln_matrix *X,
+                                   const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *offset) {
     static const char call[] = "kiln_verify_predictors";
     const kiln_loss loss = {.size = sizeof loss, .offset = offset};
     struct model m = {.loss = &loss};
@@ -310,14 +456,16 @@ kiln_status kiln_verify_predictors(kiln_matrix *Eta, const kiln_matrix *X, const
     kiln_status status;
     TRY(check(call, X, W, b, &loss));
     if (!Eta) return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta is NULL", call);
-    if (kiln_matrix_format(Eta) != KILN_DENSE || kiln_matrix_type(Eta) != KILN_F64 ||
-        kiln_matrix_rows(Eta) != kiln_matrix_rows(X) || kiln_matrix_cols(Eta) != kiln_matrix_cols(W))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta is not dense, f64, with X's rows and W's columns", call);
+    TRY(check_predictors(call, "Eta", Eta, X, W));
+    if (rounding) TRY(check_predictors(call, "rounding", rounding, X, W));
     TRY(load(&m, X, W, b, NULL));
-    values = ki_alloc((size_t)ki_max(kiln_matrix_nnz(Eta), 1) * sizeof *values);
-    if (!values) TRY(ki_fail_nomem((size_t)kiln_matrix_nnz(Eta) * sizeof *values, "linear predictors"));
-    for (int64_t i = 0; i < m.X.rows * m.k; i++) values[i] = (double)predictor(&m, i / m.k, i % m.k);
+    const int64_t count = kiln_matrix_nnz(Eta);
+    values = ki_alloc((size_t)ki_max(2 * count, 1) * sizeof *values);
+    if (!values) TRY(ki_fail_nomem((size_t)(2 * count) * sizeof *values, "linear predictors"));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (double)predictor(&m, i / m.k, i % m.k, &values[count + i]);
     TRY(kiln_matrix_set(Eta, values));
+    if (rounding) TRY(kiln_matrix_set(rounding, values + count));
 done:
     ki_free(values);
     unload(&m);

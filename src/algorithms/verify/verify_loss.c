@@ -61,21 +61,26 @@ static bool in_range(const kiln_loss *loss, long double eta, const struct respon
     return true;
 }
 
-/* y log x, 0 where y is. */
-static long double times_log(double y, long double x) {
-    return y == 0 ? 0 : y * logl(x);
+/* log mu, which near 1 is in the digits of nu = 1 - mu. */
+static long double log_of(long double mu, long double nu) {
+    return fabsl(nu) < 0.5L ? log1pl(-nu) : logl(mu);
 }
 
-static long double value_at(const kiln_loss *loss, double y, const struct response *at) {
-    const long double mu = at->mu, p = loss->parameter;
+/* Two terms whose sum is the loss. */
+static struct ki_verify_value sum_of(long double a, long double b) {
+    return (struct ki_verify_value){a + b, fabsl(a) + fabsl(b)};
+}
+
+static struct ki_verify_value value_at(const kiln_loss *loss, double y, const struct response *at) {
+    const long double mu = at->mu, p = loss->parameter, won = y == 0 ? 0 : y * log_of(mu, at->nu);
     switch (loss->family) {
-    case KILN_POISSON: return mu - times_log(y, mu);
-    case KILN_GAMMA: return y / mu + logl(mu);
-    case KILN_INVERSE_GAUSSIAN: return y / (2 * mu * mu) - 1 / mu;
-    case KILN_BINOMIAL: return -times_log(y, mu) - times_log(1 - y, at->nu);
-    case KILN_TWEEDIE: return powl(mu, 2 - p) / (2 - p) - y * powl(mu, 1 - p) / (1 - p);
-    case KILN_NEGATIVE_BINOMIAL: return (y + 1 / p) * log1pl(p * mu) - times_log(y, mu);
-    default: return (mu - y) * (mu - y) / 2;
+    case KILN_POISSON: return sum_of(mu, -won);
+    case KILN_GAMMA: return sum_of(y / mu, logl(mu));
+    case KILN_INVERSE_GAUSSIAN: return sum_of(y / (2 * mu * mu), -1 / mu);
+    case KILN_BINOMIAL: return sum_of(-won, y == 1 ? 0 : (y - 1) * log_of(at->nu, mu));
+    case KILN_TWEEDIE: return sum_of(powl(mu, 2 - p) / (2 - p), -y * powl(mu, 1 - p) / (1 - p));
+    case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
+    default: return sum_of((mu - y) * (mu - y) / 2, 0);
     }
 }
 
@@ -94,57 +99,75 @@ static long double variance_at(const kiln_loss *loss, const struct response *at)
 
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta) {
     const struct response at = respond(loss, eta);
-    return (struct ki_response){at.mu, at.nu, at.slope, variance_at(loss, &at)};
+    return (struct ki_response){
+        at.mu, at.nu, at.slope, variance_at(loss, &at), log_of(at.mu, at.nu), log_of(at.nu, at.mu)};
 }
 
-static long double glm_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
-                            long double eta) {
+static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
+                                       long double eta) {
     const struct response at = respond(loss, eta);
-    if (!in_range(loss, eta, &at)) return INFINITY;
-    const long double variance = variance_at(loss, &at);
-    *slope = (at.mu - y) * at.slope / variance;
-    if (loss->family == KILN_BINOMIAL) /* mu - y = (1 - y) mu - y nu, without what cancels */
-        *slope = ((1 - y) / at.nu - y / at.mu) * at.slope;
-    *curvature = at.slope * at.slope / variance;
+    *slope = (struct ki_verify_slope){0};
+    if (!in_range(loss, eta, &at)) return (struct ki_verify_value){INFINITY, INFINITY};
+    const long double variance = variance_at(loss, &at), steep = at.slope / variance;
+    slope->value = (at.mu - y) * steep;
+    slope->size = (fabsl(at.mu) + fabs(y)) * fabsl(steep);
+    if (loss->family == KILN_BINOMIAL) { /* mu - y = (1 - y) mu - y nu, without what cancels */
+        slope->value = ((1 - y) / at.nu - y / at.mu) * at.slope;
+        slope->size = ((1 - y) / at.nu + y / at.mu) * at.slope;
+    }
+    slope->curvature = at.slope * steep;
     return value_at(loss, y, &at);
 }
 
-static long double softmax_loss(long double *slope, long double *curvature, double y, const long double *eta,
-                                int64_t k) {
-    long double most = eta[0], sum = 0;
-    for (int64_t c = 1; c < k; c++) most = fmaxl(most, eta[c]);
-    for (int64_t c = 0; c < k; c++) sum += expl(eta[c] - most);
-    for (int64_t c = 0; c < k; c++) {
-        const long double p = expl(eta[c] - most) / sum;
-        slope[c] = p - ((double)c == y);
-        curvature[c] = p * (1 - p);
-    }
-    return most + logl(sum) - eta[(int64_t)y];
+/* log(1 + e^x). */
+static long double softplus(long double x) {
+    return fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
 }
 
-long double ki_verify_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
-                           const long double *eta, int64_t k) {
+/* log(1 + sum of e^(eta_c - eta_y) over the other classes), from the largest of these differences; training takes the
+ * logarithm of a sum that is at least 1. */
+static struct ki_verify_value softmax_loss(struct ki_verify_slope *slope, double y, const long double *eta,
+                                           int64_t k) {
+    const int64_t own = (int64_t)y;
+    long double most = eta[0], sum = 0, others = 0, nearest = -INFINITY;
+    for (int64_t c = 1; c < k; c++) most = fmaxl(most, eta[c]);
+    for (int64_t c = 0; c < k; c++) {
+        sum += expl(eta[c] - most);
+        if (c != own) nearest = fmaxl(nearest, eta[c]);
+    }
+    for (int64_t c = 0; c < k; c++) {
+        const long double p = expl(eta[c] - most) / sum;
+        if (c != own) others += expl(eta[c] - nearest);
+        slope[c] = (struct ki_verify_slope){p, p * (1 - p), p};
+    }
+    slope[own].value = 0;
+    for (int64_t c = 0; c < k; c++)
+        if (c != own) slope[own].value -= slope[c].value;
+    slope[own].size = 1;
+    const long double value = k > 1 ? softplus(nearest - eta[own] + logl(others)) : 0;
+    return (struct ki_verify_value){value, value + 1};
+}
+
+struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
+                                      const long double *eta, int64_t k) {
     long double off = 0;
-    *curvature = 1;
     switch (loss->kind) {
-    case KILN_LOSS_GLM: return glm_loss(slope, curvature, loss, y, eta[0]);
-    case KILN_LOSS_SOFTMAX: return softmax_loss(slope, curvature, y, eta, k);
+    case KILN_LOSS_GLM: return glm_loss(slope, loss, y, eta[0]);
+    case KILN_LOSS_SOFTMAX: return softmax_loss(slope, y, eta, k);
     case KILN_LOSS_LOGISTIC: {
         const long double p = 1 / (1 + expl(-eta[0])), q = 1 / (1 + expl(eta[0]));
-        *slope = (1 - y) * p - y * q;
-        *curvature = p * q;
-        return fmaxl(eta[0], 0) + log1pl(expl(-fabsl(eta[0]))) - y * eta[0];
+        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, (1 - y) * p + y * q};
+        return sum_of((1 - y) * softplus(eta[0]), y * softplus(-eta[0]));
     }
     case KILN_LOSS_SQUARED_HINGE:
         off = fmaxl(1 - y * eta[0], 0);
-        *slope = -y * off;
-        *curvature = off > 0;
-        return off * off / 2;
+        *slope = (struct ki_verify_slope){-y * off, off > 0, off};
+        break;
     case KILN_LOSS_SQUARED_EPSILON:
         off = fmaxl(fabsl(eta[0] - y) - loss->parameter, 0);
-        *slope = eta[0] > y ? off : -off;
-        *curvature = off > 0;
-        return off * off / 2;
-    default: *slope = eta[0] - y; return *slope * *slope / 2;
+        *slope = (struct ki_verify_slope){eta[0] > y ? off : -off, off > 0, off};
+        break;
+    default: off = eta[0] - y; *slope = (struct ki_verify_slope){off, 1, fabsl(off)};
     }
+    return sum_of(off * off / 2, 0);
 }

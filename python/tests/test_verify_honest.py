@@ -1,0 +1,80 @@
+"""Models whose figures are at the edge of rounding: kiln verify must accept them as they are."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+FAR = 1e12  # beside it the other rows of a column are rounding
+
+
+def column(rows, seed=0, far=True):
+    values = np.random.default_rng(seed).normal(size=(rows, 1))
+    if far:
+        values[rows // 2] = FAR
+    return values
+
+
+def outcomes(rows):
+    return np.arange(rows) * 7 % 11 > 3
+
+
+YEARS = [[2015, 4, 0.15], [2019, 1, -0.01], [2021, 2, 0.59], [2018, 2, -0.30], [2016, 1, FAR], [2022, 1, -0.71], [2020, 2, 0.68], [2017, 3, 0.33]]
+NEAR_ONE_LEVEL = 1e5 + np.array([-0.5, 0.8, 6.1, -1.6, -2.1, -2.1, -1.6, -1.0]) * 1e-7
+
+# name: the rows, the targets, and how they are trained
+HONEST = {
+    "a loss next to 0": ([[-0.41827, -3.0, 1952.0], [1.25, 0.5, 21.0]], [0, 1], ["logreg", "--l2", "0.001"]),
+    "losses of three classes next to 0": (np.eye(3) * 2000, [0, 1, 2], ["logreg", "--l2", "0.001"]),
+    "a saturated binomial": ([[0.0], [2000.0]], [0, 1], ["glm", "--family", "binomial", "--l2", "0.001"]),
+    "a gap beside a column of large numbers": (YEARS, NEAR_ONE_LEVEL, ["linreg", "--l2", "0.001"]),
+    "a gap without an intercept": ([[1, 1716997055.0], [0, 1719558088.0], [1, 1714911651.0], [1, 1729635995.0]], NEAR_ONE_LEVEL[:4],
+                                   ["linreg", "--l2", "0.001", "--no-intercept"]),
+    "a gradient that is rounding": (np.ones((56, 1)), np.exp(column(56, far=False)[:, 0] / 2),
+                                    ["glm", "--family", "inverse-gaussian", "--link", "log", "--l2", "0.1"]),
+    "scores of f32 that are equal": (column(40), outcomes(40), ["logreg", "--l2", "1", "--type", "f32"]),
+    "scores of a machine that are equal": (column(40, 1), outcomes(40), ["svm", "--l2", "1", "--type", "f32"]),
+    "scores of a glm that are equal": (column(40, 2), outcomes(40), ["glm", "--family", "binomial", "--l2", "1", "--type", "f32"]),
+    "scores of f64 that are as good as equal": (np.hstack([column(24), column(24)]) * [1, 1 / 3], outcomes(24),
+                                                ["logreg", "--l2", "1", "--no-intercept"]),
+    "R2 of a fit in f32": (np.full((55, 1), 3.0), 99999 + np.random.default_rng(3).uniform(0.5, 0.95, 55), ["linreg", "--l2", "100", "--type", "f32"]),
+    "a perfect fit": ([[3, 0], [3, 5], [3, 2], [3, 2], [3, 0]], 1e5 + np.array([3.18, 4.156, 3.57, 3.57, 3.18]) * 1e-8,
+                      ["linreg", "--standardize", "--l2", "0.001"]),
+    "a perfect Gaussian": ([[1951.0, -1.39, 1958.0], [1909.0, -0.79, 2014.0]], [1.1621, -0.2271], ["glm", "--family", "gaussian", "--l2", "1"]),
+    "a perfect Gaussian of f32": ([[3, 1908.0], [3, 1994.0]], [0.6088, -0.2579], ["glm", "--family", "gaussian", "--l2", "0.1", "--type", "f32"]),
+    "a perfect gamma": ([[-1.375, 1715074491500.0], [-0.0487, 1717893769579.0]], [1.518, 9.305], ["glm", "--family", "gamma", "--l2", "0.1"]),
+    "a perfect gamma of f32": ([[1, 1709064092204.0], [1, 1706041883269.0]], [87.74, 0.0941], ["glm", "--family", "gamma", "--l2", "0.1", "--type", "f32"]),
+    "a perfect inverse Gaussian": ([[1959.0], [1913.0]], [0.6825, 7.4436],
+                                   ["glm", "--family", "inverse-gaussian", "--link", "log", "--l2", "0.001", "--type", "f32"]),
+    "means of f32 far from the start": ([[0, 2460664.5], [1, 2461192.5], [0, 2461050.5], [1, 2462470.5], [1, 2462933.5], [1, 2461961.5]],
+                                        [0.0071, 0.0884, 0.0103, 0.2939, 124.09, 0.1404], ["glm", "--family", "gamma", "--l2", "0.001", "--type", "f32"]),
+    "counts that are all 0": (column(12, far=False), np.zeros(12), ["glm", "--family", "negative-binomial", "--alpha", "0.1", "--l2", "0.001"]),
+    "outcomes that are all 1": (column(12, far=False), np.ones(12), ["glm", "--family", "binomial", "--l2", "0.001"]),
+}
+
+
+@pytest.mark.parametrize("kind", list(HONEST))
+def test_it_holds(kind, tool, tmp_path):
+    X, y, arguments = HONEST[kind]
+    np.save(tmp_path / "X.npy", np.asarray(X, float))
+    np.save(tmp_path / "y.npy", np.asarray(y, float))
+    data, path = [tmp_path / "X.npy", "--target-file", tmp_path / "y.npy"], tmp_path / "m.kiln"
+    subprocess.run([tool, arguments[0], *data, *arguments[1:], "-o", path, "--device", "cpu", "-q"], check=False, capture_output=True)
+    judged = subprocess.run([tool, "verify", path, *data, "--json", "-q"], capture_output=True, text=True)
+    claims = json.loads(judged.stdout)["claims"]
+    assert judged.returncode == 0, [claim for claim in claims if claim["holds"] is False]
+
+
+def test_aic_of_a_perfect_gamma(tool, tmp_path):
+    """R's formula, with as many digits as its terms lose to each other: -2 sum log dgamma(y, shape k, mean mu) + 2 parameters, k = m / deviance."""
+    mpmath = pytest.importorskip("mpmath")
+    X, y, arguments = HONEST["a perfect gamma"]
+    np.save(tmp_path / "X.npy", np.asarray(X, float))
+    np.save(tmp_path / "y.npy", np.asarray(y, float))
+    said = json.loads(subprocess.run([tool, *arguments[:1], tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", *arguments[1:], "-o", tmp_path / "m.kiln",
+                                      "--device", "cpu", "-q", "--json"], check=True, capture_output=True, text=True).stdout)["metrics"]
+    with mpmath.workdps(60):
+        m, deviance = len(y), mpmath.mpf(said["deviance"])
+        k = m / deviance
+        aic = m - 2 * m * (k * mpmath.log(k) - k - mpmath.loggamma(k)) + 2 * sum(mpmath.log(mpmath.mpf(v)) for v in y) + 2 * (said["parameters"] + 1)
+    assert abs(said["aic"] - float(aic)) < 1e-9 * abs(float(aic))
