@@ -58,6 +58,8 @@ class MDS(Estimator):
                                    ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed"))):
             if value not in known:
                 raise ValueError(f"The {name!r} parameter of MDS must be one of {sorted(known)}. Got {value!r} instead.")
+        if not 1 <= self.n_components <= 64:
+            raise ValueError(f"The 'n_components' parameter of MDS must be an int in the range [1, 64]. Got {self.n_components!r} instead.")
         missing = "allow-nan" if self.dissimilarity == "precomputed" else True
         X = self._validate(X, accept_sparse=False, ensure_all_finite=missing, ensure_min_samples=2)
         where = self._place(X, self.n_components)

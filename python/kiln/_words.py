@@ -49,7 +49,7 @@ def advice(hint: str) -> str:
     """The parts of a hint that a Python program can follow: none that name an option of the tool, or a function of the library."""
     parts = re.split(r"(; |, or |, )", words(hint))
     kept = [(mark, part) for mark, part in zip(["", *parts[1::2]], parts[::2]) if not re.search(r"(^|\W)--\w|kiln_\w", part)]
-    return "".join(mark + part for mark, part in kept).lstrip(";, ").removeprefix("or ")
+    return "".join(mark + part for mark, part in kept).lstrip(";, ").removeprefix("or ").removeprefix("else ")
 
 
 def convergence() -> type[Warning]:

@@ -177,6 +177,11 @@ def test_what_has_not_converged_points_at_the_user():
 
 
 def test_errors_name_parameters():
+    counts = scipy.sparse.csr_matrix(np.arange(12.0).reshape(4, 3))
+
+    def online(**options):
+        return kiln.LatentDirichletAllocation(2, learning_method="online", **options, **CPU).fit(counts)
+
     X = np.random.default_rng(0).normal(size=(20, 2))
     y = np.ones(20)
     cases = [(lambda: kiln.GeneralizedLinearRegressor("tweedie", **CPU).fit(X, y), "(parameter)"),
@@ -186,12 +191,28 @@ def test_errors_name_parameters():
              (lambda: kiln.LogisticRegression(tol=-1, **CPU).fit(X, X[:, 0] > 0), "tol is -1"),
              (lambda: kiln.KMeans(2, max_iter=-1, **CPU).fit(X), "max_iter is -1"),
              (lambda: kiln.GeneralizedLinearRegressor(standard_errors=True, alpha=1, **CPU).fit(X, y), "alpha must be 0"),
-             (lambda: kiln.pagerank(scipy.sparse.eye(2, format="csr"), damping=3, device="cpu"), "damping is 3")]
+             (lambda: kiln.pagerank(scipy.sparse.eye(2, format="csr"), damping=3, device="cpu"), "damping is 3, but must be in [0, 1]"),
+             (lambda: kiln.ALS(2, alpha=-2, implicit=True, **CPU).fit(counts), "alpha is -2"),
+             (lambda: kiln.ALS(2, steps=-2, **CPU).fit(counts), "steps is -2"),
+             (lambda: kiln.NMF(2, prior="gamma", shape=-1, **CPU).fit(counts), "shape is -1"),
+             (lambda: kiln.LatentDirichletAllocation(2, doc_topic_prior=-1, **CPU).fit(counts), "doc_topic_prior is -1"),
+             (lambda: online(learning_decay=3), "learning_decay is 3"),
+             (lambda: online(learning_offset=-3), "learning_offset is -3")]
     for call, part in cases:
         with pytest.raises(kiln.ArgumentError) as raised:
             call()
         assert part in str(raised.value) and "kiln_" not in str(raised.value) and "_options" not in str(raised.value)
         assert " --" not in str(raised.value)
+        assert "0 means" not in str(raised.value)  # where 0 is given it is meant
+    with pytest.raises(ValueError, match="n_components"):
+        kiln.MDS(0, **CPU).fit(X)
+
+
+def test_a_hint_that_begins_with_what_python_has_not(tmp_path):
+    (tmp_path / "comma.csv").write_text("a,y\n" + "".join(f'"1,{100 + i}",{i}\n' for i in range(20)))
+    with pytest.raises(kiln.DataError) as raised:
+        kiln.read(tmp_path / "comma.csv", target="y")
+    assert raised.value.hint.startswith("write numbers with a decimal point")
 
 
 def test_without_scikit_learn_loaded():

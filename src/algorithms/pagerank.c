@@ -36,7 +36,7 @@ static kiln_status check(const kiln_matrix *ranks, const kiln_matrix *A,
     if (!(options->damping >= 0 && options->damping <= 1))
         return (ki_fail(KILN_ERR_ARGUMENT, "%s_options.damping is %g, but must be in [0, 1]", call,
                         options->damping),
-                ki_hint("0 means 0.85, unless kiln_option_give says that it was given"));
+                ki_hint("without kiln_option_give a 0 means 0.85"));
     if ((int)options->dangling < 0 || options->dangling > KILN_DANGLING_UNIFORM)
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.dangling is %d, but must be 1 or 2", call,
                        (int)options->dangling);

@@ -306,7 +306,7 @@ static void refusals(void **state) {
     refused(X, &(kiln_lda_options){.eta = INFINITY}, KILN_ERR_ARGUMENT, "eta is inf");
     refused(X, &(kiln_lda_options){.steps = -1}, KILN_ERR_ARGUMENT, "steps is -1");
     refused(X, &(kiln_lda_options){.batch = -1}, KILN_ERR_ARGUMENT, "batch is -1");
-    refused(X, &(kiln_lda_options){.decay = 0.4}, KILN_ERR_ARGUMENT, "decay 0.4");
+    refused(X, &(kiln_lda_options){.decay = 0.4}, KILN_ERR_ARGUMENT, "decay is 0.4");
     refused(X, &(kiln_lda_options){.batch = 5, .learn_alpha = 1}, KILN_ERR_ARGUMENT, "exclude each other");
     refused(X, &(kiln_lda_options){.warm_start = 1}, KILN_ERR_DATA, "A is not above 0");
     kiln_matrix_free(X);

@@ -33,10 +33,16 @@ struct als {
 
 static kiln_status check_options(const kiln_als_options *o) {
     static const char call[] = "kiln_als";
-    if (!(o->l2 >= 0) || isinf(o->l2) || !(o->alpha >= 0) || isinf(o->alpha))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 and alpha must be finite and not negative", call);
-    if (o->solver < 0 || o->solver > KILN_FACTOR_CCD || o->steps < 0)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d with %lld steps", call, o->solver,
+    if (!(o->l2 >= 0) || isinf(o->l2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite and not negative", call,
+                       o->l2);
+    if (!(o->alpha >= 0) || isinf(o->alpha))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.alpha is %g, but must be finite and not negative", call,
+                       o->alpha);
+    if (o->solver < 0 || o->solver > KILN_FACTOR_CCD)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", call, o->solver);
+    if (o->steps < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.steps is %lld, but must not be negative", call,
                        (long long)o->steps);
     if (o->implicit && o->biases) {
         ki_fail(KILN_ERR_ARGUMENT,

@@ -45,11 +45,11 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
     if (o->prior < 0 || o->prior > KILN_GAP_NO_PRIOR)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no prior has the number %d", call, o->prior);
     if (!(o->shape == 0 || o->shape >= 1) || isinf(o->shape))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: shape is %g, but must be a finite number of 1 or more", call,
-                       o->shape);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.shape is %g, but must be a finite number of 1 or more",
+                       call, o->shape);
     if (!(o->rate >= 0) || isinf(o->rate))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: rate is %g, but must be a finite number of 0 or more", call,
-                       o->rate);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.rate is %g, but must be a finite number of 0 or more",
+                       call, o->rate);
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
     TRY(check_init(o, X, kiln_matrix_cols(A)));
 done:

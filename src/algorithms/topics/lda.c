@@ -32,16 +32,20 @@ struct lda {
 
 static kiln_status check_prior(const char *name, double value) {
     if (value >= 0 && !isinf(value)) return KILN_OK;
-    return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda: %s is %g, but must be a finite number above 0", name, value);
+    return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda_options.%s is %g, but must be a finite number above 0", name,
+                   value);
 }
 
 static kiln_status check_online(const kiln_lda_options *o) {
-    if (o->batch < 0) return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda: batch is %lld", (long long)o->batch);
-    if (!(o->delay >= 0) || isinf(o->delay) || !(o->decay == 0 || (o->decay > 0.5 && o->decay <= 1)))
-        return ki_fail(
-            KILN_ERR_ARGUMENT,
-            "kiln_lda: delay is %g and decay %g, but must be 0 or more, and above 0.5 and at most 1",
-            o->delay, o->decay);
+    if (o->batch < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda_options.batch is %lld, but must not be negative",
+                       (long long)o->batch);
+    if (!(o->delay >= 0) || isinf(o->delay))
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda_options.delay is %g, but must be finite and not negative",
+                       o->delay);
+    if (!(o->decay == 0 || (o->decay > 0.5 && o->decay <= 1)))
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_lda_options.decay is %g, but must be above 0.5 and at most 1",
+                       o->decay);
     if (o->batch > 0 && o->learn_alpha) {
         ki_fail(KILN_ERR_ARGUMENT,
                 "kiln_lda_options.learn_alpha and kiln_lda_options.batch exclude each other");
