@@ -156,6 +156,8 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  *   quasi-separated   the same of some rows, while others lie on that plane
  *   zeros             glm (Poisson, negative binomial, Tweedie; log link), without a penalty: some rows whose y is 0
  *                     go to a mean of 0, which no coefficients give
+ *   undecided         logreg, glm, without a penalty, of more than 512 coefficients, or where memory is short or rounding
+ *                     decides: which of these holds, if any
  *   one-sided         glm: all y are at one end of what means can be, and the intercept has no optimum
  *   out-of-reach      glm: the link's means do not come near y
  *   saturated         logreg, glm (binomial), with a penalty: every row is certain of its class to 1e-6

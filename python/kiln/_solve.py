@@ -197,7 +197,7 @@ def _read(report: Any) -> Report:
                   float(report.optimality_gap), text(report.certificate), said)
 
 
-_ENDLESS = {"separated", "quasi-separated", "zeros", "one-sided", "out-of-reach", "clusters"}  # what is no result to converge to
+_ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters"}  # what is no result to converge to
 
 
 def warn_of(report: Report, name: str) -> None:

@@ -88,27 +88,117 @@ def test_groups_of_zeros(family):
     assert list(fitted.report_.warnings) == ["one-sided"]
 
 
-def separated(rows):
-    """Whether some direction lowers no row and raises one, by a linear programme."""
-    scale = np.abs(rows).max(axis=0)
-    rows = rows / np.where(scale > 0, scale, 1)
-    found = linprog(-rows.sum(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=[(-1, 1)] * rows.shape[1], method="highs")
-    return -found.fun > 1e-7
+def endless(gains, ties=()):
+    """Whether some direction lowers no gain, raises one and leaves ties, by a linear programme."""
+    both = np.vstack([gains, *ties])
+    scale = np.abs(both).max(axis=0)
+    gains, ties = gains / np.where(scale > 0, scale, 1), [tie / np.where(scale > 0, scale, 1) for tie in ties]
+    found = linprog(-gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=[(-1, 1)] * gains.shape[1], method="highs",
+                    A_eq=np.vstack(ties) if ties else None, b_eq=np.zeros(sum(map(len, ties))) if ties else None)
+    assert found.status == 0
+    return None if 1e-9 < -found.fun < 1e-4 else -found.fun > 1e-7  # None: rounding decides
 
 
-def test_a_linear_programme_agrees():
-    """Small problems at random, half of them with an optimum at infinity."""
+def against(X, y, classes):
+    """A row for each class that a row of X is not of: its own score less that one's."""
+    made = []
+    for c in range(classes):
+        rows = np.flatnonzero(y != c)
+        gains = np.zeros((len(rows), classes, X.shape[1]))
+        gains[np.arange(len(rows)), y[rows].astype(int)] = X[rows]
+        gains[:, c] = -X[rows]
+        made.append(gains.reshape(len(rows), -1))
+    return np.vstack(made)
+
+
+def columns(rng, m, n):
+    return np.where(rng.random(n) < 0.5, rng.normal(size=(m, n)), rng.random((m, n)) < rng.choice([0.04, 0.2, 0.5], n))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [(10, 120), (500, 1500)])
+def test_a_linear_programme_agrees(dtype, rows):
+    """Small problems at random, half of them with an optimum at infinity; and those of which a few rows are asked first."""
     rng, said = np.random.default_rng(5), []
     for _ in range(60):
-        m, n = int(rng.integers(10, 120)), int(rng.integers(1, 5))
-        X = np.where(rng.random(n) < 0.5, rng.normal(size=(m, n)), rng.random((m, n)) < rng.choice([0.04, 0.2, 0.5], n))
-        y = rng.random(m) < 1 / (1 + np.exp(-2 * X @ rng.normal(size=n)))
-        if y.all() or not y.any():
+        m, n = int(rng.integers(*rows)), int(rng.integers(1, 5))
+        X = columns(rng, m, n).astype(dtype)
+        noise, weights = rng.choice([0, 0.5, 2]), np.where(rng.random(m) < 0.1, 0, rng.choice([1e-3, 1, 1e3], m))
+        y = X @ rng.normal(size=n) + noise * rng.logistic(size=m) > 0
+        counted = weights > 0
+        if y[counted].all() or not y[counted].any():
             continue
-        model, _ = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(X, y))
-        said.append(bool(model.report_.warnings))
-        assert said[-1] == separated(np.column_stack([X, np.ones(m)]) * np.where(y, 1, -1)[:, None])
+        model = kiln.LogisticRegression(C=np.inf, fit_intercept=bool(rng.random() < 0.7), **CPU)
+        heard(lambda: model.fit(scipy.sparse.csr_matrix(X) if rng.random() < 0.3 else X, y, sample_weight=weights))
+        Z = np.column_stack([X, np.ones(m)]) if model.fit_intercept else X.astype(float)
+        true = endless((Z * np.where(y, 1, -1)[:, None])[counted])
+        told = set(model.report_.warnings) & {"separated", "quasi-separated", "undecided"}
+        assert true is None or bool(told) == true, (m, n, told, true)
+        assert "undecided" not in told
+        said.append(bool(told))
     assert 10 < sum(said) < len(said) - 10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [(10, 60), (450, 900)])
+def test_a_linear_programme_agrees_about_zeros(dtype, rows):
+    rng, said = np.random.default_rng(6), []
+    for _ in range(60):
+        m, n = int(rng.integers(*rows)), int(rng.integers(1, 7))
+        X = columns(rng, m, n).astype(dtype)
+        y = rng.poisson(np.exp(np.clip(X @ rng.normal(size=n), -3, 2))).astype(float)
+        if rng.random() < 0.5:
+            y[X[:, 0] != 0] = 0
+        if rng.random() < 0.2:
+            y[:] = 0
+        y[0] = max(y[0], 1)
+        model = kiln.GeneralizedLinearRegressor("poisson", **CPU)
+        heard(lambda: model.fit(X, y))
+        Z = np.column_stack([X, np.ones(m)])
+        true = (y == 0).any() and endless(-Z[y == 0], [Z[y > 0]])
+        told = "zeros" in model.report_.warnings
+        assert true is None or told == true, (m, n, told, true)
+        said.append(told)
+    assert 10 < sum(said) < len(said) - 10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [(10, 80), (250, 400)])
+def test_a_linear_programme_agrees_about_several_classes(dtype, rows):
+    rng, said = np.random.default_rng(7), []
+    for _ in range(40):
+        m, n, k = int(rng.integers(*rows)), int(rng.integers(1, 4)), int(rng.integers(3, 5))
+        X = columns(rng, m, n).astype(dtype)
+        y = np.argmax(X @ rng.normal(size=(n, k)) * 2 + rng.choice([0, 0.3, 1]) * rng.gumbel(size=(m, k)), axis=1)
+        if rng.random() < 0.3:
+            y[X[:, 0] > 1] = 1
+        if len(np.unique(y)) < k:
+            continue
+        model = kiln.LogisticRegression(C=np.inf, **CPU)
+        heard(lambda: model.fit(X, y))
+        true = endless(against(np.column_stack([X, np.ones(m)]), y, k))
+        told = bool(set(model.report_.warnings) & {"separated", "quasi-separated", "undecided"})
+        assert true is None or told == true, (m, n, k, told, true)
+        said.append(told)
+    assert 5 < sum(said) < len(said) - 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_data_sets_that_can_be_separated(dtype):
+    """Of breast cancer all rows; of the irises those of one class, from each other class, and of the others none."""
+    data = load_breast_cancer()
+    model, caught = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(data.data.astype(dtype), data.target))
+    assert list(model.report_.warnings) == ["separated"] and caught[0].category is ConvergenceWarning
+    X, y = load_iris(return_X_y=True)
+    model, caught = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(X.astype(dtype), y))
+    rows = against(np.column_stack([X.astype(dtype), np.ones(150)]), y, 3)
+    gone = np.zeros(len(rows), bool)  # the conditions that can be met with room: those with a direction of their own
+    for i in range(len(rows)):
+        gone[i] = linprog(-rows[i], A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1), method="highs").fun < -1e-6
+    excluded = gone.reshape(3, 100)
+    row_of = np.concatenate([np.flatnonzero(y != c) for c in range(3)])
+    certain = len(np.unique(row_of[excluded.ravel()]))
+    assert list(model.report_.warnings) == ["quasi-separated"] and f"of {certain} of 150 rows" in str(caught[0].message), caught
 
 
 def test_no_word_about_usual_data():

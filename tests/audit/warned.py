@@ -14,6 +14,7 @@ SAID = {  # words of a warning for people: its name
     "can be separated but for ties": "quasi-separated",
     "can be separated:": "separated",
     "have the target 0": "zeros",
+    "all targets are": "one-sided",
 }
 
 
@@ -77,19 +78,21 @@ def infinite(rng, tool: Tool, kind: type) -> list[str]:
     if poisson:
         apart, without = False, largest(-X[y == 0], X[y > 0])
     else:
-        if y.min() == y.max():
-            return found
         gain = np.where(y > 0.5, 1, -1)[:, None] * X
         apart, without = margin(gain) > 1e-6, largest(gain, np.zeros((0, X.shape[1])))
     if 1e-9 < without < 1e-4:  # too near to say
         return found
-    told, wanted = names(run) & {"separated", "quasi-separated", "zeros"}, set()
-    if without >= 1e-4:
+    told, wanted = names(run) & {"separated", "quasi-separated", "zeros", "one-sided"}, set()
+    if problem.intercept and (not y.any() or (not poisson and y.all())):  # the intercept alone
+        wanted = {"one-sided"}
+    elif without >= 1e-4:
         wanted = {"zeros"} if poisson else {"separated"} if apart else {"quasi-separated"}
     if told and not wanted:
         found.append(f"a warning says {sorted(told)}, but the optimum is finite")
     elif wanted and not told:
         found.append(f"the optimum is at infinity ({sorted(wanted)}), and nothing says so")
+    elif (wanted == {"one-sided"}) != (told == {"one-sided"}):
+        found.append(f"a warning says {sorted(told)}, but the reason is {sorted(wanted)}")
     elif wanted == {"quasi-separated"} and told == {"separated"}:
         found.append("a warning says that the classes can be separated, but no plane does it")
     return found

@@ -31,7 +31,7 @@ struct ki_newton {
     double l2, l1; /* >= 0 */
     bool no_intercept, standardize;
     bool
-        one_sided; /* the caller knows that the intercept has no optimum: ki_newton_separation is not asked */
+        one_sided; /* the caller knows that the intercept has no optimum, or wants no warnings: ki_newton_separation is not asked */
     double tolerance;
     int64_t max_iterations; /* Newton steps in one solve */
     int64_t problems;       /* solves that will follow, for the progress; 0 = 1 */

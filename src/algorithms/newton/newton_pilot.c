@@ -154,6 +154,7 @@ kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_
                               .l2 = share * newton->l2,
                               .no_intercept = newton->no_intercept,
                               .standardize = newton->standardize,
+                              .one_sided = true, /* its warnings are nobody's */
                               .tolerance = fmax(ENOUGH, newton->tolerance),
                               .max_iterations = STEPS,
                               .control = {ask, work},

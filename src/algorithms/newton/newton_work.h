@@ -148,7 +148,7 @@ kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
  * ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
 
-/* newton_separation.c: tells the report where no finite coefficients are best. After W and b are set;
+/* separation/separation.c: tells the report where no finite coefficients are best. After W and b are set;
  * `there` is of no use then. moved: `there` is the point before, and X is read only where the step from it
  * lowered some row's curvature. */
 kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,

@@ -1,5 +1,4 @@
-/* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others
- * lie on it, or a group of rows has counts of nothing but 0 (Albert and Anderson, Biometrika 71, 1984).
+/* Where coefficients are too many for a proof: whether an optimum is at infinity as Newton's step has it.
  *
  * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the size
  * of row i's slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row,
@@ -9,24 +8,19 @@
  * asked one question: what does a step from the result make of its loss?
  *
  * The curvatures of the last two points answer first, without a pass over X: where no row's has fallen there
- * is nothing to ask. That does not hold for several classes, whose last steps may follow rounding.
- *
- * The answer may be wrong. Of 500 hostile problems beside a linear programme 14 were missed (8 with several
- * classes, 4 with cauchit) and 1 was warned of without reason: an f32 fit that met its tolerance far from a
- * finite optimum. */
-#include "algorithms/newton/newton_work.h"
+ * is nothing to ask. That does not hold for several classes, whose last steps may follow rounding. Where some
+ * rows fall and others have something against that, the answer is that there is none. */
+#include "algorithms/separation/separation.h"
 
 /* FALLEN: a row's loss that goes to 0 becomes at most this much of itself: 1/e but for the inexact step, 1/2
  * with cauchit. STILL: the other rows' losses may become that much. TURN: eta of a row whose loss has a
  * least value may move as far as that. SMALL: rows whose loss beside the largest that falls is below this
- * move as they like. SHARE: the falling rows have at least that share of what the step gains. CERTAIN: the
- * mean loss of rows that are certain of their class. */
+ * move as they like. SHARE: the falling rows have at least that share of what the step gains. */
 #define FALLEN 0.6
 #define STILL 1.15
 #define TURN 0.1
 #define SMALL 1e-3
 #define SHARE 0.01
-#define CERTAIN 1e-6
 
 struct rows {
     int64_t m, k;
@@ -34,21 +28,6 @@ struct rows {
     double *y, *weight;     /* m each; weight NULL = ones */
     double *before, *after; /* m x k: losses at the result, and a step further */
 };
-
-static bool counts(const kiln_loss *loss) {
-    return loss->kind == KILN_LOSS_GLM &&
-           (loss->family == KILN_POISSON || loss->family == KILN_NEGATIVE_BINOMIAL ||
-            (loss->family == KILN_TWEEDIE && loss->parameter > 1 && loss->parameter < 2)) &&
-           ki_link_of(loss) == KILN_LINK_LOG;
-}
-
-static bool classes(const kiln_loss *loss) {
-    if (loss->kind != KILN_LOSS_GLM)
-        return loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
-    const kiln_link link = ki_link_of(loss);
-    return loss->family == KILN_BINOMIAL && (link == KILN_LINK_LOGIT || link == KILN_LINK_PROBIT ||
-                                             link == KILN_LINK_CLOGLOG || link == KILN_LINK_CAUCHIT);
-}
 
 /* -------------------------------------------------------------------------------------- without a pass */
 
@@ -90,26 +69,6 @@ static kiln_status step(struct ki_newton_work *work, struct ki_newton_model *mod
 done:
     newton->tolerance = tolerance;
     work->radius = radius;
-    return status;
-}
-
-/* values, m x k, = X W + 1 b + offset; b, offset: NULL counts as zeros. */
-static kiln_status predictors(double *values, const struct ki_newton *newton, const kiln_matrix *W,
-                              const kiln_matrix *b, const double *offset) {
-    kiln_status status;
-    const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
-    kiln_matrix *Eta = NULL;
-    double *constant = new_values(k);
-    if (!constant) TRY(ki_fail_nomem((size_t)k * sizeof *constant, "intercepts"));
-    for (int64_t j = 0; j < k; j++) constant[j] = 0;
-    if (b) TRY(ki_vector_get(constant, b));
-    TRY(kiln_matrix_dense(&Eta, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), m, k, NULL));
-    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, W, 0, NULL));
-    TRY(ki_vector_get(values, Eta));
-    for (int64_t i = 0; i < m * k; i++) values[i] += constant[i % k] + (offset ? offset[i] : 0);
-done:
-    ki_free(constant);
-    kiln_matrix_free(Eta);
     return status;
 }
 
@@ -160,7 +119,7 @@ static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, stru
     const struct ki_newton *newton = work->newton;
     const kiln_loss *loss = &work->problem;
     const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
-    double *offset = loss->offset ? new_values(m) : NULL;
+    double *offset = loss->offset ? new_values(m) : NULL, *constant = new_values(k);
     *rows = (struct rows){m,
                           k,
                           new_values(m * k),
@@ -170,7 +129,7 @@ static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, stru
                           new_values(m * k),
                           new_values(m * k)};
     if (!rows->eta || !rows->step || !rows->y || !rows->before || !rows->after ||
-        (loss->weights && !rows->weight) || (loss->offset && !offset))
+        (loss->weights && !rows->weight) || (loss->offset && !offset) || !constant)
         TRY(ki_fail_nomem((size_t)(m * (2 * k + 5)) * sizeof *offset, "linear predictors"));
     if (offset) TRY(ki_vector_get(offset, loss->offset));
     if (rows->weight) TRY(ki_vector_get(rows->weight, loss->weights));
@@ -178,22 +137,18 @@ static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, stru
     TRY(step(work, model));
     if (newton->cancelled) goto done;
     if (work->mean) TRY(kiln_multiply(work->shift, -1, KILN_TRANSPOSED, work->mean, work->S.w, 1, work->S.b));
-    TRY(predictors(rows->eta, newton, newton->W, newton->b, offset));
-    TRY(predictors(rows->step, newton, work->S.w, work->mean ? work->shift : NULL, NULL));
+    TRY(ki_vector_get(constant, newton->b));
+    TRY(ki_separation_predict(rows->eta, newton, newton->W, constant, offset));
+    if (work->mean) TRY(ki_vector_get(constant, work->shift));
+    TRY(ki_separation_predict(rows->step, newton, work->S.w, work->mean ? constant : NULL, NULL));
     work->newton->report.passes += 2;
 done:
     ki_free(offset);
+    ki_free(constant);
     return status;
 }
 
 /* --------------------------------------------------------------------------------------- the judgement */
-
-/* Whether the row's loss has no least value: its outcome is at an end of what
- * means can be. */
-static bool open_ended(const kiln_loss *loss, double y) {
-    if (loss->kind != KILN_LOSS_GLM) return true;
-    return y == 0 || (loss->family == KILN_BINOMIAL && y == 1);
-}
 
 static bool weighs(const struct rows *rows, int64_t i) {
     return !rows->weight || rows->weight[i] > 0;
@@ -221,7 +176,7 @@ struct found {
 static bool all_right(const struct rows *rows, const kiln_loss *loss) {
     for (int64_t i = 0; i < rows->m; i++)
         if (weighs(rows, i) && !right_side(rows, loss, i)) return false;
-    return classes(loss);
+    return ki_separation_classes(loss);
 }
 
 static bool falls(const struct rows *rows, int64_t i) {
@@ -251,7 +206,7 @@ static void judge(struct found *found, const struct rows *rows, const kiln_loss 
         for (int64_t i = 0; i < rows->m; i++) {
             if (!weighs(rows, i)) continue;
             if (!again) found->rows++;
-            if (open_ended(loss, rows->y[i]))
+            if (ki_separation_open(loss, rows->y[i]))
                 judge_row(found, rows, i, again);
             else
                 found->blocked |= !(fabs(rows->step[i]) <= TURN);
@@ -275,54 +230,20 @@ done:
     return status;
 }
 
-#define GROWS(which) ": without a penalty " which " grow without bound, and these are where the run ended"
-
-static void tell(struct ki_newton *newton, const kiln_loss *loss, const struct found *found) {
-    static const char hint[] = "a penalty (kiln_glm_options.l2) makes them finite";
-    kiln_report *report = &newton->report;
-    if (found->apart)
-        ki_report_warn(report, "separated", hint, "the classes can be separated" GROWS("the coefficients"));
-    else if (classes(loss) && found->falling && !found->blocked && newton->k > 1)
-        ki_report_warn(report, "quasi-separated", hint,
-                       "some classes can be separated from others, but for ties: of %lld of %lld rows some "
-                       "class is excluded "
-                       "for certain" GROWS("some coefficients"),
-                       (long long)found->falling, (long long)found->rows);
-    else if (classes(loss) && found->falling && !found->blocked)
-        ki_report_warn(report, "quasi-separated", hint,
-                       "the classes can be separated but for ties, and %lld of %lld rows are told apart for "
-                       "certain" GROWS("some coefficients"),
-                       (long long)found->falling, (long long)found->rows);
-    else if (!classes(loss) && found->falling && !found->blocked)
-        ki_report_warn(
-            report, "zeros", hint,
-            "%lld of %lld rows have the target 0 and nothing that speaks against a mean of 0" GROWS(
-                "some coefficients"),
-            (long long)found->falling, (long long)found->rows);
-}
-
-kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
-                                 bool moved) {
+kiln_status ki_separation_step(struct ki_separation *told, struct ki_newton_work *work,
+                               struct ki_newton_model *model, bool moved) {
     kiln_status status = KILN_OK;
-    struct ki_newton *newton = work->newton;
-    const kiln_loss *loss = &work->problem;
     struct found found = {0};
     bool fallen = true;
-    if (newton->one_sided || stop == KILN_STOP_CANCELLED || stop == KILN_STOP_DIVERGED) return KILN_OK;
-    if (newton->l2 > 0 || newton->l1 > 0) {
-        if (classes(loss) && work->here.loss <= CERTAIN * newton->columns.weight)
-            ki_report_warn(&newton->report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
-                           "every row is certain of its class: the classes can be separated, and the penalty "
-                           "alone, which is weak, "
-                           "says how large the coefficients are");
-        return KILN_OK;
-    }
-    if (!(work->reference > 0) || !(counts(loss) || classes(loss))) return KILN_OK;
+    *told = (struct ki_separation){0};
+    if (!(work->reference > 0)) return KILN_OK;
     if (moved) TRY(has_fallen(&fallen, work));
     if (!fallen) return KILN_OK;
     TRY(ask(&found, work, model));
-    tell(newton, loss, &found);
+    *told = (struct ki_separation){.rows = found.rows,
+                                   .falling = found.blocked ? 0 : found.falling,
+                                   .apart = found.apart,
+                                   .undecided = !found.apart && found.falling > 0 && found.blocked};
 done:
-    /* memory that is short for the question is no error of the fit: it has no answer then */
-    return status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM ? KILN_OK : status;
+    return status;
 }

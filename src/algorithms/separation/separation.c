@@ -1,0 +1,99 @@
+/* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others
+ * lie on it, or a group of rows has counts of nothing but 0. What a fit without a penalty says of it: nothing, where it is finite; a
+ * warning, where it is not; or that this was not found out. */
+#include "algorithms/separation/separation.h"
+
+/* CERTAIN: the mean loss of rows that are certain of their class. */
+#define CERTAIN 1e-6
+
+static bool counts(const kiln_loss *loss) {
+    return loss->kind == KILN_LOSS_GLM &&
+           (loss->family == KILN_POISSON || loss->family == KILN_NEGATIVE_BINOMIAL ||
+            (loss->family == KILN_TWEEDIE && loss->parameter > 1 && loss->parameter < 2)) &&
+           ki_link_of(loss) == KILN_LINK_LOG;
+}
+
+bool ki_separation_classes(const kiln_loss *loss) {
+    if (loss->kind != KILN_LOSS_GLM)
+        return loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
+    const kiln_link link = ki_link_of(loss);
+    return loss->family == KILN_BINOMIAL && (link == KILN_LINK_LOGIT || link == KILN_LINK_PROBIT ||
+                                             link == KILN_LINK_CLOGLOG || link == KILN_LINK_CAUCHIT);
+}
+
+bool ki_separation_open(const kiln_loss *loss, double y) {
+    if (loss->kind != KILN_LOSS_GLM) return true;
+    return y == 0 || (loss->family == KILN_BINOMIAL && y == 1);
+}
+
+kiln_status ki_separation_predict(double *values, const struct ki_newton *newton, const kiln_matrix *W,
+                                  const double *b, const double *offset) {
+    kiln_status status;
+    const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
+    kiln_matrix *Eta = NULL;
+    TRY(kiln_matrix_dense(&Eta, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), m, k, NULL));
+    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, W, 0, NULL));
+    TRY(ki_vector_get(values, Eta));
+    for (int64_t i = 0; i < m * k; i++) values[i] += (b ? b[i % k] : 0) + (offset ? offset[i] : 0);
+done:
+    kiln_matrix_free(Eta);
+    return status;
+}
+
+#define GROWS(which) ": without a penalty " which " grow without bound, and these are where the run ended"
+
+static void tell(struct ki_newton *newton, const kiln_loss *loss, const struct ki_separation *found) {
+    static const char hint[] = "a penalty (kiln_glm_options.l2) makes them finite";
+    kiln_report *report = &newton->report;
+    if (found->apart && ki_separation_classes(loss))
+        ki_report_warn(report, "separated", hint, "the classes can be separated" GROWS("the coefficients"));
+    else if (found->falling && ki_separation_classes(loss) && newton->k > 1)
+        ki_report_warn(report, "quasi-separated", hint,
+                       "some classes can be separated from others, but for ties: of %lld of %lld rows some "
+                       "class is excluded "
+                       "for certain" GROWS("some coefficients"),
+                       (long long)found->falling, (long long)found->rows);
+    else if (found->falling && ki_separation_classes(loss))
+        ki_report_warn(report, "quasi-separated", hint,
+                       "the classes can be separated but for ties, and %lld of %lld rows are told apart for "
+                       "certain" GROWS("some coefficients"),
+                       (long long)found->falling, (long long)found->rows);
+    else if (found->falling)
+        ki_report_warn(
+            report, "zeros", hint,
+            "%lld of %lld rows have the target 0 and nothing that speaks against a mean of 0" GROWS(
+                "some coefficients"),
+            (long long)found->falling, (long long)found->rows);
+    else if (found->undecided)
+        ki_report_warn(
+            report, "undecided", hint,
+            "whether the best coefficients are finite was not found out: without a penalty some may "
+            "grow without bound");
+}
+
+kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
+                                 bool moved) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    const kiln_loss *loss = &work->problem;
+    struct ki_separation found = {.undecided = true};
+    if (newton->one_sided || stop == KILN_STOP_CANCELLED || stop == KILN_STOP_DIVERGED) return KILN_OK;
+    if (newton->l2 > 0 || newton->l1 > 0) {
+        if (ki_separation_classes(loss) && work->here.loss <= CERTAIN * newton->columns.weight)
+            ki_report_warn(&newton->report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
+                           "every row is certain of its class: the classes can be separated, and the penalty "
+                           "alone, which is weak, "
+                           "says how large the coefficients are");
+        return KILN_OK;
+    }
+    if (!counts(loss) && !ki_separation_classes(loss)) return KILN_OK;
+    status = ki_separation_few(newton) ? ki_separation_prove(&found, work) : KILN_ERR_UNSUPPORTED;
+    if (status == KILN_ERR_UNSUPPORTED) status = ki_separation_step(&found, work, model, moved);
+    /* memory that is short for the question is no error of the fit: it has no answer then */
+    if (status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM) {
+        found = (struct ki_separation){.undecided = true};
+        status = KILN_OK;
+    }
+    if (status == KILN_OK && !newton->cancelled) tell(newton, loss, &found);
+    return status;
+}
