@@ -37,6 +37,26 @@ double ki_gram_price(const kiln_matrix *X) {
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
+/* What rounding of M alone may leave of column k's diagonal element: c has the coefficients that make it of the columns before. */
+static double rounding_of(const struct ki_factorisation *of, int64_t k) {
+    const int64_t size = of->size;
+    double *c = of->room, length = 1;
+    for (int64_t i = k; i-- > 0;) {
+        double sum = of->U[i * size + k];
+        for (int64_t j = i + 1; j < k; j++) sum -= of->U[i * size + j] * c[j];
+        c[i] = sum / of->U[i * size + i];
+        length += fabs(c[i]) * sqrt(of->scale[i] / of->scale[k]);
+    }
+    return of->rounding * length * length;
+}
+
+/* Whether what is left of column k is nothing. */
+static bool is_left_out(const struct ki_factorisation *of, int64_t k, double left) {
+    static const double doubted = 1e-2;
+    return left <= of->part * of->scale[k] ||
+           (of->room && left <= doubted * of->scale[k] && left <= rounding_of(of, k) * of->scale[k]);
+}
+
 /* Row `first` and those after it, up to PANEL of them, each less what those before it in the panel take off. False: not positive. */
 static bool finish_panel(struct ki_factorisation *of, int64_t first, int64_t end) {
     const int64_t size = of->size;
@@ -44,7 +64,7 @@ static bool finish_panel(struct ki_factorisation *of, int64_t first, int64_t end
         double *row = of->U + k * size;
         for (int64_t p = first; p < k; p++)
             for (int64_t j = k; j < size; j++) row[j] -= of->U[p * size + k] * of->U[p * size + j];
-        if (row[k] <= of->part * of->scale[k]) {
+        if (is_left_out(of, k, row[k])) {
             row[k] = of->scale[k];
             of->replaced = true;
             if (of->left_out) of->left_out[k] = true;

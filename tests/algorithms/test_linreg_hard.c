@@ -403,6 +403,71 @@ static void wild_starts(void **state) {
         }
 }
 
+/* Rows are fewer than columns: means that dwarf the spreads leave digits for the rank, in f32, too. */
+static void few_rows_know_their_rank(void **state) {
+    (void)state;
+    enum { M = 5, N = 6 };
+    static const double years[M] = {1971, 1969, 1950, 1943, 1949}, others[M] = {1917, 1920, 2010, 1958, 1993};
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+        for (int options = 0; options < 8; options++) {
+            struct problem p = problem_new(M, N, 2, 1, options & 1, 71);
+            for (int i = 0; i < M; i++) {
+                const double row[N] = {0, years[i], years[i], 0, others[i], i > 0};
+                memcpy(p.X + i * N, row, sizeof row);
+                if (p.weights) p.weights[i] = 0.25 * (i + 1);
+            }
+            kiln_report report = {0};
+            const struct run run = on_cpu(type, options & 2 ? KILN_CSR : KILN_DENSE);
+            struct solution got =
+                solve(&report, &run, &p, &(kiln_linreg_options){.standardize = options >= 4});
+            assert_true(report.converged);
+            assert_true(kiln_report_figure(&report, "rank") == 3);
+            for (int c = 0; c < 2;
+                 c++) /* the column that is twice there has the same coefficient in both places */
+                assert_true(fabs(got.W[2 + c] - got.W[4 + c]) <=
+                            (type == KILN_F32 ? 1e-2 : 1e-9) * fabs(got.W[2 + c]));
+            kiln_report_free(&report);
+            solution_free(&got);
+            problem_free(&p);
+        }
+}
+
+/* Two rows, which a column of 1 but for 1e-7 tells apart as well as two ordinary ones: the fit is exact. What says so is
+ * computed from the coefficients that are handed over, whatever the way to them. */
+static void what_is_reported_is_of_the_result(void **state) {
+    (void)state;
+    enum { M = 2, N = 6 };
+    static const double X[M][N] = {{0.9999998772828251, 0, 0, 0, 1, 0}, {0.9999999862417728, 2, 1, 0, 1, 0}},
+                        y[M] = {0.7599452158889305, 0.7587323280336326};
+    for (int options = 0; options < 8; options++) {
+        struct problem p = problem_new(M, N, 1, 1, false, 72);
+        for (int i = 0; i < M; i++) {
+            memcpy(p.X + i * N, X[i], sizeof X[i]);
+            p.y[i] = y[i];
+        }
+        kiln_report report = {0};
+        const struct run run = on_cpu(KILN_F64, options & 1 ? KILN_CSR : KILN_DENSE);
+        struct solution got = solve(&report, &run, &p,
+                                    &(kiln_linreg_options){.standardize = options & 2 ? 1 : 0,
+                                                           .solver = options & 4 ? KILN_LINREG_CG : 0});
+        long double rss = 0;
+        for (int i = 0; i < M; i++) {
+            long double r = (long double)got.b[0] - p.y[i];
+            for (int j = 0; j < N; j++) r += (long double)p.X[i * N + j] * got.W[j];
+            rss += r * r;
+        }
+        const double unit = 8 * 2.3e-16 * (fabs(got.W[0]) + fabs(got.b[0]) + 1); /* of fitted values */
+        assert_true(fabs(kiln_report_figure(&report, "rss") - (double)rss) <=
+                    1e-6 * (double)rss + M * unit * unit);
+        if (options < 4 || report.converged) /* conjugate gradient by itself may end elsewhere, and says so */
+            assert_true(report.converged && (double)rss <= M * unit * unit &&
+                        kiln_report_figure(&report, "rank") == 1);
+        kiln_report_free(&report);
+        solution_free(&got);
+        problem_free(&p);
+    }
+}
+
 static int open_cpu(void **state) {
     (void)state;
     return kiln_device_open(&cpu, "cpu", NULL) != KILN_OK;
@@ -430,6 +495,8 @@ int main(void) {
         cmocka_unit_test(stalls_among_dependent_columns_end_soon),
         cmocka_unit_test(overflow_is_told),
         cmocka_unit_test(wild_starts),
+        cmocka_unit_test(few_rows_know_their_rank),
+        cmocka_unit_test(what_is_reported_is_of_the_result),
     };
     return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

@@ -126,6 +126,27 @@ static void a_process_that_cannot_be_told_is_asked_for_again(void **state) {
     }
 }
 
+/* Small least squares on a GPU go by a factor, which knows the rank, though conjugate gradient would be done sooner; with a penalty there
+ * is no rank to be known. */
+static void small_least_squares_know_their_rank(void **state) {
+    (void)state;
+    const kiln_device_options options = {.memory = MEMORY};
+    kiln_device *device = NULL;
+    kiln_matrix *X = NULL;
+    assert_int_equal(kiln_device_open(&device, "cuda", &options), KILN_OK);
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        assert_int_equal(kiln_matrix_dense(&X, device, type, 40, 3, NULL), KILN_OK);
+        for (int l2 = 0; l2 < 2; l2++) {
+            const kiln_linreg_options given = {.l2 = l2};
+            kiln_solver choice = {0};
+            assert_int_equal(kiln_solver_choose(&choice, "linreg", &given, X, 1), KILN_OK);
+            assert_string_equal(choice.solver, l2 ? "cg" : "cholesky");
+        }
+        kiln_matrix_free(X);
+    }
+    kiln_device_close(device);
+}
+
 int main(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     driver = library ? dlsym(library, "stub_cuda") : NULL;
@@ -137,6 +158,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(asked_once_while_no_gpu_is_held, begin, finish),
         cmocka_unit_test_setup_teardown(a_profile_without_a_process_is_completed, begin, finish),
         cmocka_unit_test_setup_teardown(a_process_that_cannot_be_told_is_asked_for_again, begin, finish),
+        cmocka_unit_test_setup_teardown(small_least_squares_know_their_rank, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,9 +112,10 @@ double ki_walk_square(const struct ki_system *system, int64_t j); /* a column's 
 bool ki_walk_sound(const struct ki_system *system);
 void ki_walk_free(struct ki_walk *walk);
 /* The factor by columns, or (by_rows) of S^(1/2) X diag(weights)^-1 X^T S^(1/2), weights n x 1, without a
- * penalty. What may depend on others is left out. */
+ * penalty; rounding: of its elements beside their rows. What may depend on others is left out. */
 kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct);
-kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights);
+kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights,
+                                double rounding);
 /* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
 double ki_direct_part(const kiln_matrix *X);
 /* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least
@@ -129,6 +130,7 @@ kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct);
 kiln_status ki_system_multiply(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
 kiln_status ki_system_scatter(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
 void ki_direct_free(struct ki_direct *direct);
+void ki_rank_undecided(struct ki_rank *rank);
 void ki_rank_free(struct ki_rank *rank);
 
 #endif

@@ -116,13 +116,13 @@ done:
     return status;
 }
 
-/* The intercept's part of a step E that is taken from W on. */
+/* From an intercept that is far off, residuals would lose digits. */
 kiln_status ki_block_follow(struct ki_block *t) {
     kiln_status status = KILN_OK;
     double shift[KI_BLOCK];
-    if (!at_once(t) || t->system->options.no_intercept) return KILN_OK;
+    if (t->system->options.no_intercept) return KILN_OK;
     TRY(kiln_dot(shift, t->E, t->system->mean));
-    t->b[0] -= shift[0];
+    for (int j = 0; j < t->k; j++) t->b[j] -= shift[j];
 done:
     return status;
 }

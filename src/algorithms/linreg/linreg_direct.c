@@ -22,7 +22,8 @@ enum {
     GPU_MOST = 1024,  /* of one that a GPU waits for */
     CHEAP = 1 << 23,  /* multiplications that nobody waits for, one after the other, */
     CHEAP_ALL = 4,    /* and times as many where threads share them */
-    WIDE = 64         /* columns of one pass */
+    WIDE = 64,        /* columns of one pass */
+    ROUNDING = 16     /* of elements of the Gram matrix, in epsilons */
 };
 
 /* A multiplication of the factorisation, on one thread, beside an entry's part in a pass; a column of a pass
@@ -45,16 +46,33 @@ static bool has_room(const kiln_matrix *X, double size) {
            ki_gram_room(X, size) <= (double)(info.memory - used.memory_used);
 }
 
+/* Of the Gram matrix, in passes over X. */
+static double gram_price(const kiln_matrix *X, bool by_rows) {
+    return by_rows ? 2 * COLUMN * (double)kiln_matrix_rows(X) : ki_gram_price(X);
+}
+
+/* Of the factor, in multiplications that take as long as an entry's part in a pass. */
+static double factor_work(double size, int threads) {
+    const double multiplications = size * size * size / 6;
+    return multiplications > CHEAP ? FACTOR_STEP * threads * multiplications : 0;
+}
+
 /* In passes over X; INFINITY where it cannot be done. */
 static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
-    const double m = (double)kiln_matrix_rows(X), n = (double)kiln_matrix_cols(X);
-    const double size = by_rows ? m : n, nnz = fmax((double)kiln_matrix_nnz(X), 1);
+    const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
     if (size > (gpu ? GPU_MOST : SIZE_MOST) || !has_room(X, size)) return INFINITY;
-    const double multiplications = size * size * size / 6;
-    const double factor = gpu                       ? ki_gpu_factor_price(X, size)
-                          : multiplications > CHEAP ? FACTOR_STEP * threads * multiplications / nnz
-                                                    : 0;
-    return factor + (by_rows ? 2 * COLUMN * m : ki_gram_price(X));
+    const double factor =
+        gpu ? ki_gpu_factor_price(X, size) : factor_work(size, threads) / fmax((double)kiln_matrix_nnz(X), 1);
+    return factor + gram_price(X, by_rows);
+}
+
+/* Whether nobody waits for it. A GPU's passes over such an X take next to no time, so that by passes no factor
+ * would do there; but least squares without a penalty want the rank, which only a factor tells. */
+static bool is_short(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
+    const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
+    const double work =
+        factor_work(size, gpu ? 1 : threads) + gram_price(X, by_rows) * (double)kiln_matrix_nnz(X);
+    return work <= (double)CHEAP_ALL * CHEAP && has_room(X, size);
 }
 
 kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix *X,
@@ -69,9 +87,9 @@ kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix 
     /* where neither has a price a factor is still asked for, perhaps */
     direct->by_rows = isinf(direct->price) ? penalised(options) && fewer : rows < columns;
     if (options->solver) return options->solver;
-    const double most = info.is_gpu ? GPU_EXPECTED : EXPECTED,
-                 all = direct->price * (double)kiln_matrix_nnz(X);
-    const bool cheap = !info.is_gpu && all <= (double)CHEAP_ALL * CHEAP;
+    const double most = info.is_gpu ? GPU_EXPECTED : EXPECTED;
+    const bool cheap = (!info.is_gpu || !penalised(options)) && isfinite(direct->price) &&
+                       is_short(X, direct->by_rows, info.is_gpu, threads);
     return !options->no_preconditioner && (cheap || direct->price <= most) ? KILN_LINREG_CHOLESKY
                                                                            : KILN_LINREG_CG;
 }
@@ -309,14 +327,17 @@ double ki_direct_part(const kiln_matrix *X) {
     return kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-11;
 }
 
-/* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. */
+/* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. rounding: of the matrix's
+ * elements, 0 where a penalty decides between columns; work: of a row. */
 static void factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
-                      bool *left_out) {
+                      double rounding, double *work, bool *left_out) {
     const kiln_control *control = &system->options.control;
     struct ki_factorisation factor = {.U = direct->U,
                                       .size = direct->size,
                                       .scale = scale,
                                       .part = ki_direct_part(system->X),
+                                      .rounding = rounding,
+                                      .room = rounding > 0 ? work : NULL,
                                       .left_out = left_out};
     while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !system->cancelled) {
         const kiln_progress now = {.phase = "factor row",
@@ -332,9 +353,10 @@ static void factorise(struct ki_system *system, struct ki_direct *direct, const 
 }
 
 /* U, once for all targets; weights: of ki_direct_form_rows, else NULL. */
-static kiln_status form(struct ki_system *system, struct ki_direct *direct, const double *weights) {
+static kiln_status form(struct ki_system *system, struct ki_direct *direct, const double *weights,
+                        double rounding) {
     kiln_status status;
-    double *diagonal = NULL;
+    double *diagonal = NULL, *work = NULL;
     bool *left_out = NULL;
     direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
     const int64_t size = direct->size;
@@ -345,6 +367,7 @@ static kiln_status form(struct ki_system *system, struct ki_direct *direct, cons
     TRY(room(&direct->U, size, size));
     TRY(room(&direct->scale, size, 1));
     TRY(room(&diagonal, size, 1));
+    TRY(room(&work, size, 1));
     left_out = ki_calloc((size_t)size * sizeof *left_out);
     if (!left_out) TRY(ki_fail_nomem((size_t)size, "the normal equations"));
     TRY(weights           ? form_rows(system, direct, weights, 0)
@@ -354,31 +377,34 @@ static kiln_status form(struct ki_system *system, struct ki_direct *direct, cons
         diagonal[i] = direct->U[i * size + i];
         if (!(diagonal[i] > 0)) diagonal[i] = 1; /* of weight 0 */
     }
-    factorise(system, direct, diagonal, left_out);
+    factorise(system, direct, diagonal, rounding, work, left_out);
     if (direct->usable) TRY(leave_out(direct, left_out));
 done:
     ki_free(diagonal);
+    ki_free(work);
     ki_free(left_out);
     return status;
 }
 
 kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct) {
-    return form(system, direct, NULL);
+    const double rounding =
+        penalised(&system->options) ? 0 : ROUNDING * ki_epsilon(kiln_matrix_type(system->X));
+    return form(system, direct, NULL, rounding);
 }
 
-kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights) {
+kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights,
+                                double rounding) {
     direct->by_rows = true;
-    return form(system, direct, weights);
+    return form(system, direct, weights, rounding);
 }
 
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
     kiln_device_info info = {0};
     const kiln_matrix *X = system->X;
     if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK) return false;
-    const double passes = price(X, by_rows, info.is_gpu, ki_newton_threads(kiln_matrix_device(X)));
+    const int threads = ki_newton_threads(kiln_matrix_device(X));
     const double most = by_rows ? ROWS_EXPECTED : info.is_gpu ? GPU_EXPECTED : EXPECTED;
-    const bool short_wait = !info.is_gpu && passes * (double)kiln_matrix_nnz(X) <= (double)CHEAP_ALL * CHEAP;
-    return short_wait || passes <= most;
+    return is_short(X, by_rows, info.is_gpu, threads) || price(X, by_rows, info.is_gpu, threads) <= most;
 }
 
 void ki_direct_reconsider(struct ki_system *system) {

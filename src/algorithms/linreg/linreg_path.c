@@ -131,7 +131,12 @@ static bool factorise(struct together *t, double l2) {
         t->U[i * n + i] = 1;
         for (int64_t j = i + 1; j < n; j++) t->U[i * n + j] = t->root[i] * t->G[i * n + j] * t->root[j];
     }
-    struct ki_factorisation factor = {.U = t->U, .size = n, .scale = t->r, .part = t->narrow ? 1e-6 : 1e-12};
+    struct ki_factorisation factor = {.U = t->U,
+                                      .size = n,
+                                      .scale = t->r,
+                                      .part = t->narrow ? 1e-6 : 1e-12,
+                                      .rounding = 16 * ki_epsilon(kiln_matrix_type(t->path->X)),
+                                      .room = l2 > 0 ? NULL : t->w};
     ki_factorise(&factor, INFINITY);
     return !factor.failed && !(factor.replaced && l2 == 0);
 }

@@ -9,17 +9,27 @@
  * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole then has full rank but for
  * those that do depend, though conjugate gradient and not the factor must solve it. The solution loses its part along N.
  *
- * By rows, where these are fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. Where neither factor is cheap beside
+ * By rows, where these are far fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. K is of products with X, from which
+ * means are taken afterwards: a row counts as dependent where what is left of it may be the rounding of that. Where neither factor is cheap beside
  * conjugate gradient the rank is not determined; from zero, that ends at the least norm of coefficients times their columns' spreads. */
 #include "algorithms/linreg/linreg_block.h"
 
-enum { ROUNDS = 2 }; /* of corrections */
+enum {
+    ROUNDS = 2,           /* of corrections */
+    COLUMN_WORK = 1 << 26 /* multiplications of Gram and Schmidt, where rows are fewer */
+};
 
 void ki_rank_free(struct ki_rank *rank) {
     ki_free(rank->null);
     ki_free(rank->metric);
     ki_direct_free(&rank->rows);
     *rank = (struct ki_rank){0};
+}
+
+void ki_rank_undecided(struct ki_rank *rank) {
+    ki_rank_free(rank);
+    rank->known = true;
+    rank->rank = -1;
 }
 
 static kiln_status room(double **values, int64_t rows, int64_t cols) {
@@ -205,11 +215,43 @@ done:
 
 /* ---- by rows ---- */
 
+/* Where N is little work it is looked at even though rows are fewer, as it is checked. */
+static bool by_rows(const kiln_matrix *X) {
+    const double n = (double)kiln_matrix_cols(X), null = n - (double)kiln_matrix_rows(X);
+    return null > 0 && n * null * null > COLUMN_WORK;
+}
+
+/* How much longer the metric makes the rows of X than those of X less its means. */
+static kiln_status magnification(double *ratio, const struct ki_system *system) {
+    kiln_status status = KILN_OK;
+    const int64_t n = kiln_matrix_cols(system->X);
+    double whole = 0, part = 0, *square = NULL, *centred = NULL;
+    *ratio = 1;
+    if (system->options.no_intercept) return KILN_OK;
+    TRY(room(&square, n, 1));
+    TRY(room(&centred, n, 1));
+    TRY(ki_vector_get(square, system->square));
+    TRY(ki_vector_get(centred, system->centred));
+    for (int64_t j = 0; j < n; j++) {
+        if (!(system->rank.metric[j] > 0)) continue;
+        whole += square[j] / system->rank.metric[j];
+        part += centred[j] / system->rank.metric[j];
+    }
+    if (part > 0) *ratio = sqrt(whole / part);
+done:
+    ki_free(square);
+    ki_free(centred);
+    return status;
+}
+
 static kiln_status look_at_rows(struct ki_system *system) {
     kiln_status status = KILN_OK;
     struct ki_rank *rank = &system->rank;
+    const kiln_type type = kiln_matrix_type(system->X);
+    double ratio;
     if (!ki_direct_cheap(system, true)) return KILN_OK;
-    TRY(ki_direct_form_rows(system, &rank->rows, rank->metric));
+    TRY(magnification(&ratio, system));
+    TRY(ki_direct_form_rows(system, &rank->rows, rank->metric, 16 * ki_epsilon(type) * ratio));
     if (rank->rows.usable) rank->rank = rank->rows.taken;
 done:
     return status;
@@ -244,11 +286,9 @@ kiln_status ki_block_least_norm(bool *moved, struct ki_block *t) {
     *moved = false;
     if (system->options.l2 > 0 || system->cancelled) return KILN_OK;
     if (!rank->known) {
-        rank->known = true;
-        rank->rank = -1;
+        ki_rank_undecided(rank);
         TRY(set_metric(system));
-        TRY(kiln_matrix_rows(system->X) < kiln_matrix_cols(system->X) ? look_at_rows(system)
-                                                                      : look_at_columns(system));
+        TRY((by_rows(system->X) ? look_at_rows : look_at_columns)(system));
     }
     *moved = rank->count > 0 || rank->rows.usable;
     if (*moved) TRY(rank->rows.usable ? move_by_rows(t) : move_by_columns(t));

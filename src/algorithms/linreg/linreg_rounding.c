@@ -24,24 +24,50 @@ static double beyond(const struct ki_block *t, const double *g, const double *sq
                     g[j * t->k + c]);
 }
 
+/* The columns' lengths, squared, and what the coefficients make of the columns. */
+static kiln_status measure(const struct ki_block *t, double *square, double *w, double *size) {
+    kiln_status status;
+    const struct ki_system *system = t->system;
+    const int64_t n = kiln_matrix_cols(system->X);
+    TRY(ki_vector_get(square, system->square));
+    TRY(ki_vector_get(w, t->W));
+    for (int c = 0; c < t->k; c++) {
+        size[c] = sqrt(system->weight) * fabs(t->b[c]);
+        for (int64_t j = 0; j < n; j++) size[c] += fabs(w[j * t->k + c]) * sqrt(square[j]);
+    }
+done:
+    return status;
+}
+
+static kiln_status room(double **values, int64_t count) {
+    *values = ki_alloc((size_t)count * sizeof **values);
+    return *values ? KILN_OK : ki_fail_nomem((size_t)count * sizeof **values, "the columns' rounding");
+}
+
+kiln_status ki_block_blur(const struct ki_block *t, double *blur) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(t->system->X);
+    double *square = NULL, size[KI_BLOCK];
+    TRY(room(&square, n * (1 + t->k)));
+    TRY(measure(t, square, square + n, size));
+    for (int c = 0; c < t->k; c++)
+        blur[c] = pow(ETA * ki_epsilon(kiln_matrix_type(t->system->X)) * size[c], 2);
+done:
+    ki_free(square);
+    return status;
+}
+
 /* G, less g1, and what the coefficients make of the columns. */
 static kiln_status take_off(struct ki_block *t, double *size) {
     kiln_status status;
-    const struct ki_system *system = t->system;
-    const int64_t n = kiln_matrix_cols(system->X), k = t->k;
-    double *square = ki_alloc((size_t)(n * (1 + 2 * k)) * sizeof *square);
-    if (!square) return ki_fail_nomem((size_t)(n * (1 + 2 * k)) * sizeof *square, "the columns' rounding");
+    const int64_t n = kiln_matrix_cols(t->system->X), k = t->k;
+    double *square = NULL;
+    TRY(room(&square, n * (1 + 2 * k)));
     double *g = square + n, *w = g + n * k;
-    TRY(ki_vector_get(square, system->square));
+    TRY(measure(t, square, w, size));
     TRY(ki_vector_get(g, t->G));
-    TRY(ki_vector_get(w, t->W));
-    for (int c = 0; c < k; c++) {
-        size[c] = sqrt(system->weight) * fabs(t->b[c]);
-        for (int64_t j = 0; j < n; j++) {
-            size[c] += fabs(w[j * k + c]) * sqrt(square[j]);
-            g[j * k + c] = beyond(t, g, square, j, c);
-        }
-    }
+    for (int c = 0; c < k; c++)
+        for (int64_t j = 0; j < n; j++) g[j * k + c] = beyond(t, g, square, j, c);
     TRY(ki_vector_set(t->G, g));
 done:
     ki_free(square);

@@ -83,19 +83,27 @@ static bool met(const struct ki_block *t, int j) {
 /* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient tells, in short cycles where
  * it may be chasing that, else from 0, as what the factor left behind lies in the directions that take longest. */
 static kiln_status leave_direct(struct ki_block *t) {
-    kiln_status status = KILN_OK;
-    double keep[KI_BLOCK];
+    kiln_status status;
+    double keep[KI_BLOCK], left[KI_BLOCK], blur[KI_BLOCK];
+    bool near = true;
     t->system->direct.wanted = false;
     t->diverged = false;
-    const bool near = ki_block_relative(t, t->norm) < 64 * ki_epsilon(kiln_matrix_type(t->system->X));
-    if (near) t->longest = SHORTEST;
+    TRY(ki_block_beyond_rounding(t, left));
+    TRY(ki_block_blur(t, blur));
     for (int j = 0; j < t->k; j++) {
-        const bool again = !near && !met(t, j);
+        const double nothing = 64 * ki_epsilon(kiln_matrix_type(t->system->X)) * t->reference[j];
+        const bool rounding = t->norm[j] < nothing || t->rss[j] <= blur[j] ||
+                              left[j] <= t->system->options.tolerance * t->reference[j];
+        const bool again = !met(t, j) && !rounding;
+        near = near && !again;
         keep[j] = again ? 0 : 1;
         t->stalls[j] = 0;
         if (again) t->b[j] = 0;
     }
-    if (near) goto done;
+    if (near) {
+        t->longest = SHORTEST;
+        return KILN_OK;
+    }
     TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
     TRY(ki_block_check(t, false));
     for (int j = 0; j < t->k; j++) t->best[j] = t->norm[j];
@@ -268,15 +276,47 @@ done:
     return status;
 }
 
-/* To the solution of least norm, from any of the same fit. */
-static kiln_status lessen(struct ki_block *t) {
+/* To the solution of least norm, from any of the same fit. One that fits worse shows that what was taken for rounding was none:
+ * then the rank was not determined. */
+static kiln_status step_to_least_norm(bool *moved, struct ki_block *t) {
     kiln_status status;
-    bool moved;
-    TRY(ki_block_least_norm(&moved, t));
-    if (!moved) return KILN_OK;
+    bool worse = false;
+    double objective[KI_BLOCK], b[KI_BLOCK], minus[KI_BLOCK], blur[KI_BLOCK];
+    const double noise = 1000 * ki_epsilon(kiln_matrix_type(t->system->X));
+    TRY(ki_block_least_norm(moved, t));
+    if (!*moved) return KILN_OK;
+    TRY(ki_block_blur(t, blur));
+    for (int j = 0; j < t->k; j++) objective[j] = t->objective[j], b[j] = t->b[j], minus[j] = -1;
     TRY(ki_block_follow(t));
     TRY(kiln_combine(t->W, t->one, t->W, t->one, t->E));
     TRY(ki_block_check(t, false));
+    for (int j = 0; j < t->k; j++)
+        worse = worse || !(t->objective[j] <= objective[j] + noise * t->zero[j] + blur[j]);
+    if (!worse) return KILN_OK;
+    memcpy(t->b, b, sizeof b);
+    TRY(kiln_combine(t->W, t->one, t->W, minus, t->E));
+    TRY(ki_block_check(t, false));
+    ki_rank_undecided(&t->system->rank);
+    *moved = false;
+done:
+    return status;
+}
+
+/* A long step costs digits of the fit: a cycle gives them back, and what that step lacks of the least norm is short. */
+static kiln_status lessen(struct ki_block *t) {
+    kiln_status status;
+    bool moved;
+    TRY(step_to_least_norm(&moved, t));
+    if (!moved || t->iterations >= t->system->options.max_iterations) return KILN_OK;
+    for (int j = 0; j < t->k; j++) {
+        t->stalls[j] = 0;
+        t->best[j] = t->norm[j];
+    }
+    t->longest = ki_min(t->longest, SHORTEST);
+    if (!choose(t)) return KILN_OK;
+    TRY(refine(t, false));
+    TRY(step_to_least_norm(&moved, t));
+    for (int j = 0; j < t->k; j++) t->stalls[j] = STALLS;
 done:
     return status;
 }
