@@ -8,6 +8,7 @@
 
 #include "backends/cpu_isa.h"
 #include "core/device.h"
+#include "backends/cpu_memory.h"
 #include "core/seams.h"
 #include "core/size.h"
 
@@ -49,7 +50,7 @@ static void describe(kiln_device_info *info, int threads) {
     *info = (kiln_device_info){.name = "cpu", .usable = 1, .threads = threads, .is_gpu = 0};
     snprintf(info->description, sizeof info->description, "%s, %d thread%s, %s", processor, threads,
              threads == 1 ? "" : "s", isa_names[choose_isa()]);
-    info->memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    info->memory = ki_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
 /* Of the level that all cores share, where the C library tells. */

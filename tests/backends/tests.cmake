@@ -30,6 +30,7 @@ kiln_test(backends_nccl ${CMAKE_CURRENT_LIST_DIR}/nccl.c)
 set_tests_properties(backends_nccl PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${stubs}/whole;KILN_NVRTC_PATH=")
 add_dependencies(backends_nccl stub_whole_cuda stub_whole_nvrtc stub_whole_nccl)
 
+kiln_test(backends_cpu_memory ${CMAKE_CURRENT_LIST_DIR}/cpu_memory.c)
 kiln_test(backends_cpu_isa ${CMAKE_CURRENT_LIST_DIR}/cpu_isa.c)
 list(JOIN options_of_avx2 " " avx2)
 list(JOIN options_of_avx512 " " avx512)
