@@ -103,6 +103,7 @@ static json_t *report_json(const struct solving *s) {
     json_t *report = json_object();
     json_put_count(report, "iterations", s->report.iterations);
     json_put_flag(report, "converged", s->report.converged);
+    json_put_text(report, "stopped_by", kiln_stop_name(s->report.stopped_by));
     json_put_number(report, "residual", s->report.residual);
     json_put_number(report, s->solver->objective, s->report.objective);
     if (!s->solver->ranks) train_put_certificate(report, &s->report);

@@ -117,6 +117,12 @@ int train_measure(struct run *run, struct training *job) {
 
 /* ------------------------------------------------------------------------------------------- JSON */
 
+/* A model names the inverse Gaussian's link, whose default was another one once. */
+static kiln_link named_link(const kiln_loss *loss) {
+    const bool open = loss->link == KILN_LINK_DEFAULT && loss->family == KILN_INVERSE_GAUSSIAN;
+    return open ? KILN_LINK_LOG : loss->link;
+}
+
 static json_t *options_json(const struct training *job) {
     const struct settings *settings = job->settings;
     kiln_solver solver = {0};
@@ -133,9 +139,10 @@ static json_t *options_json(const struct training *job) {
     if (algorithm_option(job->algorithm->name, "l1")) json_put_number(object, "l1", job->penalty.l1);
     if (job->loss.kind == KILN_LOSS_GLM) {
         json_put_text(object, "family", kiln_family_name(job->loss.family));
-        json_put_text(object, "link", kiln_link_name(job->loss.link));
+        json_put_text(object, "link", kiln_link_name(named_link(&job->loss)));
         json_put_number(object, "parameter", job->loss.parameter);
         json_put_number(object, "link_power", job->loss.link_power);
+        json_put_flag(object, "standard_errors", job->errors != NULL);
         json_put_text(object, "offset", settings->offset);
         json_put_text(object, "offset_file", settings->offset_file);
     }
@@ -228,12 +235,6 @@ static kiln_status set_classes(kiln_model *model, const struct run *run, const s
     json_t *names = json_array();
     for (int64_t i = 0; i < classes->count; i++) json_add(names, json_text(classes->names[i]));
     return train_set_json(model, "class_names", names);
-}
-
-/* A model names the inverse Gaussian's link, whose default was another one once. */
-static kiln_link named_link(const kiln_loss *loss) {
-    const bool open = loss->link == KILN_LINK_DEFAULT && loss->family == KILN_INVERSE_GAUSSIAN;
-    return open ? KILN_LINK_LOG : loss->link;
 }
 
 /* What kiln_model_loss reads again. */

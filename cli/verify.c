@@ -87,6 +87,10 @@ static void tell_people(const struct run *run, const struct verifying *v) {
     for (int i = 0; i < v->count; i++) {
         const struct claim *claim = &v->claims[i];
         char claimed[32];
+        if (isnan(claim->claimed) && isnan(claim->found)) {
+            if (claim->known) printf("  %-58s  DOES NOT HOLD\n", claim->title);
+            continue;
+        }
         if (!claim->known && isnan(claim->claimed)) continue;
         snprintf(claimed, sizeof claimed, claim->bound ? "at most %.3g" : "%.12g", claim->claimed);
         printf("  %-12s %22s %22.12g  %s\n", claim->title, claimed, claim->found,
@@ -103,7 +107,11 @@ static int verify(struct run *run, struct verifying *v) {
     const char *algorithm = kiln_model_text(v->model, "algorithm");
     const struct verb *verb = verb_named(algorithm);
     run->data_of = verb;
-    if (verb && verb->verify) return verb->verify(run, v);
+    if (verb && verb->verify) {
+        const int code = verb->verify(run, v);
+        if (!code) verify_told(run, v);
+        return code;
+    }
     return fail_with(KILN_ERR_MODEL, USING_MODEL, "", "nothing is known to verify in a model of %s",
                      algorithm);
 }

@@ -4,7 +4,7 @@
 
 #include "common.h"
 
-enum { CLAIMS_MOST = 32 };
+enum { CLAIMS_MOST = 96 };
 
 /* What the model says about itself, and what was found. */
 struct claim {
@@ -18,7 +18,9 @@ struct verifying {
     kiln_model *model;
     kiln_data *data;
     json_t *options, *report; /* what the model file says */
+    kiln_device *device;      /* of the data */
     struct claim claims[CLAIMS_MOST];
+    char names[CLAIMS_MOST][48]; /* of verify_entry's */
     int count;
 };
 
@@ -38,9 +40,13 @@ struct recomputed {
     double figure, figure_rounding;
 };
 /* Reads the data, holds out what was held out, and claims what the report calls `claim` of what `recompute`
- * finds. */
-int verify_factors(struct run *run, struct verifying *v, const char *claim,
-                   kiln_status (*recompute)(struct recomputed *found, const struct claimed_factors *claimed));
+ * finds; of a run that has converged, also that one more iteration gains little. */
+struct refactored {
+    kiln_status (*recompute)(struct recomputed *found, const struct claimed_factors *claimed);
+    /* One more iteration from the model's factors, which it changes: the report's residual is what is left to gain. */
+    kiln_status (*again)(kiln_report *report, const struct claimed_factors *claimed, const json_t *options);
+};
+int verify_factors(struct run *run, struct verifying *v, const char *claim, const struct refactored *code);
 enum { CLAIMED_SETTINGS = 8 };
 /* The numbers of the model's tensor `name`, of at most CLAIMED_SETTINGS. */
 kiln_status claimed_settings(double *settings, const struct claimed_factors *claimed, const char *name);
@@ -62,6 +68,11 @@ int verify_read(struct run *run, struct verifying *v, const char *tensor, const 
 int verify_tensor(kiln_matrix **A, struct run *run, const struct verifying *v, const char *name, int64_t rows,
                   const char *what);
 int verify_other_data(const struct run *run, const char *what); /* reports that */
+
+/* verify_told.c: what the file says of the run, against itself and the data's names. */
+void verify_told(const struct run *run, struct verifying *v);
+/* Claims an entry of the file that does not hold; one that does is not told. */
+void verify_entry(struct verifying *v, bool holds, const char *section, const char *key);
 
 double verify_number(const json_t *object, const char *key); /* NaN if there is none */
 int verify_no_claims(void);                                  /* reports it */

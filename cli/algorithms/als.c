@@ -49,26 +49,47 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
                           &options);
 }
 
-static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
+/* The options that the model's tensor keeps. */
+static kiln_status take_settings(kiln_als_options *options, double *mean,
+                                 const struct claimed_factors *claimed) {
     double settings[CLAIMED_SETTINGS] = {0};
+    const kiln_status status = claimed_settings(settings, claimed, "settings");
+    *mean = settings[0];
+    *options = (kiln_als_options){.size = sizeof *options,
+                                  .l2 = settings[1],
+                                  .alpha = settings[2],
+                                  .biases = settings[3] != 0,
+                                  .counted = settings[4] != 0,
+                                  .implicit = settings[5] != 0};
+    kiln_option_give("als", options, "l2");
+    kiln_option_give("als", options, "alpha");
+    return status;
+}
+
+static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
+    double mean;
     kiln_als_verification result = {0};
-    kiln_status status = claimed_settings(settings, claimed, "settings");
-    kiln_als_options options = {.size = sizeof options,
-                                .l2 = settings[1],
-                                .alpha = settings[2],
-                                .biases = settings[3] != 0,
-                                .counted = settings[4] != 0,
-                                .implicit = settings[5] != 0};
-    kiln_option_give("als", &options, "l2");
-    kiln_option_give("als", &options, "alpha");
+    kiln_als_options options;
+    kiln_status status = take_settings(&options, &mean, claimed);
     if (status == KILN_OK)
-        status = kiln_verify_als(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
+        status = kiln_verify_als(&result, claimed->X, claimed->A, claimed->B, mean, &options);
     *found = (struct recomputed){.value = result.objective};
     return status;
 }
 
+static kiln_status again(kiln_report *report, const struct claimed_factors *claimed, const json_t *given) {
+    double mean;
+    kiln_als_options options;
+    const kiln_status status = take_settings(&options, &mean, claimed);
+    options.solver = (kiln_factor_solver)json_integer_value(json_object_get(given, "solver"));
+    options.steps = json_integer_value(json_object_get(given, "steps"));
+    options.warm_start = 1;
+    options.max_iterations = 1;
+    return status == KILN_OK ? kiln_als(claimed->A, claimed->B, claimed->X, &options, report) : status;
+}
+
 static int verify_als(struct run *run, struct verifying *v) {
-    return verify_factors(run, v, "objective", recompute);
+    return verify_factors(run, v, "objective", &(struct refactored){recompute, again});
 }
 
 static int run_als(struct run *run) {

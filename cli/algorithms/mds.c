@@ -182,6 +182,32 @@ static void print_rest(FILE *file, const struct solving *s) {
 
 /* ----------------------------------------------------------------------------------------- verify */
 
+/* The model keeps the points that it was made from, for new ones to be placed by. */
+static int check_points(struct run *run, struct verifying *v, bool dissimilarities) {
+    const kiln_matrix *X = kiln_data_X(v->data);
+    kiln_matrix *points = NULL;
+    kiln_type type;
+    int64_t rows, cols;
+    int code = 0;
+    bool same = false;
+    if (model_tensor_shape(v->model, "points", &type, &rows, &cols) == dissimilarities) {
+        verify_entry(v, false, "", "points");
+        return 0;
+    }
+    if (dissimilarities) return 0;
+    if (kiln_model_tensor(&points, run->device, kiln_matrix_type(X), v->model, "points") != KILN_OK)
+        return fail_library(USING_MODEL);
+    double *kept = values_of(points, &code), *given = code ? NULL : values_of(X, &code);
+    if (!code)
+        same = rows == kiln_matrix_rows(X) && cols == kiln_matrix_cols(X) &&
+               memcmp(kept, given, (size_t)(rows * cols) * sizeof *kept) == 0;
+    verify_entry(v, same || code, "", "points");
+    kiln_matrix_free(points);
+    free(kept);
+    free(given);
+    return code;
+}
+
 static int verify_mds(struct run *run, struct verifying *v) {
     kiln_matrix *Y = NULL;
     kiln_mds_verification found = {.size = sizeof found};
@@ -197,6 +223,7 @@ static int verify_mds(struct run *run, struct verifying *v) {
         code = fail_library(READING);
     run->seconds.solve = clock_seconds() - start;
     kiln_matrix_free(Y);
+    if (!code) code = check_points(run, v, options.dissimilarities != 0);
     if (code) return code;
     const double fall =
         2 * fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance"));

@@ -72,7 +72,7 @@ def model(design: np.ndarray, y: np.ndarray, l2: float, kind: type, loss):
         kept=design.astype(kind).astype(L), s=np.ones(len(y), L), kind=kind, intercept=True, standardize=False,
         l2=l2, l1=0.0, offset=None,
     )  # fmt: skip
-    return optimum(problem, loss, y.astype(kind).astype(L))
+    return optimum(problem, loss, y.astype(kind).astype(L)).coefficients()
 
 
 def draw_table(rng, n: int, missing: float, texts: list[list[str]]) -> Table:

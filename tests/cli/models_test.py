@@ -899,7 +899,8 @@ class Verifying(Models):
         self.fit("logreg", "two.csv")
         holes = self.write("holes.csv", "a,b,y\n1,2,yes\n,1,no\n")
         claims = as_json("verify", self.path("m.kiln"), holes, "--allow-nonfinite", "--quiet", code=4)["claims"]
-        self.assertEqual([(claim["name"], claim["holds"]) for claim in claims[:2]], [("objective", False), ("gradient", None)])
+        self.assertEqual([(claim["name"], claim["holds"]) for claim in claims[:3]],
+                         [("objective", False), ("residual", None), ("gradient", None)])
         self.assertFalse([claim for claim in claims if claim["holds"]])
 
     def test_a_loss_of_nothing_but_rounding(self):
@@ -1037,7 +1038,8 @@ class Factors(Models):
             self.assertIn("all factors are about 0", error)
         for arguments in (["als", "--implicit"], ["als", "--counted", "--test-fraction", 0.2, "--seed", 5], ["sfa", "--test-fraction", 0.2, "--type", "f32"]):
             result = as_json(arguments[0], data, *arguments[1:], "--factors", 3, "-o", model, *CPU)
-            claim, = as_json("verify", model, data)["claims"]
+            claim, *more = as_json("verify", model, data)["claims"]
+            self.assertEqual([other["name"] for other in more], ["residual"] if result["converged"] else [])
             values = [float(line.split()[2]) for line in self.lines("ratings.mtx")[2:]]
             share = 1 if arguments[1] == "--implicit" else 0.8  # of the entries, which is trained on
             deviation = 1 if arguments[1] == "--implicit" else statistics.pstdev(values)
@@ -1116,7 +1118,8 @@ class Topics(Models):
         rows = [line.split("\t") for line in self.lines("words.tsv")]
         self.assertEqual([row[1] for row in rows], [word["word"] for topic in result["topics"] for word in topic["words"]])
         self.assertEqual(as_json("info", model)["metadata"]["columns"][0], "bread")
-        claim, figure = as_json("verify", model, data)["claims"]
+        claim, figure, *more = as_json("verify", model, data)["claims"]
+        self.assertEqual([other["name"] for other in more], ["residual"] if result["converged"] else [])
         self.assertTrue(claim["holds"] and figure["holds"])
         self.assertEqual(claim["claimed"], result[claim["name"]])
         self.assertIn("holds", kiln("verify", model, data)[0])

@@ -211,7 +211,9 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
                 s->options.tolerance >= 16 * epsilon ? KILN_STOP_TOLERANCE : KILN_STOP_STALLED;
         } else if (!isfinite(s->stress))
             report->stopped_by = KILN_STOP_DIVERGED;
-        else if (row.residual <= s->options.tolerance || s->stress <= nothing)
+        else if (s->stress <= nothing) /* of which nothing is left to fall */
+            row.residual = 0, report->stopped_by = KILN_STOP_TOLERANCE;
+        else if (row.residual <= s->options.tolerance)
             report->stopped_by = KILN_STOP_TOLERANCE;
         row.seconds = ki_clock() - s->start_time;
         TRY(ki_report_row(report, &row));
