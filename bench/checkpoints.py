@@ -18,7 +18,7 @@ COMMIT = sys.argv[4] if len(sys.argv) > 4 else ""
 ROWS = 500_000  # of the large factors
 RUNS = {
     "hits": ["hits", "g.edges", "--tolerance", "1e-13"],
-    "pagerank": ["pagerank", "g.edges", "--weighted", "--tolerance", "1e-14"],
+    "pagerank": ["pagerank", "g.edges", "--tolerance", "1e-14"],
     "linreg": ["linreg", "number.svm", "--solver", "cg", "--no-preconditioner"],
     "logreg": ["logreg", "two.svm", "--l2", "1e-3"],
     "softmax": ["logreg", "three.svm", "--l2", "1e-3"],

@@ -18,6 +18,10 @@ const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffe
     return buffer;
 }
 
+const char *graph_counting(const kiln_report *report) {
+    return kiln_report_figure(report, "weighted") > 0 ? "by weight" : "each counts 1";
+}
+
 bool graph_same_vertices(const kiln_model *model, const kiln_data *data) {
     const char *text = kiln_model_text(model, "vertices");
     json_t *names = text ? json_loads(text, 0, NULL) : NULL;

@@ -6,6 +6,8 @@
 #include "solve.h"
 #include "verify.h"
 
+/* How a ranking counted links, in words. */
+const char *graph_counting(const kiln_report *report);
 /* The name of a vertex, or its number from 1 as in Matrix Market, which goes to the buffer of SHORTEST_ROOM. */
 const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffer);
 /* Whether the model was made of a graph with the same names in the same order, as far as both have names. */

@@ -132,6 +132,7 @@ static json_t *top_json(const struct solving *s, const double *values, const str
 static void put_json(json_t *object, const struct solving *s) {
     const struct ranking *ranking = s->state;
     json_put_text(object, "scores", ((const struct wanted *)s->own)->scores);
+    json_put_flag(object, "weighted", kiln_report_figure(&s->report, "weighted") > 0);
     json_put_number(object, "eigenvalue_error", kiln_report_figure(&s->report, "eigenvalue_error"));
     json_put(object, "authorities", top_json(s, ranking->authority, &ranking->authorities_top));
     json_put(object, "hubs", top_json(s, ranking->hub, &ranking->hubs_top));
@@ -139,10 +140,9 @@ static void put_json(json_t *object, const struct solving *s) {
 
 static void print_head(FILE *file, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
-    const kiln_hits_options *options = s->options;
     fprintf(file, "hubs and authorities: %s x %s, %s, %s\n", text_count(kiln_matrix_rows(A)),
             text_count(kiln_matrix_cols(A)), text_plural(kiln_matrix_nnz(A), "link"),
-            options->unweighted ? "each counts 1" : "by weight");
+            graph_counting(&s->report));
 }
 
 static void print_list(FILE *file, const struct solving *s, const char *title, const double *values,

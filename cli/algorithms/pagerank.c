@@ -223,6 +223,7 @@ static void put_json(json_t *object, const struct solving *s) {
     json_put_text(object, "scores", wanted->scores);
     json_put_text(object, "personalize", wanted->personalize);
     json_put_text(object, "dangling_to", wanted->dangling_to);
+    json_put_flag(object, "weighted", kiln_report_figure(&s->report, "weighted") > 0);
     json_put_number(object, "dangling_mass", kiln_report_figure(&s->report, "dangling"));
     json_put_count(object, "sets", ranking->sets);
     json_put(object, "ranks", array);
@@ -230,10 +231,9 @@ static void put_json(json_t *object, const struct solving *s) {
 
 static void print_head(FILE *file, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
-    const kiln_pagerank_options *options = s->options;
     fprintf(file, "PageRank: vertices %s, %s, %s; %.3g of the rank at vertices without links\n",
             text_count(kiln_matrix_rows(A)), text_plural(kiln_matrix_nnz(A), "link"),
-            options->weighted ? "by weight" : "each counts 1", kiln_report_figure(&s->report, "dangling"));
+            graph_counting(&s->report), kiln_report_figure(&s->report, "dangling"));
 }
 
 static void print_top(FILE *file, const struct solving *s) {
@@ -267,7 +267,7 @@ static int take_sets(kiln_matrix **A, struct run *run, const struct verifying *v
 static int judge(struct run *run, struct verifying *v, const struct claimed *claimed) {
     const kiln_pagerank_options options = {
         .damping = verify_number(v->options, "damping"),
-        .weighted = json_is_true(json_object_get(v->options, "weighted")),
+        .unweighted = json_is_true(json_object_get(v->options, "unweighted")),
         .dangling = (kiln_dangling)json_integer_value(json_object_get(v->options, "dangling")),
         .personalize = claimed->teleport,
         .dangling_to = claimed->sink};
@@ -306,7 +306,7 @@ static int explain_pagerank(const struct run *run, const kiln_matrix *A, json_t 
     const kiln_pagerank_options *options = (const kiln_pagerank_options *)run->settings->algorithm.bytes;
     kiln_plan *plans = NULL;
     int64_t count = 0;
-    if (kiln_ranks_plans(&plans, &count, A, 1, options->weighted) != KILN_OK) return fail_library(WORKING);
+    if (kiln_ranks_plans(&plans, &count, A, 1, !options->unweighted) != KILN_OK) return fail_library(WORKING);
     json_t *array = object ? json_array() : NULL;
     if (!object) printf("\nlayout of the links, one ranking   an iteration  read and written  limited by\n");
     for (int64_t i = 0; i < count; i++) {
@@ -387,9 +387,9 @@ const struct verb verb_of_pagerank = {
     "names are numbers or any "
     "text; or a table, .csv or .tsv, whose header may name source, target and weight), or a sparse square "
     "matrix, Matrix Market for instance, plain or through gzip or zstd; - is "
-    "standard input. A link that stands several times counts once, or with --weighted by the sum of its "
-    "weights; a link of a "
-    "vertex to itself is a link like any other.\n\n"
+    "standard input. A third column is the links' weights, by which they are followed; those of a link that "
+    "stands several times "
+    "add up, 1 for each line without weights. A link of a vertex to itself is a link like any other.\n\n"
     "The tolerance applies to the sum of all changes in one iteration, not multiplied by the number of "
     "vertices. "
     "error_bound says how far "
@@ -398,7 +398,7 @@ const struct verb verb_of_pagerank = {
     "kiln pagerank wiki-Vote.txt.gz --top 5\n"
     "kiln pagerank web.txt -o web.kiln --scores ranks.tsv --plot ranks.svg\n"
     "kiln pagerank web.txt --personalize seeds.txt --damping 0.9\n"
-    "kiln pagerank more.mtx --weighted --warm-start web.kiln -o more.kiln",
+    "kiln pagerank more.mtx --unweighted --warm-start web.kiln -o more.kiln",
     .run = run_pagerank,
     .kinds = VERB_BIT(ALGORITHM),
     .own = own,

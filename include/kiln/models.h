@@ -136,7 +136,8 @@ KILN_API void kiln_report_free(kiln_report *report);
  *           "aic"            Akaike's criterion, as kiln_glm's comment has it
  *           "parameters", "parameters_at_most"  what it counts, one of them as kiln_glm's comment has it
  *   hits    "eigenvalue_error"  as kiln_hits' comment has it
- *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
+ *           "weighted"       1: links have weights other than 1, and they count; else 0
+ *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them; "weighted"  as of hits
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
  *           "different"      where centres have none: X's different rows of weight above 0, K at most
@@ -224,7 +225,7 @@ KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln
  * t the teleport vector, D the weights of what links from a vertex, m the sum of p over the vertices without
  * links (dangling ones), g where these lead. By power iteration; the k columns share each walk over the
  * links. A link stands once in A: a file's duplicates are one link, whose weights add up. A link of a vertex
- * to itself is a link like any other. A link of weight 0 is none if weighted, else one like the others; a
+ * to itself is a link like any other. A link of weight 0 is none, but unweighted one like the others; a
  * vertex of nothing but such links dangles then. report->residual is the largest 1-norm of a column's change
  * in the last iteration, of ranks that add up to 1: it is not multiplied by n. report->objective, and the
  * figure "error_bound", bound the 1-norm of a column's distance from the fixed point, whether or not the run
@@ -243,7 +244,7 @@ typedef enum kiln_dangling { KILN_DANGLING_PERSONALIZED = 1, KILN_DANGLING_UNIFO
 typedef struct kiln_pagerank_options {
     size_t size;
     double damping; /* in (0, 1]; default 0.85; 1: no teleport, and ranks need not be unique */
-    int weighted;   /* default: each stored entry is a link of weight 1, whatever its value */
+    int unweighted; /* take every stored entry for 1 */
     const kiln_matrix *personalize; /* t: n x 1 or n x k, scaled to add up to 1; NULL = 1/n throughout */
     kiln_dangling dangling;         /* g: t (default), or 1/n throughout */
     const kiln_matrix

@@ -124,7 +124,7 @@ KILN_API kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, cons
 
 /* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one first.
  * Of kiln_plan, `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are those of a
- * step. Makes A's copy by columns, which is kept with A, to count how many links lead to each vertex. Free
+ * step; weighted, of links of which none has a weight but 1, are those without. Makes A's copy by columns, which is kept with A, to count how many links lead to each vertex. Free
  * with kiln_free. ERR_ARGUMENT where A is not square and sparse, or k is not in [1, 64]. */
 KILN_API kiln_status kiln_ranks_plans(kiln_plan **plans, int64_t *count, const kiln_matrix *A, int64_t k,
                                       int weighted);

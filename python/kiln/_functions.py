@@ -246,13 +246,14 @@ def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callbac
     return report
 
 
-def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, weighted: bool = False, dangling: Any = "personalized",
+def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False, dangling: Any = "personalized",
              tol: float | None = None, max_iter: int | None = None, iterations: int | None = None, start: Any = None,
              device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> Ranking:
     """PageRank of the graph with adjacency matrix A (n, n), sparse: row i links to column j.
 
     A may be a networkx graph, whose nodes then name the scores, and may in personalize, dangling and start; links of an undirected one
-    lead both ways. Without weighted every link counts 1, also where it is there several times; with it, weights of such links are added up.
+    lead both ways. Links are followed in proportion to their weights, those of a link that is there several times added
+    up; unweighted: every link counts 1, also where it is there several times.
 
     personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array (n,) of where
     vertices without links lead. scores add up to 1; report.figures has "error_bound".
@@ -262,7 +263,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
     personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
     teleport = _beside(a, personalize)
     options = algorithm_options("pagerank", {
-        "damping": damping, "weighted": weighted, "tolerance": tol, "max_iterations": max_iter, "iterations": iterations,
+        "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter, "iterations": iterations,
         "personalize": teleport, "warm_start": start is not None})
     sink = None
     if not isinstance(dangling, str):

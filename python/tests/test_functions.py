@@ -165,7 +165,7 @@ def test_rankings_of_networkx_graphs(kind):
     seeds, sink = {"n3": 1, "x": 2}, {"n1": 1}
     for own, theirs in (({}, {}), ({"personalize": seeds, "dangling": sink}, {"personalization": seeds, "dangling": sink})):
         wanted = networkx.pagerank(graph, tol=1e-14, max_iter=1000, **theirs)
-        found = kiln.pagerank(graph, weighted=True, tol=1e-13, device="cpu", **own)
+        found = kiln.pagerank(graph, tol=1e-13, device="cpu", **own)
         assert list(found.scores) == list(graph) and max(abs(wanted[node] - found.scores[node]) for node in graph) < 1e-12
     hubs, authorities = networkx.hits(graph, tol=1e-13, max_iter=10000)
     found = kiln.hits(graph, tol=1e-13, max_iter=10000, device="cpu")

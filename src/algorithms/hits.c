@@ -407,6 +407,7 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
                       const kiln_hits_options *options, kiln_report *report) {
     kiln_status status;
     struct ki_hits s = {.A = A, .start = ki_clock(), .before = INFINITY};
+    bool weighted = false;
     TRY(KI_TAKE(kiln_hits_options, &s.options, options));
     TRY(ki_options_check(&s.options, &ki_algorithm_hits));
     TRY(KI_CHECK_RESULT(kiln_report, report));
@@ -414,7 +415,8 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     ki_options_fill(&s.options, &ki_algorithm_hits, kiln_matrix_type(A));
     TRY(ki_report_begin(&s.report));
     s.report.tolerance = s.options.tolerance;
-    if (s.options.unweighted) TRY(drop_weights(&s));
+    TRY(s.options.unweighted ? drop_weights(&s) : ki_links_weighted(&weighted, A));
+    ki_report_figure(&s.report, "weighted", weighted);
     TRY(begin(&s, authorities));
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
                                              .algorithm = "hits",

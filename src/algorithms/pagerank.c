@@ -152,6 +152,7 @@ static double goal_of(const struct pagerank *s) {
 
 static kiln_status begin(struct pagerank *s, const kiln_matrix *ranks, const kiln_matrix *A) {
     kiln_status status;
+    bool weighted = false;
     double largest;
     TRY(allocate(s, A));
     TRY(distribution_new(&s->teleport, "personalize", s->options.personalize));
@@ -159,7 +160,8 @@ static kiln_status begin(struct pagerank *s, const kiln_matrix *ranks, const kil
     TRY(first_ranks(s, ranks));
     s->on.A = A;
     s->on.layout = s->options.layout;
-    s->on.weighted = s->options.weighted;
+    if (!s->options.unweighted) TRY(ki_links_weighted(&weighted, A));
+    s->on.weighted = weighted;
     s->on.damping = s->options.damping;
     s->on.teleport = s->teleport;
     s->on.dangling = s->dangling                                         ? s->dangling
@@ -173,7 +175,7 @@ static kiln_status begin(struct pagerank *s, const kiln_matrix *ranks, const kil
         TRY((ki_fail(KILN_ERR_DATA,
                      "%s: weights of links are negative or not finite, or those of a vertex do not add up",
                      call),
-             ki_hint("leave out --weighted to take every link for 1")));
+             ki_hint("kiln_pagerank_options.unweighted takes every link for 1")));
 done:
     return status;
 }
@@ -326,6 +328,7 @@ static kiln_status finish(kiln_matrix *ranks, struct pagerank *s) {
     s->report.objective += moved + ki_epsilon(kiln_matrix_type(ranks));
     ki_report_figure(&s->report, "error_bound", s->report.objective);
     ki_report_figure(&s->report, "dangling", dangling_mass(s));
+    ki_report_figure(&s->report, "weighted", s->on.weighted);
     s->report.seconds = ki_clock() - s->start;
 done:
     return status;
@@ -341,9 +344,10 @@ static kiln_status check_names(const kiln_model *model) {
 static const kiln_option options_table[] = {
     KI_OPTION(kiln_pagerank_options, damping, REAL, 0.85, 0.85, 0, 1, NULL,
               "Follow a link with this probability, and else begin anew at a vertex of the teleport vector."),
-    KI_OPTION(kiln_pagerank_options, weighted, FLAG, 0, 0, 0, 1, NULL,
-              "Follow links in proportion to their weights. Without it every link counts alike, however "
-              "often it stands in the file."),
+    KI_OPTION(
+        kiln_pagerank_options, unweighted, FLAG, 0, 0, 0, 1, NULL,
+        "Every link counts alike, however often it stands in the file. Without it links are followed in "
+        "proportion to their weights."),
     KI_OPTION(kiln_pagerank_options, dangling, CHOICE, 1, 1, 1, 2, "personalized|uniform",
               "Where vertices without links lead: to where --personalize says, or to all vertices alike."),
     KI_OPTION(kiln_pagerank_options, tolerance, REAL, 1e-10, 1e-6, 0, INFINITY, NULL,

@@ -138,7 +138,7 @@ static void check(kiln_device *device, kiln_type type, const double *a, int k, c
     assert_true(outcome.report.trace_count == outcome.report.iterations);
     for (int c = 0; c < k; c++) {
         long double want[N], distance = 0, sum = 0;
-        reference(want, a, options.damping != 0 ? options.damping : 0.85, options.weighted, to, c, 400);
+        reference(want, a, options.damping != 0 ? options.damping : 0.85, !options.unweighted, to, c, 400);
         for (int i = 0; i < N; i++) {
             distance += fabsl(outcome.ranks[i * k + c] - want[i]);
             sum += outcome.ranks[i * k + c];
@@ -161,8 +161,9 @@ static void agrees_with_plain_loops(void **state) {
         for (int type = KILN_F32; devices[d] && type <= KILN_F64; type++) {
             check(devices[d], (kiln_type)type, a, 1, &none, (kiln_pagerank_options){.damping = 0});
             check(devices[d], (kiln_type)type, a, 1, &none,
-                  (kiln_pagerank_options){.damping = 0.5, .weighted = 1});
-            check(devices[d], (kiln_type)type, a, K_MOST, &sets, (kiln_pagerank_options){.weighted = 1});
+                  (kiln_pagerank_options){.damping = 0.5, .unweighted = 1});
+            check(devices[d], (kiln_type)type, a, K_MOST, &sets,
+                  (kiln_pagerank_options){.layout = KILN_LAYOUT_CSR});
             check(devices[d], (kiln_type)type, a, K_MOST, &sink, (kiln_pagerank_options){.damping = 0.9});
             check(devices[d], (kiln_type)type, a, 1, &lone,
                   (kiln_pagerank_options){.dangling = KILN_DANGLING_UNIFORM});
@@ -195,7 +196,7 @@ static void agrees_with_peers(void **state) {
             for (size_t i = 0; i < sizeof peer_ranks / sizeof *peer_ranks; i++) {
                 const struct peer_ranks *peer = &peer_ranks[i];
                 const kiln_pagerank_options options = {.damping = peer->damping,
-                                                       .weighted = peer->weighted,
+                                                       .unweighted = !peer->weighted,
                                                        .personalize = peer->seeded ? t : NULL,
                                                        .tolerance = 1e-14,
                                                        .layout = (kiln_layout)layout};
@@ -221,8 +222,8 @@ static void ends_as_asked(void **state) {
     double *a = graph_new(2);
     long double fixed[N], fifth[N];
     const struct teleports none = {NULL, NULL, 0, 0};
-    reference(fixed, a, 0.85, 0, &none, 0, 400);
-    reference(fifth, a, 0.85, 0, &none, 0, 5);
+    reference(fixed, a, 0.85, 1, &none, 0, 400);
+    reference(fifth, a, 0.85, 1, &none, 0, 5);
     kiln_device *const devices[] = {cpu, gpu};
     for (int d = 0; d < 2 && devices[d]; d++) {
         static const kiln_pagerank_options ways[] = {
@@ -302,14 +303,14 @@ static void verify_finds_the_residual(void **state) {
     kiln_report report = {0};
     seeds[7 * 2] = seeds[9 * 2 + 1] = 1;
     kiln_matrix *t = dense_of(cpu, KILN_F64, N, 2, seeds);
-    const kiln_pagerank_options options = {.personalize = t, .weighted = 1, .iterations = 12};
+    const kiln_pagerank_options options = {.personalize = t, .iterations = 12};
     assert_int_equal(kiln_matrix_dense(&ranks, cpu, KILN_F64, N, 2, NULL), KILN_OK);
     assert_int_equal(kiln_pagerank(ranks, A, &options, &report), KILN_OK);
     assert_int_equal(kiln_verify_pagerank(&found, A, ranks, &options), KILN_OK);
     assert_true(found.residual <= 0.85 * report.residual * (1 + 1e-9) &&
                 found.residual > 0.01 * report.residual);
     assert_true(fabs(found.sum - 1) < 1e-14);
-    assert_int_equal(kiln_verify_pagerank(&found, A, ranks, &(kiln_pagerank_options){.weighted = 1}),
+    assert_int_equal(kiln_verify_pagerank(&found, A, ranks, &(kiln_pagerank_options){.damping = 0.85}),
                      KILN_OK);
     assert_true(found.residual > 0.01); /* another teleport vector, another fixed point */
     assert_int_equal(kiln_verify_pagerank(&found, A, NULL, NULL), KILN_ERR_ARGUMENT);
@@ -342,9 +343,10 @@ static void refusals(void **state) {
                 *zeros = dense_of(cpu, KILN_F64, 2, 1, (double[]){0, 0});
     kiln_matrix *nan = dense_of(cpu, KILN_F64, 2, 1, (double[]){1, NAN}),
                 *long_one = dense_of(cpu, KILN_F64, 4, 1, fine);
-    refuse((double[]){-1, 0, 2, 3}, KILN_ERR_DATA, "weights", (kiln_pagerank_options){.weighted = 1});
-    refuse((double[]){NAN, 1, 1, 1}, KILN_ERR_DATA, "weights", (kiln_pagerank_options){.weighted = 1});
-    refuse((double[]){1e308, 1e308, 1, 1}, KILN_ERR_DATA, "weights", (kiln_pagerank_options){.weighted = 1});
+    refuse((double[]){-1, 0, 2, 3}, KILN_ERR_DATA, "weights", (kiln_pagerank_options){.damping = 0.85});
+    refuse((double[]){NAN, 1, 1, 1}, KILN_ERR_DATA, "weights", (kiln_pagerank_options){.damping = 0.85});
+    refuse((double[]){1e308, 1e308, 1, 1}, KILN_ERR_DATA, "weights",
+           (kiln_pagerank_options){.damping = 0.85});
     refuse(fine, KILN_ERR_DATA, "the start", (kiln_pagerank_options){.warm_start = 1});
     refuse(fine, KILN_ERR_DATA, "column 0 of personalize has negative",
            (kiln_pagerank_options){.personalize = minus});

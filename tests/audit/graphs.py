@@ -57,9 +57,9 @@ def solve(M: np.ndarray, right: np.ndarray) -> np.ndarray:
 def pagerank(rng, tool: Tool, kind: type) -> list[str]:
     A, count, names = draw_graph(rng, tool.folder)
     n = len(names)
-    weighted = rng.random() < 0.5
+    unweighted = rng.random() < 0.5
     damping = float(rng.choice([0.5, 0.85, 0.85, 0.99]))
-    arguments: list[object] = ["--damping", damping] + (["--weighted"] if weighted else [])
+    arguments: list[object] = ["--damping", damping] + (["--unweighted"] if unweighted else [])
     if rng.random() < 0.4:
         arguments += ["--layout", str(rng.choice(["csr", "hybrid", "balanced"]))]
     t = np.full(n, 1 / L(n))
@@ -77,7 +77,7 @@ def pagerank(rng, tool: Tool, kind: type) -> list[str]:
     run = tool.run("pagerank", "g.edges", *arguments, "--scores", "ranks.tsv", "-o", "model.kiln")
     if refused(run, found):
         return found
-    W = (A if weighted else (count > 0)).astype(L)
+    W = (count > 0 if unweighted else A).astype(L)
     out = W.sum(axis=1)
     P = np.where(out[:, None] > 0, W / np.where(out > 0, out, 1)[:, None], g[None, :])
     exact = solve(np.eye(n, dtype=L) - L(damping) * P.T, (1 - L(damping)) * t)

@@ -18,7 +18,6 @@ FLAGS = {
     "no-intercept",
     "standardize",
     "regression",
-    "weighted",
     "unweighted",
     "no-biases",
     "counted",
@@ -324,7 +323,7 @@ class Package(Tool):
             A,
             damping=number(options, "damping", 0.85),
             personalize=seeds,
-            weighted="weighted" in options,
+            unweighted="unweighted" in options,
             dangling=options.get("dangling", "personalized"),
             device=self.device,
         )

@@ -107,10 +107,10 @@ class Groups(unittest.TestCase):
         with open(graph, "w") as out:
             out.writelines(f"{i % 50} {(i * i + 3) % 61}\n" for i in range(400))
         model, again = self.path("ranks.kiln"), self.path("again.kiln")
-        for weighted in ((), ("--weighted",)):
-            self.same("pagerank", graph, "--top", 3, *weighted, figure="residual", digits=3)
+        for counted in ((), ("--unweighted",)):
+            self.same("pagerank", graph, "--top", 3, *counted, figure="residual", digits=3)
             for name in (model, again):
-                kiln("pagerank", graph, *weighted, "--deterministic", "--device", "cpu*3", "-o", name)
+                kiln("pagerank", graph, *counted, "--deterministic", "--device", "cpu*3", "-o", name)
             with open(model, "rb") as one, open(again, "rb") as other:
                 self.assertEqual(one.read(), other.read())
             kiln("verify", model, graph, "--device", "cpu*2")

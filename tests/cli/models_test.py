@@ -736,13 +736,17 @@ class PageRank(Models):
         graph = self.write("pr.txt", self.GRAPH)
         once = [("ann", "bob", 1), ("ann", "cid", 1), ("dan", "cid", 1), ("cid", "ann", 1)]
         result, got = self.ranks(graph)
+        self.assertTrue(result["weighted"])  # by the lines that stand twice
         self.same(got, self.reference(once))
+        self.assertFalse(self.ranks(self.write("once.txt", "a b\nb c\n"))[0]["weighted"])
+        self.assertFalse(self.ranks(graph, "--unweighted")[0]["weighted"])
         self.assertAlmostEqual(sum(row["value"] for row in result["ranks"]), 1)
         self.assertLessEqual(result["error_bound"], 0.85 / 0.15 * 1e-14 + 5e-12)  # what rounding may do
         self.same(self.ranks(graph, "--damping", 0.5)[1], self.reference(once, 0.5))
         heavy = self.write("heavy.txt", "a b 3\na c 1\nb a 2\nb b 1\na b 1\n")  # a to b: 4; b to itself; c dangles
-        self.same(self.ranks(heavy, "--weighted")[1],
-                  self.reference([("a", "b", 4), ("a", "c", 1), ("b", "a", 2), ("b", "b", 1)]))
+        links = [("a", "b", 4), ("a", "c", 1), ("b", "a", 2), ("b", "b", 1)]
+        self.same(self.ranks(heavy)[1], self.reference(links))
+        self.same(self.ranks(heavy, "--unweighted")[1], self.reference([(u, v, 1) for u, v, _ in links]))
 
     def test_seeds(self):
         graph = self.write("pr.txt", self.GRAPH)
@@ -795,7 +799,11 @@ class PageRank(Models):
         self.assertAlmostEqual(short["error_bound"], short["residual"] * 0.85 / 0.15)
         self.assertIn("same vertices", kiln("pagerank", self.write("r.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 2\n"),
                                      *CPU, code=3)[1])
-        self.assertIn("negative", kiln("pagerank", self.write("n.txt", "a b -1\n"), "--weighted", *CPU, code=3)[1])
+        negative = self.write("n.txt", "a b -1\n")
+        error = kiln("pagerank", negative, *CPU, code=3)[1]
+        self.assertIn("negative", error)
+        self.assertIn("--unweighted", error)
+        kiln("pagerank", negative, "--unweighted", *CPU)
 
 
 class Ranking(Models):
@@ -860,13 +868,16 @@ class Ranking(Models):
         links = [("a", "b", 2), ("b", "c d", 1), ("c d", "a", 3), ("a", "c d", 1), ("a", "b", 1)]
         table = self.write("t.csv", "Source,Target,Weight\n" + "".join(f'"{u}",{v},{w}\n' for u, v, w in links))
         plain = self.write("t.edges", "".join(f"{u.replace(' ', '_')} {v.replace(' ', '_')} {w}\n" for u, v, w in links))
-        for verb, options, key in (("pagerank", [], "ranks"), ("pagerank", ["--weighted"], "ranks"), ("hits", [], "authorities")):
+        for verb, options, key in (("pagerank", [], "ranks"), ("pagerank", ["--unweighted"], "ranks"), ("hits", [], "authorities")):
             one, two = (as_json(verb, graph, *options, *CPU)[key] for graph in (table, plain))
             self.assertEqual([row["value"] for row in one], [row["value"] for row in two])
             self.assertEqual([row["vertex"].replace(" ", "_") for row in one], [row["vertex"] for row in two])
         self.assertIn("repeat a link: 1", kiln("pagerank", table, "--device", "cpu")[1])
-        self.assertIn("each counts 1", kiln("pagerank", table, *CPU)[0])
-        self.assertIn("by weight", kiln("hits", table, *CPU)[0])
+        for verb in ("pagerank", "hits"):  # a third column is the same to both
+            self.assertIn("by weight", kiln(verb, table, *CPU)[0])
+            self.assertIn("each counts 1", kiln(verb, table, "--unweighted", *CPU)[0])
+            self.assertIn("each counts 1", kiln(verb, self.write("u.csv", "source,target\na,b\nb,c\n"), *CPU)[0])
+            self.assertEqual([as_json(verb, table, *more, *CPU)["weighted"] for more in ([], ["--unweighted"])], [True, False])
         for verb, header in (("pagerank", "vertex,rank"), ("hits", "vertex,hub,authority")):
             kiln(verb, self.write("q.csv", 'source,target\n"a, b",c\nc,"a, b"\n'), "--scores", self.path("s.csv"), *CPU)
             lines = open(self.path("s.csv")).read().split("\n")

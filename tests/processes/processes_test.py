@@ -309,7 +309,7 @@ def write_counts(path):
 
 def models(path):
     """Commands whose models are told by all of their numbers."""
-    yield ["pagerank", path("graph.edges"), "--weighted", "--tolerance", "1e-13"]
+    yield ["pagerank", path("graph.edges"), "--tolerance", "1e-13"]
     yield ["pagerank", path("few.edges")]
     yield ["mds", path("points.csv"), "--seed", "1", "--max-iterations", "20"]
     counts = [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--test-fraction", "0.2", "--max-iterations", "4"]

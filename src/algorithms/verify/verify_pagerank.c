@@ -20,7 +20,7 @@ static kiln_status load(struct ranking *r, const kiln_matrix *A, const kiln_matr
     r->n = kiln_matrix_rows(A);
     r->k = kiln_matrix_cols(ranks);
     r->damping = options->damping != 0 ? options->damping : 0.85;
-    r->weighted = options->weighted;
+    r->weighted = !options->unweighted;
     TRY(ki_copy_take(&r->A, A));
     TRY(ki_copy_vector(&r->ranks, ranks));
     if (t) TRY(ki_copy_vector(&r->teleport, t));

@@ -6,6 +6,7 @@
 #include "derived/links.h"
 #include "kiln/tune.h"
 #include "ops/graph/ranks.h"
+#include "ops/graph/ranks_error.h"
 
 static const char *const names[] = {"", "csr", "hybrid", "balanced"};
 
@@ -33,6 +34,8 @@ kiln_status kiln_ranks_plans(kiln_plan **plans, int64_t *count, const kiln_matri
     if (k < 1 || k > KI_RANKS_COLUMNS)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: k is %lld, but must be 1 to %d", call, (long long)k,
                        KI_RANKS_COLUMNS);
+    bool any = false;
+    if (weighted) TRY(ki_links_weighted(&any, A));
     const struct ki_operand operand = {A, false};
     TRY(ki_operands_hold(A->device, &operand, 1));
     status = ki_links_shape_get(&shape, A);
@@ -40,7 +43,7 @@ kiln_status kiln_ranks_plans(kiln_plan **plans, int64_t *count, const kiln_matri
     if (status != KILN_OK) return status;
     if (!(made = ki_calloc(KI_LAYOUTS * sizeof *made)))
         return ki_fail_nomem(KI_LAYOUTS * sizeof *made, "plans");
-    ki_links_costs(costs, A->device, &shape, A->type, k, weighted != 0);
+    ki_links_costs(costs, A->device, &shape, A->type, k, any);
     for (int i = 0; i < KI_LAYOUTS; i++) made[i] = as_plan(&costs[i], i == 0, A->device);
     *plans = made;
     *count = KI_LAYOUTS;
