@@ -76,6 +76,7 @@ static kiln_status read_one(struct ki_table *table, kiln_file_format *format, in
     kiln_status status = KILN_OK;
     struct ki_input *input = NULL;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
+    ki_input_use_threads(input, options->threads);
     TRY(ki_detect_data(format, input, options));
     TRY(ki_check_model_format(*format, ki_input_name(input), options, &table->warnings));
     TRY(ki_format(*format)->read(table, input, options));

@@ -167,6 +167,7 @@ kiln_status ki_open_further(struct ki_input **input, int64_t i, kiln_file_format
     struct ki_input *opened = NULL;
     kiln_file_format format = KILN_FILE_AUTO;
     TRY(ki_input_open(&opened, options->more[i], options->limit, &options->control));
+    ki_input_use_threads(opened, options->threads);
     TRY(ki_detect_data(&format, opened, options));
     if (format != first) {
         const struct ki_place place = {.file = ki_input_name(opened), .offset = -1};

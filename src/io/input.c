@@ -16,13 +16,18 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "io/chunks.h"
 #include "io/decode.h"
+#include "io/text.h"
 
 enum {
     RAW_BYTES = 1 << 18,
-    READ_BYTES = 1 << 22,  /* between two polls of the caller's control */
-    BLOCK_FIRST = 1 << 16, /* size of the first block, doubled up to BLOCK_LAST */
+    READ_BYTES = 1 << 22,   /* between two polls of the caller's control */
+    SIDE_BY_SIDE = 1 << 20, /* bytes that are worth several threads */
+    BLOCK_FIRST = 1 << 16,  /* size of the first block, doubled up to BLOCK_LAST */
     BLOCK_LAST = 1 << 23,
+    BLOCK_THREAD = 1 << 21, /* of each thread, where these are more */
+    BLOCK_MOST = 1 << 26,
     BOMB_RATIO = 200
 };
 static const int64_t bomb_bytes = (int64_t)64 << 20; /* output below this is never taken for a bomb */
@@ -31,8 +36,8 @@ struct ki_input {
     struct ki_file file;
     struct ki_watch watch;
     bool regular;
-    bool piece; /* it is the file's bytes [at, end) only */
-    int64_t at, end_at;
+    bool piece; /* it is the file's bytes [at, end_at) */
+    int64_t at, end_at, file_bytes;
     bool shares; /* it is some lines only of what is decoded */
     struct ki_share share;
     int64_t limit;
@@ -43,7 +48,8 @@ struct ki_input {
     bool raw_over, over;
     char *ahead; /* bytes not yet handed out: ahead[begin..end) */
     size_t begin, end, capacity;
-    size_t block_bytes;
+    size_t block_bytes, block_last;
+    int threads;
     char *sealed; /* where a block's '\0' replaced the byte `kept` */
     char kept;
     int64_t offset, line;
@@ -109,8 +115,28 @@ static kiln_status check_limits(const struct ki_input *input) {
     return KILN_OK;
 }
 
+/* Reading from the page cache is copying, which threads share. Of what the file had when it was opened: who has appended to it
+ * since is noticed at its end. */
+static kiln_status read_side_by_side(struct ki_input *input, char *to, int64_t bytes, size_t *got) {
+    struct ki_chunks chunks = {.file = &input->file,
+                               .offset = input->at,
+                               .count = bytes,
+                               .element = 1,
+                               .threads = input->threads,
+                               .straight = to};
+    const kiln_status status = ki_chunks_run(&chunks);
+    *got = status == KILN_OK ? (size_t)bytes : 0;
+    input->at += (int64_t)*got;
+    input->raw_total += (int64_t)*got;
+    return status;
+}
+
 static kiln_status fill_plain(struct ki_input *input, char *to, size_t bytes, size_t *got) {
     size_t waiting = input->raw_end - input->raw_begin;
+    const int64_t known = ki_min(input->end_at, input->file_bytes) - input->at;
+    const int64_t some = ki_min((int64_t)bytes, known);
+    if (waiting == 0 && input->threads > 1 && some >= SIDE_BY_SIDE)
+        return read_side_by_side(input, to, some, got);
     if (waiting == 0) {
         kiln_status status = read_file(input, to, bytes, got);
         input->over = input->raw_over;
@@ -161,7 +187,8 @@ static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *
     kiln_status status = KILN_OK;
     *got = 0;
     while (*got < bytes && !input->over) {
-        size_t want = bytes - *got < READ_BYTES ? bytes - *got : READ_BYTES, n = 0;
+        const size_t most = input->threads > 1 ? BLOCK_MOST : READ_BYTES;
+        size_t want = bytes - *got < most ? bytes - *got : most, n = 0;
         TRY((input->decoder ? fill_decoded : fill_plain)(input, to + *got, want, &n));
         input->produced += (int64_t)n;
         if (input->shares) n = ki_share_keep(&input->share, to + *got, n, &input->over);
@@ -217,7 +244,7 @@ static kiln_status open_file(struct ki_input *input, const char *path) {
     struct stat about;
     if (fstat(input->file.fd, &about) == 0 && S_ISREG(about.st_mode)) {
         input->regular = input->file.fd != STDIN_FILENO; /* which may stand anywhere in its file */
-        input->watch.total = about.st_size;
+        input->watch.total = input->file_bytes = about.st_size;
         if (input->regular) TRY(ki_file_note(&input->file));
     }
 
@@ -241,6 +268,7 @@ kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t lim
     made->limit = limit;
     made->line = 1;
     made->block_bytes = BLOCK_FIRST;
+    made->block_last = BLOCK_LAST;
     made->watch.start = ki_clock();
     if (control) made->watch.control = *control;
     made->file.name = ki_strdup(strcmp(path, "-") == 0 ? "(stdin)" : path);
@@ -377,16 +405,16 @@ kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, si
     return KILN_OK;
 }
 
-static int64_t count_newlines(const char *text, size_t size) {
-    int64_t count = 0;
-    for (size_t at = 0;
-         at < size;) { /* in short runs, whose count fits a byte: the compiler then counts by vectors */
-        size_t stop = size - at < 255 ? size : at + 255;
-        unsigned char run = 0;
-        for (; at < stop; at++) run = (unsigned char)(run + (text[at] == '\n'));
-        count += run;
+void ki_input_use_threads(struct ki_input *input, int threads) {
+    if (!input->regular && !input->piece) return;
+    if (input->decoder || input->shares) return;
+    if (!input->piece) { /* all of the file, by its places: what comes behind its end is looked for, too */
+        input->piece = true;
+        input->at = input->raw_total;
+        input->end_at = INT64_MAX;
     }
-    return count;
+    input->threads = threads;
+    input->block_last = (size_t)ki_min(ki_max(BLOCK_LAST, (int64_t)threads * BLOCK_THREAD), BLOCK_MOST);
 }
 
 /* The position behind the last newline of ahead[from..end), or 0. */
@@ -420,10 +448,10 @@ kiln_status ki_input_block(struct ki_input *input, struct ki_block *block) {
     input->sealed = input->ahead + stop;
     input->kept = *input->sealed;
     *input->sealed = '\0';
-    input->line += count_newlines(block->text, block->size);
+    input->line += ki_count_byte(block->text, block->size, '\n', input->threads);
     input->offset += (int64_t)block->size;
     input->begin = stop;
-    if (input->block_bytes < BLOCK_LAST) input->block_bytes *= 2;
+    if (input->block_bytes < input->block_last) input->block_bytes *= 2;
 done:
     return status;
 }

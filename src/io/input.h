@@ -37,6 +37,8 @@ kiln_status ki_input_open_share(struct ki_input **input, const char *path, const
                                 int64_t limit, const kiln_control *control);
 /* Bytes that are not in the file come before those that are next. */
 kiln_status ki_input_put_before(struct ki_input *input, const char *bytes, int64_t size);
+/* Blocks are read by so many threads from now on, where the bytes are those of a regular file. */
+void ki_input_use_threads(struct ki_input *input, int threads);
 void ki_input_close(struct ki_input *input);
 /* ERR_IO where the file is no longer what it was when it was opened. */
 kiln_status ki_input_check(const struct ki_input *input);
@@ -58,7 +60,7 @@ const struct ki_watch *ki_input_watch(const struct ki_input *input);
 /* The bytes of that file count as handed out; ERR_LIMIT if they are more than allowed. */
 kiln_status ki_input_take(struct ki_input *input);
 
-/* The next block of whole lines, a few MiB, owned by the input and valid until the next call; size 0 at the
+/* The next block of whole lines, a few MiB for each thread, owned by the input and valid until the next call; size 0 at the
  * end. The last line of the input may lack its newline; text[size] is '\0' and may be read. A leading UTF-8
  * BOM is skipped. */
 struct ki_block {

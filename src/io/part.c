@@ -88,6 +88,7 @@ static kiln_status read_piece(struct ki_table *table, int64_t *bytes, const char
     *bytes = piece.end - piece.begin;
     if (*bytes == 0 && part.number > 0) goto done; /* no rows */
     TRY(ki_input_open_piece(&input, path, &piece, &options->control));
+    ki_input_use_threads(input, options->threads);
     TRY(ki_input_put_before(input, beginning.bytes, beginning.size));
     TRY(ki_format(format)->read(table, input, options));
     TRY(ki_file_check(file));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/threads.h"
 #include "io/bytes.h"
 
 enum { PART_LEAST = 1 << 15 }; /* bytes that outweigh starting a thread */
@@ -51,6 +52,32 @@ int ki_cut_block(const char **cuts, const struct ki_block *block, int most) {
     }
     cuts[count] = end;
     return count;
+}
+
+struct bytes_counted {
+    const char *text;
+    char byte;
+    _Atomic int64_t count;
+};
+
+/* In short runs, whose count fits a byte: the compiler then counts by vectors. */
+static void count_range(void *of, int64_t begin, int64_t end) {
+    struct bytes_counted *c = of;
+    int64_t count = 0;
+    while (begin < end) {
+        const int64_t stop = ki_min(end, begin + 255);
+        unsigned char run = 0;
+        for (; begin < stop; begin++) run = (unsigned char)(run + (c->text[begin] == c->byte));
+        count += run;
+    }
+    atomic_fetch_add(&c->count, count);
+}
+
+int64_t ki_count_byte(const char *text, size_t size, char byte, int threads) {
+    enum { WORTH_A_THREAD = 1 << 19 };
+    struct bytes_counted c = {.text = text, .byte = byte};
+    ki_parallel_ranges(threads > 1 ? threads : 1, (int64_t)size, WORTH_A_THREAD, count_range, &c);
+    return c.count;
 }
 
 struct ki_excerpt ki_word(const char *at, const char *end) {

@@ -116,6 +116,47 @@ static void blocks_hold_whole_lines(void **state) {
     ki_bytes_free(&text);
 }
 
+/* Blocks that several threads read hold the same bytes and count the same lines; a file that grows or loses its end meanwhile is an
+ * error. */
+static void several_threads(void **state) {
+    (void)state;
+    struct ki_bytes text = sample(400000);
+    struct ki_input *input = NULL;
+    struct ki_block block;
+    put(text.data, (size_t)text.size);
+    for (int way = 0; way < 3; way++) {
+        int64_t at = 0, lines = 0, want = text.size;
+        assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
+        ki_input_use_threads(input, 3);
+        if (way == 1) {
+            int fd = open(path, O_WRONLY | O_APPEND);
+            assert_true(fd >= 0 && write(fd, "8 1:1\n", 6) == 6);
+            close(fd);
+            want += 6;
+        }
+        if (way == 2) assert_int_equal(truncate(path, text.size / 2), 0);
+        kiln_status status;
+        while ((status = ki_input_block(input, &block)) == KILN_OK && block.size > 0) {
+            assert_int_equal(block.offset, at);
+            assert_int_equal(block.line, lines + 1);
+            if (at + (int64_t)block.size <= text.size)
+                assert_memory_equal(block.text, text.data + at, block.size);
+            at += (int64_t)block.size;
+            for (size_t i = 0; i < block.size; i++) lines += block.text[i] == '\n';
+        }
+        if (way == 0) {
+            assert_int_equal(status, KILN_OK);
+            assert_int_equal(at, want);
+        } else { /* it is no longer what it was when it was opened */
+            assert_int_equal(status, KILN_ERR_IO);
+        }
+        ki_input_close(input);
+        input = NULL;
+        put(text.data, (size_t)text.size);
+    }
+    ki_bytes_free(&text);
+}
+
 static void long_lines_and_marks(void **state) {
     (void)state;
     struct ki_bytes text = {0};
@@ -300,6 +341,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(contents_in_pieces),
                                        cmocka_unit_test(blocks_hold_whole_lines),
                                        cmocka_unit_test(long_lines_and_marks),
+                                       cmocka_unit_test(several_threads),
                                        cmocka_unit_test(members),
                                        cmocka_unit_test(damage),
                                        cmocka_unit_test(bomb),

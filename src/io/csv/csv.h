@@ -69,7 +69,7 @@ enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimite
 const char *ki_csv_skip_blank(const char *text, const char *end);
 /* Length of the part of text that ends with a whole record. *quoted: whether a quote is open, before and
  * after. Text without line feed at its end counts as a whole record if no quote is open. */
-size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted);
+size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted, int threads);
 /* Comma, semicolon or tab: the most frequent outside quotes in the first line. */
 char ki_csv_delimiter(const char *text, const char *end);
 /* Whether blanks separate, as numpy.savetxt and R's write.table have it: the first record has no other
@@ -224,7 +224,7 @@ struct ki_csv_entries {
  * meet. ERR_DATA: a column to be imputed without a single number. */
 kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
                             const struct ki_csv_levels *levels, const struct ki_place *place,
-                            int64_t all_rows, const struct ki_together *together);
+                            int64_t all_rows, int threads, const struct ki_together *together);
 /* Puts means where numbers are missing, the features of the entries being numbered, and keeps in the table
  * which these are, unless a model has set the means. */
 kiln_status ki_csv_impute(struct ki_table *table, const struct ki_csv_schema *schema,

@@ -48,6 +48,7 @@ kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, con
     const char *path = options->more[r->more_open];
     TRY(ki_input_open(&r->more[r->more_open], path, options->limit, &options->control));
     r->input = r->more[r->more_open++];
+    ki_input_use_threads(r->input, options->threads);
     r->name = ki_input_name(r->input);
     TRY(ki_detect_foreign(r->input));
     r->quoted = false;

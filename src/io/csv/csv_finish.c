@@ -145,7 +145,9 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     int32_t *feature = NULL;
     kiln_status status = KILN_OK;
     const bool handles = r->schema.missing >= KILN_MISSING_MEAN;
-    if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place, r->all_rows, table->together));
+    if (handles)
+        TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place, r->all_rows, r->options->threads,
+                            table->together));
     TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
     if (!handles && r->schema.frozen && table->together) TRY(ki_csv_meet_idly(table->together));
     ki_csv_levels_free(&r->levels); /* they are in the table's names now */

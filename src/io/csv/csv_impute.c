@@ -44,8 +44,8 @@ static void add(struct sums *s, double value) {
         return;
     }
     s->sum += value;
-    s->least = fmin(s->least, value);
-    s->most = fmax(s->most, value);
+    if (value < s->least) s->least = value;
+    if (value > s->most) s->most = value;
 }
 
 /* Fields of text columns that are empty. */
@@ -115,17 +115,46 @@ static kiln_status settle(struct ki_csv_column *column, const struct sums *s, in
     return ki_hint("leave it out: kiln_read_options.ignore '%s'", column->name);
 }
 
+/* The entries in blocks, as many for any number of threads: the same bits. */
+enum { BLOCKS_MOST = 64, ROWS_OF_A_BLOCK = 64 };
+struct describing {
+    const struct ki_csv_schema *schema;
+    const struct ki_csv_entries *entries;
+    struct sums *sums; /* blocks x columns */
+    int blocks;
+};
+
+static void sum_block(void *of, int block) {
+    const struct describing *d = of;
+    const struct ki_csv_entries *entries = d->entries;
+    const int64_t columns = d->schema->count;
+    struct sums *sums = d->sums + block * columns;
+    int64_t e = ki_part_begin(entries->count, block, d->blocks), column = e % columns;
+    const int64_t end = ki_part_begin(entries->count, block + 1, d->blocks);
+    for (int64_t i = 0; i < columns; i++) sums[i] = no_sums;
+    for (; e < end; e++) {
+        if (entries->sparse) {
+            const int64_t i = column_of(d->schema, entries, e);
+            if (i >= 0) add(&sums[i], value_at(entries, e));
+            continue;
+        }
+        add(&sums[column], value_at(entries, e));
+        if (++column == columns) column = 0;
+    }
+}
+
 kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
                             const struct ki_csv_levels *levels, const struct ki_place *place,
-                            int64_t all_rows, const struct ki_together *together) {
+                            int64_t all_rows, int threads, const struct ki_together *together) {
     kiln_status status = KILN_OK;
-    struct sums *sums = ki_alloc((size_t)schema->count * sizeof *sums);
-    if (!sums) return ki_fail_nomem((size_t)schema->count * sizeof *sums, "the columns' means");
-    for (int64_t i = 0; i < schema->count; i++) sums[i] = no_sums;
-    for (int64_t e = 0; e < entries->count; e++) {
-        const int64_t i = column_of(schema, entries, e);
-        if (i >= 0) add(&sums[i], value_at(entries, e));
-    }
+    const int64_t columns = schema->count;
+    const int blocks = (int)ki_min(1 + entries->count / (ROWS_OF_A_BLOCK * columns), BLOCKS_MOST);
+    struct sums *sums = ki_alloc((size_t)(blocks * columns) * sizeof *sums);
+    if (!sums) return ki_fail_nomem((size_t)(blocks * columns) * sizeof *sums, "the columns' means");
+    struct describing d = {schema, entries, sums, blocks};
+    ki_parallel(threads, blocks, sum_block, &d);
+    for (int block = 1; block < blocks; block++)
+        for (int64_t i = 0; i < columns; i++) merge(&sums[i], &sums[block * columns + i]);
     count_empty(schema, entries, levels);
     if (together) TRY(add_up_all(sums, schema, together));
     for (int64_t i = 0; i < schema->count; i++)

@@ -61,6 +61,7 @@ struct ki_csv_cached {
 struct ki_csv_chunk {
     const char *begin, *end; /* NULL: rows of a table without text */
     int64_t first_row;       /* of such a table: how many rows come before */
+    bool odd;                /* whether there is an odd number of quotes in it */
     int64_t rows;
     struct ki_bytes values, ids, row_ends, y, roles[KI_CSV_ROLES], misses;
     struct ki_bytes left_out; /* the numbers of `dropped` rows among all of the part */

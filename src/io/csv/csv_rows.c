@@ -5,22 +5,35 @@
 
 #include "core/threads.h"
 #include "io/csv/csv_reader.h"
+#include "io/text.h"
 
 enum { SMALLEST_PART = 32 << 10 }; /* bytes worth a thread */
 
-/* Cuts the text into parts of whole records; returns how many. */
+static void count_quotes(void *reader, int part) {
+    struct ki_csv_chunk *chunk = &((struct ki_csv_reader *)reader)->chunks[part];
+    chunk->odd = ki_count_byte(chunk->begin, (size_t)(chunk->end - chunk->begin), '"', 1) & 1;
+}
+
+/* Cuts the text into parts of whole records; returns how many. First into equal parts, whose quotes say whether one is open
+ * where the next begins; then each cut moves on to the end of its record. */
 static int cut(struct ki_csv_reader *r, const char *begin, const char *end) {
-    int parts = (int)ki_min(r->parts, 1 + (end - begin) / SMALLEST_PART), used = 0;
-    int64_t step = (end - begin) / parts + 1;
-    while (begin < end) {
-        struct ki_csv_chunk *chunk = &r->chunks[used++];
-        chunk->begin = begin;
-        int64_t size = used == parts ? end - begin : ki_min(step, end - begin);
-        bool open = false;
-        ki_csv_whole_records(begin, (size_t)size, &open);
-        const char *p = begin + size;
-        while (p < end && (open || p[-1] != '\n')) open ^= *p++ == '"';
-        chunk->end = begin = p;
+    const int parts = (int)ki_min(r->parts, 1 + (end - begin) / SMALLEST_PART);
+    struct ki_csv_chunk *chunks = r->chunks;
+    int used = 0;
+    bool open = false;
+    for (int i = 0; i < parts; i++) {
+        chunks[i].begin = begin + ki_part_begin(end - begin, i, parts);
+        chunks[i].end = begin + ki_part_begin(end - begin, i + 1, parts);
+    }
+    ki_parallel(r->options->threads, parts, count_quotes, r);
+    for (int i = 0; i < parts && begin < end; i++) {
+        const char *p = chunks[i].end;
+        open ^= chunks[i].odd;
+        if (p <= begin) continue; /* within a record that has been cut off */
+        bool within = open;
+        while (p < end && (within || p[-1] != '\n')) within ^= *p++ == '"';
+        chunks[used].begin = begin;
+        chunks[used++].end = begin = p;
     }
     return used;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/number.h"
+#include "io/text.h"
 
 /* Length of the line end at p: 1 for LF or a CR that ends the text, 2 for CR LF, 0 for anything else. */
 static int line_end(const char *p, const char *end) {
@@ -132,16 +133,17 @@ enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimite
     }
 }
 
-size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted) {
-    if (!*quoted && !memchr(text, '"', size)) return size;
+size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted, int threads) {
+    const bool odd = ki_count_byte(text, size, '"', threads) & 1;
     size_t whole = 0;
     bool open = *quoted;
+    *quoted ^= odd;
+    if (!*quoted) return size;
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '"') open = !open;
         if (text[i] == '\n' && !open) whole = i + 1;
     }
-    *quoted = open;
-    return open ? whole : size;
+    return whole;
 }
 
 /* The words of a record, and how many of them are numbers; 0 if it has a delimiter of another kind, or none

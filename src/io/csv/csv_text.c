@@ -32,7 +32,7 @@ kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text) {
             hand_out(r, text, (size_t)r->pending.size);
             return KILN_OK;
         }
-        size_t whole = ki_csv_whole_records(block.text, block.size, &r->quoted);
+        size_t whole = ki_csv_whole_records(block.text, block.size, &r->quoted, r->options->threads);
         if (r->pending.size == 0) r->place = block;
         if (r->pending.size == 0 && whole == block.size) {
             *text = block;
