@@ -151,6 +151,11 @@ class Doctor(unittest.TestCase):
             self.assertRegex(error["message"], rf"^a driver crashed .*signal 6.*: {folder}/bad\.so$")
             self.assertRegex(error["hint"], "KILN_WITHOUT=opencl")
             run(*verb[:2], KILN_WITHOUT="opencl,cuda", OCL_ICD_VENDORS=folder)
+        data = pathlib.Path(folder, "d.csv")
+        data.write_text("x,y\n" + "".join(f"{i},{i % 5}\n" for i in range(50)))
+        for environment, code in (({}, 5), ({"KILN_WITHOUT": "opencl,cuda"}, 0)):
+            found = run("explain", "linreg", data, "--target", "y", code=code, OCL_ICD_VENDORS=folder, **environment)
+            self.assertEqual("bad.so" in found.stderr, code == 5)
 
 
 if __name__ == "__main__":
