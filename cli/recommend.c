@@ -282,6 +282,6 @@ const struct option recommend_options[RECOMMEND_OPTIONS] = {
      .offset = offsetof(struct wanted, item)},
     {"include-seen", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
      "Recommend also what the user has rated.", .offset = offsetof(struct wanted, include_seen)},
-    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000, "The number of items for each user.",
-     .offset = offsetof(struct wanted, top)},
+    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000,
+     "The number of items for each user.", .offset = offsetof(struct wanted, top)},
 };

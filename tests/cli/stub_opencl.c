@@ -50,7 +50,8 @@ static int platform_info(struct object *of, unsigned what, size_t room, void *to
 
 static const call *calls_of(void);
 
-static int devices(struct object *platform, uint64_t type, unsigned room, struct object **to, unsigned *count) {
+static int devices(struct object *platform, uint64_t type, unsigned room, struct object **to,
+                   unsigned *count) {
     static struct object device;
     (void)platform;
     (void)type;
@@ -62,7 +63,10 @@ static int devices(struct object *platform, uint64_t type, unsigned room, struct
 }
 
 static int device_info(struct object *of, unsigned what, size_t room, void *to, size_t *needed) {
-    const uint64_t number = what == 0x1000 ? 4 : what == 0x101F || what == 0x1010 ? 1 << 30 : what == 0x1019 ? 1024 : 1;
+    const uint64_t number = what == 0x1000                     ? 4
+                            : what == 0x101F || what == 0x1010 ? 1 << 30
+                            : what == 0x1019                   ? 1024
+                                                               : 1;
     (void)of;
     IN_INFO;
     if (what == 0x102B || what == 0x102C || what == 0x102D || what == 0x1030)
@@ -72,7 +76,8 @@ static int device_info(struct object *of, unsigned what, size_t room, void *to, 
     return give(&number, to && room < sizeof number ? room : sizeof number, room, to, needed);
 }
 
-static void *context(const intptr_t *about, unsigned count, struct object **of, call tell, void *user, int *code) {
+static void *context(const intptr_t *about, unsigned count, struct object **of, call tell, void *user,
+                     int *code) {
     (void)about, (void)count, (void)of, (void)tell, (void)user;
     IN_CONTEXT;
     *code = -6;
