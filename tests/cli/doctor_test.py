@@ -111,9 +111,9 @@ class Doctor(unittest.TestCase):
         left_out = rows("devices", KILN_WITHOUT="cuda", LD_LIBRARY_PATH=folder)
         self.assertNotIn("cuda", {row["name"] for row in left_out})
 
-    def check_one_bad_driver(self, call, does, told):
+    def check_one_bad_driver(self, call, does, told, *limit):
         folder = self.drivers(good=("INFO", ""), bad=(call, does))
-        found = rows("devices", "--time-limit", "3", OCL_ICD_VENDORS=folder)
+        found = rows("devices", *limit, OCL_ICD_VENDORS=folder)
         bad = [row for row in found if row["name"] == "opencl"]
         self.assertEqual(len(bad), 1, found)
         self.assertRegex(bad[0]["reason"], rf"^bad\.icd: its driver {told} while devices were listed")
@@ -134,12 +134,12 @@ class Doctor(unittest.TestCase):
         self.check_one_bad_driver("INFO", "exit(0)", r"ended the process \(exit code 0\)")
 
     def test_driver_that_hangs(self):
-        self.check_one_bad_driver("DEVICES", "for (;;) pause()", "did not answer for 3 seconds")
+        self.check_one_bad_driver("DEVICES", "for (;;) pause()", "did not answer for 6 seconds", "--time-limit", "6")
 
     def test_device_that_hangs_when_it_is_opened(self):
-        found = doctor("--time-limit", "10", code=1, OCL_ICD_VENDORS=self.drivers(late=("CONTEXT", "for (;;) pause()")))
-        self.assertEqual(found["opencl"]["problem"], "its driver did not answer for 10 seconds while it was opened")
-        self.assertIs(found["cpu"]["healthy"], True)
+        folder = self.drivers(late=("CONTEXT", "for (;;) pause()"))
+        found = doctor("--time-limit", "3", "--device", "opencl", code=1, OCL_ICD_VENDORS=folder)
+        self.assertEqual(found["opencl"]["problem"], "its driver did not answer for 3 seconds while it was opened")
 
     # A sanitizer's own report comes first.
     @unittest.skipIf(b"__asan_init" in pathlib.Path(KILN).read_bytes(), "a sanitizer reports crashes")
