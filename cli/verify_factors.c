@@ -102,12 +102,10 @@ int verify_factors(struct run *run, struct verifying *v, const char *claim,
                   code_of->recompute(&found, &claimed) != KILN_OK))
         code = fail_library(USING_MODEL);
     run->seconds.solve = clock_seconds() - start;
-    if (!code)
-        claim_equal(v, claim, claim, verify_number(v->report, claim), found.value,
-                    type == KILN_F32 ? 1e-5 : 1e-10, found.rounding);
+    if (!code) claim_equal(v, claim, claim, verify_number(v->report, claim), found.value, 0, found.rounding);
     if (!code && found.key)
-        claim_equal(v, found.key, found.key, verify_number(v->report, found.key), found.figure,
-                    type == KILN_F32 ? 1e-5 : 1e-10, found.figure_rounding);
+        claim_equal(v, found.key, found.key, verify_number(v->report, found.key), found.figure, 0,
+                    found.figure_rounding);
     if (!code) code = claim_converged(v, &found, &claimed, code_of);
     kiln_matrix *const all[] = {train, test, claimed.A, claimed.B};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);

@@ -68,12 +68,12 @@ static kiln_status take_settings(kiln_als_options *options, double *mean,
 
 static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
     double mean;
-    kiln_als_verification result = {0};
+    kiln_als_verification result = {.size = sizeof result};
     kiln_als_options options;
     kiln_status status = take_settings(&options, &mean, claimed);
     if (status == KILN_OK)
         status = kiln_verify_als(&result, claimed->X, claimed->A, claimed->B, mean, &options);
-    *found = (struct recomputed){.value = result.objective};
+    *found = (struct recomputed){.value = result.objective, .rounding = result.objective_rounding};
     return status;
 }
 

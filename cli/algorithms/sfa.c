@@ -32,13 +32,13 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
 
 static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
     double settings[CLAIMED_SETTINGS] = {0};
-    kiln_als_verification result = {0};
+    kiln_als_verification result = {.size = sizeof result};
     kiln_status status = claimed_settings(settings, claimed, "settings");
     kiln_sfa_options options = {.size = sizeof options, .l2 = settings[1]};
     kiln_option_give("sfa", &options, "l2");
     if (status == KILN_OK)
         status = kiln_verify_sfa(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
-    *found = (struct recomputed){.value = result.objective};
+    *found = (struct recomputed){.value = result.objective, .rounding = result.objective_rounding};
     return status;
 }
 

@@ -168,6 +168,7 @@ KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, co
 typedef struct kiln_als_verification {
     size_t size;
     double objective, rmse;
+    double objective_rounding; /* what rounding of the factors' type may have made of the objective in training */
 } kiln_als_verification;
 KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_matrix *R,
                                      const kiln_matrix *A, const kiln_matrix *B, double mean,

@@ -65,6 +65,28 @@ def test_it_holds(kind, tool, tmp_path):
     assert judged.returncode == 0, [claim for claim in claims if claim["holds"] is False]
 
 
+@pytest.mark.parametrize("arguments", [["sfa", "--factors", "2", "--l2", "10"], ["als", "--factors", "2", "--l2", "1e-3", "--seed", "1"],
+                                       ["als", "--factors", "2", "--implicit", "--seed", "1"], ["kmeans", "-k", "2", "--seed", "3"]],
+                         ids=["sfa", "als", "implicit als", "kmeans"])
+@pytest.mark.parametrize("type_name", ["f32", "f64"])
+@pytest.mark.parametrize("size", [1e-158, 1e-18, 1])
+def test_objectives_without_digits(arguments, type_name, size, tool, tmp_path):
+    """Squares below the range of doubles, and of floats."""
+    scipy = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(11)
+    values = rng.normal(size=(14, 6)) * (rng.uniform(size=(14, 6)) < 0.6)
+    if arguments[0] != "kmeans":
+        values = abs(values)
+    if size < 1e-30 and (type_name == "f32" or arguments[0] == "sfa"):
+        pytest.skip("floats have no such numbers, and factors that start at 0.1 are far from them")
+    path = tmp_path / "m.kiln"
+    scipy.save_npz(tmp_path / "X.npz", scipy.csr_matrix(values * size))
+    subprocess.run([tool, arguments[0], tmp_path / "X.npz", *arguments[1:], "-o", path, "--device", "cpu", "--type", type_name, "-q"], check=False,
+                   capture_output=True)
+    judged = subprocess.run([tool, "verify", path, tmp_path / "X.npz", "--json", "-q"], capture_output=True, text=True)
+    assert judged.returncode == 0, judged.stdout
+
+
 def test_aic_of_a_perfect_gamma(tool, tmp_path):
     """R's formula, with as many digits as its terms lose to each other: -2 sum log dgamma(y, shape k, mean mu) + 2 parameters, k = m / deviance."""
     mpmath = pytest.importorskip("mpmath")

@@ -42,7 +42,7 @@
 #define KI_LAST_kiln_ranking rows
 #define KI_LAST_kiln_factor_rows steps
 #define KI_LAST_kiln_als_options control
-#define KI_LAST_kiln_als_verification rmse
+#define KI_LAST_kiln_als_verification objective_rounding
 #define KI_LAST_kiln_sfa_options control
 #define KI_LAST_kiln_kmeans_options control
 #define KI_LAST_kiln_kmeans_verification weights

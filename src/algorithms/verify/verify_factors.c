@@ -1,8 +1,14 @@
 /* The objective of a factor model again: plain loops over entries, or of an implicit model over all cells, sums in long double. Those
- * of an implicit model over cells without an entry are a^T (B^T B) a, so that no cell is visited twice. */
+ * of an implicit model over cells without an entry are a^T (B^T B) a, so that no cell is visited twice.
+ *
+ * Training knows a prediction no nearer than c u times the sizes of its terms, r's among them, as it takes the mean off first; a sum
+ * over cells no nearer than c u sum |a|^T (|B|^T |B|) |a|; and loses some units of what it adds up (ki_units). */
 #include "algorithms/verify/verify.h"
 
+#include "algorithms/certificate/certificate.h"
 #include "algorithms/factor/als.h"
+
+enum { FORMULA = 8 }; /* operations of an entry's loss */
 
 /* What a factor model says of itself. */
 struct claims {
@@ -13,33 +19,52 @@ struct claims {
 struct model {
     struct ki_copy R;
     double *a, *b; /* m x r, n x r */
-    int64_t r;
+    int64_t r, entries;
+    kiln_type type;
     double mean;
     const struct claims *claims;
 };
 
-static long double predict(const struct model *m, int64_t u, int64_t i) {
+/* The prediction, and the sizes of its terms. */
+static struct ki_verify_value predict(const struct model *m, int64_t u, int64_t i) {
     const double *a = m->a + u * m->r, *b = m->b + i * m->r;
     const int64_t last = m->r - 1;
-    long double sum = m->mean;
-    for (int64_t k = 0; k < last; k++) sum += (long double)a[k] * b[k];
-    return sum + (m->claims->biases ? (long double)a[last] + b[last] : (long double)a[last] * b[last]);
+    const bool biases = m->claims->biases;
+    struct ki_verify_value sum = {m->mean, fabs(m->mean)};
+    for (int64_t k = 0; k < m->r - biases; k++) {
+        sum.value += (long double)a[k] * b[k];
+        sum.size += fabsl((long double)a[k] * b[k]);
+    }
+    if (!biases) return sum;
+    return (struct ki_verify_value){sum.value + a[last] + b[last], sum.size + fabs(a[last]) + fabs(b[last])};
 }
 
-/* sum over all i of (a_u . b_i)^2 for each u, added up. */
-static kiln_status all_cells(long double *sum, const struct model *m) {
+/* sum over all i of (a_u . b_i)^2 for each u, added up, and the sizes of its terms. */
+static kiln_status all_cells(struct ki_verify_value *sum, const struct model *m) {
     const int64_t r = m->r;
-    long double *gram = ki_calloc((size_t)(r * r) * sizeof *gram);
-    if (!gram) return ki_fail_nomem((size_t)(r * r) * sizeof *gram, "a model to verify");
+    long double *gram = ki_calloc((size_t)(r * r) * 2 * sizeof *gram), *sizes = gram ? gram + r * r : NULL;
+    if (!gram) return ki_fail_nomem((size_t)(r * r) * 2 * sizeof *gram, "a model to verify");
     for (int64_t i = 0; i < m->R.cols; i++)
         for (int64_t k = 0; k < r; k++)
-            for (int64_t l = 0; l < r; l++) gram[k * r + l] += (long double)m->b[i * r + k] * m->b[i * r + l];
+            for (int64_t l = 0; l < r; l++) {
+                const long double product = (long double)m->b[i * r + k] * m->b[i * r + l];
+                gram[k * r + l] += product;
+                sizes[k * r + l] += fabsl(product);
+            }
     for (int64_t u = 0; u < m->R.rows; u++)
         for (int64_t k = 0; k < r; k++)
-            for (int64_t l = 0; l < r; l++) *sum += m->a[u * r + k] * gram[k * r + l] * m->a[u * r + l];
+            for (int64_t l = 0; l < r; l++) {
+                const long double product = (long double)m->a[u * r + k] * m->a[u * r + l];
+                sum->value += product * gram[k * r + l];
+                sum->size += fabsl(product) * sizes[k * r + l];
+            }
     ki_free(gram);
     return KILN_OK;
 }
+
+struct sums {
+    long double objective, squares, blur; /* blur: what rounding may have made of the objective */
+};
 
 static long double square(const struct model *m, const double *a) {
     long double sum = 0;
@@ -52,25 +77,43 @@ static long double weight(const struct model *m, int64_t count) {
     return m->claims->counted ? (long double)m->claims->l2 * (long double)count : (long double)m->claims->l2;
 }
 
-static kiln_status add_up(long double *objective, long double *squares, const struct model *m) {
+/* Adds what rounding may make of the entry's loss, whose prediction may be off by `off` and whose terms are `size`. */
+static void add_blur(struct sums *sums, const struct model *m, long double slope, long double curvature,
+                     long double off, long double size) {
+    const long double tiny = m->type == KILN_F32 ? FLT_MIN : DBL_MIN;
+    sums->blur += fabsl(slope) * off + curvature * off * off / 2 +
+                  (ki_units(FORMULA, m->type) + ki_units(m->entries, KILN_F64)) * size + tiny;
+}
+
+static kiln_status add_up(struct sums *sums, const struct model *m) {
     const struct ki_copy *R = &m->R;
+    long double penalty = 0;
     int64_t *count = ki_calloc((size_t)R->cols * sizeof *count);
     if (!count) return ki_fail_nomem((size_t)R->cols * sizeof *count, "a model to verify");
     for (int64_t u = 0; u < R->rows; u++) {
         const int64_t size = ki_row_size(R, u);
         for (int64_t e = 0; e < size; e++) {
             const int64_t i = ki_row_column(R, u, e);
-            const long double r = ki_row_values(R, u)[e], d = predict(m, u, i);
+            const long double r = ki_row_values(R, u)[e];
+            const struct ki_verify_value at = predict(m, u, i);
+            const long double d = at.value, c = 1 + m->claims->alpha * fabsl(r), p = r > 0;
+            const long double off =
+                ki_units(m->r + 2, m->type) * (at.size + (m->claims->implicit ? 0 : fabsl(r)));
             count[i]++;
-            *squares += (r - d) * (r - d);
+            sums->squares += (r - d) * (r - d);
             if (m->claims->implicit) { /* instead of what the cell would add without an entry */
-                const long double c = 1 + m->claims->alpha * fabsl(r), p = r > 0;
-                *objective += (c * (p - d) * (p - d) - d * d) / 2;
+                sums->objective += (c * (p - d) * (p - d) - d * d) / 2;
+                add_blur(sums, m, fabsl(c * (p - d)) + fabsl(d), c, off, (c * (p - d) * (p - d) + d * d) / 2);
+            } else {
+                add_blur(sums, m, r - d, 1, off, (r - d) * (r - d) / 2);
             }
         }
-        *objective += weight(m, size) * square(m, m->a + u * m->r) / 2;
+        penalty += weight(m, size) * square(m, m->a + u * m->r) / 2;
     }
-    for (int64_t i = 0; i < R->cols; i++) *objective += weight(m, count[i]) * square(m, m->b + i * m->r) / 2;
+    for (int64_t i = 0; i < R->cols; i++) penalty += weight(m, count[i]) * square(m, m->b + i * m->r) / 2;
+    if (!m->claims->implicit) sums->objective += sums->squares / 2;
+    sums->objective += penalty;
+    sums->blur += (ki_units(FORMULA + m->r, m->type) + ki_units(R->rows + R->cols, m->type)) * penalty;
     ki_free(count);
     return KILN_OK;
 }
@@ -78,7 +121,8 @@ static kiln_status add_up(long double *objective, long double *squares, const st
 static kiln_status verify(kiln_als_verification *result, const char *call, const kiln_matrix *R,
                           const kiln_matrix *A, const kiln_matrix *B, const struct claims *claims) {
     struct model m = {.mean = claims->mean, .claims = claims};
-    long double objective = 0, squares = 0, cells = 0;
+    struct sums sums = {0};
+    struct ki_verify_value cells = {0};
     kiln_status status;
     if (!result || !R || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     TRY(KI_CHECK_RESULT(kiln_als_verification, result));
@@ -88,14 +132,18 @@ static kiln_status verify(kiln_als_verification *result, const char *call, const
         TRY(ki_fail(KILN_ERR_ARGUMENT,
                     "%s: R must be sparse, and A and B the factors of its rows and columns", call));
     m.r = kiln_matrix_cols(A);
+    m.type = kiln_matrix_type(A);
+    m.entries = kiln_matrix_nnz(R);
     TRY(ki_copy_take(&m.R, R));
     TRY(ki_copy_vector(&m.a, A));
     TRY(ki_copy_vector(&m.b, B));
-    TRY(add_up(&objective, &squares, &m));
+    TRY(add_up(&sums, &m));
     if (claims->implicit) TRY(all_cells(&cells, &m));
+    const double units = ki_units(m.r, m.type) + ki_units(m.R.rows + m.R.cols, m.type);
     const kiln_als_verification found = {
-        .objective = (double)(objective + (claims->implicit ? cells : squares) / 2),
-        .rmse = claims->implicit ? NAN : (double)sqrtl(squares / (long double)kiln_matrix_nnz(R))};
+        .objective = (double)(sums.objective + cells.value / 2),
+        .rmse = claims->implicit ? NAN : (double)sqrtl(sums.squares / (long double)m.entries),
+        .objective_rounding = (double)(sums.blur + units * cells.size)};
     KI_GIVE(kiln_als_verification, result, &found);
 done:
     ki_copy_free(&m.R);

@@ -163,16 +163,23 @@ static long double mean_rounding(const struct clustering *c) {
     return squares;
 }
 
+/* Squares below that have lost digits. */
+static double tiny_of(const struct clustering *c) {
+    return c->unit > DBL_EPSILON ? FLT_MIN : DBL_MIN;
+}
+
 /* Rounding moves a row x by some u |x|: what that may change. Distances of sparse rows may
  * cancel to 1/64 in double. */
 static void bound_rounding(const struct clustering *c, kiln_kmeans_verification *made, long double moved,
                            long double scale) {
     const long double centres = mean_rounding(c);
-    long double rows = c->norms;
+    long double rows = c->norms, weight = (long double)c->X.rows;
+    for (int64_t centre = 0; centre < c->k; centre++) weight += c->totals[centre];
     const double differences = c->X.row_start ? 64 * (double)(c->n + 8) * DBL_EPSILON * made->inertia : 0;
     rows *= 64 * (long double)c->unit * c->unit;
     const double sums = (double)(c->n + 8) * c->unit * made->inertia;
-    made->inertia_rounding = (double)(2 * sqrtl(rows * made->inertia) + rows + differences) + sums;
+    made->inertia_rounding =
+        (double)(2 * sqrtl(rows * made->inertia) + rows + differences + weight * tiny_of(c)) + sums;
     made->residual_rounding = (double)((2 * sqrtl(centres * moved) + centres) / (scale > 0 ? scale : 1));
 }
 
@@ -180,8 +187,8 @@ static void bound_rounding(const struct clustering *c, kiln_kmeans_verification 
  * where that is more. */
 static long double radius_error(const struct clustering *c, int64_t centre) {
     const long double given = c->clusters[3 * centre + 2], blur = 16 * c->unit * sqrtl(c->largest);
-    const long double short_of = sqrtl(c->least[centre]) - blur - given;
-    const long double beyond = given - sqrtl(c->most[centre]) - blur;
+    const long double short_of = sqrtl(fmaxl(c->least[centre] - tiny_of(c), 0)) - blur - given;
+    const long double beyond = given - sqrtl(c->most[centre] + tiny_of(c)) - blur;
     return fmaxl(fmaxl(short_of, beyond), 0) / fmaxl(fabsl(given), blur > 0 ? blur : 1);
 }
 
