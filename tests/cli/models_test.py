@@ -851,6 +851,14 @@ class Ranking(Models):
         self.assertEqual(one["authorities"], two["authorities"])
         self.assertNotEqual(as_json("hits", heavy, *CPU)["authorities"], two["authorities"])
 
+    def test_links_in_a_file(self):
+        for name, last in (("ones.edges", "1"), ("weights.edges", "2.5")):
+            links = self.write(name, f"a b 1\nb c 1\na c 1\nc a {last}\n")
+            mapped = self.path(name + ".npz")
+            kiln("convert", links, mapped)
+            found, wanted = (as_json("hits", path, *more, *CPU) for path, more in ((mapped, ["--map"]), (links, [])))
+            self.assertEqual((found["weighted"], found["eigenvalue"]), (last != "1", wanted["eigenvalue"]))
+
     def test_matrix_market_and_standard_input(self):
         matrix = self.write("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 3\n1 2\n2 3\n1 3\n")
         light = "1 2\n2 3\n1 3\n"

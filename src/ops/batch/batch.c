@@ -264,7 +264,7 @@ static kiln_status check_batch(const char *call, const kiln_batch *batch, const 
                        (long long)batch->end, (long long)X->nnz);
     if (batch->device && batch->device != X->device)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: the batch is of another device than X", call);
-    return KILN_OK;
+    return ki_check_operand(call, "X", X, X);
 }
 
 kiln_status ki_batch_check_reduce(const char *call, const kiln_matrix *result, kiln_batch_kind kind,
