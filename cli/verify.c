@@ -16,7 +16,7 @@ double verify_number(const json_t *object, const char *key) {
 int verify_no_claims(void) {
     return fail_with(
         KILN_ERR_MODEL, USING_MODEL,
-        "models that the tool has trained do: kiln linreg, kiln logreg, ...; those that Python saves do not",
+        "models that kiln linreg, kiln logreg, ... or a Python estimator's fit() and save() have made do",
         "the model does not say how it was trained");
 }
 

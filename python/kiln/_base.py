@@ -12,6 +12,7 @@ from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
 from ._dlpack import as_floats, on_cuda, to_host
 from ._library import c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
+from ._told import told
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -22,6 +23,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     device_: str  # where the last fit ran
     _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
+    _told: dict[str, str] = {}  # what save() writes of the last fit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -76,6 +78,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
                        callback=getattr(self, "callback", None), names=self._vocabulary())
         self._keep_report(report)
+        self._told = told(self._algorithm, made, options, report, where.name, operands[0] is not None and operands[0].dtype == np.float32)
         return report
 
     def _vocabulary(self) -> dict[str, str]:
@@ -124,13 +127,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return Matrix.adopt(made[0], where)
 
     def save(self, path: Any) -> None:
-        """Writes the model as a file that `kiln predict` and kiln.load read."""
+        """Writes the model as a file that `kiln predict` and kiln.load read, and that `kiln verify` holds against the data."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         model = self._whole_model(device("cpu"))
+        for name, value in self._told.items():
+            check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
         names = getattr(self, "feature_names_in_", None)
-        if names is not None:
+        if names is not None and "schema" not in self._told:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))
         check(lib.kiln_model_save(model, c_name(path)))
 

@@ -15,7 +15,7 @@ from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
-from ._solve import algorithm_options, choice, solve
+from ._solve import Report, algorithm_options, choice, solve
 from ._words import warn
 
 if TYPE_CHECKING:
@@ -325,6 +325,10 @@ class GeneralizedLinearRegressor(_SingleTarget):
         texts = {"family": family, "link": link}
         if self._offset:
             texts["options"] = json.dumps({"offset_file": "an array"})
+        if getattr(self, "standard_errors", False) and hasattr(self, "standard_errors_"):
+            errors = np.append(self.standard_errors_, [self.intercept_error_] if self.fit_intercept else [])
+            # a column that depends on others has none, and a model file holds finite numbers alone
+            tensors["standard_errors"] = np.where(np.isnan(errors), -1, errors).astype(self._weight.dtype).reshape(-1, 1)
         return {**tensors, "parameters": np.array([[parameter, power]])}, texts
 
 
@@ -474,11 +478,13 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         if count < 2:
             raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
                              f"one class: {self.classes_[0]!r}")
+        self._class_weights: str | None = None
         if self.class_weight is None:
             factors: Any = None
         else:
             found = compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y), sample_weight=sample_weight)
             factors = ffi.new("double[]", found.tolist())
+            self._class_weights = ",".join(f"{self._label(label)}={weight!r}" for label, weight in zip(self.classes_, found.tolist()))
         return labels, 1 if count == 2 else count, {"tolerance": self.tol, "max_iterations": self.max_iter, "class_weights": factors}
 
     def _show(self) -> None:
@@ -512,11 +518,25 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, texts = super()._content()
         names = [str(name) for name in self.classes_]
-        kind = self.classes_.dtype.kind
-        if kind in "bf" or (kind in "iu" and all(abs(int(label)) < 2**53 for label in self.classes_)):  # which doubles tell apart
+        if self._numbered():
             return {**tensors, "classes": self.classes_.astype(np.float64).reshape(-1, 1)}, texts
         return ({**tensors, "classes": np.arange(len(names), dtype=np.float64).reshape(-1, 1)},
                 {**texts, "class_names": json.dumps(names)})
+
+
+    def _numbered(self) -> bool:
+        """Whether the classes are numbers that doubles tell apart."""
+        kind = self.classes_.dtype.kind
+        return kind in "bf" or (kind in "iu" and all(abs(int(label)) < 2**53 for label in self.classes_))
+
+    def _label(self, label: Any) -> str:
+        return repr(float(label)) if self._numbered() else str(label)
+
+    def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
+        report = super()._run(operands, **options)
+        used = {**json.loads(self._told["options"]), "class_weight": self._class_weights}
+        self._told["options"] = json.dumps(used)
+        return report
 
 
 def _class_of(eta: Any, classes: Any) -> Any:

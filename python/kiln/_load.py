@@ -8,6 +8,7 @@ import numpy as np
 
 from ._arrays import Matrix, device
 from ._library import ModelError, c_name, check, ffi, lib, text
+from ._told import KEPT
 
 
 def load(path: Any) -> Any:
@@ -19,6 +20,7 @@ def load(path: Any) -> Any:
     if name not in _MAKERS:
         raise ModelError(f"kiln.load: a model of {name} has no estimator")
     estimator = _MAKERS[name](texts, tensors)
+    estimator._told = {key: texts[key] for key in KEPT if key in texts}
     if "features" in texts and isinstance(names := json.loads(texts["features"]), list):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
@@ -105,7 +107,14 @@ def _make_glm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     estimator = GeneralizedLinearRegressor(texts["family"], link=link, parameter=power, link_power=link_power)
     used = json.loads(texts.get("options", "{}"))
     estimator._offset = bool(used.get("offset") or used.get("offset_file"))
-    return _regressor(estimator, tensors)
+    _regressor(estimator, tensors)
+    if "standard_errors" in tensors:
+        errors = tensors["standard_errors"][:, 0]
+        errors = np.where(errors < 0, np.nan, errors)  # of a column that depends on others
+        estimator.standard_errors = True
+        estimator.standard_errors_ = errors[:estimator.n_features_in_]
+        estimator.intercept_error_ = errors[-1] if estimator.fit_intercept else 0.0
+    return estimator
 
 
 def _make_svm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
@@ -129,7 +138,7 @@ def _make_kmeans(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
 def _make_mds(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._manifold import MDS
 
-    estimator = MDS(tensors["layout"].shape[1])
+    estimator = MDS(tensors["layout"].shape[1], metric=texts.get("metric", "ratio"), dissimilarity="euclidean" if "points" in tensors else "precomputed")
     estimator.embedding_, estimator._points = tensors["layout"], tensors.get("points")
     return estimator
 

@@ -4,6 +4,7 @@ as the tool does. What is judged is the model that save() wrote, predict() and s
 SPDX-License-Identifier: Apache-2.0
 """
 
+import os
 import pathlib
 import typing
 import warnings
@@ -102,8 +103,10 @@ class Package(Tool):
         messages = [f"warning: {w.message}" for w in caught]
         return Run(code, out, "\n".join([said, *messages]), command)
 
-    def verify(self, *arguments: object) -> None:
-        return None  # no claims stand in the models of save()
+    def verify(self, *arguments: object) -> "Run | None":
+        """What the tool that KILN_TOOL names says of the model that save() wrote; None without one."""
+        tool = os.environ.get("KILN_TOOL")
+        return Tool(tool, self.folder, [], self.seconds).verify(*arguments) if tool else None
 
     def evaluate(self, *arguments: object) -> "Run | None":
         return None  # score() of the training data stands among the metrics of a fit
