@@ -2,6 +2,7 @@
  * again; but each entry that training writes is there, entries that say the same twice agree, and "converged" is what the
  * tolerance makes of the residual. Entries that fail are claims that do not hold; those that hold are not told. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -363,8 +364,8 @@ static const struct figures {
                {"sfa", "mean l2 zero_factors"},
                {"gap", "log_likelihood"},
                {"lda", "perplexity_bound"},
-               {"hits", "eigenvalue_error"},
-               {"pagerank", "error_bound dangling"}};
+               {"hits", "eigenvalue_error weighted"},
+               {"pagerank", "error_bound dangling weighted"}};
 
 static void check_figures(struct verifying *v) {
     const bool factors = is_choice(algorithm_of(v), "als|sfa|gap|lda");
@@ -373,6 +374,21 @@ static void check_figures(struct verifying *v) {
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (strcmp(figures[i].algorithm, algorithm_of(v)) == 0)
             expect_keys(v, v->report, "report", figures[i].keys);
+}
+
+/* Whether a graph has a link whose weight is not 1, or weights are not to count. */
+static void check_weights(struct verifying *v) {
+    const kiln_matrix *X = kiln_data_X(v->data);
+    const bool single = kiln_matrix_type(X) == KILN_F32;
+    const int64_t count = kiln_matrix_nnz(X);
+    void *values = malloc((size_t)count * sizeof(double) + 1);
+    bool weighted = false;
+    if (!values || kiln_matrix_get_csr(NULL, NULL, values, X) != KILN_OK) goto done;
+    for (int64_t e = 0; e < count && !json_is_true(json_object_get(v->options, "unweighted")); e++)
+        weighted |= (single ? ((const float *)values)[e] : ((const double *)values)[e]) != 1;
+    verify_entry(v, verify_number(v->report, "weighted") == weighted, "report", "weighted");
+done:
+    free(values);
 }
 
 /* Of an algorithm that is no linear model the options are those of the registry. */
@@ -395,6 +411,7 @@ void verify_told(const struct run *run, struct verifying *v) {
     expect_keys(v, v->options, "options", "tolerance");
     expect_keys(v, v->report, "report", "iterations converged stopped_by residual");
     check_stop(v, linear ? cols : 1);
+    if (ranks && kiln_matrix_format(kiln_data_X(v->data)) == KILN_CSR) check_weights(v);
     if (!ranks) check_certificate(v);
     check_solver(v, linear);
     if (linear)
