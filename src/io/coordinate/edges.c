@@ -1,13 +1,12 @@
 /* from to [weight], separated by blanks or tabs; lines that begin with # or % are comments. Or a table with a separator, perhaps quotes
  * and perhaps a header, which is split as ratings are (ratings_line.c).
  *
- * Vertices are numbered as they come, whatever they are called. Threads split lines into words and parse
- * weights; the names are then looked up in the file's order, so that numbers do not depend on the threads. */
+ * Vertices are numbered as they come, whatever they are called (links.c). */
 #include <string.h>
 
 #include "core/threads.h"
 #include "io/coordinate/coordinate.h"
-#include "io/coordinate/names.h"
+#include "io/coordinate/links.h"
 #include "io/coordinate/ratings.h"
 #include "io/number.h"
 #include "io/text.h"
@@ -20,14 +19,9 @@ static const struct ki_ratings_words words_of_links = {
      {"weight", "value", "count"}},
     "a line is: from, to and perhaps a weight"};
 
-struct edge {
-    struct ki_name name[2];
-    double weight;
-};
-
 struct part {
     const char *end;
-    struct ki_bytes edges;
+    struct ki_links *links;
     const char *first; /* the first edge's line */
     int words;         /* on each line: 2 or 3; 0 = no line yet */
     struct ki_fault fault;
@@ -36,6 +30,7 @@ struct part {
 struct reader {
     const kiln_read_options *options;
     struct part *parts;
+    struct ki_links *links; /* of each part */
     const char **cuts;
     int part_count, words;
     bool table; /* the file is one, of this layout */
@@ -47,7 +42,7 @@ struct reader {
 
 /* ------------------------------------------------------------------------------------------- lines */
 
-static bool take_name(struct part *part, struct edge *edge, int which, const char **text) {
+static bool take_name(struct part *part, struct ki_link *edge, int which, const char **text) {
     const char *p = *text, *end = part->end;
     while (p < end && *p != ' ' && *p != '\t' && *p != '\n' && !ki_at_line_end(p, end)) p++;
     if (p == *text) return ki_expected(&part->fault, p, end, which ? "a second vertex" : "a vertex");
@@ -58,19 +53,19 @@ static bool take_name(struct part *part, struct edge *edge, int which, const cha
     return true;
 }
 
-static bool check_weight(struct part *part, const kiln_read_options *options, const struct edge *edge,
+static bool check_weight(struct part *part, const kiln_read_options *options, const struct ki_link *edge,
                          const char *text) {
-    return options->allow_nonfinite || ki_is_finite(edge->weight, options->type) ||
+    return options->allow_nonfinite || ki_is_finite(edge->value, options->type) ||
            ki_fault(&part->fault, KILN_ERR_PARSE, text,
                     "repair or remove the line; --allow-nonfinite accepts such values", "weight '%s'%s",
                     ki_word(text, part->end).text,
-                    __builtin_isfinite(edge->weight) ? " is too large for f32" : "");
+                    __builtin_isfinite(edge->value) ? " is too large for f32" : "");
 }
 
-static bool take_weight(struct part *part, const kiln_read_options *options, struct edge *edge,
+static bool take_weight(struct part *part, const kiln_read_options *options, struct ki_link *edge,
                         const char **text) {
     const char *p = *text, *end = part->end;
-    if (!ki_parse_real(&p, end, options->type == KILN_F32, &edge->weight) ||
+    if (!ki_parse_real(&p, end, options->type == KILN_F32, &edge->value) ||
         !(ki_at_line_end(p, end) || *p == ' ' || *p == '\t'))
         return ki_expected(&part->fault, *text, end, "a weight");
     if (!check_weight(part, options, edge, *text)) return false;
@@ -88,8 +83,14 @@ static bool check_words(struct part *part, int words, const char *line) {
                     "%d words, the lines before have %d", words, part->words);
 }
 
-static bool parse_edge(struct part *part, const kiln_read_options *options, const char **text) {
-    struct edge edge = {.weight = 1};
+static bool add_edge(struct part *part, const struct reader *reader, struct ki_link *edge) {
+    const struct ki_names *const names[] = {&reader->names, &reader->names};
+    return ki_links_add(part->links, names, edge) || ki_fault_nomem(&part->fault);
+}
+
+static bool parse_edge(struct part *part, const struct reader *reader, const char **text) {
+    const kiln_read_options *options = reader->options;
+    struct ki_link edge = {.value = 1};
     const char *line = *text, *p = line, *end = part->end;
     int words = 2;
     if (!take_name(part, &edge, 0, &p)) return false;
@@ -105,14 +106,14 @@ static bool parse_edge(struct part *part, const kiln_read_options *options, cons
         return ki_fault(&part->fault, KILN_ERR_PARSE, p, "a line is: from to, or: from to weight",
                         "more than three words: '%s'", ki_word(p, end).text);
     if (!check_words(part, words, line)) return false;
-    if (!ki_bytes_append(&part->edges, &edge, sizeof edge)) return ki_fault_nomem(&part->fault);
+    if (!add_edge(part, reader, &edge)) return false;
     *text = p;
     return true;
 }
 
 /* ------------------------------------------------------------------------------------------- tables */
 
-static bool take_field(struct part *part, struct edge *edge, int which,
+static bool take_field(struct part *part, struct ki_link *edge, int which,
                        const struct ki_ratings_field *field) {
     if (field->size == 0)
         return ki_expected(&part->fault, field->text, part->end, which ? "a second vertex" : "a vertex");
@@ -127,7 +128,7 @@ static bool parse_record(struct part *part, const struct reader *reader, const c
     struct ki_ratings_field fields[KI_RATING_FIELDS];
     const struct ki_ratings_layout *layout = &reader->layout;
     const int weight = layout->role[WEIGHT];
-    struct edge edge = {.weight = 1};
+    struct ki_link edge = {.value = 1};
     const char *line = *text;
     const int count = ki_ratings_split(&part->fault, fields, text, part->end, layout->separator);
     if (count < 0) return false;
@@ -139,12 +140,11 @@ static bool parse_record(struct part *part, const struct reader *reader, const c
         return false;
     if (weight >= 0) {
         const char *p = fields[weight].text, *last = p + fields[weight].size;
-        if (!ki_parse_real(&p, last, reader->options->type == KILN_F32, &edge.weight) || p != last)
+        if (!ki_parse_real(&p, last, reader->options->type == KILN_F32, &edge.value) || p != last)
             return ki_expected(&part->fault, fields[weight].text, part->end, "a weight");
         if (!check_weight(part, reader->options, &edge, fields[weight].text)) return false;
     }
-    return check_words(part, weight >= 0 ? 3 : 2, line) &&
-           (ki_bytes_append(&part->edges, &edge, sizeof edge) || ki_fault_nomem(&part->fault));
+    return check_words(part, weight >= 0 ? 3 : 2, line) && add_edge(part, reader, &edge);
 }
 
 static bool is_number(const struct ki_ratings_field *field) {
@@ -236,45 +236,19 @@ static void parse_part(void *user, int i) {
     struct part *part = &reader->parts[i];
     const char *p = reader->cuts[i];
     part->end = reader->cuts[i + 1];
-    part->edges.size = 0;
+    part->links = &reader->links[i];
+    part->links->links.size = part->links->unknown = 0;
     part->words = 0;
     part->fault.status = KILN_OK;
     while (p < part->end) {
         const char *word = ki_skip_blanks(p, part->end);
         if (!ki_at_line_end(word, part->end) && *word != '#' && *word != '%') {
             if (!reader->table) p = word;
-            if (!(reader->table ? parse_record(part, reader, &p) : parse_edge(part, reader->options, &p)))
-                return;
+            if (!(reader->table ? parse_record(part, reader, &p) : parse_edge(part, reader, &p))) return;
         }
         const char *newline = memchr(p, '\n', (size_t)(part->end - p));
         p = newline ? newline + 1 : part->end;
     }
-}
-
-/* ---------------------------------------------------------------------------------------- vertices */
-
-static kiln_status append_part(struct reader *reader, const struct ki_input *input,
-                               const struct ki_block *block, const struct part *part) {
-    const struct edge *edges = (const void *)part->edges.data;
-    const int64_t count = part->edges.size / (int64_t)sizeof *edges;
-    struct ki_entries *entries = &reader->entries;
-    if (!ki_bytes_room(&entries->row, count * 4) || !ki_bytes_room(&entries->col, count * 4) ||
-        !ki_bytes_room(&entries->value, count * 8))
-        return ki_fail_nomem((size_t)count * 16, "the edges of the file");
-    for (int64_t i = 0; i < count; i++) {
-        int32_t from, to;
-        kiln_status status = ki_names_number(&from, &reader->names, &edges[i].name[0], input, block);
-        if (status == KILN_OK) status = ki_names_number(&to, &reader->names, &edges[i].name[1], input, block);
-        if (status == KILN_OK && reader->options->strict)
-            status = ki_entries_note(entries, block, edges[i].name[0].text);
-        if (status != KILN_OK) return status;
-        const uint32_t row = (uint32_t)from;
-        ki_bytes_append(&entries->row, &row, sizeof row); /* room has been made */
-        ki_bytes_append(&entries->col, &to, sizeof to);
-        ki_bytes_append(&entries->value, &edges[i].weight, sizeof edges[i].weight);
-    }
-    entries->count += count;
-    return KILN_OK;
 }
 
 /* ------------------------------------------------------------------------------------------- whole */
@@ -301,10 +275,11 @@ static kiln_status parse_block(void *of, const struct ki_input *input, const str
                      "%d words, the lines before have %d", part->words, reader->words);
             return ki_report_fault(input, block, &part->fault);
         }
-        kiln_status status = append_part(reader, input, block, part);
-        if (status != KILN_OK) return status;
     }
-    return KILN_OK;
+    struct ki_names *const names[] = {&reader->names, &reader->names};
+    const kiln_status status = ki_links_number(reader->links, count, names, input, block);
+    if (status != KILN_OK) return status;
+    return ki_links_store(&reader->entries, reader->links, count, reader->options, block);
 }
 
 /* A file of a few edges may not ask for many rows, so no further check of sizes is needed: each vertex was a
@@ -334,7 +309,8 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
 }
 
 static void free_reader(struct reader *reader) {
-    for (int i = 0; reader->parts && i < reader->part_count; i++) ki_bytes_free(&reader->parts[i].edges);
+    for (int i = 0; reader->links && i < reader->part_count; i++) ki_links_free(&reader->links[i]);
+    ki_free(reader->links);
     ki_free(reader->parts);
     ki_free(reader->cuts);
     ki_names_free(&reader->names);
@@ -347,7 +323,8 @@ kiln_status ki_read_edges(struct ki_table *table, struct ki_input *input, const 
     ki_names_init(&reader.names, "a vertex");
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
     reader.cuts = ki_calloc((size_t)(reader.part_count + 1) * sizeof *reader.cuts);
-    if (!reader.parts || !reader.cuts)
+    reader.links = ki_calloc((size_t)reader.part_count * sizeof *reader.links);
+    if (!reader.parts || !reader.cuts || !reader.links)
         TRY(ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block"));
     TRY(ki_entries_read(&reader.entries, table, input, KILN_FILE_EDGES, options, parse_block, &reader));
     TRY(finish(table, &reader, input));

@@ -14,7 +14,7 @@ static int32_t plain_number(const char *text, int64_t size) {
 }
 
 struct ki_name ki_name_of(const char *text, int64_t size) {
-    return (struct ki_name){text, (int32_t)size, plain_number(text, size), false};
+    return (struct ki_name){text, (int32_t)size, plain_number(text, size), false, -1};
 }
 
 void ki_names_init(struct ki_names *names, const char *what) {
@@ -28,6 +28,17 @@ void ki_names_free(struct ki_names *names) {
     ki_bytes_free(&names->plain);
 }
 
+/* The array knows all names that are numbers below its length: those met before it was so long, too. */
+static void enter_known(struct ki_names *names, int64_t from) {
+    int32_t *direct = (int32_t *)(void *)names->direct.data;
+    const int64_t length = names->direct.size / (int64_t)sizeof *direct;
+    for (int64_t i = 0; i < names->levels.count; i++) {
+        const struct ki_csv_level *level = ki_csv_level(&names->levels, i);
+        const int32_t number = plain_number(names->levels.text.data + level->text, level->size);
+        if (number >= from && number < length) direct[number] = (int32_t)i + 1;
+    }
+}
+
 /* Makes the array of numbers reach `number` if it may be as long as that; `allowed` bytes of input were read. */
 static bool reach(struct ki_names *names, int64_t number, int64_t allowed) {
     const int64_t item = sizeof(int32_t), length = names->direct.size / item;
@@ -37,6 +48,7 @@ static bool reach(struct ki_names *names, int64_t number, int64_t allowed) {
     if (number >= wanted || !ki_bytes_room(&names->direct, (wanted - length) * item)) return false;
     memset(names->direct.data + names->direct.size, 0, (size_t)((wanted - length) * item));
     names->direct.size = wanted * item;
+    enter_known(names, length);
     return true;
 }
 
@@ -48,11 +60,24 @@ static kiln_status fail_no_text(const struct ki_names *names, const struct ki_in
     return ki_report_fault(input, block, &fault);
 }
 
+void ki_names_find(const struct ki_names *names, struct ki_name *name) {
+    const int32_t *direct = (const void *)names->direct.data;
+    const int64_t length = names->direct.size / (int64_t)sizeof *direct;
+    if (name->number >= 0 && name->number < length)
+        name->found = direct[name->number] - 1;
+    else if (!name->doubled)
+        name->found = ki_csv_levels_find(&names->levels, 0, name->text, name->size);
+}
+
 kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struct ki_name *name,
                             const struct ki_input *input, const struct ki_block *block) {
     int32_t *direct = NULL, found;
     const char *text = name->text;
     int64_t size = name->size;
+    if (name->found >= 0) {
+        *number = name->found;
+        return KILN_OK;
+    }
     if (name->number >= 0 && reach(names, name->number, block->offset + (int64_t)block->size))
         direct = (int32_t *)(void *)names->direct.data + name->number;
     if (direct && *direct > 0) {
@@ -66,7 +91,7 @@ kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struc
         text = names->plain.data;
         size = names->plain.size;
     }
-    found = ki_csv_levels_find(&names->levels, 0, text, size);
+    found = direct ? -1 : ki_csv_levels_find(&names->levels, 0, text, size);
     if (found < 0) {
         if (!ki_csv_utf8(text, size)) return fail_no_text(names, input, block, name->text);
         found = ki_csv_levels_add(&names->levels, 0, text, size);

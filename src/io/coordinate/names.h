@@ -10,6 +10,7 @@ struct ki_name {
     const char *text;
     int32_t size, number; /* number: what the name says in plain decimal, or -1 */
     bool doubled;         /* it stood between quotes: "" is a quote */
+    int32_t found;        /* its own number, if it was known before the block; or -1 */
 };
 struct ki_name ki_name_of(const char *text, int64_t size); /* size up to INT32_MAX */
 
@@ -24,6 +25,8 @@ struct ki_names {
 };
 void ki_names_init(struct ki_names *names, const char *what);
 void ki_names_free(struct ki_names *names);
+/* Sets name->found. Threads may look names up while nobody adds any. */
+void ki_names_find(const struct ki_names *names, struct ki_name *name);
 /* The number of a name in the block, which is the next one if the name is new. ERR_PARSE unless the name is UTF-8 text. */
 kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struct ki_name *name,
                             const struct ki_input *input, const struct ki_block *block);

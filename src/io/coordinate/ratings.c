@@ -2,13 +2,12 @@
  * bar or blanks.
  *
  * The first line says how the others are split, and whether it is a header. Users and items are numbered as
- * they come, whatever they are called. Threads split lines and parse ratings; the names are then looked up
- * in the file's order, so that numbers do not depend on the threads. */
+ * they come, whatever they are called (links.c). */
 #include <string.h>
 
 #include "core/threads.h"
 #include "io/coordinate/coordinate.h"
-#include "io/coordinate/names.h"
+#include "io/coordinate/links.h"
 #include "io/coordinate/ratings.h"
 #include "io/json.h"
 #include "io/number.h"
@@ -20,14 +19,9 @@ static const struct ki_ratings_words words = {{{"user", "customer", "uid"},
                                                {"rating", "score", "stars", "value", "count", "plays"}},
                                               "a line is: user, item and perhaps a rating"};
 
-struct rating {
-    struct ki_name name[2]; /* user, item */
-    double value;
-};
-
 struct part {
     const char *end;
-    struct ki_bytes ratings;
+    struct ki_links *links;
     struct ki_fault fault;
 };
 
@@ -36,6 +30,7 @@ struct reader {
     struct ki_ratings_layout layout;
     int64_t longest; /* bytes of a name */
     struct part *parts;
+    struct ki_links *links; /* of each part */
     const char **cuts;
     int part_count;
     struct ki_names names[2];
@@ -49,7 +44,7 @@ struct reader {
 /* ------------------------------------------------------------------------------------------- lines */
 
 static bool take_name(struct part *part, const struct reader *reader, int which,
-                      const struct ki_ratings_field *field, struct rating *rating) {
+                      const struct ki_ratings_field *field, struct ki_link *rating) {
     static const char *const what[] = {"a user", "an item"};
     if (field->size == 0) return ki_expected(&part->fault, field->text, part->end, what[which]);
     if (field->size > reader->longest)
@@ -61,7 +56,7 @@ static bool take_name(struct part *part, const struct reader *reader, int which,
 }
 
 static bool take_value(struct part *part, const kiln_read_options *options,
-                       const struct ki_ratings_field *field, struct rating *rating) {
+                       const struct ki_ratings_field *field, struct ki_link *rating) {
     const char *p = field->text, *end = p + field->size;
     if (!ki_parse_real(&p, end, options->type == KILN_F32, &rating->value) || p != end)
         return ki_expected(&part->fault, field->text, part->end, "a rating");
@@ -75,7 +70,7 @@ static bool take_value(struct part *part, const kiln_read_options *options,
 static bool parse_rating(struct part *part, const struct reader *reader, const char **text) {
     struct ki_ratings_field fields[KI_RATING_FIELDS];
     const struct ki_ratings_layout *layout = &reader->layout;
-    struct rating rating = {.value = 1};
+    struct ki_link rating = {.value = 1};
     const char *line = *text;
     const int count = ki_ratings_split(&part->fault, fields, text, part->end, layout->separator);
     if (count < 0) return false;
@@ -88,7 +83,8 @@ static bool parse_rating(struct part *part, const struct reader *reader, const c
     if (layout->role[RATING] >= 0 &&
         !take_value(part, reader->options, &fields[layout->role[RATING]], &rating))
         return false;
-    return ki_bytes_append(&part->ratings, &rating, sizeof rating) || ki_fault_nomem(&part->fault);
+    const struct ki_names *const names[] = {&reader->names[USER], &reader->names[ITEM]};
+    return ki_links_add(part->links, names, &rating) || ki_fault_nomem(&part->fault);
 }
 
 static void parse_part(void *user, int i) {
@@ -96,7 +92,8 @@ static void parse_part(void *user, int i) {
     struct part *part = &reader->parts[i];
     const char *p = reader->cuts[i];
     part->end = reader->cuts[i + 1];
-    part->ratings.size = 0;
+    part->links = &reader->links[i];
+    part->links->links.size = part->links->unknown = 0;
     part->fault.status = KILN_OK;
     while (p < part->end) {
         const char *word = ki_skip_blanks(p, part->end);
@@ -141,37 +138,20 @@ static kiln_status fail_unseen(const struct ki_input *input, const struct ki_blo
     return ki_report_fault(input, block, &fault);
 }
 
-static kiln_status append_part(struct reader *reader, const struct ki_input *input,
-                               const struct ki_block *block, const struct part *part) {
-    const struct rating *ratings = (const void *)part->ratings.data;
-    const int64_t count = part->ratings.size / (int64_t)sizeof *ratings;
-    struct ki_entries *entries = &reader->entries;
-    if (!ki_bytes_room(&entries->row, count * 4) || !ki_bytes_room(&entries->col, count * 4) ||
-        !ki_bytes_room(&entries->value, count * 8))
-        return ki_fail_nomem((size_t)count * 16, "the ratings of the file");
+/* Leaves out the ratings of items that the model does not know. */
+static kiln_status leave_out(struct reader *reader, const struct ki_input *input,
+                             const struct ki_block *block, struct ki_links *links) {
+    struct ki_link *link = (void *)links->links.data;
+    const int64_t count = links->links.size / (int64_t)sizeof *link;
+    int64_t kept = 0;
     for (int64_t i = 0; i < count; i++) {
-        int32_t number[2];
-        for (int which = 0; which < 2; which++) {
-            kiln_status status =
-                ki_names_number(&number[which], &reader->names[which], &ratings[i].name[which], input, block);
-            if (status != KILN_OK) return status;
-        }
-        if (reader->known > 0 && number[1] >= reader->known) {
-            if (reader->options->extra_columns == KILN_EXTRA_ERROR)
-                return fail_unseen(input, block, &ratings[i].name[1]);
-            reader->left_out++;
-            continue;
-        }
-        if (reader->options->strict) {
-            const kiln_status status = ki_entries_note(entries, block, ratings[i].name[0].text);
-            if (status != KILN_OK) return status;
-        }
-        const uint32_t row = (uint32_t)number[0];
-        ki_bytes_append(&entries->row, &row, sizeof row); /* room has been made */
-        ki_bytes_append(&entries->col, &number[1], sizeof number[1]);
-        ki_bytes_append(&entries->value, &ratings[i].value, sizeof ratings[i].value);
-        entries->count++;
+        if (link[i].name[ITEM].found < reader->known)
+            link[kept++] = link[i];
+        else if (reader->options->extra_columns == KILN_EXTRA_ERROR)
+            return fail_unseen(input, block, &link[i].name[ITEM]);
     }
+    reader->left_out += count - kept;
+    links->links.size = kept * (int64_t)sizeof *link;
     return KILN_OK;
 }
 
@@ -206,10 +186,13 @@ static kiln_status parse_block(void *of, const struct ki_input *input, const str
     for (int i = 0; i < count; i++) {
         if (reader->parts[i].fault.status != KILN_OK)
             return ki_report_fault(input, block, &reader->parts[i].fault);
-        kiln_status status = append_part(reader, input, block, &reader->parts[i]);
-        if (status != KILN_OK) return status;
     }
-    return KILN_OK;
+    struct ki_names *const names[] = {&reader->names[USER], &reader->names[ITEM]};
+    kiln_status status = ki_links_number(reader->links, count, names, input, block);
+    for (int i = 0; status == KILN_OK && reader->known > 0 && i < count; i++)
+        status = leave_out(reader, input, block, &reader->links[i]);
+    if (status != KILN_OK) return status;
+    return ki_links_store(&reader->entries, reader->links, count, reader->options, block);
 }
 
 static kiln_status warn(const struct reader *reader, const struct ki_place *place) {
@@ -253,7 +236,8 @@ done:
 }
 
 static void free_reader(struct reader *reader) {
-    for (int i = 0; reader->parts && i < reader->part_count; i++) ki_bytes_free(&reader->parts[i].ratings);
+    for (int i = 0; reader->links && i < reader->part_count; i++) ki_links_free(&reader->links[i]);
+    ki_free(reader->links);
     ki_free(reader->parts);
     ki_free(reader->cuts);
     for (int i = 0; i < 2; i++) ki_names_free(&reader->names[i]);
@@ -270,7 +254,8 @@ kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
     ki_names_init(&reader.names[1], "an item");
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
     reader.cuts = ki_calloc((size_t)(reader.part_count + 1) * sizeof *reader.cuts);
-    if (!reader.parts || !reader.cuts)
+    reader.links = ki_calloc((size_t)reader.part_count * sizeof *reader.links);
+    if (!reader.parts || !reader.cuts || !reader.links)
         TRY(ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block"));
     if (options->model) TRY(take_items(&reader));
     TRY(ki_entries_read(&reader.entries, table, input, KILN_FILE_RATINGS, options, parse_block, &reader));
