@@ -73,31 +73,39 @@ done:
     return status;
 }
 
-/* Fills the table's arrays from X and y; the names stay the data's. */
+/* Dense values of X as they lie in this process's memory, which writers only read; NULL where they have to be copied. */
+static void *in_place(const kiln_matrix *X) {
+    if (X->format != KILN_DENSE || X->here) return NULL;
+    if (!ki_matrix_resident(X)) return ki_matrix_host(X, KI_VALUES);
+    return ki_on_cpu(X->device) ? ki_host(&X->values) : NULL;
+}
+
+/* Fills the table's arrays from X and y; the names stay the data's, and so do values that are taken in place. */
 static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
     table->format = X->format;
     table->rows = X->rows;
     table->cols = X->cols;
     table->nnz = X->nnz;
-    if (!(table->values = ki_alloc((size_t)X->values.bytes))) goto nomem;
+    table->values = in_place(X);
+    if (!table->values && !(table->values = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_VALUES)))) goto nomem;
     if (X->format == KILN_CSR) {
-        if (!(table->row_start = ki_alloc((size_t)X->row_start.bytes))) goto nomem;
-        if (!(table->col = ki_alloc((size_t)X->col.bytes))) goto nomem;
+        if (!(table->row_start = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_ROW_START)))) goto nomem;
+        if (!(table->col = ki_alloc((size_t)ki_matrix_part_bytes(X, KI_COL)))) goto nomem;
         TRY(kiln_matrix_get_csr(table->row_start, table->col, table->values, X));
         TRY(sort_rows(table, X->type));
-    } else {
+    } else if (!in_place(X)) {
         TRY(kiln_matrix_get(table->values, X));
     }
     if (y) {
-        if (!(table->y = ki_alloc((size_t)y->values.bytes))) goto nomem;
+        if (!(table->y = ki_alloc((size_t)ki_matrix_part_bytes(y, KI_VALUES)))) goto nomem;
         TRY(kiln_matrix_get(table->y, y));
         table->targets = y->cols;
     }
 done:
     return status;
 nomem:
-    return ki_fail_nomem((size_t)X->values.bytes, "a copy of the data to write");
+    return ki_fail_nomem((size_t)ki_matrix_part_bytes(X, KI_VALUES), "a copy of the data to write");
 }
 
 kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
@@ -123,6 +131,7 @@ kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_f
 done:
     ki_output_abandon(output);
     table.feature_names = table.target_names = NULL; /* borrowed */
+    if (data && in_place(data->X)) table.values = NULL;
     ki_table_clear(&table);
     return status;
 }
