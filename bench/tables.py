@@ -164,7 +164,7 @@ def speed(results):
     yield row("logistic regression, 11,000,000 x 28, f64", "H200", one["cuda"]["seconds"], one["composed_seconds"], "CuPy")
     one = find(load(results, "h200-end-to-end.json")["rows"], set="kdd2010")
     ours, theirs = (sum(one[who].get(phase, 0) for phase in ("read", "move", "build", "compute")) for who in ("fused", "composed"))
-    yield row("linear regression on the second X, from file to solution", "H200", ours, theirs, "CuPy")
+    yield row("linear regression on the second X: reading, moving and solving", "H200", ours, theirs, "CuPy")
     cases = load(results, "cpu2-logreg.json")["rows"]
     ours, theirs = (find(cases, dataset="a9a", problem="logistic", solver=solver) for solver in ("kiln", "liblinear"))
     yield row("logistic regression, a9a (32,561 x 123)", "2 cores", ours["seconds"], theirs["seconds"], "LIBLINEAR")
