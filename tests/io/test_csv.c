@@ -588,6 +588,21 @@ static void shipped_data(void **state) {
     ki_table_clear(&table);
 }
 
+/* A word of digits that means "missing" is none in any row, also where a number would be read quickly. */
+static void numbers_that_mean_missing(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    options.missing = KILN_MISSING_MEAN;
+    options.missing_words = "-999,0.5";
+    static const char text[] = "a,b\n1,2\n-999,3.5\n4,0.5\n-1,1.25\n1,1\n1,1\n1,1\n";
+    struct reading r = read_bytes(ki_read_csv, text, sizeof text - 1, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_int_equal(r.table.filled_count, 2);
+    assert_true(((const double *)r.table.values)[2] == 7.0 / 6);
+    assert_true(((const double *)r.table.values)[5] == 9.75 / 6);
+    ki_table_clear(&r.table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_file),        cmocka_unit_test(columns_with_roles),
@@ -600,7 +615,8 @@ int main(void) {
         cmocka_unit_test(model_schema),      cmocka_unit_test(hostile_schemas),
         cmocka_unit_test(threads_agree),     cmocka_unit_test(long_field),
         cmocka_unit_test(torn_files),        cmocka_unit_test(shipped_data),
-        cmocka_unit_test(memory_runs_out),   cmocka_unit_test(groups_of_rows),
+        cmocka_unit_test(memory_runs_out),   cmocka_unit_test(numbers_that_mean_missing),
+        cmocka_unit_test(groups_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,10 +254,54 @@ static void other_locale(void **state) {
     setlocale(LC_ALL, "C");
 }
 
+/* Of texts made of few kinds of bytes, whatever follows them: what is taken has the bits of ki_parse_real, and plain numbers of
+ * up to eight digits before the point and fifteen in all are taken. */
+static void short_reals(void **state) {
+    (void)state;
+    static const char bytes[] = "0123456789012345678901234567890123456789....--+eE ,_";
+    for (int i = 0; i < TEXTS; i++) {
+        char text[64];
+        double got = 0, want = 0;
+        const bool single = i & 1, plain = i % 4 < 2;
+        for (size_t k = 0; k < sizeof text; k++) text[k] = bytes[below(sizeof bytes - 1)];
+        int size = below(20);
+        int digits = 0;
+        if (plain) {
+            const int whole = below(9), fraction = below(16 - whole);
+            digits = whole + fraction;
+            size = 0;
+            if (below(2)) text[size++] = '-';
+            for (int k = 0; k < whole; k++) text[size++] = (char)('0' + below(10));
+            text[size++] = '.';
+            for (int k = 0; k < fraction; k++) text[size++] = (char)('0' + below(10));
+        }
+        const char *p = text;
+        const bool taken = ki_parse_short_real(text, size, single, &got);
+        const bool parsed = ki_parse_real(&p, text + size, single, &want) && p == text + size;
+        if (taken && (!parsed || memcmp(&got, &want, sizeof got) != 0))
+            fail_msg("'%.*s': %.17g, not %.17g", size, text, got, want);
+        if (digits > 0 && !single && !taken) fail_msg("'%.*s' is not taken", size, text);
+    }
+    double value;
+    char room[KI_SHORT_REAL_READS + 32] = "12345678.12345678";
+    assert_true(ki_parse_short_real(room, 17, false, &value) && value == 12345678.12345678);
+    assert_true(ki_parse_short_real(room, 8, false, &value) && value == 12345678);
+    assert_true(ki_parse_short_real(room, 9, false, &value) && value == 12345678);
+    assert_true(ki_parse_short_real(room + 8, 9, false, &value) && value == .12345678);
+    assert_false(ki_parse_short_real(room + 8, 1, false, &value));
+    assert_false(ki_parse_short_real(room, 0, false, &value));
+    strcpy(room, "-0");
+    assert_true(ki_parse_short_real(room, 2, false, &value) && value == 0 && signbit(value));
+    assert_false(ki_parse_short_real(room, 1, false, &value));
+    strcpy(room,
+           "0.9007199254740993"); /* too many digits for a double, of which the last would be rounded twice */
+    assert_false(ki_parse_short_real(room, 18, false, &value));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_strtod),         cmocka_unit_test(hard_cases),
                                        cmocka_unit_test(floats_round_once), cmocka_unit_test(words),
                                        cmocka_unit_test(stops_at_the_end),  cmocka_unit_test(integers),
-                                       cmocka_unit_test(other_locale)};
+                                       cmocka_unit_test(other_locale),      cmocka_unit_test(short_reals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ done:
 
 kiln_status ki_csv_begin_rows(struct ki_csv_reader *r) {
     const int64_t zero = 0;
+    r->layout.plain_numbers = !r->options->decimal_comma && r->schema.missing_words.size == 0;
     for (int64_t i = 0; i < r->schema.count; i++) r->layout.sparse |= r->schema.columns[i].text;
     if (r->layout.sparse && !ki_bytes_append(&r->row_start, &zero, sizeof zero))
         return ki_fail_nomem(sizeof zero, "the matrix");

@@ -11,6 +11,7 @@
 #include "core/range.h"
 #include "io/decimal.h"
 #include "io/labels.h"
+#include "io/number.h"
 
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->values);
@@ -113,29 +114,9 @@ static bool drops(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout
     return *drop = true;
 }
 
-/* Up to eight digits, perhaps behind a minus sign, without a loop whose end would be mispredicted: digits are
- * aligned to the end of a word and added up in pairs, pairs of pairs, and so on. Eight bytes must be readable
- * at the field. False for anything else. */
-static bool short_integer(const struct ki_csv_field *field, double *value) {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    if (field->size < 1 || field->size > 8) return false;
-    uint64_t word = ki_csv_word(field->text);
-    const int minus = (word & 0xFF) == '-', digits = (int)field->size - minus;
-    if (digits == 0) return false;
-    word = word >> 8 * minus << 8 * (8 - digits);
-    word ^= ones * '0' << 8 * (8 - digits);
-    if ((word | (word + ones * 6)) & ones * 0xF0) return false;
-    word = word * 10 + (word >> 8);
-    word = ((word & UINT64_C(0x000000FF000000FF)) * (100 + (UINT64_C(1000000) << 32)) +
-            (word >> 16 & UINT64_C(0x000000FF000000FF)) * (1 + (UINT64_C(10000) << 32))) >>
-           32;
-    *value = minus ? -(double)(uint32_t)word : (double)(uint32_t)word;
-    return true;
-}
-
-/* Whether a word of eight bytes can be read there. */
-static bool is_readable(const struct ki_csv_chunk *chunk, const char *text) {
-    return chunk->end && chunk->end - text >= 8;
+/* Whether so many bytes can be read there. */
+static bool is_readable(const struct ki_csv_chunk *chunk, const char *text, int64_t bytes) {
+    return chunk->end && chunk->end - text >= bytes;
 }
 
 /* A number of a table that holds numbers; the options may have a word for it that means "missing". */
@@ -155,7 +136,9 @@ static enum ki_csv_kind known_number(const struct ki_csv_chunk *chunk, const str
 static void number(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
                    const struct ki_csv_column *column, double *value, bool *drop) {
     const struct ki_csv_field *field = field_of(chunk, column);
-    if (field->text && is_readable(chunk, field->text) && short_integer(field, value)) return;
+    if (layout->plain_numbers && field->text && is_readable(chunk, field->text, KI_SHORT_REAL_READS) &&
+        ki_parse_short_real(field->text, field->size, layout->numbers.single, value))
+        return;
     enum ki_csv_kind kind = field->text ? ki_csv_number(field, &layout->numbers, value)
                                         : known_number(chunk, layout, column, value);
     if (kind == KI_CSV_TEXT) {
@@ -223,7 +206,7 @@ static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_levels
     if (plain->size > 8) return ki_csv_levels_find(levels, column, plain->text, plain->size);
     struct ki_csv_cached key = {.size = (int32_t)plain->size, .column = target ? -1 - column : column};
     const int unused = 8 * (8 - key.size);
-    if (!plain->quoted && plain->size > 0 && is_readable(chunk, plain->text))
+    if (!plain->quoted && plain->size > 0 && is_readable(chunk, plain->text, 8))
         key.word = ki_csv_word(plain->text) << unused >> unused;
     else
         for (int i = 0; i < key.size; i++) key.word |= (uint64_t)(unsigned char)plain->text[i] << 8 * i;

@@ -13,6 +13,7 @@ struct ki_csv_layout {
     bool allow_nonfinite;
     int text_targets; /* as kiln_read_options' */
     struct ki_csv_numbers numbers;
+    bool plain_numbers;             /* no word of digits means "missing", and points are points */
     kiln_unseen unseen;             /* never DEFAULT */
     const kiln_range *target_range; /* of targets that are numbers; NULL = any */
     const struct ki_csv_schema *schema;
