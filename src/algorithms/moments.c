@@ -23,9 +23,9 @@ void ki_moments_free(struct ki_moments *moments) {
     *moments = (struct ki_moments){0};
 }
 
-/* A column whose squares leave the range of the type at either end. */
-static bool bad_column(kiln_type type, double square, double mean) {
-    const double least = type == KILN_F32 ? 1 / (double)FLT_MAX : 1 / DBL_MAX;
+/* A column whose squares leave the range of the type at either end: in the mean, as its sum may be large. */
+static bool bad_column(kiln_type type, double weight, double square, double mean) {
+    const double least = fmax(weight, 1) / (type == KILN_F32 ? (double)FLT_MAX : DBL_MAX);
     return !isfinite(square) || !isfinite(mean) || (square > 0 ? square <= least : mean != 0);
 }
 
@@ -38,7 +38,8 @@ static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_
     if (!values) return ki_fail_nomem((size_t)cols * 2 * sizeof *values, "column means");
     TRY(ki_vector_get(values, moments->square));
     TRY(ki_vector_get(values + cols, moments->mean));
-    while (j < cols - 1 && !bad_column(kiln_matrix_type(X), values[j], values[cols + j])) j++;
+    while (j < cols - 1 && !bad_column(kiln_matrix_type(X), moments->weight, values[j], values[cols + j]))
+        j++;
     ki_fail(KILN_ERR_DATA,
             "column %lld of X has NaN or infinite values, or its squares overflow or underflow %s",
             (long long)j, kiln_matrix_type(X) == KILN_F32 ? "f32" : "f64");

@@ -85,7 +85,8 @@ SCALAR_FN void FN(column_measure)(real *square, real *mean, real *centred, real 
                about = about_c - weight * shift * shift, level = (wide)c + shift,
                about_zero = weight * level * level, whole = (about > 0 ? about : (wide)0) + about_zero;
     const real q = (real)whole, m = (real)level, size = m < 0 ? -m : m, far = c < 0 ? -c : c;
-    const real inverse = q > 0 ? (real)1 / q : (real)0;
+    const real inverse =
+        q > 0 ? (weight > 1 ? (real)weight : (real)1) / q : (real)0; /* of a square, at least */
     const bool told =
         size > (real)1e-6 * far || about > doubted * about_c; /* else c is off, and all is rounding */
     const bool lost = told && (q > 0 ? inverse - inverse != 0 : size > 0); /* to underflow */
