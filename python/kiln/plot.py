@@ -30,13 +30,31 @@ def convergence(model: Any, ax: Any = None) -> Any:
 
 
 def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str = "C", ax: Any = None) -> Any:
-    """The coefficients of copies of the model, trained at each of the values of a parameter."""
+    """The coefficients of copies of the model, trained at each of the values of a parameter; the ten that become largest have names, the
+    others are grey."""
     ax = _axes(ax)
-    paths = np.array([clone(model).set_params(**{parameter: value}).fit(X, y).coef_.ravel() for value in values])
-    ax.semilogx(values, paths)
+    trained = [clone(model).set_params(**{parameter: value}).fit(X, y) for value in values]
+    paths, names = np.array([one.coef_.ravel() for one in trained]), _coefficient_names(trained[0])
+    order = np.argsort(-abs(paths).max(axis=0), kind="stable")
+    for j in order[:9:-1]:
+        ax.semilogx(values, paths[:, j], color="grey", alpha=0.35, linewidth=0.8)
+    for j in order[:10]:
+        ax.semilogx(values, paths[:, j], label=names[j])
+    ax.legend(fontsize="small", title=f"the largest of {len(order)}" if len(order) > 10 else None,
+              loc="center left", bbox_to_anchor=(1, 0.5))
     ax.axhline(0, color="grey", linewidth=0.5)
     ax.set(xlabel=parameter, ylabel="coefficient")
     return ax
+
+
+def _coefficient_names(model: Any) -> list[str]:
+    """Of coef_.ravel(): the columns' names or numbers, and of several classes or targets which one."""
+    rows, columns = np.atleast_2d(model.coef_).shape
+    names = [str(name) for name in getattr(model, "feature_names_in_", [f"column {j}" for j in range(columns)])]
+    if rows == 1:
+        return names
+    of = getattr(model, "classes_", [f"target {k}" for k in range(rows)])
+    return [f"{name} ({part})" for part in of for name in names]
 
 
 def validation(model: Any, ax: Any = None) -> Any:
@@ -47,9 +65,11 @@ def validation(model: Any, ax: Any = None) -> Any:
     values = model.Cs_ if name == "C" else np.asarray(getattr(model, "alphas_", getattr(model, "alphas", None)), float)
     scores = -np.moveaxis(model.mse_path_, -1, 0) if hasattr(model, "mse_path_") else model.scores_  # folds first, values last
     scores = scores.reshape(len(scores), -1, scores.shape[-1])
+    ratios = np.atleast_1d(getattr(model, "l1_ratios_", getattr(model, "l1_ratio", 0.0)))
     for block in range(scores.shape[1]):
         error = scores[:, block].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
-        ax.errorbar(values if values.ndim == 1 else values[block], scores[:, block].mean(axis=0), error, marker=".", capsize=2)
+        ax.errorbar(values if values.ndim == 1 else values[block], scores[:, block].mean(axis=0), error, marker=".", capsize=2,
+                    label=f"l1_ratio = {ratios[block]:.3g}" if len(ratios) == scores.shape[1] > 1 else None)
     ax.axvline(getattr(model, f"{name}_"), color="grey", linestyle="--", label=f"{name} = {getattr(model, f'{name}_'):.3g}")
     ax.set(xlabel=name, ylabel="score of rows held out", xscale="log")
     ax.legend()

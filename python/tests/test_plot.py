@@ -35,6 +35,11 @@ def test_two_classes():
     values = [0.01, 0.1, 1.0]
     ax = plot.regularization_path(kiln.LogisticRegression(l1_ratio=1.0, device="cpu"), X, y, values)
     assert len(ax.lines) == X.shape[1] + 1
+    named = [line for line in ax.lines if not line.get_label().startswith("_")]
+    assert len(named) == 10 == len({line.get_color() for line in named})
+    assert len(ax.get_legend().get_texts()) == 10 and all(text.get_text().startswith("column ") for text in ax.get_legend().get_texts())
+    least = min(np.abs(line.get_ydata()).max() for line in named)
+    assert all(np.abs(line.get_ydata()).max() <= least for line in ax.lines if line not in named)
     observed = plot.calibration(kiln.LogisticRegression(device="cpu").fit(X, y), X, y).lines[1].get_ydata()
     assert observed[0] < 0.2 and observed[-1] > 0.8
 
@@ -49,6 +54,7 @@ def test_scores_by_penalty(model, lines, chosen):
     model.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
     ax = plot.validation(model)
     assert len(ax.containers) == lines and ax.get_xscale() == "log"
+    assert len(ax.get_legend().get_texts()) == (1 if lines == 1 else lines + 1)
     assert ax.lines[-1].get_xdata()[0] == getattr(model, chosen)
     if lines == 1:
         means = ax.containers[0].lines[0].get_ydata()
