@@ -241,7 +241,9 @@ static int tell_lines(const struct run *run, const struct table *t) {
     if (code) return code;
     w.file = output.file;
     fprintf(w.file, "column\tlevel\tclass\tcoefficient%s\tnote\n",
-            t->errors ? "\tstd_error\tz\tp\tlow_95\thigh_95" : "");
+            !t->errors             ? ""
+            : isfinite(t->degrees) ? "\tstd_error\tt\tp\tlow_95\thigh_95"
+                                   : "\tstd_error\tz\tp\tlow_95\thigh_95");
     for_each_row(t, put_line, &w);
     const int written = output_commit(&output);
     if (written) return written;

@@ -100,6 +100,8 @@ static void environment(void) {
     variable("KILN_ISA", "scalar, avx2 or avx512: use no better instructions of the CPU than these.");
     variable("KILN_CACHE_DIR, XDG_CACHE_HOME",
              "Where built kernels and the profile of this machine are kept.");
+    variable("KILN_WITHOUT",
+             "cuda, opencl or cuda,opencl: drivers that are never loaded, for one that crashes.");
     variable("KILN_KERNEL_DIR", "Kernel sources to use instead of the built-in ones.");
     variable("KILN_BLAS, KILN_NVRTC_PATH, CUDA_HOME, CUDA_PATH, CONDA_PREFIX",
              "Where to look for libraries that are loaded at run time.");

@@ -385,7 +385,10 @@ class Looking(Tables):
         self.train("glm", "--family", "binomial", "--missing", "indicator", "--ignore", "id", "--standard-errors",
                    "--reference", "sex=male", model="co.kiln")
         lines = [line.split("\t") for line in kiln("coefficients", model, "--quiet")[0].splitlines()]
-        self.assertEqual(lines[0][:5], ["column", "level", "class", "coefficient", "std_error"])
+        self.assertEqual(lines[0], ["column", "level", "class", "coefficient", "std_error", "z", "p", "low_95", "high_95", "note"])
+        student = self.path("student.kiln")  # the dispersion is estimated
+        kiln("glm", self.data, "--target", "fare", "--features", "sex", "--standard-errors", "-o", student, *CPU)
+        self.assertEqual(kiln("coefficients", student, "--quiet")[0].splitlines()[0].split("\t")[5], "t")
         rows = {(line[0], line[1]): line for line in lines[1:]}
         self.assertEqual(list(rows), [("sex", "female"), ("sex", "male"), ("age", ""), ("age", "(missing)"), ("port", "C"),
                                       ("port", "Q"), ("port", "S"), ("fare", ""), ("(intercept)", "")])
