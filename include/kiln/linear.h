@@ -72,7 +72,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
 /* Logistic regression, binomial or multinomial (softmax):
  *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
  * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <=
- * 65536 classes: W n x K, b 1 x K, true softmax, all K columns penalised alike. Intercept and
+ * 65536 classes: W n x K, b 1 x K, true softmax, all K columns penalised alike; what the classes may have in
+ * common is 0: the intercepts' sum at the columns' means and, without l1, each row's sum of W. Intercept and
  * standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant column under
  * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2
  * w_j^2. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least

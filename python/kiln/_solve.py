@@ -135,16 +135,29 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
     watch = running.watch = _Watch(verbose, callback)
     try:
         with where.turn, speaking(names):
+            before = where.statistics()
             status = function(*operands, options, report)
             if watch.display:
                 watch.display.close()
             if watch.error is not None:
                 raise watch.error
             check(status)
-            return _read(report)
+            made = _read(report)
+            made.warnings.update(_budget(where, before))
+            return made
     finally:
         running.watch = outer
         lib.kiln_report_free(report)
+
+
+def _budget(where: Device, before: Mapping[str, Any]) -> dict[str, str]:
+    """A warning where the device's memory was too little for what was done on it since then."""
+    now = where.statistics()
+    panels, evictions = (now[name] - before[name] for name in ("panels", "evictions"))
+    if not panels and not evictions:
+        return {}
+    what = "X does not fit, so that every pass moved it in panels" if panels else f"matrices made room for others {evictions} times"
+    return {"budget": f"the memory of {where.name} was too little: {what}; a larger memory of kiln.Device, or float32"}
 
 
 def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:

@@ -201,6 +201,29 @@ def test_data_sets_that_can_be_separated(dtype):
     assert list(model.report_.warnings) == ["quasi-separated"] and f"of {certain} of 150 rows" in str(caught[0].message), caught
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("l1_ratio", [0, 1])
+def test_intercepts_have_no_common_shift(dtype, l1_ratio):
+    """Several classes: the objective does not depend on a shift of all intercepts, nor does the model on what made one."""
+    rng = np.random.default_rng(8)
+    for far in (0, 100):
+        X = (rng.normal(size=(90, 4)) * [1, 1e2, 1e-2, 1] + far).astype(dtype)
+        y = np.argmax((X - X.mean(0)) / X.std(0) @ rng.normal(size=(4, 4)) + rng.gumbel(size=(90, 4)), axis=1)
+        model = kiln.LogisticRegression(C=100, l1_ratio=l1_ratio, warm_start=True, **CPU)
+        first, _ = heard(lambda: model.fit(X, y))
+        size = 1e-6 * np.abs(first.intercept_).max() * (1 if dtype == np.float64 else 100)
+
+        def shift(model):  # of the scores at the columns' means
+            return abs((model.intercept_ + model.coef_ @ X.mean(0, dtype=float)).sum())
+
+        assert shift(first) <= size and (l1_ratio or np.abs(first.coef_.sum(0)).max() <= 1e-4 * np.abs(first.coef_).max())
+        shares = first.predict_proba(X)
+        first.intercept_ = first.intercept_ + dtype(1000)
+        again, _ = heard(lambda: first.fit(X, y))
+        assert shift(again) <= size
+        np.testing.assert_allclose(again.predict_proba(X), shares, atol=1e-6 if dtype == np.float64 else 2e-2)
+
+
 def test_no_word_about_usual_data():
     for data in (load_breast_cancer(), load_iris(), load_wine()):
         X = StandardScaler().fit_transform(data.data)
@@ -240,6 +263,42 @@ def test_classes_that_the_model_does_not_know():
     score, caught = heard(lambda: model.score(X, y))
     assert score <= 100 / 150 and "50 of 150 rows" in str(caught[0].message) and caught[0].category is UserWarning
     assert heard(lambda: model.score(X[:100], y[:100]))[1] == []
+
+
+def test_an_offset_that_is_missing():
+    rng = np.random.default_rng(0)
+    X, offset = rng.normal(size=(50, 2)), rng.normal(size=50)
+    model = kiln.PoissonRegressor(**CPU)
+    general = kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(X, rng.poisson(np.exp(offset)), offset=offset)
+    assert heard(lambda: model.fit(X, rng.poisson(1, 50)).predict(X))[1] == []
+    for call in (lambda: general.predict(X), lambda: general.score(X, np.ones(50))):
+        with pytest.raises(ValueError, match="offset"):
+            call()
+
+
+def test_a_budget_that_was_reached():
+    if not any(row["name"].startswith("opencl") and row["usable"] for row in kiln.devices()):
+        pytest.skip("no OpenCL")
+    X = np.random.default_rng(0).normal(size=(4000, 8))
+    y = X @ np.ones(8)
+    for memory, said in ((X.nbytes // 2, True), (100 * X.nbytes, False)):
+        where = kiln.Device("opencl", memory=memory)
+        model, caught = heard(lambda where=where: kiln.Ridge(1.0, solver="cg", device=where).fit(X, y))
+        assert list(model.report_.warnings) == (["budget"] if said else []) and len(caught) == said
+        assert not said or (caught[0].category is UserWarning and "a larger memory of kiln.Device" in str(caught[0].message))
+
+
+def test_one_process():
+    """Where mpirun has started one; without the plug-in, or MPI, there is an error instead."""
+    def join():
+        with kiln.processes() as where:
+            return where.name
+
+    try:
+        _, caught = heard(join)
+    except kiln.KilnError:
+        pytest.skip("no MPI")
+    assert [warning.category for warning in caught] == [UserWarning] and "one process" in str(caught[0].message)
 
 
 def test_means_outside_the_family():

@@ -118,6 +118,7 @@ kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model
     if (work->worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
     work->worn = false;
     TRY((work->l1 ? ki_newton_l1_direction : ki_newton_direction)(work, model));
+    TRY(ki_newton_center(work, &work->S));
 done:
     return status;
 }
@@ -320,6 +321,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     if (work->mean)
         TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));
+    TRY(ki_newton_center(work, &work->here.at));
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, !judged));
     TRY(ki_newton_confirm(work));

@@ -134,6 +134,7 @@ kiln_status ki_newton_furnish(struct ki_newton_work *work) {
     if (newton->k > 1) {
         TRY(matrix_new(&work->v, newton, kiln_matrix_rows(newton->X), 1));
         TRY(matrix_new(&work->classes, newton, newton->k, 1));
+        TRY(matrix_new(&work->common, newton, kiln_matrix_cols(newton->X), 1));
         TRY(kiln_fill(work->classes, 1));
     }
     for (int i = 0; i < (newton->l1 > 0 ? 5 : 4); i++) TRY(ki_newton_pair(pairs[i], newton));
@@ -154,8 +155,8 @@ void ki_newton_close(struct ki_newton *newton) {
     for (int i = 0; i < 7; i++) free_pair(pairs[i]);
     kiln_matrix *const all[] = {work->mean,  work->penalty, work->l1,    work->kept,
                                 work->shift, work->spread,  work->floor, work->square,
-                                work->v,     work->classes, work->right};
-    for (int i = 0; i < 11; i++) kiln_matrix_free(all[i]);
+                                work->v,     work->classes, work->right, work->common};
+    for (int i = 0; i < 12; i++) kiln_matrix_free(all[i]);
     ki_newton_factor_close(work);
     ki_newton_secant_close(work);
     ki_newton_descent_close(work);

@@ -21,6 +21,7 @@ struct ki_newton_work {
     kiln_matrix *shift; /* 1 x k: b' - mu W, the intercept for X as it is */
     kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
     kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
+    kiln_matrix *common;                  /* n x 1, for ki_newton_center */
     double level; /* the curvature of every row at `here`, beside the row's weight; 0: it differs, or may */
     kiln_matrix *right; /* n x 1: X^T s (outcomes - mean), which tells the first gradient; NULL: not known */
     struct ki_newton_point here, there;
@@ -147,6 +148,9 @@ kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 /* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is
  * ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
+
+/* Of several classes: takes off the pair, a start or a step, what all classes have in common. See newton_shift.c. */
+kiln_status ki_newton_center(struct ki_newton_work *work, const struct ki_pair *pair);
 
 /* separation/separation.c: tells the report where no finite coefficients are best. After W and b are set;
  * `there` is of no use then. moved: `there` is the point before, and X is read only where the step from it
