@@ -57,52 +57,58 @@ def decided(problem: Problem, run, eta: np.ndarray, classes: np.ndarray, y: np.n
     return found
 
 
-def softmax(rng, tool: Tool, kind: type) -> list[str]:
-    problem, run, classes, number = fit(rng, tool, kind, "logreg")
-    found: list[str] = []
-    if refused(run, found) or len(classes) < 3:
-        return found
-    model = tool.model()
-    W, b = model.tensors["W"], model.tensors.get("b", np.zeros((1, len(classes))))
-    found += judge_fit(
+def softmax(
+    problem: Problem, run, W: np.ndarray, b: np.ndarray, number: np.ndarray, eta: np.ndarray
+) -> list[str]:
+    found = judge_fit(
         problem, softmax_loss, W, b[0], number, run.out["objective"], run.out["converged"], "softmax"
     )
     found += judge_bound(problem, [(softmax_loss, W, b[0], number)], run)
-    eta, s = eta_of(problem, model), problem.s
-    digits = 1e-7 if kind is np.float64 else 2e-3
+    s, metrics = problem.s, run.out["metrics"]
     value = np.where(s > 0, softmax_loss(number, eta)[0], 0)
     # what rounding may have made of eta
-    blur = 16 * EPS[kind] * (s @ (np.abs(problem.kept) @ np.abs(W.astype(L)) + np.abs(b))).max() / s.sum()
+    blur = (
+        (s @ (np.abs(problem.kept) @ np.abs(W.astype(L)) + np.abs(b))).max()
+        * 16
+        * EPS[problem.kind]
+        / s.sum()
+    )
     loss = s @ value / s.sum()
-    digits += float(blur / loss)
-    found += near("log_loss", run.out["metrics"].get("log_loss"), loss, digits)
+    digits = (1e-7 if problem.kind is np.float64 else 2e-3) + float(blur / loss)
+    found += near("log_loss", metrics.get("log_loss"), loss, digits)
     p = np.exp(eta - eta.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
-    brier = s @ ((p - np.eye(len(classes))[number]) ** 2).sum(axis=1) / s.sum()
-    found += near("brier", run.out["metrics"].get("brier"), brier, digits)
-    found += decided(problem, run, eta, classes, problem.y)
-    check_verify(tool, problem, found, run.out["converged"])
-    return found + rows.judge_classes(rng, tool, problem, model, classes)
+    brier = s @ ((p - np.eye(W.shape[1])[number]) ** 2).sum(axis=1) / s.sum()
+    return found + near("brier", metrics.get("brier"), brier, digits)
 
 
-def one_vs_rest(rng, tool: Tool, kind: type) -> list[str]:
-    problem, run, classes, number = fit(rng, tool, kind, "svm")
-    found: list[str] = []
-    if refused(run, found) or len(classes) < 3:
-        return found
-    model = tool.model()
-    W, b = model.tensors["W"], model.tensors.get("b", np.zeros((1, len(classes))))
-    for c in range(len(classes)):
-        own = (number == c).astype(float)
+def one_vs_rest(
+    problem: Problem, run, W: np.ndarray, b: np.ndarray, number: np.ndarray, eta: np.ndarray
+) -> list[str]:
+    columns = [(hinge_loss, W[:, c], b[0, c], (number == c).astype(float)) for c in range(W.shape[1])]
+    found = []
+    for c, (loss, w, level, own) in enumerate(columns):
         if 0 < problem.s @ own < problem.s.sum():
-            found += judge_fit(
-                problem, hinge_loss, W[:, c], b[0, c], own, None, run.out["converged"], f"svm class {c + 1}"
-            )
-    columns = [(hinge_loss, W[:, c], b[0, c], (number == c).astype(float)) for c in range(len(classes))]
-    found += judge_bound(problem, columns, run)
-    found += decided(problem, run, eta_of(problem, model), classes, problem.y)
-    check_verify(tool, problem, found, run.out["converged"])
-    return found + rows.judge_classes(rng, tool, problem, model, classes)
+            found += judge_fit(problem, loss, w, level, own, None, run.out["converged"], f"svm class {c + 1}")
+    return found + judge_bound(problem, columns, run)
 
 
-VERBS = {"softmax": softmax, "one-vs-rest": one_vs_rest}
+def several(verb: str, judge):
+    """Problems of several classes for `verb`, whose model `judge` judges by its loss; what all have in common is judged here."""
+
+    def judged(rng, tool: Tool, kind: type) -> list[str]:
+        problem, run, classes, number = fit(rng, tool, kind, verb)
+        found: list[str] = []
+        if refused(run, found) or len(classes) < 3:
+            return found
+        model = tool.model()
+        W, eta = model.tensors["W"], eta_of(problem, model)
+        found += judge(problem, run, W, model.tensors.get("b", np.zeros((1, len(classes)))), number, eta)
+        found += decided(problem, run, eta, classes, problem.y)
+        check_verify(tool, problem, found, run.out["converged"])
+        return found + rows.judge_classes(rng, tool, problem, model, classes)
+
+    return judged
+
+
+VERBS = {"softmax": several("logreg", softmax), "one-vs-rest": several("svm", one_vs_rest)}

@@ -10,6 +10,7 @@ import scipy.sparse
 import scipy.special
 
 import draw
+import held_out
 from problems import EPS, near, refused
 from runs import Tool
 
@@ -20,8 +21,10 @@ def monotone(name: str, out, digits: float, blur: float = 0) -> list[str]:
     """Whether the objective never rises; sums of the start's size are what rounding is of, and blur what it may be."""
     values = [row["objective"] for row in out["trace"]]
     for before, after in zip(values[1:], values[2:]):
-        if before is None or after is None or after - before > blur + digits * (
-            abs(before) + 1e-3 * abs(values[0])
+        if (
+            before is None
+            or after is None
+            or after - before > blur + digits * (abs(before) + 1e-3 * abs(values[0]))
         ):
             return [f"{name}: the objective goes from {before} to {after}"]
     return []
@@ -90,25 +93,20 @@ def als(rng, tool: Tool, kind: type) -> list[str]:
     found += monotone("als", run.out, 1e-9 if kind is np.float64 else 1e-4)
     if not A.any() and not biases and "arn" not in run.err:
         found.append("als: the model is all zeros, and nothing says so")
+    found += held_out.judge(tool, "als", X, arguments, kind, int(arguments[3]))
     return found + accepted(tool, "X.npz")
 
 
 def sfa(rng, tool: Tool, kind: type) -> list[str]:
-    sparse(rng, tool.folder, rng.random() < 0.5)
+    X = sparse(rng, tool.folder, rng.random() < 0.5)
     found: list[str] = []
-    run = tool.run(
-        "sfa",
-        "X.npz",
-        "--factors",
-        int(rng.sizes.integers(1, 6)),
-        "--l2",
-        float(rng.choice([0.1, 1, 10])),
-        "-o",
-        "model.kiln",
-    )
+    arguments = ["--factors", int(rng.sizes.integers(1, 6)), "--l2", float(rng.choice([0.1, 1, 10]))]
+    run = tool.run("sfa", "X.npz", *arguments, "-o", "model.kiln")
     if refused(run, found):
         return found
-    return monotone("sfa", run.out, 1e-9 if kind is np.float64 else 1e-4) + accepted(tool, "X.npz")
+    found += monotone("sfa", run.out, 1e-9 if kind is np.float64 else 1e-4)
+    found += held_out.judge(tool, "sfa", X, arguments, kind, 0)
+    return found + accepted(tool, "X.npz")
 
 
 def gap(rng, tool: Tool, kind: type) -> list[str]:

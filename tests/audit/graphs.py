@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 import numpy as np
 
+from peers import networkx_hits, networkx_pagerank
 from problems import refused
 from runs import Tool
 
@@ -91,6 +92,8 @@ def pagerank(rng, tool: Tool, kind: type) -> list[str]:
     written = 1e-15 if kind is np.float64 else 3e-7
     if bound is not None and not error <= bound * (1 + 1e-6) + written:
         found.append(f"pagerank: the ranks are {error:.3g} off, error_bound is {bound:.3g}")
+    if bound is not None:
+        found += networkx_pagerank(W, damping, t, g, ranks, bound * (1 + 1e-6) + written)
     if abs(float(ranks.sum()) - 1) > (1e-13 if kind is np.float64 else 1e-5):
         found.append(f"pagerank: ranks add up to {float(ranks.sum()):.17g}")
     # what ends a run otherwise is a limit that a contraction by the damping allows, or rounding, and both are said
@@ -138,6 +141,8 @@ def hits(rng, tool: Tool, kind: type) -> list[str]:
     change = float(np.abs(next_a / next_a.sum() - a / a.sum()).sum())
     if run.out["converged"] and change > 10 * run.out["tolerance"] + digits:
         found.append(f"hits: converged, but one more iteration changes the authorities by {change:.3g}")
+    if run.out["converged"]:
+        found += networkx_hits(W, h, a, run.out["tolerance"], digits)
     check = tool.verify("g.edges")
     if check is None:
         return found

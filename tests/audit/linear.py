@@ -19,6 +19,7 @@ from losses import (
     tube_loss,
     tweedie_loss,
 )
+from peers import statsmodels_glm
 from problems import (
     EPS,
     Problem,
@@ -258,6 +259,7 @@ def glm(rng, tool: Tool, kind: type) -> list[str]:
     if float(deviance) > 1e-5 * scale:
         found += near("deviance", run.out["metrics"].get("deviance"), deviance, 10 * digits)
     check_verify(tool, problem, found, run.out["converged"])
+    found += statsmodels_glm(problem, tool, family, loss, yk)
     inverse = {"gaussian": None, "binomial": lambda eta: logistic(eta)[0]}.get(family, np.exp)
 
     def unit_deviance(y, eta):

@@ -18,6 +18,7 @@ Options = dict[str, typing.Any]
 FLAGS = {
     "no-intercept",
     "standardize",
+    "standard-errors",
     "regression",
     "unweighted",
     "no-biases",
@@ -72,7 +73,7 @@ def read_coordinates(path: pathlib.Path) -> scipy.sparse.coo_matrix:
 class Package(Tool):
     """One process for all problems. Devices are opened once by name, threads and determinism."""
 
-    validated, needs_groups = ("linreg", "logreg"), True
+    validated, needs_groups, holds_out = ("linreg", "logreg"), True, False
     devices: dict[tuple[str, int, bool], typing.Any] = {}
     models: dict[str, typing.Any]
 
@@ -104,9 +105,11 @@ class Package(Tool):
         return Run(code, out, "\n".join([said, *messages]), command)
 
     def verify(self, *arguments: object) -> "Run | None":
-        """What the tool that KILN_TOOL names says of the model that save() wrote; None without one."""
+        """What the tool that KILN_TOOL names says of the model that save() wrote; None without either: rankings are no
+        models."""
         tool = os.environ.get("KILN_TOOL")
-        return Tool(tool, self.folder, [], self.seconds).verify(*arguments) if tool else None
+        saved = (self.folder / "model.kiln").exists()
+        return Tool(tool, self.folder, [], self.seconds).verify(*arguments) if tool and saved else None
 
     def evaluate(self, *arguments: object) -> "Run | None":
         return None  # score() of the training data stands among the metrics of a fit
@@ -235,9 +238,12 @@ class Package(Tool):
             alpha=(l1 + l2) / total,
             l1_ratio=l1 / (l1 + l2) if l1 + l2 > 0 else 0.0,
             standardize="standardize" in options,
+            standard_errors="standard-errors" in options,
             **self.common(options),
         )
-        return self.fitted(model, files, options, "d2")
+        out = self.fitted(model, files, options, "d2")
+        out["metrics"]["aic"] = model.report_.figures.get("aic")
+        return out
 
     def kmeans(self, files: list[str], options: Options) -> dict[str, typing.Any]:
         init = options.get("init", "k-means++")

@@ -47,6 +47,7 @@ class Tool:
 
     validated = ("linreg", "logreg", "glm")  # the verbs with cross-validation
     needs_groups = False  # whether it has to be told the folds
+    holds_out = True  # whether factor models hold entries out
 
     def __init__(self, path: str, folder: pathlib.Path, options: list[str], seconds: float = 60) -> None:
         self.path, self.folder, self.options, self.seconds = path, folder, options, seconds

@@ -90,7 +90,9 @@ def score(metric: str, y: np.ndarray, eta: np.ndarray, s: np.ndarray, d: np.ndar
         return (1 - total / spread, off / spread + 1e-15) if spread > 0 else (L("nan"), L("nan"))
     total, off = total / s.sum(), off / s.sum()
     if metric == "rmse":
-        return np.sqrt(total), np.sqrt(total) - np.sqrt(np.maximum(total - off, 0)) + np.sqrt(total + off) - np.sqrt(total)
+        return np.sqrt(total), np.sqrt(total) - np.sqrt(np.maximum(total - off, 0)) + np.sqrt(
+            total + off
+        ) - np.sqrt(total)
     return total, off
 
 
