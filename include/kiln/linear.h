@@ -302,6 +302,9 @@ typedef struct kiln_verification {
     /* what kiln_report.optimality_gap, following from the duality gap, must not be below; NaN for KILN_LOSS_GLM and where a
      * column has no penalty */
     double optimality_gap;
+    /* gradient with all that rounding may have made of it, at most: for SQUARED_HINGE and SQUARED_EPSILON by D of the smaller of
+     * the curvatures at the origin and here, which their criterion goes by where rows end in the flat part of the loss */
+    double gradient_most;
 } kiln_verification;
 /* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no
  * intercept. y is m x 1, for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the

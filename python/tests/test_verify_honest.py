@@ -87,6 +87,42 @@ def test_objectives_without_digits(arguments, type_name, size, tool, tmp_path):
     assert judged.returncode == 0, judged.stdout
 
 
+def claims_of(folder, tool, arguments, X, y, weights=None):
+    """What verify says of a model of these rows, by name."""
+    data = [folder / "X.npy", "--target-file", folder / "y.npy"]
+    np.save(data[0], X)
+    np.save(data[2], y)
+    if weights is not None:
+        np.save(folder / "s.npy", weights)
+        data += ["--weights-file", folder / "s.npy"]
+    subprocess.run([tool, arguments[0], *data, *arguments[1:], "-o", folder / "m.kiln", "--device", "cpu", "-q"], check=False, capture_output=True)
+    judged = subprocess.run([tool, "verify", folder / "m.kiln", *data, "--json", "-q"], capture_output=True, text=True)
+    return {claim["name"]: claim for claim in json.loads(judged.stdout)["claims"]}
+
+
+@pytest.mark.parametrize("family", [["gamma"], ["tweedie", "--variance-power", "1.5"], ["negative-binomial", "--alpha", "5"]], ids=lambda family: family[0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_residual_by_the_curvature_of_the_loss(family, intercept, tool, tmp_path):
+    """Under a log link Newton's method, and so its criterion, goes by the loss's own curvature."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    y = np.round(np.exp(X[:, 0] + rng.normal(size=60))) + (family[0] == "gamma")
+    arguments = ["glm", "--family", *family, "--l2", "0.1", "--max-iterations", "1", *([] if intercept else ["--no-intercept"])]
+    residual = claims_of(tmp_path, tool, arguments, X, y)["residual"]
+    assert residual["claimed"] > 1e-6
+    assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
+
+
+def test_a_residual_without_the_rows_that_do_not_count(tool, tmp_path):
+    """A far value in a row of weight 0 among the first, about whose means columns are measured."""
+    rng = np.random.default_rng(6)
+    X, weights = rng.normal(size=(58, 2)), np.ones(58)
+    X[3], weights[3] = FAR, 0
+    residual = claims_of(tmp_path, tool, ["glm", "--family", "gamma", "--no-intercept", "--l2", "0.1", "--max-iterations", "1"], X,
+                         np.exp(rng.normal(size=58)), weights)["residual"]
+    assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
+
+
 def test_aic_of_a_perfect_gamma(tool, tmp_path):
     """R's formula, with as many digits as its terms lose to each other: -2 sum log dgamma(y, shape k, mean mu) + 2 parameters, k = m / deviance."""
     mpmath = pytest.importorskip("mpmath")

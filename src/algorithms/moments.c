@@ -101,7 +101,6 @@ static kiln_status look(struct ki_moments *moments, const kiln_matrix *X, const 
         if (i > 0) TRY(ki_copy(c, moments->mean));
         TRY(walk(moments, X, weights, c));
         TRY(settle(moments, &doubts, X, c));
-        if (moments->rough) break;
     }
 done:
     kiln_matrix_free(c);

@@ -32,7 +32,7 @@
 #define KI_LAST_kiln_path_options user
 #define KI_LAST_kiln_verify_options standardize
 #define KI_LAST_kiln_verification gap
-#define KI_LAST_kiln_glm_verification aic_high
+#define KI_LAST_kiln_glm_verification errors_rounding
 #define KI_LAST_kiln_hits_options solver
 #define KI_LAST_kiln_mds_options control
 #define KI_LAST_kiln_mds_verification fall
@@ -42,7 +42,7 @@
 #define KI_LAST_kiln_ranking rows
 #define KI_LAST_kiln_factor_rows steps
 #define KI_LAST_kiln_als_options control
-#define KI_LAST_kiln_als_verification objective_rounding
+#define KI_LAST_kiln_als_verification rmse
 #define KI_LAST_kiln_sfa_options control
 #define KI_LAST_kiln_kmeans_options control
 #define KI_LAST_kiln_kmeans_verification weights

@@ -50,6 +50,7 @@ struct point {
     struct ki_verify_slope *slope;
     /* bounds of what rounding may have made of value, gradient (of all k columns of W together) and intercept */
     long double value_blur, *blur, intercept_blur;
+    long double *curved; /* sum_i s_i curvature_i x_ij^2, of the first column of W */
 };
 
 static double weight_of(const struct facts *f, int64_t i) {
@@ -159,7 +160,10 @@ static void add_row(struct point *point, const struct problem *p, int64_t i, con
                     ki_units(f->rows, f->type) * fabsl(slope[c].value));
     }
     point->intercept_blur += off;
-    for (int64_t e = 0; e < count; e++) point->blur[ki_row_column(&f->X, i, e)] += off * fabs(x[e]);
+    for (int64_t e = 0; e < count; e++) {
+        point->blur[ki_row_column(&f->X, i, e)] += off * fabs(x[e]);
+        point->curved[ki_row_column(&f->X, i, e)] += s * slope[0].curvature * (long double)x[e] * x[e];
+    }
     point->curvature += s * slope[0].curvature;
     for (int64_t c = 0; c < p->k; c++) point->intercept[c] += s * slope[c].value;
     for (int64_t e = 0; e < count; e++)
@@ -172,7 +176,7 @@ static void evaluate(struct point *point, const struct problem *p, const double 
     const struct facts *f = p->facts;
     point->value = point->curvature = point->value_blur = point->intercept_blur = 0;
     for (int64_t j = 0; j < f->cols * p->k; j++) point->gradient[j] = 0;
-    for (int64_t j = 0; j < f->cols; j++) point->blur[j] = 0;
+    for (int64_t j = 0; j < f->cols; j++) point->blur[j] = point->curved[j] = 0;
     for (int64_t c = 0; c < p->k; c++) point->intercept[c] = 0;
     for (int64_t i = 0; i < f->rows; i++) add_row(point, p, i, W, b);
 }
@@ -191,24 +195,38 @@ static long double least(long double gradient, double w, long double l1) {
     return fmaxl(fabsl(gradient) - l1, 0);
 }
 
+/* D_j^2, 0 of a column that is constant or empty, whose coefficient is 0; j = cols: the intercept's. present: no more than by the
+ * curvature at this point. */
+static long double diagonal_of(const struct point *point, const struct facts *f, int64_t j,
+                               long double mean_curvature, bool present) {
+    if (j == f->cols)
+        return present && point->curvature > 0 ? fminl(point->curvature, mean_curvature * f->weight)
+                                               : mean_curvature * f->weight;
+    const long double square = f->b ? f->weight * f->variance[j] : f->square[j];
+    if (square == 0) return 0;
+    long double diagonal = mean_curvature * square;
+    if (present) diagonal = fminl(diagonal, square / f->square[j] * point->curved[j]);
+    return diagonal + penalty_of(f, j);
+}
+
 /* || D^-1 g || at a point, W NULL for zeros; mean_curvature that of the origin. */
 static long double norm_of(const struct point *point, const struct problem *p, const double *W,
-                           long double mean_curvature) {
+                           long double mean_curvature, bool present) {
     const struct facts *f = p->facts;
     long double sum = 0;
     for (int64_t j = 0; j < f->cols; j++) {
-        const long double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
-        if (diagonal == 0) continue; /* constant or empty: the coefficient is 0 */
-        for (int64_t c = 0; c < p->k; c++) {
+        const long double diagonal = diagonal_of(point, f, j, mean_curvature, present);
+        for (int64_t c = 0; c < p->k && diagonal > 0; c++) {
             const double w = W ? W[j * f->k + p->first + c] : 0;
             long double g = point->gradient[j * p->k + c] + penalty_of(f, j) * (long double)w;
             if (f->b) g -= f->mean[j] * point->intercept[c];
             g = least(g, w, l1_of(f, j));
-            sum += g * g / (mean_curvature * diagonal + penalty_of(f, j));
+            sum += g * g / diagonal;
         }
     }
     for (int64_t c = 0; c < p->k && f->b; c++)
-        sum += point->intercept[c] * point->intercept[c] / (mean_curvature * f->weight);
+        sum += point->intercept[c] * point->intercept[c] /
+               diagonal_of(point, f, f->cols, mean_curvature, present);
     return sqrtl(sum);
 }
 
@@ -224,15 +242,17 @@ static long double entry_blur(const struct point *point, const struct problem *p
 
 /* The norm of that. */
 static long double blur_of(const struct point *point, const struct problem *p, const double *W,
-                           long double mean_curvature) {
+                           long double mean_curvature, bool present) {
     const struct facts *f = p->facts;
     long double sum = 0;
     for (int64_t j = 0; j < f->cols; j++) {
-        const long double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
+        const long double diagonal = diagonal_of(point, f, j, mean_curvature, present);
         const long double off = entry_blur(point, p, j, W);
-        if (diagonal > 0) sum += off * off / (mean_curvature * diagonal + penalty_of(f, j));
+        if (diagonal > 0) sum += off * off / diagonal;
     }
-    if (f->b) sum += point->intercept_blur * point->intercept_blur / (mean_curvature * f->weight);
+    if (f->b)
+        sum += point->intercept_blur * point->intercept_blur /
+               diagonal_of(point, f, f->cols, mean_curvature, present);
     return sqrtl(sum);
 }
 
@@ -262,6 +282,15 @@ static void best_constant(struct point *point, const struct problem *p, double *
 
 static bool takes_constant(const struct facts *f) {
     return f->b && (f->loss->kind == KILN_LOSS_GLM || f->loss->kind == KILN_LOSS_SQUARED);
+}
+
+/* What a glm's start leaves of the intercept's gradient: it is content with that part of the targets' sum. */
+static long double start_leaves(const struct problem *p) {
+    const struct facts *f = p->facts;
+    long double sum = 0;
+    for (int64_t i = 0; i < f->rows; i++)
+        if (weight_of(f, i) > 0) sum += weight_of(f, i) * target_of(p, i);
+    return takes_constant(f) && f->loss->kind == KILN_LOSS_GLM ? 1e-13L * fabsl(sum) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ duality gap */
@@ -310,13 +339,14 @@ done:
 
 static kiln_status point_new(struct point *point, const struct problem *p) {
     const size_t k = (size_t)p->k, cols = (size_t)p->facts->cols,
-                 bytes = ((cols + 2) * k + cols) * sizeof *point->gradient;
+                 bytes = ((cols + 2) * k + 2 * cols) * sizeof *point->gradient;
     point->gradient = ki_alloc(bytes);
     point->slope = ki_alloc(k * sizeof *point->slope);
     if (!point->gradient || !point->slope) return ki_fail_nomem(bytes, "a gradient");
     point->intercept = point->gradient + cols * k;
     point->eta = point->intercept + k;
     point->blur = point->eta + k;
+    point->curved = point->blur + cols;
     return KILN_OK;
 }
 
@@ -380,18 +410,22 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, str
     long double mean = point.curvature / f->weight;
     if (f->loss->kind == KILN_LOSS_SOFTMAX) mean = (long double)(p->k - 1) / ((long double)p->k * p->k);
     if (!(mean > 0) || !isfinite((double)mean)) mean = 1;
-    const long double reference = norm_of(&point, p, NULL, mean);
+    const long double reference = norm_of(&point, p, NULL, mean, false);
     evaluate(&point, p, f->W, f->b);
     known &= isfinite((double)point.value);
-    const long double norm = norm_of(&point, p, f->W, mean), blur = blur_of(&point, p, f->W, mean);
+    const bool hinge = f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON;
+    const long double norm = norm_of(&point, p, f->W, mean, false),
+                      most = norm_of(&point, p, f->W, mean, hinge) + blur_of(&point, p, f->W, mean, hinge),
+                      blur =
+                          blur_of(&point, p, f->W, mean, false) + start_leaves(p) / sqrtl(mean * f->weight);
     result->objective += (double)point.value;
     result->objective_rounding += (double)point.value_blur;
+    result->gradient_most = fmax(result->gradient_most, ratio(most, reference));
     result->gradient_norm = fmax(result->gradient_norm, (double)norm);
     result->gradient_rounding = fmax(result->gradient_rounding, ratio(blur, reference));
     result->gradient =
         known && !isnan(result->gradient) ? fmax(result->gradient, ratio(norm, reference)) : NAN;
-    if (f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON)
-        TRY(add_dual(&dual->value, &dual->blur, p, &point));
+    if (hinge) TRY(add_dual(&dual->value, &dual->blur, p, &point));
     TRY(add_gap(&result->optimality_gap, p, &point));
 done:
     ki_free(point.gradient);

@@ -29,13 +29,13 @@ static inline int64_t ki_row_column(const struct ki_copy *A, int64_t i, int64_t 
 
 kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of ki_alloc */
 
-/* A row's loss and its derivative with respect to eta, with the (expected) curvature. size: of the terms that
+/* A row's loss and its derivative with respect to eta, with the curvature that training goes by, and the expected one. size: of the terms that
  * these are the sums of; short formulas lose some units of that to rounding, whatever cancels. */
 struct ki_verify_value {
     long double value, size;
 };
 struct ki_verify_slope {
-    long double value, curvature, size;
+    long double value, curvature, size, expected;
 };
 /* The loss at eta (k of them for SOFTMAX) with target y, and k slopes. INFINITY where eta is out of range, with slopes of 0.
  * HINGE: y is 1 or -1. */

@@ -192,7 +192,7 @@ static struct total add_up(const struct model *m, const double *eta, const doubl
         const bool best = (one.at.mu - y) * (other.at.mu - y) <= 0;
         total.value += s * row.value;
         total.slope += s * row.slope.value;
-        total.curvature += s * row.slope.curvature;
+        total.curvature += s * row.slope.expected;
         add(&total.deviance, m, s, row.deviance, one.deviance, other.deviance, best,
             row.deviance + deviance_size(m->loss, y, &row.at));
         add(&total.pearson, m, s, row.pearson, one.pearson, other.pearson, best, row.pearson);
@@ -281,10 +281,10 @@ static struct sum null_deviance(const struct model *m, double *eta) {
 static void inform(struct model *m, const double *eta, long double *row) {
     const int64_t first = m->b != NULL;
     for (int64_t i = 0; i < m->X.rows; i++) {
-        struct ki_verify_slope slope = {.curvature = 1};
+        struct ki_verify_slope slope = {.expected = 1};
         const long double at = eta ? eta[i] : 0;
         if (m->loss->kind == KILN_LOSS_GLM) ki_verify_loss(&slope, m->loss, m->y[i], &at, 1);
-        const long double h = slope.curvature * weight_of(m, i);
+        const long double h = slope.expected * weight_of(m, i);
         for (int64_t j = 0; j < m->columns; j++) row[j] = j < first;
         for (int64_t e = 0; e < ki_row_size(&m->X, i); e++)
             row[first + ki_row_column(&m->X, i, e)] += ki_row_values(&m->X, i)[e];

@@ -103,6 +103,18 @@ struct ki_response ki_verify_response(const kiln_loss *loss, long double eta) {
         at.mu, at.nu, at.slope, variance_at(loss, &at), log_of(at.mu, at.nu), log_of(at.nu, at.mu)};
 }
 
+/* The loss's second derivative where Newton's method goes by that: under a log link, of families for which it is positive. */
+static long double own_curvature(const kiln_loss *loss, double y, long double mu, long double expected) {
+    const long double p = loss->parameter;
+    if (ki_link_of(loss) != KILN_LINK_LOG) return expected;
+    switch (loss->family) {
+    case KILN_GAMMA: return y / mu;
+    case KILN_TWEEDIE: return (2 - p) * powl(mu, 2 - p) + (y == 0 ? 0 : (p - 1) * y * powl(mu, 1 - p));
+    case KILN_NEGATIVE_BINOMIAL: return mu * (1 + p * y) / ((1 + p * mu) * (1 + p * mu));
+    default: return expected;
+    }
+}
+
 static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                                        long double eta) {
     const struct response at = respond(loss, eta);
@@ -115,7 +127,8 @@ static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln
         slope->value = ((1 - y) / at.nu - y / at.mu) * at.slope;
         slope->size = ((1 - y) / at.nu + y / at.mu) * at.slope;
     }
-    slope->curvature = at.slope * steep;
+    slope->expected = at.slope * steep;
+    slope->curvature = own_curvature(loss, y, at.mu, slope->expected);
     return value_at(loss, y, &at);
 }
 
@@ -138,7 +151,7 @@ static struct ki_verify_value softmax_loss(struct ki_verify_slope *slope, double
     for (int64_t c = 0; c < k; c++) {
         const long double p = expl(eta[c] - most) / sum;
         if (c != own) others += expl(eta[c] - nearest);
-        slope[c] = (struct ki_verify_slope){p, p * (1 - p), p};
+        slope[c] = (struct ki_verify_slope){p, p * (1 - p), p, p * (1 - p)};
     }
     slope[own].value = 0;
     for (int64_t c = 0; c < k; c++)
@@ -156,18 +169,18 @@ struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_
     case KILN_LOSS_SOFTMAX: return softmax_loss(slope, y, eta, k);
     case KILN_LOSS_LOGISTIC: {
         const long double p = 1 / (1 + expl(-eta[0])), q = 1 / (1 + expl(eta[0]));
-        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, (1 - y) * p + y * q};
+        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, (1 - y) * p + y * q, p * q};
         return sum_of((1 - y) * softplus(eta[0]), y * softplus(-eta[0]));
     }
     case KILN_LOSS_SQUARED_HINGE:
         off = fmaxl(1 - y * eta[0], 0);
-        *slope = (struct ki_verify_slope){-y * off, off > 0, off};
+        *slope = (struct ki_verify_slope){-y * off, off > 0, off, off > 0};
         break;
     case KILN_LOSS_SQUARED_EPSILON:
         off = fmaxl(fabsl(eta[0] - y) - loss->parameter, 0);
-        *slope = (struct ki_verify_slope){eta[0] > y ? off : -off, off > 0, off};
+        *slope = (struct ki_verify_slope){eta[0] > y ? off : -off, off > 0, off, off > 0};
         break;
-    default: off = eta[0] - y; *slope = (struct ki_verify_slope){off, 1, fabsl(off)};
+    default: off = eta[0] - y; *slope = (struct ki_verify_slope){off, 1, fabsl(off), 1};
     }
     return sum_of(off * off / 2, 0);
 }
