@@ -424,9 +424,29 @@ static void verification_refuses(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
+/* Points whose order a layout keeps entirely: the stress falls by the same share an iteration for ever, and is none long before. */
+static void perfect_layouts(void **state) {
+    (void)state;
+    for (int run = 0; run < 6; run++) {
+        enum { POINTS = 10 };
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        kiln_matrix *X = matrix(type, POINTS, P, NULL), *Y = matrix(type, POINTS, P, NULL);
+        assert_int_equal(kiln_fill_random(X, KILN_NORMAL, 3 + (uint64_t)run, 0), KILN_OK);
+        kiln_report report = {0};
+        const kiln_mds_options options = {
+            .metric = KILN_MDS_ORDINAL, .init = KILN_MDS_RANDOM, .restarts = 5, .seed = 1};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_true(report.converged);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(recovers_points),
                                        cmocka_unit_test(never_rises),
+                                       cmocka_unit_test(perfect_layouts),
                                        cmocka_unit_test(ordinal_finds_order),
                                        cmocka_unit_test(missing_pairs),
                                        cmocka_unit_test(one_place),

@@ -223,10 +223,44 @@ static void refusals_and_stopping(void **state) {
     fit_free(&fit);
 }
 
+/* Few entries of ten thousands, hardly penalised, where long steps and short ones take turns: a run that says converged
+ * gains as little where it goes on. */
+static void converged_runs_gain_no_more(void **state) {
+    enum { ROWS = 3, COLUMNS = 6, ENTRIES = 4, FACTORS = 1 };
+    static const int64_t start[] = {0, 3, 3, 4};
+    static const int32_t col[] = {1, 3, 4, 4};
+    (void)state;
+    for (int run = 0; run < 20; run++) {
+        double value[ENTRIES] = {31650.193318469945, 19713.896371426225, 34850.197633597934,
+                                 40926.37463649351};
+        uint64_t seed = (uint64_t)run;
+        kiln_matrix *ratings = NULL, *A = NULL, *B = NULL;
+        kiln_report first = {.size = sizeof first}, again = {.size = sizeof again};
+        kiln_sfa_options options = {.l2 = 0.1};
+        for (int e = 0; e < ENTRIES && run > 0; e++) value[e] = 1e4 * (2 + 2 * uniform(&seed));
+        assert_int_equal(kiln_matrix_csr(&ratings, device, KILN_F64, ROWS, COLUMNS, start, col, value),
+                         KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, ROWS, FACTORS + 1, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, COLUMNS, FACTORS + 1, NULL), KILN_OK);
+        assert_int_equal(kiln_sfa(A, B, ratings, &options, &first), KILN_OK);
+        options.warm_start = 1;
+        options.max_iterations = 1;
+        assert_int_equal(kiln_sfa(A, B, ratings, &options, &again), KILN_OK);
+        if (first.converged && again.residual > 3 * first.tolerance)
+            fail_msg("run %d: %g, and then %g", run, first.residual, again.residual);
+        kiln_report_free(&first);
+        kiln_report_free(&again);
+        kiln_matrix_free(ratings);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(ends_at_a_stationary_point),
+        cmocka_unit_test(converged_runs_gain_no_more),
         cmocka_unit_test(models_and_warm_start),
         cmocka_unit_test(refusals_and_stopping),
     };

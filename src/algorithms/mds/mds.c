@@ -187,7 +187,8 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
     kiln_status status = KILN_OK;
     struct ki_state state[STATE];
     kiln_report *report = &s->report;
-    const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s);
+    const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s),
+                 small = s->options.tolerance * s->options.tolerance;
     if (!resumed) {
         report->stopped_by = KILN_STOP_NONE;
         report->iterations = report->trace_count = 0;
@@ -213,7 +214,7 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
             report->stopped_by = KILN_STOP_DIVERGED;
         else if (s->stress <= nothing) /* of which nothing is left to fall */
             row.residual = 0, report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (row.residual <= s->options.tolerance)
+        else if (row.residual <= s->options.tolerance || s->stress <= small * s->squares)
             report->stopped_by = KILN_STOP_TOLERANCE;
         row.seconds = ki_clock() - s->start_time;
         TRY(ki_report_row(report, &row));
@@ -440,7 +441,8 @@ static const kiln_option options_table[] = {
               "Start this many times, from random coordinates after the first, and keep the layout with the "
               "least stress."),
     KI_OPTION(kiln_mds_options, tolerance, REAL, 1e-6, 1e-5, 0, INFINITY, NULL,
-              "Stop when an iteration lowers the stress by at most this share of it."),
+              "Stop when an iteration lowers the stress by at most this share of it, or stress-1 is no more "
+              "than this."),
     KI_OPTION(kiln_mds_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
               "Stop each start after this many iterations, converged or not."),
 };
