@@ -184,6 +184,22 @@ def test_a_linear_programme_agrees_about_several_classes(dtype, rows):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_column_among_many(dtype):
+    """More coefficients than are proved: rows of one class in one column of 700, or not."""
+    rng = np.random.default_rng(2)
+    X = scipy.sparse.random(8000, 700, 0.01, format="csr", random_state=3)
+    y = X @ rng.normal(size=700) + rng.logistic(size=8000) > 0
+    inside = np.unique(X[:, [3]].nonzero()[0])
+    for settled in (True, False):
+        y[inside] = settled | y[inside]
+        y[inside[0]] = settled
+        model, _ = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(X.astype(dtype), y))
+        told = set(model.report_.warnings)
+        assert told <= {"quasi-separated", "undecided"} if settled else told <= {"undecided"}
+        assert not settled or told
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_data_sets_that_can_be_separated(dtype):
     """Of breast cancer all rows; of the irises those of one class, from each other class, and of the others none."""
     data = load_breast_cancer()

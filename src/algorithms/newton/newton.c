@@ -364,18 +364,15 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->problem = *loss;
     work->iterations = 0;
     work->level = 0;
-    work->spent = false;
     work->worn = true;
     work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
-    const bool moved =
-        work->iterations > 0 && !work->spent && (stop == KILN_STOP_TOLERANCE || stop == KILN_STOP_ITERATIONS);
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
-    TRY(ki_newton_separation(work, &model, stop, moved));
+    TRY(ki_newton_separation(work, &model, stop));
 done:
     return status;
 }

@@ -76,7 +76,6 @@ static kiln_status set_present(struct least *least, struct ki_newton_work *work)
     const int64_t n = kiln_matrix_cols(newton->X);
     double total;
     TRY(ki_newton_furnish(work));
-    work->spent = newton->k > 1;
     TRY(ki_newton_squares(work, &total));
     TRY(ki_vector_get(least->diagonal, work->square));
     for (int64_t j = 0; j < n; j++) {

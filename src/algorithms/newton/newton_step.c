@@ -264,7 +264,6 @@ kiln_status ki_newton_try(struct ki_newton_work *work, double t) {
         NULL, &(struct ki_pairs){
                   .op = KI_PAIR_MIX, .out = work->there.at, .x = work->here.at, .y = work->S, .scalar = t}));
     TRY(ki_newton_evaluate(work, &work->there));
-    work->spent = false;
 done:
     return status;
 }

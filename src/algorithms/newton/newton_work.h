@@ -35,7 +35,6 @@ struct ki_newton_work {
     bool even;        /* it is ki_newton_evens_out's, until a step by it was of no use in this solve */
     bool furnished;   /* with the vectors of steps by products */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
-    bool spent;       /* `there` is no point any more */
     double *diagonal; /* n + 1: D^2 of the criterion, 0 for columns left out, and the intercept's */
     double scale;     /* D^-2 carries this factor, which makes its smallest entry 1 */
     double total;     /* the curvature's sum at the origin */
@@ -153,10 +152,8 @@ void ki_newton_progress(struct ki_newton_work *work);
 kiln_status ki_newton_center(struct ki_newton_work *work, const struct ki_pair *pair);
 
 /* separation/separation.c: tells the report where no finite coefficients are best. After W and b are set;
- * `there` is of no use then. moved: `there` is the point before, and X is read only where the step from it
- * lowered some row's curvature. */
-kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
-                                 bool moved);
+ * `there` is of no use then. */
+kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop);
 /* S = the next step from `here`, by the factor or the preconditioner as they are due; model: what the last
  * step said, then this one. */
 kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model *model);

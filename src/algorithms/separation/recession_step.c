@@ -7,9 +7,8 @@
  * more in every step, at any distance, whereas near a finite optimum a step changes nothing. Each row is
  * asked one question: what does a step from the result make of its loss?
  *
- * The curvatures of the last two points answer first, without a pass over X: where no row's has fallen there
- * is nothing to ask. That does not hold for several classes, whose last steps may follow rounding. Where some
- * rows fall and others have something against that, the answer is that there is none. */
+ * Where some rows fall and others have something against that, the answer is that there is none. The fit's own
+ * last step does not tell: it need not have gone far along a column of few rows, whose gradient was small. */
 #include "algorithms/separation/separation.h"
 
 /* FALLEN: a row's loss that goes to 0 becomes at most this much of itself: 1/e but for the inexact step, 1/2
@@ -29,30 +28,9 @@ struct rows {
     double *before, *after; /* m x k: losses at the result, and a step further */
 };
 
-/* -------------------------------------------------------------------------------------- without a pass */
-
 static double *new_values(int64_t count) {
     int64_t bytes;
     return ki_mul3(count, 1, sizeof(double), &bytes) ? ki_alloc((size_t)ki_max(bytes, 1)) : NULL;
-}
-
-/* Whether the last step lowered some row's curvature (of softmax, a probability). `there` is of no use
- * afterwards. */
-static kiln_status has_fallen(bool *fallen, struct ki_newton_work *work) {
-    kiln_status status;
-    kiln_matrix *C = work->there.C;
-    const int64_t k = kiln_matrix_cols(C);
-    double one, *most = k == 1 ? &one : new_values(k);
-    if (!most) TRY(ki_fail_nomem((size_t)k * sizeof *most, "columns' norms"));
-    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
-    TRY(kiln_times(C, C, work->here.C));
-    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
-    TRY(kiln_norm(most, C, KILN_NORM_MAX));
-    *fallen = false;
-    for (int64_t j = 0; j < k; j++) *fallen |= !(most[j] < 1 / 0.8);
-done:
-    if (k > 1) ki_free(most);
-    return status;
 }
 
 /* -------------------------------------------------------------------------------------- a step's worth */
@@ -231,14 +209,11 @@ done:
 }
 
 kiln_status ki_separation_step(struct ki_separation *told, struct ki_newton_work *work,
-                               struct ki_newton_model *model, bool moved) {
+                               struct ki_newton_model *model) {
     kiln_status status = KILN_OK;
     struct found found = {0};
-    bool fallen = true;
     *told = (struct ki_separation){0};
     if (!(work->reference > 0)) return KILN_OK;
-    if (moved) TRY(has_fallen(&fallen, work));
-    if (!fallen) return KILN_OK;
     TRY(ask(&found, work, model));
     *told = (struct ki_separation){.rows = found.rows,
                                    .falling = found.blocked ? 0 : found.falling,

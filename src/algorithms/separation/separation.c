@@ -71,8 +71,7 @@ static void tell(struct ki_newton *newton, const kiln_loss *loss, const struct k
             "grow without bound");
 }
 
-kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop,
-                                 bool moved) {
+kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
     const kiln_loss *loss = &work->problem;
@@ -88,7 +87,7 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
     }
     if (!counts(loss) && !ki_separation_classes(loss)) return KILN_OK;
     status = ki_separation_few(newton) ? ki_separation_prove(&found, work) : KILN_ERR_UNSUPPORTED;
-    if (status == KILN_ERR_UNSUPPORTED) status = ki_separation_step(&found, work, model, moved);
+    if (status == KILN_ERR_UNSUPPORTED) status = ki_separation_step(&found, work, model);
     /* memory that is short for the question is no error of the fit: it has no answer then */
     if (status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM) {
         found = (struct ki_separation){.undecided = true};

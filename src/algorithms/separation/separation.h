@@ -23,9 +23,8 @@ bool ki_separation_few(const struct ki_newton *newton);
 /* Cost: of rows of X about four for each coefficient, in double on the host, and passes where those have not said it all. ERR_UNSUPPORTED:
  * X's rows cannot be had by number. */
 kiln_status ki_separation_prove(struct ki_separation *found, const struct ki_newton_work *work);
-/* moved: `there` is the point before, and X is read only where the step from it lowered some row's curvature. Cost: that, or a step and
- * two passes. */
+/* Cost: a step of the fit's, and two passes. */
 kiln_status ki_separation_step(struct ki_separation *found, struct ki_newton_work *work,
-                               struct ki_newton_model *model, bool moved);
+                               struct ki_newton_model *model);
 
 #endif
