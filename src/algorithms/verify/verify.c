@@ -12,62 +12,16 @@
  * These go through the same sums as the objective and the gradient do, and bound what rounding may have made of either:
  *   objective: sum_i s_i (|slope_i| d_i + curvature_i d_i^2 + c u size_i) + c u penalties,
  *   entry j:   sum_i s_i |x_ij| (curvature_i d_i + c u size_i + c_m u |slope_i|) + c u L_j |w_j|. */
-#include "algorithms/verify/verify.h"
+#include "algorithms/verify/verify_point.h"
 
 #include "algorithms/certificate/certificate.h"
 
 enum { FORMULA = 8 }; /* operations of a loss, a slope or a penalty */
 
-/* Everything on the host. */
-struct facts {
-    struct ki_copy X;
-    int64_t rows, cols, targets; /* of X and y */
-    double *y, *s, *offset;      /* s, offset NULL: ones, zeros */
-    double *W, *b;               /* b NULL: no intercept */
-    int64_t k;                   /* columns of W */
-    const kiln_loss *loss;
-    kiln_verify_options options;
-    double weight; /* sum of s */
-    /* of the columns; square: sum_i s_i x_ij^2. A double has no room for the square of 1e-155 or 1e200. */
-    long double *mean, *variance, *square;
-    kiln_type type;      /* of X */
-    long double formula; /* units that a short formula loses, times the unit */
-    long double tiny;    /* below that numbers of the type lose digits, and devices may take them for 0 */
-    long double flat;    /* ki_flat of it */
-};
-
-/* A problem: columns first to first + k of W, which one loss ties together. */
-struct problem {
-    const struct facts *facts;
-    int64_t first, k;
-};
-
-/* At one point: value, gradient cols x k and k, and the sum of s times the curvature of the first column. */
-struct point {
-    long double value, curvature;
-    long double *gradient, *intercept;
-    long double *eta; /* of a row, k of each */
-    struct ki_verify_slope *slope;
-    /* bounds of what rounding may have made of value, gradient (of all k columns of W together) and intercept */
-    long double value_blur, *blur, intercept_blur;
-    long double *curved; /* sum_i s_i curvature_i x_ij^2, of the first column of W */
-};
-
-static double weight_of(const struct facts *f, int64_t i) {
-    return f->s ? f->s[i] : 1;
-}
-
-/* The target of row i as the loss wants it. */
-static double target_of(const struct problem *p, int64_t i) {
-    const struct facts *f = p->facts;
-    const double y = f->y[i * f->targets + (f->targets > 1 ? p->first : 0)];
-    if (f->loss->kind != KILN_LOSS_SQUARED_HINGE) return y;
-    return (f->k > 1 ? y == (double)p->first : y > 0) ? 1 : -1;
-}
-
 /* ---------------------------------------------------------------------------------------- loading */
 
-static kiln_status load(struct facts *f, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b) {
+static kiln_status load(struct ki_verify_facts *f, const kiln_matrix *X, const kiln_matrix *W,
+                        const kiln_matrix *b) {
     kiln_status status;
     TRY(ki_copy_take(&f->X, X));
     TRY(ki_copy_vector(&f->y, f->loss->y));
@@ -79,14 +33,14 @@ done:
     return status;
 }
 
-static void unload(struct facts *f) {
+static void unload(struct ki_verify_facts *f) {
     void *const all[] = {f->y, f->s, f->offset, f->W, f->b, f->mean, f->variance, f->square};
     ki_copy_free(&f->X);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_free(all[i]);
 }
 
 /* Two passes: means, then squares about them; entries that are not stored are zeros. */
-static kiln_status measure_columns(struct facts *f) {
+static kiln_status measure_columns(struct ki_verify_facts *f) {
     const size_t bytes = (size_t)f->cols * sizeof(long double);
     kiln_status status = KILN_OK;
     long double *stored = ki_calloc(bytes); /* weight of the stored entries, */
@@ -98,17 +52,17 @@ static kiln_status measure_columns(struct facts *f) {
     if (!stored || !counted || !f->mean || !f->variance || !f->square)
         TRY(ki_fail_nomem(bytes, "the columns' means"));
     for (int64_t i = 0; i < f->rows; i++) {
-        f->weight += weight_of(f, i);
-        heavy += weight_of(f, i) > 0;
+        f->weight += ki_verify_weight(f, i);
+        heavy += ki_verify_weight(f, i) > 0;
     }
     for (int64_t i = 0; i < f->rows; i++)
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             f->mean[ki_row_column(&f->X, i, e)] +=
-                (long double)weight_of(f, i) * ki_row_values(&f->X, i)[e] / f->weight;
+                (long double)ki_verify_weight(f, i) * ki_row_values(&f->X, i)[e] / f->weight;
     for (int64_t i = 0; i < f->rows; i++)
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++) {
             const int64_t j = ki_row_column(&f->X, i, e);
-            const long double x = ki_row_values(&f->X, i)[e], s = weight_of(f, i);
+            const long double x = ki_row_values(&f->X, i)[e], s = ki_verify_weight(f, i);
             f->square[j] += s * x * x;
             f->variance[j] += s * (x - f->mean[j]) * (x - f->mean[j]) / f->weight;
             stored[j] += s;
@@ -129,12 +83,12 @@ done:
 
 /* ------------------------------------------------------------------------------------------ sums */
 
-static void add_row(struct point *point, const struct problem *p, int64_t i, const double *W,
-                    const double *b) {
-    const struct facts *f = p->facts;
+static void add_row(struct ki_verify_point *point, const struct ki_verify_problem *p, int64_t i,
+                    const double *W, const double *b) {
+    const struct ki_verify_facts *f = p->facts;
     struct ki_verify_slope *slope = point->slope;
     long double *eta = point->eta, size = 0, off = 0;
-    const double *x = ki_row_values(&f->X, i), s = weight_of(f, i);
+    const double *x = ki_row_values(&f->X, i), s = ki_verify_weight(f, i);
     const int64_t count = ki_row_size(&f->X, i);
     const int kind = f->loss->kind;
     if (s == 0) return;
@@ -149,9 +103,9 @@ static void add_row(struct point *point, const struct problem *p, int64_t i, con
             size += fabsl(term);
         }
     if (kind != KILN_LOSS_GLM && kind != KILN_LOSS_SOFTMAX && kind != KILN_LOSS_LOGISTIC)
-        size += fabs(target_of(p, i)) + f->loss->parameter;
+        size += fabs(ki_verify_target(p, i)) + f->loss->parameter;
     size *= ki_units(count + 2, f->type);
-    const struct ki_verify_value value = ki_verify_loss(slope, f->loss, target_of(p, i), eta, p->k);
+    const struct ki_verify_value value = ki_verify_loss(slope, f->loss, ki_verify_target(p, i), eta, p->k);
     point->value += s * value.value;
     point->value_blur += s * (f->formula + ki_units(f->rows, KILN_F64)) * value.size + (s + 1) * f->tiny;
     for (int64_t c = 0; c < p->k; c++) {
@@ -172,8 +126,9 @@ static void add_row(struct point *point, const struct problem *p, int64_t i, con
 }
 
 /* W NULL: zeros. */
-static void evaluate(struct point *point, const struct problem *p, const double *W, const double *b) {
-    const struct facts *f = p->facts;
+static void evaluate(struct ki_verify_point *point, const struct ki_verify_problem *p, const double *W,
+                     const double *b) {
+    const struct ki_verify_facts *f = p->facts;
     point->value = point->curvature = point->value_blur = point->intercept_blur = 0;
     for (int64_t j = 0; j < f->cols * p->k; j++) point->gradient[j] = 0;
     for (int64_t j = 0; j < f->cols; j++) point->blur[j] = point->curved[j] = 0;
@@ -181,89 +136,14 @@ static void evaluate(struct point *point, const struct problem *p, const double 
     for (int64_t i = 0; i < f->rows; i++) add_row(point, p, i, W, b);
 }
 
-static long double penalty_of(const struct facts *f, int64_t j) {
-    return f->options.l2 * (f->options.standardize ? f->variance[j] : 1);
-}
-
-static long double l1_of(const struct facts *f, int64_t j) {
-    return f->options.l1 * (f->options.standardize ? sqrtl(f->variance[j]) : 1);
-}
-
-/* The gradient's entry, or with l1 the least subgradient's. */
-static long double least(long double gradient, double w, long double l1) {
-    if (w != 0) return gradient + (w > 0 ? l1 : -l1);
-    return fmaxl(fabsl(gradient) - l1, 0);
-}
-
-/* D_j^2, 0 of a column that is constant or empty, whose coefficient is 0; j = cols: the intercept's. present: no more than by the
- * curvature at this point. */
-static long double diagonal_of(const struct point *point, const struct facts *f, int64_t j,
-                               long double mean_curvature, bool present) {
-    if (j == f->cols)
-        return present && point->curvature > 0 ? fminl(point->curvature, mean_curvature * f->weight)
-                                               : mean_curvature * f->weight;
-    const long double square = f->b ? f->weight * f->variance[j] : f->square[j];
-    if (square == 0) return 0;
-    long double diagonal = mean_curvature * square;
-    if (present) diagonal = fminl(diagonal, square / f->square[j] * point->curved[j]);
-    return diagonal + penalty_of(f, j);
-}
-
-/* || D^-1 g || at a point, W NULL for zeros; mean_curvature that of the origin. */
-static long double norm_of(const struct point *point, const struct problem *p, const double *W,
-                           long double mean_curvature, bool present) {
-    const struct facts *f = p->facts;
-    long double sum = 0;
-    for (int64_t j = 0; j < f->cols; j++) {
-        const long double diagonal = diagonal_of(point, f, j, mean_curvature, present);
-        for (int64_t c = 0; c < p->k && diagonal > 0; c++) {
-            const double w = W ? W[j * f->k + p->first + c] : 0;
-            long double g = point->gradient[j * p->k + c] + penalty_of(f, j) * (long double)w;
-            if (f->b) g -= f->mean[j] * point->intercept[c];
-            g = least(g, w, l1_of(f, j));
-            sum += g * g / diagonal;
-        }
-    }
-    for (int64_t c = 0; c < p->k && f->b; c++)
-        sum += point->intercept[c] * point->intercept[c] /
-               diagonal_of(point, f, f->cols, mean_curvature, present);
-    return sqrtl(sum);
-}
-
-/* What rounding may have made of an entry of the gradient of column j, centred under an intercept. */
-static long double entry_blur(const struct point *point, const struct problem *p, int64_t j,
-                              const double *W) {
-    const struct facts *f = p->facts;
-    long double size = 0;
-    for (int64_t c = 0; W && c < p->k; c++) size += fabs(W[j * f->k + p->first + c]);
-    return point->blur[j] + (f->b ? fabsl(f->mean[j]) * point->intercept_blur : 0) +
-           f->formula * penalty_of(f, j) * size;
-}
-
-/* The norm of that. */
-static long double blur_of(const struct point *point, const struct problem *p, const double *W,
-                           long double mean_curvature, bool present) {
-    const struct facts *f = p->facts;
-    long double sum = 0;
-    for (int64_t j = 0; j < f->cols; j++) {
-        const long double diagonal = diagonal_of(point, f, j, mean_curvature, present);
-        const long double off = entry_blur(point, p, j, W);
-        if (diagonal > 0) sum += off * off / diagonal;
-    }
-    if (f->b)
-        sum += point->intercept_blur * point->intercept_blur /
-               diagonal_of(point, f, f->cols, mean_curvature, present);
-    return sqrtl(sum);
-}
-
 /* ---------------------------------------------------------------------------------------- origin */
 
 /* The best constant by Fisher scoring with halving, from the mean target. */
-static void best_constant(struct point *point, const struct problem *p, double *origin) {
-    const struct facts *f = p->facts;
+static void best_constant(struct ki_verify_point *point, const struct ki_verify_problem *p, double *origin) {
+    const struct ki_verify_facts *f = p->facts;
     const kiln_loss *loss = f->loss;
     long double mean = 0;
-    for (int64_t i = 0; i < f->rows; i++) mean += weight_of(f, i) * target_of(p, i) / f->weight;
+    for (int64_t i = 0; i < f->rows; i++) mean += ki_verify_weight(f, i) * ki_verify_target(p, i) / f->weight;
     if (loss->kind == KILN_LOSS_GLM) mean = ki_verify_link(loss, (double)mean);
     origin[p->first] = (double)mean;
     evaluate(point, p, NULL, origin);
@@ -280,16 +160,16 @@ static void best_constant(struct point *point, const struct problem *p, double *
     }
 }
 
-static bool takes_constant(const struct facts *f) {
+static bool takes_constant(const struct ki_verify_facts *f) {
     return f->b && (f->loss->kind == KILN_LOSS_GLM || f->loss->kind == KILN_LOSS_SQUARED);
 }
 
 /* What a glm's start leaves of the intercept's gradient: it is content with that part of the targets' sum. */
-static long double start_leaves(const struct problem *p) {
-    const struct facts *f = p->facts;
+static long double start_leaves(const struct ki_verify_problem *p) {
+    const struct ki_verify_facts *f = p->facts;
     long double sum = 0;
     for (int64_t i = 0; i < f->rows; i++)
-        if (weight_of(f, i) > 0) sum += weight_of(f, i) * target_of(p, i);
+        if (ki_verify_weight(f, i) > 0) sum += ki_verify_weight(f, i) * ki_verify_target(p, i);
     return takes_constant(f) && f->loss->kind == KILN_LOSS_GLM ? 1e-13L * fabsl(sum) : 0;
 }
 
@@ -297,9 +177,9 @@ static long double start_leaves(const struct problem *p) {
 
 /* Adds the dual's objective at t_i = -s_i slope_i, the larger of the two signs scaled down so that they sum
  * to 0, and to `blur` what the rounding of the primal point's sums, X^T t among them, makes of it. */
-static kiln_status add_dual(long double *dual, long double *blur, const struct problem *p,
-                            const struct point *point) {
-    const struct facts *f = p->facts;
+static kiln_status add_dual(long double *dual, long double *blur, const struct ki_verify_problem *p,
+                            const struct ki_verify_point *point) {
+    const struct ki_verify_facts *f = p->facts;
     const double epsilon = f->loss->kind == KILN_LOSS_SQUARED_EPSILON ? f->loss->parameter : 0;
     struct ki_verify_slope slope;
     long double positive = 0, negative = 0;
@@ -311,23 +191,23 @@ static kiln_status add_dual(long double *dual, long double *blur, const struct p
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             eta +=
                 (long double)ki_row_values(&f->X, i)[e] * f->W[ki_row_column(&f->X, i, e) * f->k + p->first];
-        ki_verify_loss(&slope, f->loss, target_of(p, i), &eta, 1);
-        t[i] = -weight_of(f, i) * slope.value;
+        ki_verify_loss(&slope, f->loss, ki_verify_target(p, i), &eta, 1);
+        t[i] = -ki_verify_weight(f, i) * slope.value;
         *(t[i] > 0 ? &positive : &negative) += t[i];
     }
     for (int64_t i = 0; i < f->rows; i++) {
-        const double s = weight_of(f, i);
+        const double s = ki_verify_weight(f, i);
         if (f->b && t[i] > 0 && positive > -negative) t[i] *= -negative / positive;
         if (f->b && t[i] < 0 && -negative > positive) t[i] *= positive / -negative;
-        if (s > 0) *dual += t[i] * target_of(p, i) - epsilon * fabsl(t[i]) - t[i] * t[i] / (2 * s);
-        *blur += f->formula * fabsl(t[i] * target_of(p, i));
+        if (s > 0) *dual += t[i] * ki_verify_target(p, i) - epsilon * fabsl(t[i]) - t[i] * t[i] / (2 * s);
+        *blur += f->formula * fabsl(t[i] * ki_verify_target(p, i));
         for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
             z[ki_row_column(&f->X, i, e)] += t[i] * ki_row_values(&f->X, i)[e];
     }
     for (int64_t j = 0; j < f->cols; j++)
         if (f->square[j] > 0 && !(f->b && f->variance[j] == 0)) {
-            *dual -= penalty_of(f, j) > 0 ? z[j] * z[j] / (2 * penalty_of(f, j)) : NAN;
-            *blur += point->blur[j] * (2 * fabsl(z[j]) + point->blur[j]) / (2 * penalty_of(f, j));
+            *dual -= ki_verify_penalty(f, j) > 0 ? z[j] * z[j] / (2 * ki_verify_penalty(f, j)) : NAN;
+            *blur += point->blur[j] * (2 * fabsl(z[j]) + point->blur[j]) / (2 * ki_verify_penalty(f, j));
         }
 done:
     ki_free(t);
@@ -337,7 +217,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ whole */
 
-static kiln_status point_new(struct point *point, const struct problem *p) {
+static kiln_status point_new(struct ki_verify_point *point, const struct ki_verify_problem *p) {
     const size_t k = (size_t)p->k, cols = (size_t)p->facts->cols,
                  bytes = ((cols + 2) * k + 2 * cols) * sizeof *point->gradient;
     point->gradient = ki_alloc(bytes);
@@ -350,12 +230,12 @@ static kiln_status point_new(struct point *point, const struct problem *p) {
     return KILN_OK;
 }
 
-static long double penalties(const struct facts *f) {
+static long double penalties(const struct ki_verify_facts *f) {
     long double sum = 0;
     for (int64_t j = 0; j < f->cols; j++)
         for (int64_t c = 0; c < f->k; c++) {
             const long double w = f->W[j * f->k + c];
-            sum += penalty_of(f, j) * w * w / 2 + l1_of(f, j) * fabsl(w);
+            sum += ki_verify_penalty(f, j) * w * w / 2 + ki_verify_l1(f, j) * fabsl(w);
         }
     return sum;
 }
@@ -371,8 +251,9 @@ struct dual {
 
 /* Adds the gap of losses whose least value is 0, which is no more than the objective; NaN of others, and of
  * support vectors, whose fit has a better point of the dual than the gradient's own. */
-static kiln_status add_gap(double *gap, const struct problem *p, const struct point *point) {
-    const struct facts *f = p->facts;
+static kiln_status add_gap(double *gap, const struct ki_verify_problem *p,
+                           const struct ki_verify_point *point) {
+    const struct ki_verify_facts *f = p->facts;
     const size_t bytes = (size_t)(f->cols * p->k) * sizeof(struct ki_verify_entry);
     struct ki_verify_entry *entries = ki_alloc(bytes);
     int64_t count = 0;
@@ -381,10 +262,11 @@ static kiln_status add_gap(double *gap, const struct problem *p, const struct po
         if (!((f->b ? f->variance[j] : f->square[j]) > 0)) continue; /* constant or empty */
         for (int64_t c = 0; c < p->k; c++) {
             const double w = f->W[j * f->k + p->first + c];
-            const long double l2 = penalty_of(f, j), l1 = l1_of(f, j);
+            const long double l2 = ki_verify_penalty(f, j), l1 = ki_verify_l1(f, j);
             long double g = point->gradient[j * p->k + c] + l2 * w;
             if (f->b) g -= f->mean[j] * point->intercept[c];
-            entries[count++] = (struct ki_verify_entry){w, g, l2, l1, entry_blur(point, p, j, f->W)};
+            entries[count++] =
+                (struct ki_verify_entry){w, g, l2, l1, ki_verify_entry_blur(point, p, j, f->W)};
         }
     }
     const int kind = f->loss->kind;
@@ -395,10 +277,10 @@ static kiln_status add_gap(double *gap, const struct problem *p, const struct po
     return KILN_OK;
 }
 
-static kiln_status judge(kiln_verification *result, const struct problem *p, struct dual *dual) {
-    const struct facts *f = p->facts;
+static kiln_status judge(kiln_verification *result, const struct ki_verify_problem *p, struct dual *dual) {
+    const struct ki_verify_facts *f = p->facts;
     kiln_status status;
-    struct point point = {0};
+    struct ki_verify_point point = {0};
     double *origin = ki_calloc((size_t)f->k * sizeof *origin);
     if (!origin) return ki_fail_nomem((size_t)f->k * sizeof *origin, "the origin");
     TRY(point_new(&point, p));
@@ -410,14 +292,15 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, str
     long double mean = point.curvature / f->weight;
     if (f->loss->kind == KILN_LOSS_SOFTMAX) mean = (long double)(p->k - 1) / ((long double)p->k * p->k);
     if (!(mean > 0) || !isfinite((double)mean)) mean = 1;
-    const long double reference = norm_of(&point, p, NULL, mean, false);
+    const long double reference = ki_verify_norm(&point, p, NULL, mean, false);
     evaluate(&point, p, f->W, f->b);
     known &= isfinite((double)point.value);
     const bool hinge = f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON;
-    const long double norm = norm_of(&point, p, f->W, mean, false),
-                      most = norm_of(&point, p, f->W, mean, hinge) + blur_of(&point, p, f->W, mean, hinge),
-                      blur =
-                          blur_of(&point, p, f->W, mean, false) + start_leaves(p) / sqrtl(mean * f->weight);
+    const long double norm = ki_verify_norm(&point, p, f->W, mean, false),
+                      most = ki_verify_norm(&point, p, f->W, mean, hinge) +
+                             ki_verify_blur(&point, p, f->W, mean, hinge),
+                      blur = ki_verify_blur(&point, p, f->W, mean, false) +
+                             start_leaves(p) / sqrtl(mean * f->weight);
     result->objective += (double)point.value;
     result->objective_rounding += (double)point.value_blur;
     result->gradient_most = fmax(result->gradient_most, ratio(most, reference));
@@ -452,7 +335,7 @@ done:
 }
 
 /* Class numbers index the columns of eta. */
-static kiln_status check_labels(const struct facts *f) {
+static kiln_status check_labels(const struct ki_verify_facts *f) {
     for (int64_t i = 0; i < f->rows && f->loss->kind == KILN_LOSS_SOFTMAX; i++)
         if (!(f->y[i] >= 0 && f->y[i] < (double)f->k) || f->y[i] != floor(f->y[i]))
             return ki_fail(KILN_ERR_DATA, "kiln_verify: row %lld of y is %g, which numbers no class",
@@ -465,7 +348,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     static const char call[] = "kiln_verify";
     kiln_status status;
     kiln_loss own;
-    struct facts f = {.loss = &own};
+    struct ki_verify_facts f = {.loss = &own};
     kiln_verification made = {0};
     struct dual dual = {0, 0};
     if (!result || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
@@ -489,7 +372,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     TRY(check_labels(&f));
     TRY(measure_columns(&f));
     for (int64_t c = 0; c < (together ? 1 : f.k); c++) {
-        const struct problem problem = {&f, c, together ? f.k : 1};
+        const struct ki_verify_problem problem = {&f, c, together ? f.k : 1};
         TRY(judge(&made, &problem, &dual));
     }
     const double penalty = (double)penalties(&f);
