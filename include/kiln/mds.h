@@ -52,8 +52,8 @@ typedef struct kiln_mds_options {
  *   missing, weight 0; the diagonal is not read). Interval and ordinal disparities are scaled so that sum w
  *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal.
  * Stops when an iteration lowers the stress by at most tolerance times itself, or stress_1 is at most
- * tolerance: a perfect layout is come near to by the same share an iteration. The stress never rises, and
- * belongs to the layout returned. report->objective is the stress, report->residual its last relative fall;
+ * tolerance: near a perfect layout it falls by the same share for ever. The stress never rises, and belongs
+ * to the layout returned. report->objective is the stress, residual its last relative fall, stress_1 if less;
  * figures: "stress", "stress_1", Kruskal's sqrt(stress / sum w d^2). Any rotation, reflection and shift of a
  * layout is as good; the minimum may be a local one, which restarts help against. Points at the same place
  * stay together only if all of their forces agree: the start spreads them.

@@ -181,14 +181,18 @@ done:
     return status;
 }
 
+/* Kruskal's: without distances it says nothing. */
+static double stress_1(const struct ki_mds *s) {
+    return s->squares > 0 ? sqrt(s->stress / s->squares) : INFINITY;
+}
+
 /* Lowers the stress from the layout in Y on, or, in a run that goes on, from where it was. Y is then the
  * last layout whose stress is known. */
 static kiln_status descend(struct ki_mds *s, bool resumed) {
     kiln_status status = KILN_OK;
     struct ki_state state[STATE];
     kiln_report *report = &s->report;
-    const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s),
-                 small = s->options.tolerance * s->options.tolerance;
+    const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s);
     if (!resumed) {
         report->stopped_by = KILN_STOP_NONE;
         report->iterations = report->trace_count = 0;
@@ -201,7 +205,7 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
         swap(&s->Y, &s->next);
         TRY(assess(s));
         row.objective = stress_given(s, s->stress);
-        row.residual = before > nothing ? (before - s->stress) / before : 0;
+        row.residual = before > nothing ? fmin((before - s->stress) / before, stress_1(s)) : 0;
         if (s->stress >
             before) { /* majorisation never does: this is rounding, and the layout before is kept */
             swap(&s->Y, &s->former);
@@ -214,7 +218,7 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
             report->stopped_by = KILN_STOP_DIVERGED;
         else if (s->stress <= nothing) /* of which nothing is left to fall */
             row.residual = 0, report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (row.residual <= s->options.tolerance || s->stress <= small * s->squares)
+        else if (row.residual <= s->options.tolerance)
             report->stopped_by = KILN_STOP_TOLERANCE;
         row.seconds = ki_clock() - s->start_time;
         TRY(ki_report_row(report, &row));
