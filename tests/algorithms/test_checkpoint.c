@@ -59,8 +59,7 @@ static kiln_status hits_lobpcg(struct outcome *o, kiln_control control) {
 static kiln_status pagerank(struct outcome *o, kiln_control control) {
     kiln_matrix *ranks = room(ROWS, 2);
     const kiln_status status = kiln_pagerank(
-        ranks, graph, &(kiln_pagerank_options){.control = control, .tolerance = 1e-14},
-        &o->report);
+        ranks, graph, &(kiln_pagerank_options){.control = control, .tolerance = 1e-14}, &o->report);
     keep(o, ranks);
     return status;
 }

@@ -123,7 +123,8 @@ static void bounds_hold(void **state) {
         for (int i = 0; i < 2 * 2 * 3 * 4; i++) {
             const kiln_type type = i % 2 ? KILN_F32 : KILN_F64;
             const kiln_layout layout = (kiln_layout)(i / 12);
-            const kiln_pagerank_options options = {.damping = 0.85, .layout = layout, .unweighted = i / 2 % 2};
+            const kiln_pagerank_options options = {
+                .damping = 0.85, .layout = layout, .unweighted = i / 2 % 2};
             if (devices[d] == gpu && (layout == 0 || i / 4 % 3 == CHAIN))
                 continue; /* kernels are slow there */
             check(devices[d], type, (enum shape)(i / 4 % 3), sizes[i / 2 % 2], 1 + 2 * (i % 3 == 0), options);
