@@ -93,6 +93,8 @@ def parse() -> argparse.Namespace:
     if "tool" not in arguments.entrances:
         arguments.verbs = [verb for verb in arguments.verbs if verb not in TOOL_ONLY]
     arguments.tool = os.path.abspath(arguments.tool) if arguments.tool else None
+    if arguments.tool:  # which verifies what the package saves
+        os.environ["KILN_TOOL"] = arguments.tool
     return arguments
 
 
