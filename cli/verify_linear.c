@@ -176,6 +176,10 @@ static void judge(struct linear *l) {
                 residual > found->gradient ? found->gradient_most - found->gradient
                                            : found->gradient_rounding);
     v->claims[v->count - 1].known &= !isnan(found->gradient);
+    /* Where a support vector machine did not converge its criterion may go by the curvature of some point on the way. */
+    const bool hinge = l->loss.kind == KILN_LOSS_SQUARED_HINGE || l->loss.kind == KILN_LOSS_SQUARED_EPSILON;
+    if (hinge && residual > found->gradient && !json_is_true(json_object_get(v->report, "converged")))
+        v->claims[v->count - 1].known = false;
     claim_bound(v, "gradient", "gradient", fmax(residual, tolerance), found->gradient, factor,
                 found->gradient_rounding);
     if (!isnan(found->gap))
