@@ -66,13 +66,17 @@ static void warn_stalled(const struct run *run, const kiln_report *report, kiln_
     char reached[40];
     snprintf(reached, sizeof reached, "--tolerance %.0e",
              2 * report->residual); /* one digit, above what was reached */
-    if (report->residual < 1e-3) add(&advice, reached);
+    if (report->residual > report->tolerance && report->residual < 1e-3) add(&advice, reached);
     add_precision(&advice, run, type);
     add_penalty(&advice, run);
-    say_error(
-        "kiln: warning: not converged: rounding of %s stops progress at relative residual %.1e, above the "
-        "tolerance %.1e",
-        type_name(type), report->residual, report->tolerance);
+    if (report->residual <= report->tolerance)
+        say_error("kiln: warning: not converged: the relative residual, %.1e, meets the tolerance, but the "
+                  "objective is not known to be near its least value, and rounding of %s stops progress",
+                  report->residual, type_name(type));
+    else
+        say_error("kiln: warning: not converged: rounding of %s stops progress at relative residual %.1e, "
+                  "above the tolerance %.1e",
+                  type_name(type), report->residual, report->tolerance);
     if (advice.count) say_error("hint: %s", join(&advice));
 }
 
@@ -97,8 +101,11 @@ static void warn_unfinished(const struct run *run, const kiln_report *report) {
     add(&advice, iterations);
     add(&advice, needed ? NULL : "a larger --tolerance");
     add_penalty(&advice, run);
-    say_error("kiln: warning: not converged after %s: relative residual %.1e, tolerance %.1e",
-              text_plural(report->iterations, "iteration"), report->residual, report->tolerance);
+    say_error("kiln: warning: not converged after %s: relative residual %.1e, tolerance %.1e%s",
+              text_plural(report->iterations, "iteration"), report->residual, report->tolerance,
+              report->residual <= report->tolerance
+                  ? ", which is met, but the objective is not known to be near its least value"
+                  : "");
     say_error("hint: %s", join(&advice));
 }
 

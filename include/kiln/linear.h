@@ -80,13 +80,13 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * subgradient) with respect to W and the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i
  * (x_ij - mean_j)^2 + l2_j, c the loss's mean curvature at zero. (LIBLINEAR compares gradients in the same
  * way, but without D and scaled by the rarer class's share.) Where the D_j are more than 1e100 (f32: 1e15)
- * apart nothing is proved, and the result counts as stalled. Where a support vector machine's Hessian has a
- * smaller diagonal at the end, as where a row of huge entries has left the loss, || D^-1 g ||^2 / 2 by that
- * diagonal must not be more than a tenth of the tolerance times what has been gained since zero, but for
- * rounding; else the run goes on by the smaller of both. That takes a pass where neither the penalty nor the
- * rows' least curvature tells. Not converging is not an error: report->stopped_by says what happened; the
- * objective never rises but for rounding, and all numbers stay finite. Classes that a plane separates have
- * no optimum without a penalty: W grows until the tolerance is met. A warm start takes W and b. On failure
+ * apart nothing is proved, and the result counts as stalled. With a penalty, and for support vector
+ * machines, a result has converged only if the objective can fall by no more than half of the tolerance
+ * times what was gained over the best constant, but for rounding, by the penalty or by Newton's model at the
+ * result; else steps go on, and rounding that ends them leaves the run stalled. Not converging is not an
+ * error: report->stopped_by says what happened; the objective never rises but for rounding, and all numbers
+ * stay finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance
+ * is met. A warm start takes W and b. On failure
  * W, b and the report are untouched. Cost: two passes over X to set up; then a Newton step takes one for
  * value, gradient and curvature, one more where it had to be shortened, one or more for the preconditioner
  * unless it is kept, and one for each inner iteration (the trace's `inner`). With l1 on the CPU `inner` may

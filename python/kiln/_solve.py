@@ -222,6 +222,7 @@ def warn_of(report: Report, name: str) -> None:
     if report.converged or report.stopped_by == "cancelled" or "out-of-reach" in report.warnings:
         return
     ways = {"max_iterations": "raise max_iter, or tol", "stalled": "rounding ends it here: raise tol, or take float64"}
+    met = ", which is met, but the objective is not known to be near its least value" if report.residual <= report.tolerance else ""
     warn(f"{name} did not converge: it ended by {report.stopped_by} after {report.n_iter} iterations, residual "
-         f"{report.residual:.2e} where {report.tolerance:.2e} was wanted; "
+         f"{report.residual:.2e} where {report.tolerance:.2e} was wanted{met}; "
          f"{ways.get(report.stopped_by, 'the result is what it had by then')}", convergence())

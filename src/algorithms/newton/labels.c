@@ -238,3 +238,31 @@ kiln_status ki_labels_column(kiln_matrix **column, const struct ki_labels *label
     ki_free(values);
     return status;
 }
+
+static kiln_status sums_of_pair(double sums[2], const struct ki_labels *labels, const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    kiln_matrix *second = NULL;
+    double total = (double)labels->rows;
+    sums[1] = labels->ones;
+    if (labels->weights) {
+        TRY(ki_labels_column(&second, labels, y, 1, 1, 0));
+        TRY(kiln_dot(&sums[1], second, labels->weights));
+        TRY(kiln_norm(&total, labels->weights, KILN_NORM_1));
+    }
+    sums[0] = total - sums[1];
+done:
+    kiln_matrix_free(second);
+    return status;
+}
+
+kiln_status ki_labels_sums(double *sums, const struct ki_labels *labels, const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    double *s = NULL;
+    if (labels->pair) return sums_of_pair(sums, labels, y);
+    if (labels->weights) TRY(values_of(&s, labels->weights));
+    for (int64_t c = 0; c < labels->count; c++) sums[c] = 0;
+    for (int64_t i = 0; i < labels->rows; i++) sums[labels->of[i]] += s ? s[i] : 1;
+done:
+    ki_free(s);
+    return status;
+}

@@ -65,6 +65,21 @@ static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *lab
                               .control = options->control};
 }
 
+/* The objective of the classes' shares alone. */
+static kiln_status tell_constant(struct ki_newton *newton, const struct ki_labels *labels,
+                                 const kiln_matrix *y) {
+    kiln_status status;
+    double total = 0, *sums = ki_alloc((size_t)labels->count * sizeof *sums);
+    if (!sums) return ki_fail_nomem((size_t)labels->count * sizeof *sums, "the classes' weights");
+    TRY(ki_labels_sums(sums, labels, y));
+    for (int64_t c = 0; c < labels->count; c++) total += sums[c];
+    for (int64_t c = 0; c < labels->count; c++)
+        if (sums[c] > 0) newton->constant -= sums[c] * log(sums[c] / total);
+done:
+    ki_free(sums);
+    return status;
+}
+
 /* What the dual's descent found, as a start or as the result. */
 struct descent {
     struct ki_dual_task task;
@@ -132,6 +147,7 @@ static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *
     const bool softmax = newton->k > 1, dual = descent->task.W != NULL;
     kiln_matrix *target = NULL;
     TRY(ki_labels_column(&target, labels, y, softmax ? -1 : 1, 1, 0));
+    TRY(tell_constant(newton, labels, y));
     if (!softmax && !options->warm_start && !dual) {
         newton->outcomes = target;
         newton->mean = 0.5;

@@ -20,7 +20,12 @@ static double relative(const struct ki_newton_work *work) {
 }
 
 static bool met(const struct ki_newton_work *work) {
-    return work->reference == 0 || work->norm <= work->newton->tolerance * work->reference;
+    return work->reference == 0 || (ki_newton_meets(work) && work->proved);
+}
+
+/* What a step's model says that the objective can fall by, from where the step begins. */
+static double left_of(const struct ki_newton_model *model) {
+    return model->slope >= 0 && model->decrease >= 0 ? model->decrease + model->rest : (double)INFINITY;
 }
 
 void ki_newton_progress(struct ki_newton_work *work) {
@@ -93,6 +98,8 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         if (!*moved && !resolved && *finite && (!work->l1 || i >= HALVES)) break;
         if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
     }
+    if (*moved || t == 1) work->looked = false;
+    if (!*moved && t == 1) TRY(ki_newton_prove(work, left_of(model)));
     if (!*moved) goto done;
     const double length = t * model->length, ratio = actual / predicted;
     if (t < 1)
@@ -102,7 +109,10 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     work->norm = norm;
     work->level = 0;
     swap(work);
-    TRY(ki_newton_confirm(work));
+    /* a model that was right about its step is so about what it left */
+    const bool right =
+        (ki_newton_firm(work) || work->descent) && fabs(actual - predicted) <= 0.2 * predicted + noise;
+    TRY(ki_newton_confirm(work, right ? fmax(left_of(model), actual) : (double)INFINITY));
 done:
     return status;
 }
@@ -146,7 +156,10 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
         if (*stop != KILN_STOP_NONE) return KILN_OK;
         TRY(ki_newton_direct(work, model));
         if (newton->cancelled) continue;
+        TRY(ki_newton_prove(work, left_of(model)));
+        if (work->proved) continue;
         TRY(advance(work, model, &moved, &finite));
+        if (!moved && work->proved) continue;
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
         if (!moved && !model->exact && !work->even) return KILN_OK;
         if (!moved) {
@@ -324,7 +337,8 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     TRY(ki_newton_center(work, &work->here.at));
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, !judged));
-    TRY(ki_newton_confirm(work));
+    work->looked = true; /* no step has led here */
+    TRY(ki_newton_confirm(work, INFINITY));
 done:
     return status;
 }
@@ -364,6 +378,8 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->problem = *loss;
     work->iterations = 0;
     work->level = 0;
+    work->goal = newton->tolerance;
+    work->proved = work->looked = work->regular = false;
     work->worn = true;
     work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));

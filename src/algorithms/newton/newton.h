@@ -30,6 +30,8 @@ struct ki_newton {
     int k;         /* columns of W */
     double l2, l1; /* >= 0 */
     bool no_intercept, standardize;
+    double
+        constant; /* the objective of the best intercept alone, at least; 0 = not known. A glm's origin is that point. */
     bool
         one_sided; /* the caller knows that the intercept has no optimum, or wants no warnings: ki_newton_separation is not asked */
     double tolerance;
@@ -71,8 +73,8 @@ kiln_status ki_newton_open(struct ki_newton *newton);
 /* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and start),
  * the first solve takes its state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the
  * gradient (with l1 the least subgradient) with respect to W and the intercept of the centred columns, g0
- * that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and, where there is
- * less at the end, by that (newton_confirm.c). Not converging is not an error. The objective never rises;
+ * that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and where the
+ * objective can fall by no more than newton_confirm.c allows. Not converging is not an error. The objective never rises;
  * numbers stay finite: where those of the start are not, it is returned as it is, DIVERGED. */
 kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);

@@ -1,155 +1,218 @@
-/* Whether the criterion of a support vector machine still holds where it is met. It goes by the curvature at
- * the origin; a row that has most of that, as one of huge entries, may lie where its loss is flat at the
- * end. (Losses that are curved everywhere are not asked: where their optimum is at infinity no curvature is
- * left, and the criterion is what ends them.) Its columns' gradients then count for next to nothing, however
- * far the objective can still fall.
+/* Whether a point that meets the criterion has converged: whether the objective can fall by no more than
  *
- * By the present curvature || D^-1 g ||^2 / 2 is about what a step still lowers the objective by. The
- * penalty alone makes it the more, and so does the origin's curvature times the least share that any row has
- * kept of it: neither takes a pass, and as a rule one of them proves enough. Else a pass finds the Hessian's
- * diagonal. Where that leaves too much beside what has been gained, the criterion goes by the smaller of
- * both curvatures from then on. */
-#include "algorithms/newton/newton_work.h"
+ *   SHARE tolerance (what the model has gained over the best constant) + rounding
+ *
+ * from there. The criterion goes by the columns' curvature at the origin, one by one. At the end there may
+ * be less, as where rows of huge entries have left the loss or all rows are certain of their class, and
+ * columns that nearly depend on each other have directions with much less.
+ *
+ * Three answers, the cheap ones first. The objective itself is a bound where losses are never negative, and
+ * so is || L^-1/2 g ||^2 / 2, L the penalty: strong convexity, but for the intercepts, which go by what
+ * curvature is left. Second, the last step: where the objective fell by what its model had promised, no more
+ * is left than that, if the model was solved by a factor without a pivot of nothing but rounding, or by
+ * coordinate descent. Third, the next step's model: g^T H^-1 g / 2 by the present Hessian, and what
+ * conjugate gradient may have left out of it (newton_work.h, rest). While none of them tells, steps go on,
+ * each a digit more exact than what is there, and by the present diagonal.
+ *
+ * A model is believed only where the step left every row's curvature about as it was. A row of 1e12 that is
+ * told apart from the others loses the same share of it in every step, e, and what its column can gain once
+ * that row lets go of it is in no model before.
+ *
+ * Without a penalty an optimum may be at infinity, where no curvature is left: there the criterion alone
+ * ends a run, but for support vector machines, whose losses have a least value. */
+#include "algorithms/newton/newton_descent.h"
 
-/* The tolerance is what may be left to gain, of what has been gained so far; by a diagonal, which is not all
- * of the Hessian, this share of it. */
-static const double SHARE = 0.1;
+/* SHARE: of the tolerance, as some of what is left is estimated. STRICTER: than the present point is, the
+ * next step. FAR: of the curvature that steps go by, what they need not be told of. */
+static const double SHARE = 0.5, STRICTER = 0.1, FAR = 0.1;
 
-/* A diagonal that may take the criterion's place. */
-struct least {
-    double *diagonal, *inverse; /* n; D^-2, with the common scale */
-    double total, enough;       /* the intercept's; the norm that proves enough */
-};
+/* What the model has gained over the best constant, at least. Where that is not known, strong convexity has
+ * half of the penalty's part for it: f(0) >= f(w) + || L^1/2 w ||^2 / 2 at an optimum w. */
+static double gain_of(const struct ki_newton_work *work) {
+    const struct ki_newton *newton = work->newton;
+    const bool first = newton->no_intercept || work->problem.kind == KILN_LOSS_GLM;
+    const double constant = first ? work->first : newton->constant;
+    const double ridge = work->here.objective - work->here.loss - work->here.norm1;
+    return fmax(fmax(constant - work->here.objective, ridge), 0);
+}
 
-/* norm = || D^-1 g || by `inverse`, where the columns that are left out have 0. */
-static kiln_status proves(bool *proved, struct ki_newton_work *work, const struct least *least) {
+static bool hinged(const struct ki_newton_work *work) {
+    return work->problem.kind == KILN_LOSS_SQUARED_HINGE || work->problem.kind == KILN_LOSS_SQUARED_EPSILON;
+}
+
+/* What may be left. Near 0 rounding of predictors alone keeps a support vector machine's objective from it,
+ * and one of classes where there is one alone is never there. */
+static double enough_of(const struct ki_newton_work *work) {
+    const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
+    return SHARE * work->newton->tolerance * gain_of(work) + ki_newton_noise(work) +
+           (hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
+}
+
+static bool wanted(const struct ki_newton_work *work) {
+    return work->newton->l2 > 0 || work->newton->l1 > 0 || hinged(work);
+}
+
+/* totals, k: the curvature of each intercept at `here`, the rows' sum of s p (1 - p). Uses there.C of
+ * several classes. */
+static kiln_status measure_totals(double *totals, struct ki_newton_work *work) {
     kiln_status status;
-    double norm;
-    for (int64_t j = 0; j < kiln_matrix_cols(work->newton->X); j++)
-        least->inverse[j] =
-            work->diagonal[j] > 0 ? fmin(work->scale / least->diagonal[j], ki_newton_most(work->newton)) : 0;
-    TRY(ki_newton_set_criterion(work, least->inverse, least->total));
-    TRY(ki_newton_measure(work, &norm, &work->here));
-    *proved = norm <= least->enough;
+    const struct ki_newton *newton = work->newton;
+    kiln_device *device = kiln_matrix_device(newton->X);
+    const kiln_type type = kiln_matrix_type(newton->X);
+    kiln_matrix *sums = NULL, *ones = NULL;
+    if (newton->k == 1) return kiln_norm(totals, work->here.C, KILN_NORM_1);
+    TRY(kiln_matrix_dense(&sums, device, type, newton->k, 1, NULL));
+    TRY(kiln_matrix_dense(&ones, device, type, kiln_matrix_rows(newton->X), 1, NULL));
+    TRY(kiln_fill(ones, 1));
+    TRY(ki_newton_classes(work));
+    TRY(kiln_multiply(sums, 1, KILN_TRANSPOSED, work->there.C, newton->weights ? newton->weights : ones, 0,
+                      NULL));
+    TRY(ki_vector_get(totals, sums));
 done:
+    kiln_matrix_free(sums);
+    kiln_matrix_free(ones);
     return status;
 }
 
-/* The least share of the origin's mean curvature that a row has; 0 where that is not looked for. */
-static kiln_status kept_share(struct ki_newton_work *work, double *share) {
+/* || L^-1/2 g ||^2 / 2, with l1 of the least subgradient. Uses P. */
+static kiln_status by_penalty(double *left, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
-    const int64_t m = kiln_matrix_rows(newton->X);
-    const double mean = work->total / newton->columns.weight;
-    double *C = NULL, *s = NULL;
-    *share = newton->k == 1 ? 1 : 0;
-    if (newton->k > 1) return KILN_OK;
-    C = ki_alloc((size_t)m * 2 * sizeof *C);
-    if (!C) return ki_fail_nomem((size_t)m * 2 * sizeof *C, "the rows' curvature");
-    s = C + m;
-    TRY(ki_vector_get(C, work->here.C));
-    if (newton->weights) TRY(ki_vector_get(s, newton->weights));
-    for (int64_t i = 0; i < m; i++) {
-        const double weight = newton->weights ? s[i] : 1;
-        if (weight > 0) *share = fmin(*share, C[i] / (weight * mean));
-    }
+    const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
+    double *values = NULL;
+    *left = INFINITY;
+    if (!(newton->l2 > 0)) return KILN_OK;
+    values = ki_calloc((size_t)(2 * n * k + n + 2 * k) * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)(2 * n * k + n + 2 * k) * sizeof *values, "the criterion");
+    double *g = values, *w = g + n * k, *b = w + n * k, *totals = b + k, *l1 = totals + k;
+    TRY(ki_vector_get(g, work->here.gradient.w));
+    if (work->l1) TRY(ki_vector_get(w, work->here.at.w));
+    if (work->l1) TRY(ki_vector_get(l1, work->l1));
+    if (work->mean) TRY(ki_vector_get(b, work->here.gradient.b));
+    if (work->mean) TRY(measure_totals(totals, work));
+    *left = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t c = 0; c < k && work->diagonal[j] > 0; c++) {
+            const double at = w[j * k + c], slope = g[j * k + c];
+            const double least = at == 0 ? fmax(fabs(slope) - l1[j], 0) : fabs(slope + copysign(l1[j], at));
+            *left += least * least / (2 * ki_newton_penalty_of(newton, j));
+        }
+    for (int64_t c = 0; c < k && work->mean; c++)
+        if (b[c] != 0) *left += b[c] * b[c] / (2 * totals[c]);
 done:
-    ki_free(C);
+    ki_free(values);
     return status;
 }
 
-/* The penalty, and `share` of the criterion's curvature. */
-static void set_share(struct least *least, const struct ki_newton_work *work, double share) {
-    const int64_t n = kiln_matrix_cols(work->newton->X);
-    for (int64_t j = 0; j < n; j++) {
-        const double penalty = work->diagonal[j] > 0 ? ki_newton_penalty_of(work->newton, j) : 0;
-        least->diagonal[j] = penalty + share * fmax(work->diagonal[j] - penalty, 0);
-    }
-    least->total = share > 0 ? share * work->diagonal[n] : work->diagonal[n];
-}
-
-/* The smaller of the criterion's diagonal and the Hessian's. One pass. */
-static kiln_status set_present(struct least *least, struct ki_newton_work *work) {
+/* The smaller of the criterion's diagonal and the Hessian's at `here`: the steps' from here on. One pass. */
+static kiln_status refresh(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t n = kiln_matrix_cols(newton->X);
-    double total;
+    const double most = ki_newton_most(newton);
+    bool less = false;
+    double total, *floor = ki_alloc((size_t)n * sizeof *floor);
+    if (!floor) return ki_fail_nomem((size_t)n * sizeof *floor, "the preconditioner");
     TRY(ki_newton_furnish(work));
     TRY(ki_newton_squares(work, &total));
-    TRY(ki_vector_get(least->diagonal, work->square));
-    for (int64_t j = 0; j < n; j++) {
-        const double spread =
-            newton->no_intercept ? 1 : columns->weight * columns->variance[j] / columns->square[j];
-        least->diagonal[j] =
-            work->diagonal[j] > 0
-                ? fmin(work->diagonal[j], spread * least->diagonal[j] + ki_newton_penalty_of(newton, j))
-                : 0;
-    }
-    least->total = total > 0 ? fmin(total, work->diagonal[n]) : work->diagonal[n];
-done:
-    return status;
-}
-
-/* The criterion, which is set already, and the steps by this diagonal from here on. */
-static kiln_status sharpen(struct ki_newton_work *work, struct least *least) {
-    kiln_status status;
-    const int64_t n = kiln_matrix_cols(work->newton->X);
-    const double most = ki_newton_most(work->newton);
-    double *floor = least->inverse;
+    TRY(ki_vector_get(floor, work->square));
     for (int64_t j = 0; j < n; j++) {
         const bool kept = work->diagonal[j] > 0;
-        const double penalty = ki_newton_penalty_of(work->newton, j), part = 0.01 * least->diagonal[j];
-        work->apart = work->apart || (kept && !(work->scale / least->diagonal[j] <= most));
-        floor[j] = kept ? fmax((penalty + part) / work->scale, 1 / most) : 0;
-        work->diagonal[j] = kept ? fmax(least->diagonal[j], work->scale / most) : 0;
+        const double penalty = ki_newton_penalty_of(newton, j),
+                     spread = newton->no_intercept || !kept
+                                  ? 1
+                                  : columns->weight * columns->variance[j] / columns->square[j],
+                     present = fmin(work->diagonal[j], spread * floor[j] + penalty);
+        less = less || present < FAR * work->diagonal[j];
+        floor[j] = kept ? fmax((penalty + 0.01 * present) / work->scale, 1 / most) : 0;
+        work->diagonal[j] = kept ? fmax(present, work->scale / most) : 0;
     }
-    work->diagonal[n] = least->total;
+    if (total > 0) work->diagonal[n] = fmin(total, work->diagonal[n]);
     TRY(ki_vector_set(work->floor, floor));
-    TRY(ki_newton_measure(work, &work->norm, &work->here));
-    work->worn = true;
     work->radius = fmax(work->radius, 10 * work->norm / fmin(work->scale, 1));
+    if (!less) goto done;
+    work->worn = true;
+    if (work->descent) work->descent->prepared = false;
     ki_newton_factor_forget(work);
+done:
+    ki_free(floor);
+    return status;
+}
+
+/* Whether some row of C has more than it should. most: k numbers. */
+static kiln_status exceeds(bool *more, const kiln_matrix *C, double *most) {
+    const kiln_status status = kiln_norm(most, C, KILN_NORM_MAX);
+    *more = false;
+    for (int64_t j = 0; j < kiln_matrix_cols(C) && status == KILN_OK; j++) *more |= !(most[j] < 1 / 0.8);
+    return status;
+}
+
+/* Whether the last step lowered, or raised, some row's curvature (of softmax, a probability) by a fifth.
+ * Takes there.C. */
+static kiln_status has_changed(bool *changed, struct ki_newton_work *work) {
+    kiln_status status;
+    kiln_matrix *C = work->there.C;
+    const int64_t k = kiln_matrix_cols(C);
+    bool fallen;
+    double *most = ki_alloc((size_t)k * sizeof *most);
+    if (!most) return ki_fail_nomem((size_t)k * sizeof *most, "columns' norms");
+    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
+    TRY(kiln_times(C, C, work->here.C));
+    TRY(exceeds(changed, C, most));
+    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
+    TRY(exceeds(&fallen, C, most));
+    *changed = *changed || fallen;
+done:
+    ki_free(most);
+    return status;
+}
+
+/* Whether the step that led from `there` to `here`, or failed to lead the other way, left the rows'
+ * curvatures as they were, so that a quadratic model says what is left. Once a point, as it takes `there`. */
+static kiln_status is_regular(bool *regular, struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    bool changed = false;
+    if (!work->looked) TRY(has_changed(&changed, work));
+    if (!work->looked) work->regular = !changed;
+    work->looked = true;
+    *regular = work->regular;
 done:
     return status;
 }
 
-kiln_status ki_newton_confirm(struct ki_newton_work *work) {
+bool ki_newton_meets(const struct ki_newton_work *work) {
+    return work->norm <= work->newton->tolerance * work->reference;
+}
+
+kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     kiln_status status = KILN_OK;
-    const struct ki_newton *newton = work->newton;
-    const int64_t n = kiln_matrix_cols(newton->X);
-    const double left = newton->tolerance * fmax(work->first - work->here.objective, 0);
-    const int kind = work->problem.kind;
-    double share = 0;
-    bool proved = false;
-    struct least least = {.enough = sqrt(2 * work->scale * (SHARE * left + ki_newton_noise(work)))};
-    if (kind != KILN_LOSS_SQUARED_HINGE && kind != KILN_LOSS_SQUARED_EPSILON) return KILN_OK;
-    if (work->level > 0 || !(work->reference > 0)) return KILN_OK;
-    if (!(work->norm <= newton->tolerance * work->reference)) return KILN_OK;
-    if (work->here.objective <= left) return KILN_OK; /* it is never below 0 */
-    least.diagonal = ki_alloc((size_t)n * 2 * sizeof *least.diagonal);
-    if (!least.diagonal) return ki_fail_nomem((size_t)n * 2 * sizeof *least.diagonal, "the criterion");
-    least.inverse = least.diagonal + n;
-    if (newton->l2 > 0) {
-        set_share(&least, work, 0);
-        TRY(proves(&proved, work, &least));
+    const double enough = enough_of(work);
+    const bool bounded = work->problem.kind != KILN_LOSS_GLM && work->here.objective <= enough;
+    bool regular = true;
+    work->proved = false;
+    if (!ki_newton_meets(work)) return KILN_OK;
+    if (wanted(work) && !bounded) {
+        if (!(left <= enough)) return KILN_OK;
+        if (!hinged(work)) TRY(is_regular(&regular, work));
     }
-    if (!proved) TRY(kept_share(work, &share));
-    if (!proved && share > 0) {
-        set_share(&least, work, share);
-        TRY(proves(&proved, work, &least));
-    }
-    if (!proved) {
-        TRY(set_present(&least, work));
-        TRY(proves(&proved, work, &least));
-        if (!proved) TRY(sharpen(work, &least));
-    }
-    if (proved) {
-        memcpy(least.diagonal, work->diagonal, (size_t)n * sizeof *least.diagonal);
-        least.total = work->diagonal[n];
-        TRY(proves(&proved, work, &least));
-    }
+    work->proved = regular;
 done:
-    ki_free(least.diagonal);
+    return status;
+}
+
+kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
+    kiln_status status = KILN_OK;
+    double bound;
+    bool regular;
+    TRY(ki_newton_prove(work, left));
+    if (work->proved || !ki_newton_meets(work) || !(work->reference > 0)) return KILN_OK;
+    TRY(is_regular(&regular, work));
+    TRY(by_penalty(&bound, work));
+    work->proved = bound <= enough_of(work);
+    if (work->proved) return KILN_OK;
+    work->goal = STRICTER * work->norm / work->reference;
+    if (work->level == 0) TRY(refresh(work));
+done:
     return status;
 }

@@ -66,7 +66,7 @@ done:
     return status;
 }
 
-/* What depends on the columns and the curvature at the origin alone. */
+/* What hangs on the columns and the curvature that steps go by. */
 static void prepare(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
@@ -74,12 +74,9 @@ static void prepare(const struct ki_newton_work *work) {
     const double part = kiln_matrix_type(newton->X) == KILN_F32 ? 1e-6 : 1e-10;
     for (int64_t j = 0; j < descent->n; j++) {
         const double variance = newton->standardize ? columns->variance[j] : 1;
-        const double diagonal =
-            newton->no_intercept ? columns->square[j] : columns->weight * columns->variance[j];
         descent->l1[j] = newton->l1 * sqrt(variance);
         descent->penalty[j] = newton->l2 * variance;
-        descent->least[j] = part * (diagonal * work->total / columns->weight + descent->penalty[j]);
-        if (!(diagonal > 0)) descent->least[j] = 0;
+        descent->least[j] = part * work->diagonal[j]; /* 0 where the column is left out */
     }
     descent->prepared = true;
 }
@@ -226,6 +223,7 @@ static kiln_status descend(struct ki_quadratic *of, struct ki_newton_work *work,
         shuffle(of->order, active, &random);
         const double violations = sweep(of, &active, &changed);
         model->inner++;
+        model->rest = violations / 2;
         ki_newton_progress(work);
         if (violations <= goal && full) break;
         if (of->G && ++waited >= PATIENCE + active / 6) {
@@ -249,10 +247,10 @@ static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work
         sum += violation(of, a, of->g[a]);
     }
     if (of->G) {
-        const double goal = ki_newton_forcing(work->norm / work->reference, work->newton->tolerance, sum);
+        const double goal = ki_newton_forcing(work->norm / work->reference, work->goal, sum);
         return goal * goal;
     }
-    const double enough = 0.3 * work->newton->tolerance * work->reference / work->norm;
+    const double enough = 0.3 * work->goal * work->reference / work->norm;
     const double part = fmax(work->descent->looseness, enough);
     return part * part * sum;
 }

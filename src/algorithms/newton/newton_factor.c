@@ -24,7 +24,7 @@
  * the CPU: M only preconditions there. Classes are factorised and solved side by side, and U is kept in f32,
  * as reading it is what a solve takes.
  *
- * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's
+ * A column that depends on those before it, but for rounding, has no part in the factor but its own
  * diagonal, as by the diagonal's preconditioner: nothing is added to the others, whose steps are then as
  * exact as their products. */
 #include "algorithms/newton/newton_factor.h"
@@ -36,6 +36,10 @@ enum {
 
 bool ki_newton_factored(const struct ki_newton_work *work) {
     return work->factor && work->factor->ready;
+}
+
+bool ki_newton_firm(const struct ki_newton_work *work) {
+    return ki_newton_factored(work) && !work->factor->replaced;
 }
 
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
@@ -52,7 +56,7 @@ kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
     factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
     factor->column = ki_alloc((size_t)(size * newton->k) * sizeof(double));
-    factor->scale = ki_alloc((size_t)size * sizeof(double));
+    factor->scale = ki_alloc((size_t)(size * newton->k) * sizeof(double));
     factor->classes = ki_calloc((size_t)newton->k * sizeof *factor->classes);
     if (factor->sample < m) factor->weights = ki_alloc((size_t)m * sizeof(double));
     if (!factor->U || !factor->r || !factor->column || !factor->scale || !factor->classes ||
@@ -148,9 +152,20 @@ static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
 
 /* ---- M ---- */
 
+/* The least part of its scale that a pivot is not taken for rounding at. */
+static double part_of(const struct ki_newton_work *work) {
+    return kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10;
+}
+
+/* What a pivot is judged by: the diagonal as it is here, but for columns whose rows have next to no
+ * curvature just now. */
+static double scale_of(const struct ki_newton_work *work, int64_t i, double diagonal) {
+    return fmin(work->diagonal[i], fmax(diagonal, part_of(work) * work->diagonal[i]));
+}
+
 /* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit
  * matrix. */
-static void fill(struct ki_newton_work *work, double *U, double total) {
+static void fill(struct ki_newton_work *work, double *U, double *scale, double total) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size;
@@ -161,7 +176,7 @@ static void fill(struct ki_newton_work *work, double *U, double total) {
                                                      : newton->columns.weight * newton->columns.variance[i];
         const double penalty = ki_newton_penalty_of(newton, i);
         row[i] += penalty;
-        factor->scale[i] = diagonal > 0 ? work->diagonal[i] : 1;
+        scale[i] = diagonal > 0 ? scale_of(work, i, row[i]) : 1;
         if (size > n) row[n] = factor->column[i];
         if (diagonal > 0) continue;
         for (int64_t j = 0; j < i; j++) U[j * size + i] = 0;
@@ -169,7 +184,7 @@ static void fill(struct ki_newton_work *work, double *U, double total) {
     }
     if (size == n) return;
     U[n * size + n] = total;
-    factor->scale[n] = work->diagonal[n];
+    scale[n] = scale_of(work, n, total);
 }
 
 /* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C. */
@@ -216,7 +231,7 @@ static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64
         factor->largest = lacks ? fmax(factor->largest, total) : total;
         factor->summed = true;
     }
-    fill(work, U, total);
+    fill(work, U, factor->scale + c * size, total);
     for (int64_t i = 0; i < size; i++) factor->column[i] = U[i * size + i];
 done:
     return status;
@@ -245,10 +260,11 @@ static void factorise_all(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t size = factor->size;
-    const double part = kiln_matrix_type(newton->X) == KILN_F32 ? 1e-5 : 1e-10;
     for (int64_t c = 0; c < newton->k; c++)
-        factor->classes[c].factorisation = (struct ki_factorisation){
-            .U = factor->U + c * size * size, .size = size, .scale = factor->scale, .part = part};
+        factor->classes[c].factorisation = (struct ki_factorisation){.U = factor->U + c * size * size,
+                                                                     .size = size,
+                                                                     .scale = factor->scale + c * size,
+                                                                     .part = part_of(work)};
     while (!all_factorised(work) && !newton->cancelled) {
         struct round round = {factor->classes, ki_clock() + KI_FACTOR_ROUND};
         ki_newton_parallel(kiln_matrix_device(newton->X), newton->k, factorise_class, &round);
@@ -265,8 +281,10 @@ static void factorise(struct ki_newton_work *work) {
     factorise_all(work);
     if (work->newton->cancelled) return;
     factor->ready = true;
+    factor->replaced = false;
     for (int64_t c = 0; c < work->newton->k; c++) {
         factor->ready = factor->ready && !factor->classes[c].factorisation.failed;
+        factor->replaced = factor->replaced || factor->classes[c].factorisation.replaced;
         factor->sound = factor->sound && !factor->classes[c].factorisation.replaced;
     }
     for (int64_t i = 0; i < factor->size && factor->sound; i++) {
@@ -276,8 +294,8 @@ static void factorise(struct ki_newton_work *work) {
     factor->exact = factor->ready && factor->sound;
 }
 
-/* there.C = p - p^2, of which curvature_of makes a class's. */
-static kiln_status begin_classes(struct ki_newton_work *work) {
+/* Of there.C curvature_of makes a class's. */
+kiln_status ki_newton_classes(struct ki_newton_work *work) {
     kiln_status status;
     TRY(kiln_times(work->there.C, work->here.C, work->here.C));
     TRY(ki_pairs_run(NULL, &(struct ki_pairs){.op = KI_PAIR_MIX,
@@ -322,7 +340,7 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     if (first ? price > AT_ONCE : factor->rent + factor->forecast < price) return KILN_OK;
     factor->rent = 0;
     factor->ready = false;
-    if (k > 1) TRY(begin_classes(work));
+    if (k > 1) TRY(ki_newton_classes(work));
     for (int64_t c = 0; c < k; c++) {
         if (k > 1) TRY(curvature_of(work, &v, c));
         if (factor->weights) TRY(sample(work));
@@ -348,7 +366,7 @@ kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matr
     TRY(kiln_norm(&total, C, KILN_NORM_1));
     for (int64_t i = 0; i < n * n; i++) factor->U[i] *= ratio;
     for (int64_t i = 0; i < n; i++) factor->column[i] *= ratio;
-    fill(work, factor->U, ratio * total);
+    fill(work, factor->U, factor->scale, ratio * total);
     for (int64_t i = 0; i < size; i++) factor->column[i] = factor->U[i * size + i];
     factorise(work);
     factor->exact = false;
@@ -382,6 +400,7 @@ int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work) 
     state[count++] = (struct ki_state){"factor.ready", .flag = &factor->ready};
     state[count++] = (struct ki_state){"factor.sound", .flag = &factor->sound};
     state[count++] = (struct ki_state){"factor.exact", .flag = &factor->exact};
+    state[count++] = (struct ki_state){"factor.replaced", .flag = &factor->replaced};
     state[count++] = (struct ki_state){"factor.rent", .reals = &factor->rent};
     state[count++] = (struct ki_state){"factor.forecast", .reals = &factor->forecast};
     if (factor->ready) state[count++] = (struct ki_state){"factor", .reals = factor->U, .count = size};

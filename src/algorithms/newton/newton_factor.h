@@ -19,14 +19,14 @@ struct ki_factor {
     double *column;                /* size x k, class by class */
     double *weights;               /* m: a class's curvature, where M is of a sample of the rows; else NULL */
     int64_t sample;                /* how many rows that has; or m */
-    double *scale;                 /* the criterion's diagonal, size */
+    double *scale;                 /* size x k, class by class: what pivots are judged by */
     kiln_matrix *G, *g, *unit;     /* unit: k x 1 */
     double gram_price, host_price; /* of the Gram matrix of all rows, and of all else, in passes */
     double rent;                   /* products that a new one would have saved since the last time */
     double forecast;               /* what it will save now: as the last step that took any */
     bool summed;                   /* in a checkpoint: `sum` holds something */
     struct ki_factor_class *classes; /* k */
-    bool ready;
+    bool ready, replaced;            /* U is there; some pivots of it are not M's own */
     bool sound,
         exact; /* whether M alone can give a step, and so far always could; and is the present point's */
     /* of losses whose curvature changes in few rows from step to step, else NULL */

@@ -184,14 +184,14 @@ kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton
     TRY(mix(NULL, work->Z, here->at, 0, none, none, NULL));
     TRY(mix(NULL, work->R, here->gradient, 0, none, none, NULL));
     TRY(look(work, &search));
-    search.goal =
-        ki_newton_forcing(work->norm / work->reference, work->newton->tolerance, search.free + search.fixed);
+    search.goal = ki_newton_forcing(work->norm / work->reference, work->goal, search.free + search.fixed);
     search.goal *= search.goal;
     while (!finished(work, &search)) {
         TRY(begin(work, &search, &rho));
         TRY(walk(work, &search, rho));
         TRY(look(work, &search));
     }
+    model->rest = (search.free + search.fixed) / (2 * work->scale);
     TRY(conclude(work, model));
 done:
     return status;

@@ -247,7 +247,9 @@ static kiln_status advance(struct ki_newton_work *work, bool *moved) {
     if (!lower || !isfinite(actual) || !isfinite(norm)) goto done;
     *moved = true;
     const bool gained = accept(work, norm), near = secant->count > 1 || !ki_newton_factored(work);
-    secant->over = !gained || (near && !(norm <= SLOW * former));
+    work->looked = false;
+    TRY(ki_newton_prove(work, fmax(actual, 0.5 * slope)));
+    secant->over = !gained || (near && !(norm <= SLOW * former)) || (ki_newton_meets(work) && !work->proved);
     work->iterations++;
     work->newton->report.iterations++;
     TRY(ki_newton_record(work, 0));
@@ -285,7 +287,7 @@ kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model
         TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
     }
     TRY(leave(work));
-    TRY(ki_newton_confirm(work));
+    if (secant->count > 0 && !work->proved) TRY(ki_newton_confirm(work, INFINITY));
     if (secant->count > 0 && ki_newton_stop(work) == KILN_STOP_TOLERANCE)
         work->newton->report.solver = "newton (L-BFGS steps)";
 done:

@@ -180,7 +180,8 @@ static kiln_status mean_curvature(const struct ki_newton_work *work, double *mea
     return status;
 }
 
-kiln_status ki_newton_set_criterion(struct ki_newton_work *work, const double *inverse, double total) {
+/* The criterion's D^-2, with the common scale: n of them, and the intercept's D^2, without. */
+static kiln_status set_criterion(struct ki_newton_work *work, const double *inverse, double total) {
     kiln_status status;
     kiln_matrix *column = NULL;
     TRY(set_columns(&column, work->newton, inverse));
@@ -235,7 +236,7 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     work->total = mean * newton->columns.weight;
     *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(fmin(mean, 1)) *
              scale_columns(work, mean, inverse, spread, floor);
-    TRY(ki_newton_set_criterion(work, inverse, work->total));
+    TRY(set_criterion(work, inverse, work->total));
     kiln_matrix_free(work->spread);
     kiln_matrix_free(work->floor);
     work->spread = work->floor = NULL;

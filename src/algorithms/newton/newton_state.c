@@ -5,8 +5,8 @@
 #include "algorithms/newton/newton_work.h"
 
 enum {
-    OWN = 21,
-    FACTOR = 10,
+    OWN = 25,
+    FACTOR = 11,
     SECANT = 4,
     DESCENT = 5,
     STATE = OWN + FACTOR + SECANT + DESCENT + KI_NEWTON_OUTER
@@ -34,6 +34,10 @@ static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
         {"newton.radius", .reals = &work->radius},
         {"newton.reference", .reals = &work->reference},
         {"newton.first", .reals = &work->first},
+        {"newton.goal", .reals = &work->goal},
+        {"newton.proved", .flag = &work->proved},
+        {"newton.looked", .flag = &work->looked},
+        {"newton.regular", .flag = &work->regular},
         {"newton.worn", .flag = &work->worn},
         {"newton.even", .flag = &work->even},
         {"newton.apart", .flag = &work->apart}};

@@ -218,16 +218,18 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     struct ki_newton *newton = work->newton;
     const int64_t most = kiln_matrix_nnz(work->S.w) + 10;
     const double flat = FLAT * ki_epsilon(kiln_matrix_type(newton->X)) * work->scale;
-    double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
+    double rho, next, curvature, least = INFINITY, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
     TRY(begin(work, &rho));
     if (ki_newton_exact(work) && isfinite(rho)) return leap(work, model, rho);
-    const double goal = ki_newton_forcing(work->norm / work->reference, newton->tolerance, rho);
+    const double goal = ki_newton_forcing(work->norm / work->reference, work->goal, rho);
     pp = rho;
     while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
         TRY(ki_newton_apply(work, &work->P, &curvature));
         model->inner++;
-        if (!isfinite(curvature) || !isfinite(rho) || fabs(curvature) <= flat * pp) break;
+        if (!isfinite(curvature) || !isfinite(rho)) break;
+        least = fmin(least, fmax(curvature / pp, flat));
+        if (fabs(curvature) <= flat * pp) break;
         double alpha = rho / curvature;
         if (!(curvature > 0) || !(ss + 2 * alpha * sp + alpha * alpha * pp < work->radius * work->radius)) {
             alpha = to_boundary(ss, sp, pp, work->radius);
@@ -254,6 +256,8 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
         ki_newton_progress(work);
     }
     model->length = sqrt(ss);
+    model->rest = model->boundary || (rho > 0 && !(least > 0 && isfinite(least))) ? (double)INFINITY
+                                                                                  : rho / (2 * least);
 done:
     return status;
 }

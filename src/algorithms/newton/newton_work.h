@@ -42,6 +42,10 @@ struct ki_newton_work {
     double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
     double norm;      /* the criterion at `here`: || D^-1 g || */
     double first;     /* the objective at the origin */
+    double goal; /* the tolerance that steps are made for: the run's, or less where it proved too little */
+    bool proved; /* `here` has converged */
+    bool looked,
+        regular; /* whether the step that led here left the rows\' curvatures as they were, if that has been looked at */
     int64_t iterations, bytes;
     int64_t worst; /* kiln_stop of the problems before, in a checkpoint */
 };
@@ -61,22 +65,30 @@ struct ki_newton_model {
     double slope;    /* -g . s > 0, with l1 less what the l1 term grows by */
     double decrease; /* of the quadratic model */
     double length;   /* || D s || */
-    bool boundary;   /* ended on the region's boundary */
-    bool exact;      /* by ki_newton_exact, without a product */
+    double
+        rest; /* what the model can still fall by beyond `decrease`: 0 by an exact factor, else by the residual and the least
+                        curvature that was met with */
+    bool boundary; /* ended on the region's boundary */
+    bool exact;    /* by ki_newton_exact, without a product */
     int64_t inner;
 };
 
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a
  * gradient of nothing but rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
-/* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken off. The intercept counts as a
- * column of ones. */
+/* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken
+ * off. The intercept counts as a column of ones. */
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
-/* The criterion's D^-2, with the common scale: n of them, and the intercept's D^2, without. */
-kiln_status ki_newton_set_criterion(struct ki_newton_work *work, const double *inverse, double total);
-/* Where the criterion is met: whether it is by the present curvature, too. If not, it goes by the smaller of
- * both from then on, and so does norm. Without a penalty that proves enough, one pass. See newton_confirm.c. */
-kiln_status ki_newton_confirm(struct ki_newton_work *work);
+/* Whether the criterion is met at `here`. */
+bool ki_newton_meets(const struct ki_newton_work *work);
+/* work->proved = it is, and the objective can fall by so little that `here` has converged: by `left`, if a
+ * model that may be believed says so. See newton_confirm.c. */
+kiln_status ki_newton_prove(struct ki_newton_work *work, double left);
+/* The same, and by the penalty if `left` proves nothing. Where that does not either, steps become more
+ * exact; one pass. */
+kiln_status ki_newton_confirm(struct ki_newton_work *work, double left);
+/* there.C = p - p^2 of several classes. */
+kiln_status ki_newton_classes(struct ki_newton_work *work);
 /* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
 /* *norm = the criterion at an evaluated point. Uses P. */
@@ -98,6 +110,8 @@ void ki_newton_factor_close(struct ki_newton_work *work);
 kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
 bool ki_newton_factored(const struct ki_newton_work *work);
+/* Whether it has the pivots that it should have. */
+bool ki_newton_firm(const struct ki_newton_work *work);
 /* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no
  * use. */
 bool ki_newton_exact(const struct ki_newton_work *work);
@@ -148,7 +162,8 @@ kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
  * ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
 
-/* Of several classes: takes off the pair, a start or a step, what all classes have in common. See newton_shift.c. */
+/* Of several classes: takes off the pair, a start or a step, what all classes have in common. See
+ * newton_shift.c. */
 kiln_status ki_newton_center(struct ki_newton_work *work, const struct ki_pair *pair);
 
 /* separation/separation.c: tells the report where no finite coefficients are best. After W and b are set;

@@ -18,8 +18,11 @@ struct machine {
     struct ki_labels labels;
     struct ki_newton newton;
     int64_t problems;
-    double *W, *b;  /* results, n x problems and 1 x problems */
-    bool descended; /* W and b hold what the dual's descent found */
+    double *W, *b;   /* results, n x problems and 1 x problems */
+    double *sums;    /* the classes' weights, or */
+    double constant; /* what the objective of the best constant is at least */
+    double origin;   /* a regression's constant that is the optimum, or 0 */
+    bool descended;  /* W and b hold what the dual's descent found */
     struct ki_dual_alone alone;
     struct ki_svm_gap gap;
     int64_t at;                             /* the problem at hand */
@@ -98,9 +101,81 @@ static void machine_free(struct machine *m) {
     ki_labels_free(&m->labels);
     ki_free(m->W);
     ki_free(m->b);
+    ki_free(m->sums);
 }
 
 /* ---- the problems ---- */
+
+/* Whether one constant has every target that counts in its tube, by more than rounding: that is the optimum
+ * then, with W = 0. y and s: m each; unit: the type's. */
+static bool has_constant(double *constant, const double *y, const double *s, int64_t m, double epsilon,
+                         double unit) {
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t i = 0; i < m; i++) {
+        if (!(s[i] > 0)) continue;
+        least = fmin(least, y[i]);
+        most = fmax(most, y[i]);
+    }
+    *constant = least + (most - least) / 2;
+    return most - least <= 2 * epsilon - 16 * unit * fmax(fabs(least), fabs(most));
+}
+
+/* The run begins at a constant that is the optimum. */
+static kiln_status look_for_constant(struct machine *m, const kiln_matrix *s) {
+    kiln_status status;
+    const int64_t rows = kiln_matrix_rows(m->y);
+    double constant, *y = ki_alloc((size_t)rows * 2 * sizeof *y);
+    if (!y) return ki_fail_nomem((size_t)rows * 2 * sizeof *y, "the targets");
+    TRY(ki_vector_get(y, m->y));
+    TRY(ki_vector_get(y + rows, s));
+    if (has_constant(&constant, y, y + rows, rows, m->options->epsilon, ki_epsilon(kiln_matrix_type(m->y))))
+        m->origin = constant;
+done:
+    ki_free(y);
+    return status;
+}
+
+/* The least objective of a constant is weight / 2 (sigma - epsilon)^2 at least, sigma the targets' standard
+ * deviation and above epsilon: || max(|y - b| - epsilon, 0) || >= || y - b || - || epsilon ||. */
+static kiln_status weigh_targets(struct machine *m) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(m->y);
+    const kiln_type type = kiln_matrix_type(m->y);
+    const double one = 1, epsilon = m->options->epsilon;
+    kiln_matrix *off = NULL, *s = NULL;
+    double weight, mean, square;
+    TRY(kiln_matrix_dense(&off, device, type, kiln_matrix_rows(m->y), 1, NULL));
+    TRY(kiln_matrix_dense(&s, device, type, kiln_matrix_rows(m->y), 1, NULL));
+    TRY(m->weights ? ki_copy(s, m->weights) : kiln_fill(s, 1));
+    TRY(kiln_norm(&weight, s, KILN_NORM_1));
+    TRY(kiln_dot(&mean, m->y, s));
+    mean /= -weight;
+    TRY(kiln_fill(off, 1));
+    TRY(kiln_combine(off, &mean, off, &one, m->y));
+    TRY(kiln_times(off, off, off));
+    TRY(kiln_dot(&square, off, s));
+    const double sigma = sqrt(square / weight);
+    if (isfinite(sigma)) m->constant = weight / 2 * fmax(sigma - epsilon, 0) * fmax(sigma - epsilon, 0);
+    if (sigma <= epsilon && !m->options->no_intercept) TRY(look_for_constant(m, s));
+done:
+    kiln_matrix_free(off);
+    kiln_matrix_free(s);
+    return status;
+}
+
+static kiln_status weigh(struct machine *m) {
+    if (m->options->regression) return weigh_targets(m);
+    m->sums = ki_alloc((size_t)m->labels.count * sizeof *m->sums);
+    if (!m->sums) return ki_fail_nomem((size_t)m->labels.count * sizeof *m->sums, "the classes' weights");
+    return ki_labels_sums(m->sums, &m->labels, m->y);
+}
+
+/* The objective of the best intercept alone, which is (a - b) / (a + b) for classes of weights a and b. */
+static double constant_of(const struct machine *m, int64_t c) {
+    double total = 0;
+    for (int64_t i = 0; m->sums && i < m->labels.count; i++) total += m->sums[i];
+    return m->sums ? 2 * m->sums[c] * (total - m->sums[c]) / total : m->constant;
+}
 
 /* The c-th problem's columns of a warm start, from the tables into the engine. */
 static kiln_status set_start(struct machine *m, int64_t c) {
@@ -144,12 +219,13 @@ static kiln_status solve(struct machine *m, int64_t c) {
     const bool warm = m->descended || m->options->warm_start;
     const double before = m->newton.report.objective;
     if (warm) TRY(set_start(m, c));
+    m->newton.constant = constant_of(m, c);
     TRY(ki_newton_solve(&m->newton,
                         &(kiln_loss){.kind = regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE,
                                      .parameter = m->options->epsilon,
                                      .y = target,
                                      .weights = m->weights},
-                        &(struct ki_newton_start){.warm = warm}));
+                        &(struct ki_newton_start){.warm = warm, .origin = m->origin}));
     TRY(ki_svm_gap_add(&m->gap, &m->newton, target, m->newton.report.objective - before));
     TRY(keep_result(m, c));
 done:
@@ -208,6 +284,7 @@ static kiln_status solve_all(struct machine *m, const kiln_matrix *y) {
         m->gap.rounding = m->alone.rounding;
         return KILN_OK;
     }
+    TRY(weigh(m));
     TRY(ki_newton_open(&m->newton));
     TRY(begin(m));
     TRY(descend(m, y));

@@ -38,14 +38,13 @@ static double *new_values(int64_t count) {
 /* S = Newton's step from `here`, as far as it goes, to a tenth of the gradient at least. */
 static kiln_status step(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
-    struct ki_newton *newton = work->newton;
-    const double tolerance = newton->tolerance, radius = work->radius;
-    newton->tolerance = 0.1 * work->norm / work->reference;
+    const double goal = work->goal, radius = work->radius;
+    work->goal = 0.1 * work->norm / work->reference;
     work->radius = INFINITY;
     work->worn = true;
     TRY(ki_newton_direct(work, model));
 done:
-    newton->tolerance = tolerance;
+    work->goal = goal;
     work->radius = radius;
     return status;
 }
