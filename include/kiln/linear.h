@@ -51,7 +51,8 @@ typedef struct kiln_linreg_options {
  * are rounded a little otherwise (KILN_STOP_ROUNDING). Not converging is not an error: report->converged =
  * 0. Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more
  * where rounding keeps the check from holding. Cholesky takes kiln_gram and n^3/6 multiplications once for
- * all targets, and two passes a correction, of which each counts as an iteration; by rows, where these are
+ * all targets, and two passes a correction, of which each counts as an iteration; conjugate gradient without a
+ * penalty, f64 and up to 4096 columns, as many passes again to tell the rank; by rows, where these are
  * few and every column is penalised, 2 passes over X for each 64 rows and m^3/6. A factor that does not do
  * (columns that depend on each other but for rounding) gives way to conjugate gradient, which report->solver
  * then says. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN,

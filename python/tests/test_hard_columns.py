@@ -193,6 +193,27 @@ def test_least_norm(name, dtype, device):
         assert off < (1e-9 if dtype is np.float64 else 1e-3), (form, solver, k, intercept, weigh, off)
 
 
+@pytest.mark.parametrize("device", ["cpu", "cpu*2"])
+@pytest.mark.parametrize("copies", [0, 2])
+def test_the_rank_where_a_factor_is_dear(copies, device):
+    """640 columns are solved by conjugate gradient, which tells by a vector at random whether they depend on each other."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((1200, 640)) * rng.uniform(0.1, 10, 640) + 3
+    y = rng.standard_normal(1200)
+    apart, twins = X[:, :640 - copies] - X[:, :640 - copies].mean(0), np.r_[np.full(copies, 2**0.5), np.ones(640 - 2 * copies)]
+    half = np.linalg.solve(twins[:, None] * (apart.T @ apart) * twins, twins * (apart.T @ (y - y.mean()))) * twins
+    half[:copies] /= 2  # of two that are the same each has half of what they need together
+    want = np.r_[half, half[:copies]]
+    X[:, 640 - copies:] = X[:, :copies]
+    model = kiln.LinearRegression(device=device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X, y)
+    assert model.report_.solver == "cg" and model.report_.converged and model.report_.n_iter < 100
+    assert model.rank_ == 640 - copies
+    assert np.abs(model.coef_ - want).max() < 1e-9 * np.abs(want).max()
+
+
 def test_near_dependent_is_not_dependent():
     rng = np.random.default_rng(4)
     B = rng.standard_normal((M, 4))

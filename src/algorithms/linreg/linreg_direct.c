@@ -407,6 +407,11 @@ bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
     return is_short(X, by_rows, info.is_gpu, threads) || price(X, by_rows, info.is_gpu, threads) <= most;
 }
 
+bool ki_direct_possible(const struct ki_system *system) {
+    const double size = (double)kiln_matrix_cols(system->X);
+    return kiln_matrix_type(system->X) == KILN_F64 && size <= SIZE_MOST && has_room(system->X, size);
+}
+
 void ki_direct_reconsider(struct ki_system *system) {
     struct ki_direct *direct = &system->direct;
     const kiln_matrix *X = system->X;
