@@ -37,7 +37,8 @@ double ki_gram_price(const kiln_matrix *X) {
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
-/* What rounding of M alone may leave of column k's diagonal element: c has the coefficients that make it of the columns before. */
+/* As much of column k's diagonal element rounding of M alone may leave; c gets the coefficients that make it of
+ * the columns before. */
 static double rounding_of(const struct ki_factorisation *of, int64_t k) {
     const int64_t size = of->size;
     double *c = of->room, length = 1;

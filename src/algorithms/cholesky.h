@@ -13,8 +13,9 @@ struct ki_factorisation {
     int64_t size;
     const double *scale; /* what is left of a diagonal element below `part` of its scale becomes the scale, */
     double part;
-    /* With room for size doubles also what is left below that which rounding of M's elements, so large a part of their rows' and columns'
-     * scales, may make of it: that grows with the square of the coefficients that make the column of others. */
+    /* With room for size doubles the same happens to what rounding of M's elements, so large a part of their
+     * rows' and columns' scales, may leave: that grows with the square of the coefficients that make the column
+     * of others. */
     double rounding, *room;
     int64_t next;   /* the first row that is not done yet; size: the end */
     bool replaced;  /* which this says, */

@@ -327,8 +327,8 @@ double ki_direct_part(const kiln_matrix *X) {
     return kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-11;
 }
 
-/* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. rounding: of the matrix's
- * elements, 0 where a penalty decides between columns; work: of a row. */
+/* U from what form_... leave there; a user who does not want to wait for it is asked from time to time.
+ * rounding: of the matrix's elements, 0 where a penalty decides between columns; work: of a row. */
 static void factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
                       double rounding, double *work, bool *left_out) {
     const kiln_control *control = &system->options.control;

@@ -9,9 +9,10 @@
  * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole then has full rank but for
  * those that do depend, though conjugate gradient and not the factor must solve it. The solution loses its part along N.
  *
- * By rows, where these are far fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. K is of products with X, from which
- * means are taken afterwards: a row counts as dependent where what is left of it may be the rounding of that. Where neither factor is cheap beside
- * conjugate gradient the rank is not determined; from zero, that ends at the least norm of coefficients times their columns' spreads. */
+ * By rows, where these are far fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. K is of
+ * products with X, from which means are taken afterwards: a row counts as dependent where what is left of it
+ * may be the rounding of that. Where neither factor is cheap beside conjugate gradient the rank is not
+ * determined; from zero, that ends at the least norm of coefficients times their columns' spreads. */
 #include "algorithms/linreg/linreg_block.h"
 
 enum {
@@ -162,9 +163,10 @@ static void orthonormalise(struct ki_rank *rank, int64_t n) {
     }
 }
 
-/* Where a factor is not cheap a vector v at random, whose part along the vectors that X makes nothing of is next to never as
- * small as 1e-6 of what it is to be expected to be, tells whether there are such: conjugate gradient from H v gives v but for that part
- * (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992, bound what a random start can miss). f32 has not the digits. */
+/* Where a factor is not cheap, a vector v at random tells whether X makes nothing of some vectors: conjugate
+ * gradient from H v comes back to v but for its part along these, which next to never is as small as 1e-6 of
+ * what is to be expected (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992, bound what a random
+ * start can miss). f32 has not the digits. */
 static const double MISSED = 1e-6;
 
 static double next(uint64_t *state) { /* xorshift, Marsaglia, 2003; uniform in -1 to 1 */
@@ -174,7 +176,7 @@ static double next(uint64_t *state) { /* xorshift, Marsaglia, 2003; uniform in -
     return (double)(int64_t)*state * 0x1p-63;
 }
 
-/* v in the first column of E, by the columns' scales; what H makes of it in G. */
+/* E gets v, by the columns' scales, in its first column, and G what H makes of it. */
 static kiln_status begin_probe(struct ki_block *t, double *v, const double *inverse) {
     kiln_status status;
     struct ki_system *system = t->system;
@@ -194,7 +196,7 @@ done:
     return status;
 }
 
-/* How much of v is missing after the cycle, in the scaled length. */
+/* *part = what the cycle did not bring back of v, in the scaled length. */
 static kiln_status end_probe(double *part, const struct ki_block *t, const double *v, const double *inverse) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(t->system->X), k = t->k;
@@ -212,7 +214,7 @@ done:
     return status;
 }
 
-/* Of a block that is done, which is as it was after it; its work space is used. */
+/* The block is done, and is left as it was; this uses its work space. */
 static kiln_status probe(bool *full, struct ki_block *t) {
     enum { MORE = 16 };
     kiln_status status = KILN_OK;

@@ -80,8 +80,9 @@ static bool met(const struct ki_block *t, int j) {
            (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
 }
 
-/* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient tells, in short cycles where
- * it may be chasing that, else from 0, as what the factor left behind lies in the directions that take longest. */
+/* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient tells, in
+ * short cycles where it may be chasing that, else from 0, as what the factor left behind lies in the directions
+ * that take longest. */
 static kiln_status leave_direct(struct ki_block *t) {
     kiln_status status;
     double keep[KI_BLOCK], left[KI_BLOCK], blur[KI_BLOCK];
@@ -276,8 +277,8 @@ done:
     return status;
 }
 
-/* To the solution of least norm, from any of the same fit. One that fits worse shows that what was taken for rounding was none:
- * then the rank was not determined. */
+/* This goes to the solution of least norm, from any of the same fit. One that fits worse shows that what was
+ * taken for rounding was none: then the rank was not determined. */
 static kiln_status step_to_least_norm(bool *moved, struct ki_block *t) {
     kiln_status status;
     bool worse = false;
@@ -302,7 +303,8 @@ done:
     return status;
 }
 
-/* A long step costs digits of the fit: a cycle gives them back, and what that step lacks of the least norm is short. */
+/* A long step costs digits of the fit: a cycle gives them back, and what that lacks of the least norm is
+ * short. */
 static kiln_status lessen(struct ki_block *t) {
     kiln_status status;
     bool moved;
