@@ -12,7 +12,7 @@ from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
 from ._dlpack import as_floats, on_cuda, to_host
 from ._library import c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
-from ._told import told
+from ._told import GIVEN, told
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -23,7 +23,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     device_: str  # where the last fit ran
     _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
-    _told: dict[str, str] = {}  # what save() writes of the last fit
+    _told: dict[str, str] = {}  # what the file said of the fit
+    _kept: tuple[bytes, dict[str, bool], str, bool] | None = None  # of the last fit: its options, which of GIVEN there were, device, float32
+    report_: Report
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,8 +80,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
                        callback=getattr(self, "callback", None), names=self._vocabulary())
         self._keep_report(report)
-        self._told = told(self._algorithm, made, options, report, where.name, operands[0] is not None and operands[0].dtype == np.float32)
+        given = {name: True for name in GIVEN if options.get(name)}
+        single = operands[0] is not None and operands[0].dtype == np.float32
+        self._kept = bytes(ffi.buffer(made)), given, where.name, single  # what save() tells is put into words there
         return report
+
+    def _account(self) -> dict[str, str]:
+        """What save() writes of the last fit, or what the file said."""
+        if self._kept is None:
+            return self._told
+        values, given, where, single = self._kept
+        made = struct(f"kiln_{self._algorithm}_options")
+        ffi.memmove(made, values, len(values))
+        return told(self._algorithm, made, given, self.report_, where, single)
 
     def _vocabulary(self) -> dict[str, str]:
         """_names of this class and those above it."""
@@ -132,10 +145,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         model = self._whole_model(device("cpu"))
-        for name, value in self._told.items():
+        account = self._account()
+        for name, value in account.items():
             check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and "schema" not in self._told:
+        if names is not None and "schema" not in account:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))
         check(lib.kiln_model_save(model, c_name(path)))
 

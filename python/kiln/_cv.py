@@ -223,7 +223,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         self.C_, self.l1_ratio_ = (float(value) for value in grid[values].mean(axis=0))
         self._weight, self._bias = weights.mean(axis=0).astype(X.dtype), biases.mean(axis=0).astype(X.dtype)
         self.device_ = X.device.name
-        for name in ("n_iter_", "converged_", "objective_", "optimality_gap_", "report_", "_told"):  # of a fit before this one
+        for name in ("n_iter_", "converged_", "objective_", "optimality_gap_", "report_", "_kept"):  # of a fit before this one
             self.__dict__.pop(name, None)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

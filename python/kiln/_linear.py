@@ -15,7 +15,7 @@ from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
-from ._solve import Report, algorithm_options, choice, solve
+from ._solve import algorithm_options, choice, solve
 from ._words import warn
 
 if TYPE_CHECKING:
@@ -532,11 +532,11 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def _label(self, label: Any) -> str:
         return repr(float(label)) if self._numbered() else str(label)
 
-    def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
-        report = super()._run(operands, **options)
-        used = {**json.loads(self._told["options"]), "class_weight": self._class_weights}
-        self._told["options"] = json.dumps(used)
-        return report
+    def _account(self) -> dict[str, str]:
+        texts = super()._account()
+        if self._kept is None:
+            return texts
+        return {**texts, "options": json.dumps({**json.loads(texts["options"]), "class_weight": self._class_weights})}
 
 
 def _class_of(eta: Any, classes: Any) -> Any:

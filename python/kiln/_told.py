@@ -12,18 +12,19 @@ _OBJECTIVES = {"kmeans": "inertia", "mds": "stress", "lda": "bound"}  # what the
 _LINEAR = {"linreg", "logreg", "glm", "svm"}
 _METRICS = {"linreg": ("r2", "rss", "rank"), "glm": ("null_deviance", "dispersion", "aic", "parameters", "parameters_at_most")}
 _ARRAY = "an array"  # in place of a file's name
+GIVEN = ("warm_start", "weights", "offset", "standard_errors", "regression")  # what is told of, besides the options' values
 KEPT = ("device", "type", "options", "report", "metrics", "trained_by", "targets", "cross_validation", "held_out", "schema", "rows", "columns")
 
 
-def told(algorithm: str, options: Any, given: Mapping[str, Any], report: Report, device: str, single: bool) -> dict[str, str]:
-    """The texts of a model that was trained with this struct of options, of which `given` were set. Metrics are those that the fit has found
+def told(algorithm: str, options: Any, given: Mapping[str, bool], report: Report, device: str, single: bool) -> dict[str, str]:
+    """The texts of a model that was trained with this struct of options and with what was given of GIVEN. Metrics are those that the fit has found
     anyway: "trained_by" says that others may be missing."""
     linear = algorithm in _LINEAR
     used = _linear_options(algorithm, options, given, report, single) if linear else _options(algorithm, options, single)
     if "l2" in report.figures:
         used["l2"] = report.figures["l2"]
     used["warm_start"] = "an earlier fit" if given.get("warm_start") else None
-    used.update(missing=None, weights=None, weights_file=_ARRAY if given.get("weights") is not None else None)
+    used.update(missing=None, weights=None, weights_file=_ARRAY if given.get("weights") else None)
     texts = {"device": device, "trained_by": "python", "options": _json(used), "report": _json(_report(algorithm, report, linear))}
     if linear:
         found = {name: report.figures[name] for name in _METRICS.get(algorithm, ()) if name in report.figures}
@@ -51,7 +52,7 @@ def _options(algorithm: str, options: Any, single: bool) -> dict[str, Any]:
     return found
 
 
-def _linear_options(algorithm: str, options: Any, given: Mapping[str, Any], report: Report, single: bool) -> dict[str, Any]:
+def _linear_options(algorithm: str, options: Any, given: Mapping[str, bool], report: Report, single: bool) -> dict[str, Any]:
     """By the names that the tool has for them."""
     all_of = _options(algorithm, options, single)
     used = {"l2": all_of["l2"], "intercept": not all_of["no_intercept"], "standardize": all_of["standardize"], "tolerance": report.tolerance,
@@ -66,7 +67,7 @@ def _linear_options(algorithm: str, options: Any, given: Mapping[str, Any], repo
             link = lib.KILN_LINK_LOG
         used.update(family=text(lib.kiln_family_name(all_of["family"])), link=text(lib.kiln_link_name(link)),
                     parameter=float(options.parameter), link_power=float(options.link_power),
-                    standard_errors=given.get("standard_errors") is not None, offset=None, offset_file=_ARRAY if given.get("offset") is not None else None)
+                    standard_errors=bool(given.get("standard_errors")), offset=None, offset_file=_ARRAY if given.get("offset") else None)
     if algorithm == "svm" and given.get("regression"):
         used["epsilon"] = float(options.epsilon)
     return used
