@@ -155,7 +155,9 @@ kiln_status ki_svm_gap_add(struct ki_svm_gap *gap, struct ki_newton *newton, con
                                       .curvature = 1,
                                       .terms = newton->loss,
                                       .target = (y + gap->epsilon) * level};
-    gap->rounding += ki_certificate_rounding(&at);
+    const double rounding = ki_certificate_rounding(&at);
+    gap->rounding += rounding;
+    gap->primal += rounding;
     TRY(newton->no_intercept ? add_by_gradient(gap, newton, objective, &at)
                              : add_by_rows(gap, newton, target, &at));
 done:

@@ -10,6 +10,7 @@ struct ki_svm_gap {
     /* sums over the problems so far: of the duals' objectives, NaN where an unpenalised column leaves none; and of what rounding may have
      * made of these and of the primals' */
     double dual, rounding;
+    double primal; /* of the rounding, the primals' */
 };
 
 /* Adds those of the problem that the engine has just solved: target m x 1 as the loss sees it, and the

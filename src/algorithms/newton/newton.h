@@ -16,7 +16,7 @@
 #include "algorithms/certificate/certificate.h"
 #include "algorithms/checkpoint/checkpoint.h"
 
-enum { KI_NEWTON_OUTER = 5 }; /* entries of the caller's own in a checkpoint */
+enum { KI_NEWTON_OUTER = 6 }; /* entries of the caller's own in a checkpoint */
 
 struct ki_newton {
     /* what is asked for */

@@ -258,7 +258,8 @@ static kiln_status begin(struct machine *m) {
         {"coefficients", .reals = m->W, .count = count},
         {"intercepts", .reals = m->b, .count = m->problems},
         {"dual", .reals = &m->gap.dual},
-        {"rounding", .reals = &m->gap.rounding}};
+        {"rounding", .reals = &m->gap.rounding},
+        {"primals' rounding", .reals = &m->gap.primal}};
     memcpy(m->state, state, sizeof state);
     m->newton.outer = m->state;
     m->newton.outer_count = KI_NEWTON_OUTER;
@@ -281,7 +282,7 @@ static kiln_status solve_all(struct machine *m, const kiln_matrix *y) {
     if (m->descended) TRY(ki_dual_alone(&m->alone, &m->newton, &task));
     if (m->alone.met) {
         m->gap.dual = m->newton.report.objective - m->alone.gap;
-        m->gap.rounding = m->alone.rounding;
+        m->gap.rounding = m->gap.primal = m->alone.rounding;
         return KILN_OK;
     }
     TRY(weigh(m));
@@ -304,8 +305,9 @@ static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, 
                      isnan(m->gap.dual) ? (double)NAN
                      : objective > 0    ? gap / objective
                                         : 0);
-    if (!isnan(m->gap.dual)) /* no loss is below 0 */
-        ki_report_certify(&m->newton.report, fmin(gap, objective) + m->gap.rounding, "duality gap");
+    if (!isnan(m->gap.dual)) /* no loss is below 0, which is a bound without the dual's rounding */
+        ki_report_certify(&m->newton.report, fmin(gap + m->gap.rounding, objective + m->gap.primal),
+                          "duality gap");
     if (m->newton.l2 == 0 && !m->options->regression && objective < 1e-6 * m->newton.columns.weight)
         ki_report_warn(&m->newton.report, "margins", "a penalty (kiln_svm_options.l2)",
                        "the classes can be separated with every margin kept: without a penalty many "
