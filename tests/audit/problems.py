@@ -235,7 +235,8 @@ def judge_fit(problem: Problem, loss, w, b, y, claimed, converged: bool, name: s
         )
     if converged and float(objective - null) > allowed + 1e-9 * abs(float(null)):
         found.append(f"{name}: converged to {float(objective):.9g}, worse than a constant, {float(null):.9g}")
-    if claimed is not None:
+    # a run that met NaN says so and has no objective: the tool refuses it, the package warns
+    if claimed is not None and (converged or not np.isnan(claimed)):
         tolerance = (1e-9 if problem.kind is np.float64 else 3e-4) * abs(float(objective)) + 4 * float(
             np.sqrt(rounding * abs(objective))
         )
