@@ -283,8 +283,8 @@ static kiln_status iterate(struct sfa *s) {
         bool fell = false;
         TRY(iterate_once(&fell, s, report->iterations == 0));
         /* A step that gains little says nothing of the ones after it, as long and short ones may take turns: the
-         * run ends where two along the scaled gradient gain little, too. */
-        for (int turn = 0; turn < 2 && !(before - s->objective > s->options->tolerance * before); turn++)
+         * run ends where eight along the scaled gradient gain little, too. */
+        for (int turn = 0; turn < 8 && !(before - s->objective > s->options->tolerance * before); turn++)
             TRY(iterate_once(&fell, s, true));
         TRY(measure_test(s));
         const kiln_trace_row row = {.iteration = ++report->iterations,
