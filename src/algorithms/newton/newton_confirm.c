@@ -181,6 +181,64 @@ done:
     return status;
 }
 
+/* Whether the rows whose curvature is not the same at `here` and `there` have most of some column's. Two
+ * passes where there are any. Takes there.C. */
+static kiln_status rows_matter(bool *matter, struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = kiln_matrix_cols(newton->X);
+    const double one = 1, minus = -1;
+    double changed, *squares = NULL;
+    TRY(kiln_combine(work->there.C, &one, work->here.C, &minus, work->there.C));
+    TRY(kiln_norm(&changed, work->there.C, KILN_NORM_MAX));
+    *matter = !isfinite(changed);
+    if (*matter || changed == 0) return KILN_OK;
+    TRY(kiln_map(work->there.C, KILN_MAP_ABS, work->there.C));
+    squares = ki_alloc((size_t)(2 * n) * sizeof *squares);
+    if (!squares) return ki_fail_nomem((size_t)(2 * n) * sizeof *squares, "the criterion");
+    TRY(kiln_gram_diagonal(work->square, newton->X, work->there.C));
+    TRY(ki_vector_get(squares, work->square));
+    TRY(kiln_gram_diagonal(work->square, newton->X, work->here.C));
+    TRY(ki_vector_get(squares + n, work->square));
+    work->newton->report.passes += 2;
+    for (int64_t j = 0; j < n; j++) {
+        const double all = fmax(squares[j], squares[n + j]) + ki_newton_penalty_of(newton, j);
+        *matter = *matter || (work->diagonal[j] > 0 && squares[j] > (1 - FAR) * all);
+    }
+done:
+    ki_free(squares);
+    return status;
+}
+
+/* Whether a hinge's model may be believed: the rows that the last step, or twice the next one, or rounding of
+ * the predictors lets into the loss or out of it do not matter. A row of 1e12 is led to the kink itself,
+ * where rounding says on which side it lies, and has all of its column's curvature on one side and none on
+ * the other. One pass. Uses `there`. */
+static kiln_status kinks_settled(bool *settled, struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const double rounding = 8 * ki_epsilon(kiln_matrix_type(work->newton->X));
+    bool matter = false;
+    *settled = false;
+    if (!work->furnished) return KILN_OK; /* no step is there to go by */
+    if (!work->looked) TRY(rows_matter(&matter, work));
+    if (!work->looked) work->regular = !matter;
+    work->looked = true;
+    if (!work->regular) return KILN_OK;
+    TRY(ki_pairs_run(
+        NULL, &(struct ki_pairs){
+                  .op = KI_PAIR_MIX, .out = work->there.at, .x = work->here.at, .y = work->S, .scalar = 2}));
+    TRY(ki_pairs_run(NULL, &(struct ki_pairs){.op = KI_PAIR_MIX,
+                                              .out = work->there.at,
+                                              .x = work->there.at,
+                                              .y = work->here.at,
+                                              .scalar = rounding}));
+    TRY(ki_newton_evaluate(work, &work->there));
+    TRY(rows_matter(&matter, work));
+    *settled = !matter;
+done:
+    return status;
+}
+
 bool ki_newton_meets(const struct ki_newton_work *work) {
     return work->norm <= work->newton->tolerance * work->reference;
 }
@@ -194,7 +252,7 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     if (!ki_newton_meets(work)) return KILN_OK;
     if (wanted(work) && !bounded) {
         if (!(left <= enough)) return KILN_OK;
-        if (!hinged(work)) TRY(is_regular(&regular, work));
+        TRY((hinged(work) ? kinks_settled : is_regular)(&regular, work));
     }
     work->proved = regular;
 done:
@@ -207,7 +265,7 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     bool regular;
     TRY(ki_newton_prove(work, left));
     if (work->proved || !ki_newton_meets(work) || !(work->reference > 0)) return KILN_OK;
-    TRY(is_regular(&regular, work));
+    if (!hinged(work)) TRY(is_regular(&regular, work));
     TRY(by_penalty(&bound, work));
     work->proved = bound <= enough_of(work);
     if (work->proved) return KILN_OK;
