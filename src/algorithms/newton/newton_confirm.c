@@ -173,8 +173,11 @@ done:
 static kiln_status is_regular(bool *regular, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     bool changed = false;
-    if (!work->looked) TRY(has_changed(&changed, work));
-    if (!work->looked) work->regular = !changed;
+    /* no step has led to a warm start: the next one is tried */
+    const bool ahead = work->looked && work->iterations == 0 && work->furnished && !work->regular;
+    if (ahead) TRY(ki_newton_try(work, 1));
+    if (!work->looked || ahead) TRY(has_changed(&changed, work));
+    if (!work->looked || ahead) work->regular = !changed;
     work->looked = true;
     *regular = work->regular;
 done:

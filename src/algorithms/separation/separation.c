@@ -88,8 +88,8 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
     if (!counts(loss) && !ki_separation_classes(loss)) return KILN_OK;
     status = ki_separation_few(newton) ? ki_separation_prove(&found, work) : KILN_ERR_UNSUPPORTED;
     if (status == KILN_ERR_UNSUPPORTED) status = ki_separation_step(&found, work, model);
-    /* memory that is short for the question is no error of the fit: it has no answer then */
-    if (status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM) {
+    /* a device without memory for the question is no error of the fit: it has no answer then */
+    if (status == KILN_ERR_DEVICE_NOMEM) {
         found = (struct ki_separation){.undecided = true};
         status = KILN_OK;
     }
