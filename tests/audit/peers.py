@@ -47,6 +47,23 @@ def without_penalty(arguments: list[object]) -> list[object]:
     return [a for a in kept if a != "--standardize"] + ["--l2", 0, "--standard-errors"]
 
 
+def answer_of(peer, start: np.ndarray):
+    """statsmodels' fit from these coefficients, or None where it has none: its steps have their whole lengths and may
+    leave the range of numbers, which it refuses, or go to and fro above where they began, which it calls no convergence."""
+    refusals = ("estimation infeasible", "deviance function returned a nan")
+    try:
+        fit = peer.fit(start_params=start, tol=1e-13, maxiter=200)
+    except np.linalg.LinAlgError:
+        return None
+    except ValueError as error:
+        if not any(words in str(error) for words in refusals):
+            raise
+        return None
+    began = peer.family.fitted(peer.exog @ start + peer._offset_exposure)
+    before = peer.family.deviance(peer.endog, began, peer.var_weights, peer.freq_weights)
+    return fit if fit.converged or fit.deviance <= before * (1 + 1e-9) else None
+
+
 def statsmodels_glm(problem: Problem, tool: Tool, family: str, loss, y: np.ndarray) -> list[str]:
     """Coefficients, standard errors and AIC of the problem without a penalty, where its columns are well apart."""
     counts = problem.s > 0
@@ -81,7 +98,9 @@ def statsmodels_glm(problem: Problem, tool: Tool, family: str, loss, y: np.ndarr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         peer = sm.GLM(target, design, family=family_of(sm, arguments), offset=offset, **weights)
-        fit = peer.fit(start_params=own, tol=1e-13, maxiter=200)
+        fit = answer_of(peer, own)
+    if fit is None:
+        return found
     unpenalised = without(problem)
     scaled = Scaled(unpenalised, loss, model.tensors["W"][:, 0], own[-1] if problem.intercept else 0, y)
     gain = max(float(constant_objective(unpenalised, loss, y) - scaled.objective), 0)
