@@ -137,13 +137,17 @@ static int move_numbers(struct judged *j) {
 
 static int measure(struct judged *j, struct predicted *p) {
     const struct claimed_linear *l = j->l;
+    struct metrics made = {.count = 0};
     int code = 0;
-    if (l->classes->count)
-        return measure_classes(&p->metrics, l->classes, p->scores, l->loss, p->means, j->truth, j->weights,
-                               j->rows);
-    if (l->loss->kind == KILN_LOSS_GLM)
-        code = measure_glm(&p->metrics, l->loss, p->scores, p->means, j->truth, j->weights, j->rows);
-    measure_numbers(&p->metrics, p->means, j->truth, j->weights, j->rows, j->columns);
+    if (l->classes->count) {
+        code =
+            measure_classes(&made, l->classes, p->scores, l->loss, p->means, j->truth, j->weights, j->rows);
+    } else {
+        if (l->loss->kind == KILN_LOSS_GLM)
+            code = measure_glm(&made, l->loss, p->scores, p->means, j->truth, j->weights, j->rows);
+        measure_numbers(&made, p->means, j->truth, j->weights, j->rows, j->columns);
+    }
+    p->metrics = made;
     return code;
 }
 
