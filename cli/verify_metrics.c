@@ -97,13 +97,14 @@ static void move_classes(double *scores, const struct judged *j, double directio
 
 /* How far off a mean may be: as far as the predictors at both ends make it, and by some units of its own. A mean
  * that is a power comes as an exponential, which loses as many units as its exponent is long. Least squares may subtract
- * some constant from y and from the mean first. */
+ * some constant from y and from the mean first. Below the type's range a mean has no digits. */
 static void bounds_of_mean(double *low, double *high, const struct judged *j, double y, double mean,
                            double one, double other) {
     const double logs = mean > 0 ? fabs(log(mean)) : 0;
     const bool same = j->l->loss->kind != KILN_LOSS_GLM || j->l->loss->link == KILN_LINK_IDENTITY;
     double off = same ? 0 : j->unit * (FORMULA + logs) * fabs(mean);
     if (j->l->loss->kind == KILN_LOSS_SQUARED) off = j->unit * (fabs(y) + fabs(mean));
+    off += j->single ? FLT_MIN : DBL_MIN;
     *low = isnan(one) || isnan(other) ? -INFINITY : fmin(mean, fmin(one, other)) - off;
     *high = isnan(one) || isnan(other) ? INFINITY : fmax(mean, fmax(one, other)) + off;
 }

@@ -49,6 +49,10 @@ HONEST = {
     "means of f32 far from the start": ([[0, 2460664.5], [1, 2461192.5], [0, 2461050.5], [1, 2462470.5], [1, 2462933.5], [1, 2461961.5]],
                                         [0.0071, 0.0884, 0.0103, 0.2939, 124.09, 0.1404], ["glm", "--family", "gamma", "--l2", "0.001", "--type", "f32"]),
     "counts that are all 0": (column(12, far=False), np.zeros(12), ["glm", "--family", "negative-binomial", "--alpha", "0.1", "--l2", "0.001"]),
+    "counts that are all 0, with means below the range of f32": ([[0.463], [1.014]], [0, 0],
+                                                                 ["glm", "--family", "negative-binomial", "--alpha", "5", "--l2", "0.1", "--type", "f32"]),
+    "a Tweedie deviance next to 0": ([[-9.110823318355707e18], [5.682458375950557e18]], [4.750066128126133, 0],
+                                     ["glm", "--family", "tweedie", "--variance-power", "1.5", "--l2", "300", "--l1", "300"]),
     "outcomes that are all 1": (column(12, far=False), np.ones(12), ["glm", "--family", "binomial", "--l2", "0.001"]),
 }
 
@@ -120,6 +124,19 @@ def test_a_residual_without_the_rows_that_do_not_count(tool, tmp_path):
     X[3], weights[3] = FAR, 0
     residual = claims_of(tmp_path, tool, ["glm", "--family", "gamma", "--no-intercept", "--l2", "0.1", "--max-iterations", "1"], X,
                          np.exp(rng.normal(size=58)), weights)["residual"]
+    assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
+
+
+def test_a_residual_beside_a_mean_beyond_the_range_of_numbers(tool, tmp_path):
+    """The inverse Gaussian's loss has the limit 0 there, and no slope: the other rows and the penalty make the gradient."""
+    rng = np.random.default_rng(8)
+    X, weights = rng.normal(size=(12, 1)), np.full(12, 0.5)
+    X[6], weights[6] = FAR, 0.002
+    y = rng.wald(1, 2, 12)
+    y[6] = 40
+    arguments = ["glm", "--family", "inverse-gaussian", "--link", "log", "--no-intercept", "--l2", "0.1"]
+    residual = claims_of(tmp_path, tool, arguments, X, y, weights)["residual"]
+    assert residual["found"] > 0
     assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
 
 

@@ -301,6 +301,7 @@ static kiln_status judge(kiln_verification *result, const struct ki_verify_probl
                              ki_verify_blur(&point, p, f->W, mean, hinge),
                       blur = ki_verify_blur(&point, p, f->W, mean, false) +
                              start_leaves(p) / sqrtl(mean * f->weight);
+    known &= !isnan(norm);
     result->objective += (double)point.value;
     result->objective_rounding += (double)point.value_blur;
     result->gradient_most = fmax(result->gradient_most, ratio(most, reference));

@@ -46,6 +46,9 @@ struct ki_response {
     long double mu, nu, slope, variance, log_mu, log_nu;
 };
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
+/* A row's deviance at a mean, and the terms whose difference it is: by the formula for y near mu, or by that for others. */
+long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at);
+long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at);
 /* eta at the mean mu, for a loss of kind GLM. */
 double ki_verify_link(const kiln_loss *loss, double mu);
 

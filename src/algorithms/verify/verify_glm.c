@@ -54,58 +54,6 @@ static long double predictor(const struct model *m, int64_t i, int64_t c, double
 
 /* ------------------------------------------------------------------------------------------- deviance */
 
-/* y log(y / mu), 0 where y is. */
-static long double ratio_log(double y, long double mu, long double log_mu) {
-    if (y == 0) return 0;
-    return fabsl(y / mu - 1) < 0.5L ? y * log1pl((y - mu) / mu) : y * (logl(y) - log_mu);
-}
-
-static long double unit_deviance(const kiln_loss *loss, double y, const struct ki_response *at) {
-    const long double mu = at->mu, p = loss->parameter;
-    switch (loss->family) {
-    case KILN_POISSON: return 2 * (ratio_log(y, mu, at->log_mu) - (y - mu));
-    case KILN_GAMMA: return 2 * ((y - mu) / mu - ratio_log(y, mu, at->log_mu) / y);
-    case KILN_INVERSE_GAUSSIAN: return (y - mu) * (y - mu) / (y * mu * mu);
-    case KILN_BINOMIAL:
-        if (y == 0 || y == 1) return -2 * (y == 0 ? at->log_nu : at->log_mu); /* y - mu would cancel */
-        return 2 * (ratio_log(y, mu, at->log_mu) + ratio_log(1 - y, at->nu, at->log_nu));
-    case KILN_TWEEDIE:
-        return 2 * (powl(y, 2 - p) / ((1 - p) * (2 - p)) - y * powl(mu, 1 - p) / (1 - p) +
-                    powl(mu, 2 - p) / (2 - p));
-    case KILN_NEGATIVE_BINOMIAL:
-        return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
-    default: return (y - mu) * (y - mu);
-    }
-}
-
-/* The terms whose difference the deviance is, by the formula for y near mu or by that for others. */
-static long double deviance_size(const kiln_loss *loss, double y, const struct ki_response *at) {
-    const long double mu = at->mu, p = loss->parameter,
-                      logs = y == 0 ? 0 : fabsl(logl(y)) + fabsl(at->log_mu);
-    const long double apart = fabsl(y - mu), t = apart / mu;
-    const bool near = y > 0 && t < 0.5L;
-    switch (loss->family) {
-    case KILN_POISSON: return near ? 4 * apart : 2 * (y * logs + apart);
-    case KILN_GAMMA: return near ? 4 * t : 2 * (t + logs);
-    case KILN_BINOMIAL:
-        return 2 *
-               ((y == 0 ? 0 : y * logs) + (y == 1 ? 0 : (1 - y) * (fabsl(log1pl(-y)) + fabsl(at->log_nu))));
-    case KILN_TWEEDIE:
-        return 2 * ((near ? fabsl(powl(y, 2 - p) - powl(mu, 2 - p)) : powl(y, 2 - p) + powl(mu, 2 - p)) /
-                        fabsl(2 - p) +
-                    (y == 0 ? 0
-                            : y * (near ? fabsl(powl(y, 1 - p) - powl(mu, 1 - p))
-                                        : powl(y, 1 - p) + powl(mu, 1 - p))) /
-                        fabsl(p - 1));
-    case KILN_NEGATIVE_BINOMIAL:
-        if (near)
-            return 2 * (y * fabsl(log1pl((mu - y) / y)) +
-                        (y + 1 / p) * fabsl(log1pl(p * (y - mu) / (1 + p * mu))));
-        return 2 * (y * (2 + logs + 2 * fabsl(logl(p))) + (log1pl(p * mu) + log1pl(p * y)) / p);
-    default: return unit_deviance(loss, y, at);
-    }
-}
-
 /* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
 static struct ki_verify_value minus_twice(const struct model *m, int64_t i, const struct ki_response *at) {
     const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = weight_of(m, i);
@@ -162,7 +110,7 @@ static struct row row_at(const struct model *m, double y, long double eta) {
     struct row row = {.at = ki_verify_response(m->loss, eta)};
     row.value = ki_verify_loss(&row.slope, m->loss, y, &eta, 1).value;
     const bool there = isfinite((double)row.value);
-    row.deviance = there ? unit_deviance(m->loss, y, &row.at) : (long double)NAN;
+    row.deviance = there ? ki_verify_deviance(m->loss, y, &row.at) : (long double)NAN;
     row.pearson = there ? (y - row.at.mu) * (y - row.at.mu) / row.at.variance : (long double)NAN;
     return row;
 }
@@ -194,7 +142,7 @@ static struct total add_up(const struct model *m, const double *eta, const doubl
         total.slope += s * row.slope.value;
         total.curvature += s * row.slope.expected;
         add(&total.deviance, m, s, row.deviance, one.deviance, other.deviance, best,
-            row.deviance + deviance_size(m->loss, y, &row.at));
+            row.deviance + ki_verify_deviance_size(m->loss, y, &row.at));
         add(&total.pearson, m, s, row.pearson, one.pearson, other.pearson, best, row.pearson);
     }
     return total;

@@ -115,17 +115,25 @@ static long double own_curvature(const kiln_loss *loss, double y, long double mu
     }
 }
 
+/* The terms of training's slope under a logit, mu - y: next to 1 these lose each other's digits, and mu - 0 none. */
+static long double logit_size(double y, long double mu) {
+    return y == 0 ? mu : mu + y;
+}
+
 static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                                        long double eta) {
     const struct response at = respond(loss, eta);
     *slope = (struct ki_verify_slope){0};
     if (!in_range(loss, eta, &at)) return (struct ki_verify_value){INFINITY, INFINITY};
+    /* A mean beyond the range of numbers: a loss that has a limit there, as the inverse Gaussian's, is level. */
+    if (isinf(at.mu)) return value_at(loss, y, &at);
     const long double variance = variance_at(loss, &at), steep = at.slope / variance;
     slope->value = (at.mu - y) * steep;
     slope->size = (fabsl(at.mu) + fabs(y)) * fabsl(steep);
     if (loss->family == KILN_BINOMIAL) { /* mu - y = (1 - y) mu - y nu, without what cancels */
         slope->value = ((1 - y) / at.nu - y / at.mu) * at.slope;
         slope->size = ((1 - y) / at.nu + y / at.mu) * at.slope;
+        if (ki_link_of(loss) == KILN_LINK_LOGIT) slope->size = logit_size(y, at.mu);
     }
     slope->expected = at.slope * steep;
     slope->curvature = own_curvature(loss, y, at.mu, slope->expected);
@@ -169,7 +177,7 @@ struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_
     case KILN_LOSS_SOFTMAX: return softmax_loss(slope, y, eta, k);
     case KILN_LOSS_LOGISTIC: {
         const long double p = 1 / (1 + expl(-eta[0])), q = 1 / (1 + expl(eta[0]));
-        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, (1 - y) * p + y * q, p * q};
+        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, logit_size(y, p), p * q};
         return sum_of((1 - y) * softplus(eta[0]), y * softplus(-eta[0]));
     }
     case KILN_LOSS_SQUARED_HINGE:
