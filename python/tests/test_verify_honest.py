@@ -140,6 +140,19 @@ def test_a_residual_beside_a_mean_beyond_the_range_of_numbers(tool, tmp_path):
     assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
 
 
+@pytest.mark.parametrize("family", [["poisson"], ["negative-binomial", "--alpha", "5"]], ids=lambda family: family[0])
+def test_a_count_of_0_beside_a_mean_below_the_range_of_numbers(family, tool, tmp_path):
+    """Its loss is 0 there, and has no slope."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(24, 2))
+    X[12, 0] = FAR
+    y = rng.poisson(1, 24).astype(float)
+    y[12] = 0
+    claims = claims_of(tmp_path, tool, ["glm", "--family", *family, "--no-intercept", "--l2", "1"], X, y)
+    assert claims["residual"]["found"] == pytest.approx(claims["residual"]["claimed"], rel=1e-2)
+    assert all(claim["holds"] is not False for claim in claims.values())
+
+
 def test_aic_of_a_perfect_gamma(tool, tmp_path):
     """R's formula, with as many digits as its terms lose to each other: -2 sum log dgamma(y, shape k, mean mu) + 2 parameters, k = m / deviance."""
     mpmath = pytest.importorskip("mpmath")

@@ -125,8 +125,10 @@ static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln
     const struct response at = respond(loss, eta);
     *slope = (struct ki_verify_slope){0};
     if (!in_range(loss, eta, &at)) return (struct ki_verify_value){INFINITY, INFINITY};
-    /* A mean beyond the range of numbers: a loss that has a limit there, as the inverse Gaussian's, is level. */
-    if (isinf(at.mu)) return value_at(loss, y, &at);
+    /* A mean beyond the range of numbers: a loss that has a limit there is level, as the inverse Gaussian's up there and those of
+     * counts of 0 down here. */
+    if (isinf(at.mu) || (at.mu == 0 && y == 0 && ki_link_of(loss) == KILN_LINK_LOG))
+        return value_at(loss, y, &at);
     const long double variance = variance_at(loss, &at), steep = at.slope / variance;
     slope->value = (at.mu - y) * steep;
     slope->size = (fabsl(at.mu) + fabs(y)) * fabsl(steep);
