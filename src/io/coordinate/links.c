@@ -86,7 +86,7 @@ kiln_status ki_links_store(struct ki_entries *entries, struct ki_links *links, i
     if (!ki_bytes_room(&entries->row, more * 4) || !ki_bytes_room(&entries->col, more * 4) ||
         !ki_bytes_room(&entries->value, more * 8))
         TRY(ki_fail_nomem((size_t)more * 16, "the entries of the file"));
-    ki_parallel(options->threads, parts, store_part, &s);
+    if (more > 0) ki_parallel(options->threads, parts, store_part, &s);
     entries->row.size += more * 4;
     entries->col.size += more * 4;
     entries->value.size += more * 8;
