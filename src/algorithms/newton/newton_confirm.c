@@ -140,31 +140,37 @@ done:
     return status;
 }
 
-/* Whether some row of C has more than it should. most: k numbers. */
-static kiln_status exceeds(bool *more, const kiln_matrix *C, double *most) {
-    const kiln_status status = kiln_norm(most, C, KILN_NORM_MAX);
-    *more = false;
-    for (int64_t j = 0; j < kiln_matrix_cols(C) && status == KILN_OK; j++) *more |= !(most[j] < 1 / 0.8);
+/* Whether some row's |change| is a quarter of what `part` was made of, its reciprocals, or more; of 0 there is no share. most: k
+ * numbers. */
+static kiln_status exceeds(bool *more, kiln_matrix *part, const kiln_matrix *change, double *most) {
+    kiln_status status;
+    TRY(kiln_times(part, part, change));
+    TRY(kiln_norm(most, part, KILN_NORM_MAX));
+    for (int64_t j = 0; j < kiln_matrix_cols(part); j++) *more |= !(most[j] < 0.25);
+done:
     return status;
 }
 
-/* Whether the last step lowered, or raised, some row's curvature (of softmax, a probability) by a fifth.
- * Takes there.C. */
+/* Whether the last step lowered, or raised, some row's curvature (of softmax, a probability) by a fifth, to 0 or from there
+ * among these: by a quarter of the smaller one, or of the one that is not 0. Takes there.C. */
 static kiln_status has_changed(bool *changed, struct ki_newton_work *work) {
-    kiln_status status;
-    kiln_matrix *C = work->there.C;
-    const int64_t k = kiln_matrix_cols(C);
-    bool fallen;
-    double *most = ki_alloc((size_t)k * sizeof *most);
-    if (!most) return ki_fail_nomem((size_t)k * sizeof *most, "columns' norms");
-    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
-    TRY(kiln_times(C, C, work->here.C));
-    TRY(exceeds(changed, C, most));
-    TRY(kiln_map(C, KILN_MAP_RECIPROCAL, C));
-    TRY(exceeds(&fallen, C, most));
-    *changed = *changed || fallen;
+    kiln_status status = KILN_OK;
+    kiln_matrix *change = work->there.C, *part = NULL;
+    const int64_t k = kiln_matrix_cols(change);
+    double *numbers = ki_alloc((size_t)(3 * k) * sizeof *numbers), *one = numbers, *minus = one + k;
+    if (!numbers) return ki_fail_nomem((size_t)(3 * k) * sizeof *numbers, "columns' norms");
+    for (int64_t j = 0; j < k; j++) one[j] = 1, minus[j] = -1;
+    *changed = false;
+    TRY(kiln_matrix_dense(&part, kiln_matrix_device(change), kiln_matrix_type(change),
+                          kiln_matrix_rows(change), k, NULL));
+    TRY(kiln_map(part, KILN_MAP_RECIPROCAL, change));
+    TRY(kiln_combine(change, one, work->here.C, minus, change));
+    TRY(exceeds(changed, part, change, minus + k));
+    TRY(kiln_map(part, KILN_MAP_RECIPROCAL, work->here.C));
+    TRY(exceeds(changed, part, change, minus + k));
 done:
-    ki_free(most);
+    kiln_matrix_free(part);
+    ki_free(numbers);
     return status;
 }
 
