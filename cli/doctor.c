@@ -121,7 +121,7 @@ static int examine_one(struct findings *found, int64_t number) {
 }
 
 static int list_devices(struct findings *found) {
-    struct listing *listing = calloc(1, sizeof *listing);
+    struct listing *listing = malloc(sizeof *listing);
     if (!listing) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
     const int code = listing_make(found->run, listing);
     for (int64_t i = 0; !code && i < listing->count; i++) {

@@ -56,7 +56,7 @@ static struct listed *add(struct listing *listing) {
 }
 
 static void add_all(struct listing *listing, const struct look *look) {
-    for (int64_t i = 0; i < look->count; i++) add(listing)->info = look->rows[i];
+    for (int64_t i = 0; i < look->count; i++) *add(listing) = (struct listed){.info = look->rows[i]};
 }
 
 static kiln_device_info *add_failed(struct listing *listing, const char *kind, const char *reason) {
