@@ -49,7 +49,8 @@ def without_penalty(arguments: list[object]) -> list[object]:
 
 def answer_of(peer, start: np.ndarray):
     """statsmodels' fit from these coefficients, or None where it has none: its steps have their whole lengths and may
-    leave the range of numbers, which it refuses, or go to and fro above where they began, which it calls no convergence."""
+    leave the range of numbers, which it refuses, or go to and fro above where they began, which it calls no convergence;
+    and under a log link it takes means below epsilon for epsilon in its weights."""
     refusals = ("estimation infeasible", "deviance function returned a nan")
     try:
         fit = peer.fit(start_params=start, tol=1e-13, maxiter=200)
@@ -60,6 +61,8 @@ def answer_of(peer, start: np.ndarray):
             raise
         return None
     began = peer.family.fitted(peer.exog @ start + peer._offset_exposure)
+    if type(peer.family.link).__name__ == "Log" and began.min() < np.finfo(float).eps:
+        return None
     before = peer.family.deviance(peer.endog, began, peer.var_weights, peer.freq_weights)
     return fit if fit.converged or fit.deviance <= before * (1 + 1e-9) else None
 
