@@ -151,14 +151,15 @@ done:
     return status;
 }
 
-/* Whether the last step lowered, or raised, some row's curvature (of softmax, a probability) by a fifth, to 0 or from there
- * among these: by a quarter of the smaller one, or of the one that is not 0. Takes there.C. */
+/* Whether the last step lowered, or raised, some row's curvature (of softmax, a probability) by a fifth, to 0
+ * or from there among these: by a quarter of the smaller one, or of the one that is not 0. Takes there.C. */
 static kiln_status has_changed(bool *changed, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     kiln_matrix *change = work->there.C, *part = NULL;
     const int64_t k = kiln_matrix_cols(change);
-    double *numbers = ki_alloc((size_t)(3 * k) * sizeof *numbers), *one = numbers, *minus = one + k;
-    if (!numbers) return ki_fail_nomem((size_t)(3 * k) * sizeof *numbers, "columns' norms");
+    double *one = ki_alloc((size_t)(3 * k) * sizeof *one);
+    if (!one) return ki_fail_nomem((size_t)(3 * k) * sizeof *one, "columns' norms");
+    double *minus = one + k;
     for (int64_t j = 0; j < k; j++) one[j] = 1, minus[j] = -1;
     *changed = false;
     TRY(kiln_matrix_dense(&part, kiln_matrix_device(change), kiln_matrix_type(change),
@@ -170,7 +171,7 @@ static kiln_status has_changed(bool *changed, struct ki_newton_work *work) {
     TRY(exceeds(changed, part, change, minus + k));
 done:
     kiln_matrix_free(part);
-    ki_free(numbers);
+    ki_free(one);
     return status;
 }
 
