@@ -48,7 +48,8 @@ static void be_child(struct child *child, kiln_status (*work)(void *shared)) {
     _exit(0);
 }
 
-/* The pipe closes when the child ends; should something keep it open, or close it early, the child is looked at all the same. */
+/* The pipe closes when the child ends; should something keep it open, or close it early, the child is
+ * looked at all the same. */
 static bool ended(pid_t pid, int pipe, int *state) {
     struct pollfd closes = {.fd = pipe, .events = POLLIN};
     if (poll(&closes, 1, 100) > 0) usleep(500);

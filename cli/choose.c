@@ -62,7 +62,8 @@ static int move_to(struct run *run, kiln_data *data, kiln_device *device) {
     if (kiln_device_get_info(device, &run->device_info) != KILN_OK ||
         kiln_data_move(data, device) != KILN_OK) {
         const int code = fail_library(WORKING);
-        /* The data still lie on the host, which must outlive them: the caller frees them before main closes it. */
+        /* The data still lie on the host, which must outlive them: the caller frees them before main
+         * closes it. */
         run->device = host;
         kiln_device_close(device);
         return code;

@@ -1,7 +1,7 @@
 /* kiln doctor: what was found, what is missing and how to get it, and whether each device computes right.
  *
- * A driver that crashes or hangs must not take the report with it: each device is examined in a child process (child.h), which
- * writes into memory that it shares with this one. No driver is loaded here. */
+ * A driver that crashes or hangs must not take the report with it: each device is examined in a child
+ * process (child.h), which writes into memory that it shares with this one. No driver is loaded here. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -97,8 +97,8 @@ static void print_estimate(const kiln_estimate *e, int64_t passes) {
            e->measured ? "" : " at most; not measured");
 }
 
-/* Where work of the same kind on less and on more rows would go: with them computation and transfer grow, while starting a device,
- * launches and waiting stay. Where there is no GPU there is nothing to compare. */
+/* Where work of the same kind on less and on more rows would go: with them computation and transfer grow,
+ * while starting a device, launches and waiting stay. Where there is no GPU there is nothing to compare. */
 static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimate *estimates, int64_t count,
                       json_t *object) {
     static const double scales[] = {1.0 / 64, 1.0 / 16, 0.25, 1, 4, 16, 64};
@@ -113,7 +113,8 @@ static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimat
         int64_t found = 0;
         scaled.rows = (int64_t)ceil((double)work->rows * scales[i]);
         scaled.nnz = (int64_t)((double)work->nnz * scales[i]);
-        /* No process is timed: this one has had the GPU open by now, so that its driver would neither start nor clean up. */
+        /* No process is timed: this one has had the GPU open by now, so that its driver would neither
+         * start nor clean up. */
         if (kiln_device_choose(&device, &rows, &found, run->device, &scaled,
                                &(kiln_choose_options){.thorough = 1}) != KILN_OK)
             return fail_library(WORKING);

@@ -39,7 +39,8 @@ int graph_verify_vertices(const struct run *run, const struct verifying *v) {
     return graph_same_vertices(v->model, v->data) ? 0 : verify_other_data(run, GRAPH_RANKING);
 }
 
-/* A list of links with words such as 7:1 is told for rows of a matrix, and ranking those would be nonsense. */
+/* A list of links with words such as 7:1 is told for rows of a matrix, and ranking those would be
+ * nonsense. */
 int graph_check_format(struct solving *s) {
     const struct run *run = s->run;
     const kiln_data *data = s->data;

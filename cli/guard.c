@@ -1,7 +1,8 @@
 /* While a driver is started in this process: a crash there, or a wait without end, is explained.
  *
- * Where a driver has crashed no promise holds, so that the handler may use what is not safe in others, and a second signal, or
- * an alarm, ends the process. Handlers that somebody else has set (a sanitizer) are left in place. */
+ * Where a driver has crashed no promise holds, so that the handler may use what is not safe in others, and
+ * a second signal, or an alarm, ends the process. Handlers that somebody else has set (a sanitizer) are
+ * left in place. */
 #define _GNU_SOURCE
 #include "guard.h"
 

@@ -37,8 +37,8 @@ static int by_number(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* With a mark a column, unless these would outweigh the entries, which are then sorted: a file of 21 bytes may name column
- * 2147483647. */
+/* With a mark a column, unless these would outweigh the entries, which are then sorted: a file of 21 bytes
+ * may name column 2147483647. */
 static int count_empty_columns(struct row_lengths *lengths, int32_t *col, int64_t nnz, int64_t cols) {
     int64_t used = 0;
     if (cols / 64 > nnz + 1000) {

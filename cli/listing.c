@@ -1,6 +1,7 @@
-/* The devices of this machine. A driver that crashes or hangs while it is asked hides neither the processor nor other kinds of
- * drivers: each kind is asked in a child process. All OpenCL drivers are loaded by one loader in one process, so that where that
- * fails, each is loaded alone (OCL_ICD_VENDORS names a folder with its file), and those that fail are named. */
+/* The devices of this machine. A driver that crashes or hangs while it is asked hides neither the
+ * processor nor other kinds of drivers: each kind is asked in a child process. All OpenCL drivers are
+ * loaded by one loader in one process, so that where that fails, each is loaded alone (OCL_ICD_VENDORS
+ * names a folder with its file), and those that fail are named. */
 #define _GNU_SOURCE
 #include "listing.h"
 

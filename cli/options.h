@@ -43,7 +43,8 @@ struct settings {
     const char *skew;
     bool exhaustive, start;
     bool json, quiet, verbose, help, version;
-    /* The options struct of the verb's algorithm as the registry describes it, and what the verb's own options set. */
+    /* The options struct of the verb's algorithm as the registry describes it, and what the verb's own
+     * options set. */
     union {
         max_align_t aligned;
         char bytes[512];
@@ -149,7 +150,8 @@ struct verb {
     const char *examples;    /* lines */
     int (*run)(struct run *run);
     unsigned kinds; /* VERB_BITs: the options that it takes */
-    /* Of an algorithm. own: its options besides the tool's and the registry's. verify: recomputes what a model claims. */
+    /* Of an algorithm. own: its options besides the tool's and the registry's. verify: recomputes what a
+     * model claims. */
     const struct option *own;
     int own_count;
     int (*verify)(struct run *run, struct verifying *v);
@@ -160,7 +162,8 @@ struct verb {
     const char *predict_instead; /* where its models predict nothing: what else there is */
     /* Makes of work on X what several GPUs share in a pass; NULL: X. */
     void (*work)(kiln_work *work);
-    /* What kiln explain says beside the choice of a device, on which X is: into the object, or as text where there is none. */
+    /* What kiln explain says beside the choice of a device, on which X is: into the object, or as text
+     * where there is none. */
     int (*explain)(const struct run *run, const kiln_matrix *X, json_t *object);
 };
 extern struct verb verb_table[VERBS_MOST];

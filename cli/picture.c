@@ -1,5 +1,6 @@
-/* Pictures are SVG, because that is text which any browser shows. PNG is what librsvg makes of the same SVG: it is looked for at run
- * time, as drivers are, so that nobody who wants no PNG needs it, and there is one way of drawing. */
+/* Pictures are SVG, because that is text which any browser shows. PNG is what librsvg makes of the same
+ * SVG: it is looked for at run time, as drivers are, so that nobody who wants no PNG needs it, and there
+ * is one way of drawing. */
 #define _GNU_SOURCE
 #include "picture.h"
 

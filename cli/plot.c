@@ -1,5 +1,7 @@
-/* Curves with error bars in panels, one below the other, so that their text can be read where a page makes them narrow. Ticks are at round numbers, and everything that has a name is named inside the picture: an axis
- * leaves room for its numbers, a mark's name goes to the side that has room, and series are listed beside their panel. */
+/* Curves with error bars in panels, one below the other, so that their text can be read where a page makes
+ * them narrow. Ticks are at round numbers, and everything that has a name is named inside the picture: an
+ * axis leaves room for its numbers, a mark's name goes to the side that has room, and series are listed
+ * beside their panel. */
 #include "plot.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Rows with the colour of their cluster, in the plane in which the centres lie furthest apart: that of the two directions u with
- * the largest  sum_c w_c ((c - mean).u)^2, found by orthogonal iteration. Of many rows every so many-th is drawn. */
+/* Rows with the colour of their cluster, in the plane in which the centres lie furthest apart: that of the
+ * two directions u with the largest  sum_c w_c ((c - mean).u)^2, found by orthogonal iteration. Of many
+ * rows every so many-th is drawn. */
 #include "plot_clusters.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Points of a plane as SVG, a colour for each of a few classes or shades for a number. Both axes have the same scale. Points of one colour are one path of
- * strokes without length, which is a tenth of as many circles. */
+/* Points of a plane as SVG, a colour for each of a few classes or shades for a number. Both axes have the
+ * same scale. Points of one colour are one path of strokes without length, which is a tenth of as many
+ * circles. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Topics side by side, the largest first, each with its words and a bar as long as the word is probable there. */
+/* Topics side by side, the largest first, each with its words and a bar as long as the word is probable
+ * there. */
 #include <math.h>
 
 #include "picture.h"

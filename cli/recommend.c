@@ -1,4 +1,5 @@
-/* kiln recommend: the best items for a user that a factor model knows, for users whose ratings are in a file, or items like one. */
+/* kiln recommend: the best items for a user that a factor model knows, for users whose ratings are in a
+ * file, or items like one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +143,8 @@ static kiln_status take_users(kiln_matrix **A, kiln_matrix **seen, const struct 
     return status;
 }
 
-/* What a user of the file has seen are all ratings of the file's, of which kiln_rows makes no sparse ones: so all users are told. */
+/* What a user of the file has seen are all ratings of the file's, of which kiln_rows makes no sparse ones:
+ * so all users are told. */
 static int recommend(struct recommending *r) {
     kiln_matrix *A = NULL, *seen = NULL;
     int64_t *numbers = malloc((size_t)r->count * sizeof *numbers); /* of the users */

@@ -27,7 +27,8 @@ static int measure_linreg(struct training *job) {
     return 0;
 }
 
-/* Means where a metric asks for them: of two classes, and of a support vector machine's, scores say it all. */
+/* Means where a metric asks for them: of two classes, and of a support vector machine's, scores say it
+ * all. */
 static int predict(struct fitted *fitted, const struct training *job) {
     const bool wanted = !job->classes.count || job->loss.kind == KILN_LOSS_SOFTMAX;
     kiln_matrix *Eta = NULL;

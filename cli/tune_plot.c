@@ -1,5 +1,5 @@
-/* The plot of kiln tune, after Figure 6 of the fused-kernels paper: every plan's time, here in ascending order. Text takes the
- * page's colour, so that it reads on light and dark. */
+/* The plot of kiln tune, after Figure 6 of the fused-kernels paper: every plan's time, here in ascending
+ * order. Text takes the page's colour, so that it reads on light and dark. */
 #include <math.h>
 
 #include "picture.h"

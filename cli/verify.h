@@ -43,7 +43,8 @@ struct recomputed {
  * finds; of a run that has converged, also that one more iteration gains little. */
 struct refactored {
     kiln_status (*recompute)(struct recomputed *found, const struct claimed_factors *claimed);
-    /* One more iteration from the model's factors, which it changes: the report's residual is what is left to gain. */
+    /* One more iteration from the model's factors, which it changes: the report's residual is what is left
+     * to gain. */
     kiln_status (*again)(kiln_report *report, const struct claimed_factors *claimed, const json_t *options);
 };
 int verify_factors(struct run *run, struct verifying *v, const char *claim, const struct refactored *code);

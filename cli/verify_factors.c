@@ -63,7 +63,8 @@ static int squares_of(double *sum, const kiln_matrix *X) {
 }
 
 /* A run has converged where an iteration gains at most the tolerance; the next one gains no more, but for
- * a factor, as gains shrink, if not at each of them: one of three times the tolerance was seen after one below it. */
+ * a factor, as gains shrink, if not at each of them: one of three times the tolerance was seen after one
+ * below it. */
 static int claim_converged(struct verifying *v, const struct recomputed *found,
                            const struct claimed_factors *claimed, const struct refactored *code) {
     enum { FACTOR = 10 };

@@ -1,4 +1,5 @@
-/* What a linear model claims: its objective, gradient and duality gap on the data that it was trained with. */
+/* What a linear model claims: its objective, gradient and duality gap on the data that it was trained
+ * with. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -176,7 +177,8 @@ static void judge(struct linear *l) {
                 residual > found->gradient ? found->gradient_most - found->gradient
                                            : found->gradient_rounding);
     v->claims[v->count - 1].known &= !isnan(found->gradient);
-    /* Where a support vector machine did not converge its criterion may go by the curvature of some point on the way. */
+    /* Where a support vector machine did not converge its criterion may go by the curvature of some point
+     * on the way. */
     const bool hinge = l->loss.kind == KILN_LOSS_SQUARED_HINGE || l->loss.kind == KILN_LOSS_SQUARED_EPSILON;
     if (hinge && residual > found->gradient && !json_is_true(json_object_get(v->report, "converged")))
         v->claims[v->count - 1].known = false;

@@ -1,10 +1,11 @@
 /* What a linear model's file says of its fit, found again: metrics from linear predictors that slow code
  * makes, figures of a generalised linear model and its standard errors from the information matrix.
  *
- * Training rounds predictors, and so has others within bounds that the slow code tells, and means that are as far off as their
- * own formula makes them. Every metric of rows gets better with each row that moves towards its target: what training may have
- * found is between the metrics of the best and of the worst predictors within the bounds. A row towards its target: of two
- * classes the score of one up, of the other down; of several its own up, the others down; of numbers the mean that is nearest. */
+ * Training rounds predictors, and so has others within bounds that the slow code tells, and means that are
+ * as far off as their own formula makes them. Every metric of rows gets better with each row that moves
+ * towards its target: what training may have found is between the metrics of the best and of the worst
+ * predictors within the bounds. A row towards its target: of two classes the score of one up, of the other
+ * down; of several its own up, the others down; of numbers the mean that is nearest. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -95,9 +96,10 @@ static void move_classes(double *scores, const struct judged *j, double directio
     }
 }
 
-/* How far off a mean may be: as far as the predictors at both ends make it, and by some units of its own. A mean
- * that is a power comes as an exponential, which loses as many units as its exponent is long. Least squares may subtract
- * some constant from y and from the mean first. Below the type's range a mean has no digits. */
+/* How far off a mean may be: as far as the predictors at both ends make it, and by some units of its own.
+ * A mean that is a power comes as an exponential, which loses as many units as its exponent is long. Least
+ * squares may subtract some constant from y and from the mean first. Below the type's range a mean has no
+ * digits. */
 static void bounds_of_mean(double *low, double *high, const struct judged *j, double y, double mean,
                            double one, double other) {
     const double logs = mean > 0 ? fabs(log(mean)) : 0;
@@ -109,8 +111,8 @@ static void bounds_of_mean(double *low, double *high, const struct judged *j, do
     *high = isnan(one) || isnan(other) ? INFINITY : fmax(mean, fmax(one, other)) + off;
 }
 
-/* Means within their bounds that are nearest to the targets, and furthest; with them predictors of a glm, whose mean rises or
- * falls with them. */
+/* Means within their bounds that are nearest to the targets, and furthest; with them predictors of a glm,
+ * whose mean rises or falls with them. */
 static int move_numbers(struct judged *j) {
     const int64_t count = j->rows * j->columns;
     double *const less = j->best.scores, *const more = j->worst.scores;
@@ -191,14 +193,15 @@ static void count_undecided(struct judged *j) {
 
 /* ----------------------------------------------------------------------------------------- claims */
 
-/* What sums over all rows in double may lose, relative; those of least squares are of terms in the model's type. */
+/* What sums over all rows in double may lose, relative; those of least squares are of terms in the model's
+ * type. */
 static double sums_of(const struct judged *j) {
     return (double)j->rows * DBL_EPSILON +
            FORMULA * (j->l->loss->kind == KILN_LOSS_SQUARED ? j->unit : DBL_EPSILON);
 }
 
-/* Brier's score takes the probabilities of several classes as training's type has them, each within a factor e^(+-2 off) and
- * some units of its formula. */
+/* Brier's score takes the probabilities of several classes as training's type has them, each within a
+ * factor e^(+-2 off) and some units of its formula. */
 static double brier_rounding(const struct judged *j) {
     double sum = 0;
     for (int64_t i = 0; i < j->rows && j->columns > 1; i++) {
@@ -213,8 +216,8 @@ static double brier_rounding(const struct judged *j) {
     return sum / j->weight;
 }
 
-/* How far R2 is off for what double makes of TSS: a mean that is off by e adds weight e^2, and each row's distance from it is
- * rounded. */
+/* How far R2 is off for what double makes of TSS: a mean that is off by e adds weight e^2, and each row's
+ * distance from it is rounded. */
 static double r2_rounding(const struct judged *j) {
     const double r2 = metrics_get(&j->found.metrics, "r2"), rss = metrics_get(&j->found.metrics, "rss");
     double square = 0;

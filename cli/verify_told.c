@@ -1,6 +1,7 @@
-/* What a model's file says of how it came about, held against the rest of the file and the data's names. No code can find the run
- * again; but each entry that training writes is there, entries that say the same twice agree, and "converged" is what the
- * tolerance makes of the residual. Entries that fail are claims that do not hold; those that hold are not told. */
+/* What a model's file says of how it came about, held against the rest of the file and the data's names.
+ * No code can find the run again; but each entry that training writes is there, entries that say the same
+ * twice agree, and "converged" is what the tolerance makes of the residual. Entries that fail are claims
+ * that do not hold; those that hold are not told. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,8 @@ static bool is_stop(const char *name) {
     return false;
 }
 
-/* A run converges by its tolerance, or where rounding leaves nothing else; residual and tolerance agree with that. problems: how
- * many there may be, each with iterations of its own, all of which are counted. */
+/* A run converges by its tolerance, or where rounding leaves nothing else; residual and tolerance agree
+ * with that. problems: how many there may be, each with iterations of its own, all of which are counted. */
 static void check_stop(struct verifying *v, int64_t problems) {
     const char *stop = json_string_value(json_object_get(v->report, "stopped_by"));
     const json_t *converged = json_object_get(v->report, "converged");

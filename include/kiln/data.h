@@ -76,9 +76,10 @@ typedef struct kiln_read_options {
     const kiln_range
         *target_range; /* targets in text must be numbers in it, else ERR_DATA with the place; NULL = any */
     /* 0: targets are numbers. KILN_TARGETS_TEXT: a target may be text; y then holds class numbers
-     * (kiln_data_class_name). It is text where a number would rewrite what the file says: codes such as 007, and
-     * integers beyond those that the type counts without a gap. KILN_TARGETS_LABELS: it is also text where one of
-     * its values is not the plain form of a number, 1.0 for instance, so that labels are exactly what the file says. */
+     * (kiln_data_class_name). It is text where a number would rewrite what the file says: codes such as
+     * 007, and integers beyond those that the type counts without a gap. KILN_TARGETS_LABELS: it is also
+     * text where one of its values is not the plain form of a number, 1.0 for instance, so that labels are
+     * exactly what the file says. */
     int text_targets;
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
@@ -125,10 +126,11 @@ typedef struct kiln_read_options {
  * Rules per format: docs/formats.md. */
 KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                                     const kiln_read_options *options);
-/* Reads a table in memory, a stream of record batches by the Arrow C stream interface, as pandas, polars, pyarrow, DuckDB and others
- * export it. It is read as a CSV file with these columns would be: the same options, schema and errors, whose lines are rows, from
- * 1 on. Booleans and numbers of all widths are numbers, nulls and NaN missing values; texts (utf8, large_utf8, views) and
- * dictionaries are text columns. ERR_UNSUPPORTED: a column that is used is a time, a decimal, binary or nested. Numbers are
+/* Reads a table in memory, a stream of record batches by the Arrow C stream interface, as pandas, polars,
+ * pyarrow, DuckDB and others export it. It is read as a CSV file with these columns would be: the same
+ * options, schema and errors, whose lines are rows, from 1 on. Booleans and numbers of all widths are
+ * numbers, nulls and NaN missing values; texts (utf8, large_utf8, views) and dictionaries are text
+ * columns. ERR_UNSUPPORTED: a column that is used is a time, a decimal, binary or nested. Numbers are
  * converted once, into X; nothing of the table is kept. The stream is released in any case. */
 struct ArrowArrayStream;
 KILN_API kiln_status kiln_data_from_arrow(kiln_data **data, kiln_device *device,
@@ -174,9 +176,9 @@ typedef enum kiln_column_role {
     KILN_COLUMN_IGNORED = 4,
     KILN_COLUMN_GROUPS = 5
 } kiln_column_role;
-/* A column of a CSV file or of a table in memory. levels counts those of text, missing fields not among them. With missing = MEAN or
- * INDICATOR missing counts fields, and least, most and mean are those of the numbers that are there; else 0
- * and NaN. */
+/* A column of a CSV file or of a table in memory. levels counts those of text, missing fields not among
+ * them. With missing = MEAN or INDICATOR missing counts fields, and least, most and mean are those of the
+ * numbers that are there; else 0 and NaN. */
 typedef struct kiln_column {
     const char *name;
     kiln_column_role role;

@@ -135,8 +135,8 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
 typedef struct kiln_als_options {
     size_t size;
     /* default: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), rows and columns without entries not
-     * counted, d the standard deviation of R's entries, at least a thousandth of their mean, or implicit 1; it is
-     * near the largest singular value of noise of that size. With `counted` 0.1 d */
+     * counted, d the standard deviation of R's entries, at least a thousandth of their mean, or implicit
+     * 1; it is near the largest singular value of noise of that size. With `counted` 0.1 d */
     double l2;
     int counted;            /* a row's penalty is l2 times the number of its entries */
     int biases;             /* explicit only */

@@ -124,7 +124,8 @@ typedef struct kiln_logreg_options {
     /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
     int balanced;
     kiln_control control;
-    /* default: the one that is expected to be faster for X's shape and the penalty; Newton's with a warm start */
+    /* default: the one that is expected to be faster for X's shape and the penalty; Newton's with a warm
+     * start */
     kiln_classifier_solver solver;
     uint64_t given; /* options that are meant though they are 0: kiln_option_give */
 } kiln_logreg_options;
@@ -232,8 +233,8 @@ typedef struct kiln_path_models {
 
 typedef struct kiln_path_options {
     size_t size;
-    /* The penalties, `count` of each, best from the strongest to the weakest: a model is the start of the next
-     * one. 0 is none; NULL: as the algorithm's options have it */
+    /* The penalties, `count` of each, best from the strongest to the weakest: a model is the start of the
+     * next one. 0 is none; NULL: as the algorithm's options have it */
     const double *l2, *l1;
     int64_t count;
     const int32_t *fold;      /* m: the fold, 0 ... folds - 1, that holds a row out; NULL: all rows train */
@@ -297,14 +298,15 @@ typedef struct kiln_verification {
     double gradient;
     double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
     double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
-    /* bounds of what the rounding of X's type may have made of objective, of gradient (as a ratio, too) and of gap in
-     * any training */
+    /* bounds of what the rounding of X's type may have made of objective, of gradient (as a ratio, too)
+     * and of gap in any training */
     double objective_rounding, gradient_rounding, gap_rounding;
-    /* what kiln_report.optimality_gap, following from the duality gap, must not be below; NaN for KILN_LOSS_GLM and where a
-     * column has no penalty */
+    /* what kiln_report.optimality_gap, following from the duality gap, must not be below; NaN for
+     * KILN_LOSS_GLM and where a column has no penalty */
     double optimality_gap;
-    /* gradient with all that rounding may have made of it, at most: for SQUARED_HINGE and SQUARED_EPSILON by D of the smaller of
-     * the curvatures at the origin and here, which their criterion goes by where rows end in the flat part of the loss */
+    /* gradient with all that rounding may have made of it, at most: for SQUARED_HINGE and SQUARED_EPSILON
+     * by D of the smaller of the curvatures at the origin and here, which their criterion goes by where
+     * rows end in the flat part of the loss */
     double gradient_most;
 } kiln_verification;
 /* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no
@@ -315,9 +317,10 @@ KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *los
                                  const kiln_matrix *W, const kiln_matrix *b,
                                  const kiln_verify_options *options);
 
-/* Eta = X W + 1 b + offset by plain loops: dense, f64, X's rows x W's columns. rounding: of the same shape and type, NULL or
- * how far off each entry may be as X's type gives it, c u (|b| + |offset| + sum_j |x_ij w_j|), c the terms of that sum and some.
- * b, offset: NULL counts as zeros. Errors: ERR_ARGUMENT, ERR_NOMEM. */
+/* Eta = X W + 1 b + offset by plain loops: dense, f64, X's rows x W's columns. rounding: of the same shape
+ * and type, NULL or how far off each entry may be as X's type gives it, c u (|b| + |offset| + sum_j |x_ij
+ * w_j|), c the terms of that sum and some. b, offset: NULL counts as zeros. Errors: ERR_ARGUMENT,
+ * ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_predictors(kiln_matrix *Eta, kiln_matrix *rounding, const kiln_matrix *X,
                                             const kiln_matrix *W, const kiln_matrix *b,
                                             const kiln_matrix *offset);

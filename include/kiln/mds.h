@@ -79,12 +79,13 @@ KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_m
 typedef struct kiln_mds_verification {
     size_t size;
     double stress;
-    /* how much lower, relative, the stress of the layout after one more iteration is; NaN with weights or where
-     * pairs are missing */
+    /* how much lower, relative, the stress of the layout after one more iteration is; NaN with weights or
+     * where pairs are missing */
     double fall;
     double stress_1; /* sqrt(stress / sum w d^2) */
-    /* bounds of what the rounding of X's type may have made of these in training: of stress and stress_1, differences
-     * that are no more than rounding; of fall, what it may exceed the fall that training has seen by */
+    /* bounds of what the rounding of X's type may have made of these in training: of stress and stress_1,
+     * differences that are no more than rounding; of fall, what it may exceed the fall that training has
+     * seen by */
     double stress_rounding, stress_1_rounding, fall_rounding;
 } kiln_mds_verification;
 /* Shapes as kiln_mds. Errors: ERR_ARGUMENT; ERR_DATA (dissimilarities or weights negative or infinite, points

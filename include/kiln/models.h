@@ -83,9 +83,10 @@ typedef enum kiln_stop {
     KILN_STOP_STALLED = 3,    /* rounding prevents further progress above the tolerance */
     KILN_STOP_CANCELLED = 4,  /* the progress callback asked to stop */
     KILN_STOP_DIVERGED = 5,   /* a number became NaN or infinite */
-    /* kiln_linreg's: converged, though the residual is above the tolerance, as the data's own rounding keeps it there: W and b meet the
-     * tolerance exactly for columns that differ from X's by 8 epsilon of their lengths at most. The residual is at most the root of
-     * epsilon, and the tolerance at least the default. */
+    /* kiln_linreg's: converged, though the residual is above the tolerance, as the data's own rounding
+     * keeps it there: W and b meet the tolerance exactly for columns that differ from X's by 8 epsilon of
+     * their lengths at most. The residual is at most the root of epsilon, and the tolerance at least the
+     * default. */
     KILN_STOP_ROUNDING = 6
 } kiln_stop;
 KILN_API const char *kiln_stop_name(kiln_stop stop); /* "tolerance", "max_iterations", ... */
@@ -116,8 +117,9 @@ typedef struct kiln_report {
     struct kiln_figures *figures; /* kiln_report_figure reads them */
     /* what found the result, of several ways that the algorithm has; a literal; NULL: it has one */
     const char *solver;
-    /* How far the objective is above the optimum at most, whether or not the run has converged, with what rounding
-     * may have made of the objective: docs/results.md has the formulas. INFINITY: there is no bound. */
+    /* How far the objective is above the optimum at most, whether or not the run has converged, with what
+     * rounding may have made of the objective: docs/results.md has the formulas. INFINITY: there is no
+     * bound. */
     double optimality_gap;
     const char *
         certificate; /* what that follows from: "duality gap", "normal equations"; a literal; NULL: no bound */
@@ -351,8 +353,8 @@ typedef struct kiln_kmeans_verification {
     double labels;
     /* the largest difference of a cluster's weight, over the weight of all rows; NaN without clusters */
     double weights;
-    /* the same of a cluster's squared distances, over the inertia, and of its radius, a part of that; less than
-     * what rounding or rows as near to two centres may make is 0 */
+    /* the same of a cluster's squared distances, over the inertia, and of its radius, a part of that; less
+     * than what rounding or rows as near to two centres may make is 0 */
     double squares, radii;
     double clusters; /* centres that are some row's nearest */
 } kiln_kmeans_verification;

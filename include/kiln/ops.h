@@ -255,8 +255,8 @@ typedef enum kiln_distribution { KILN_UNIFORM = 0, KILN_NORMAL = 1 } kiln_distri
 KILN_API kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uint64_t seed,
                                       uint64_t stream);
 
-/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double, or in float on a device without
- * f64 (kiln_device_info.has_f64). X r x k; Y r x k or r x 1 (used for each column). */
+/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double, or in float on a device
+ * without f64 (kiln_device_info.has_f64). X r x k; Y r x k or r x 1 (used for each column). */
 KILN_API kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y);
 
 typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 3 } kiln_norm_kind;
@@ -361,23 +361,25 @@ KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, cons
 
 /* ---- nearest centres ---- */
 
-/* What passes over one X leave behind for the next, so that it reads less of X: of each row its centre, and on a CPU
- * no less than the distance from it, and no more than the distances from the others. When a centre has moved so
- * far, these are off by so much, and only rows that they leave in doubt are measured. Sums are those of the pass
- * before, corrected for the rows that have changed their centre (kiln_assignment). */
+/* What passes over one X leave behind for the next, so that it reads less of X: of each row its centre,
+ * and on a CPU no less than the distance from it, and no more than the distances from the others. When a
+ * centre has moved so far, these are off by so much, and only rows that they leave in doubt are measured.
+ * Sums are those of the pass before, corrected for the rows that have changed their centre
+ * (kiln_assignment). */
 typedef struct kiln_bounds kiln_bounds;
-/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, one centre, groups of
- * devices; on a CPU fewer than 16 columns or rows of fewer than 100 bytes; on a GPU rows of fewer than 16 bytes, and
- * devices without f64. A GPU measures all distances all the same, and adds up all rows that have weights.
- * Memory, from the first pass on: on a CPU 16 bytes a row and 4 for each group of centres, no more than a fifth of X
- * in all, on a GPU 4 a row; and the centres and their sums in double. Errors: ERR_ARGUMENT, ERR_NOMEM.
- * Source: Hamerly, SDM 2010; Ding et al., ICML 2015 (Yinyang), with groups of centres that are near each other. */
+/* *bounds for passes over X and k centres, or NULL where there are none: X that is not dense, one centre,
+ * groups of devices; on a CPU fewer than 16 columns or rows of fewer than 100 bytes; on a GPU rows of
+ * fewer than 16 bytes, and devices without f64. A GPU measures all distances all the same, and adds up all
+ * rows that have weights. Memory, from the first pass on: on a CPU 16 bytes a row and 4 for each group of
+ * centres, no more than a fifth of X in all, on a GPU 4 a row; and the centres and their sums in double.
+ * Errors: ERR_ARGUMENT, ERR_NOMEM. Source: Hamerly, SDM 2010; Ding et al., ICML 2015 (Yinyang), with
+ * groups of centres that are near each other. */
 KILN_API kiln_status kiln_bounds_new(kiln_bounds **bounds, const kiln_matrix *X, int64_t k);
 KILN_API void kiln_bounds_free(kiln_bounds *bounds); /* NULL is allowed */
-/* *sums: k x n sums and then k x 2 totals, which the next pass goes on from: a dense matrix of f64 with one column, on
- * X's device; the bounds own it. A run that was interrupted makes a pass over the same centres, and sets the sums of
- * before in their place.
- * Errors: ERR_ARGUMENT, also where no pass has been made. */
+/* *sums: k x n sums and then k x 2 totals, which the next pass goes on from: a dense matrix of f64 with
+ * one column, on X's device; the bounds own it. A run that was interrupted makes a pass over the same
+ * centres, and sets the sums of before in their place. Errors: ERR_ARGUMENT, also where no pass has been
+ * made. */
 KILN_API kiln_status kiln_bounds_sums(kiln_matrix **sums, kiln_bounds *bounds);
 /* The next pass adds up all rows, as the first does. */
 KILN_API void kiln_bounds_refresh(kiln_bounds *bounds);
@@ -395,10 +397,11 @@ typedef struct kiln_assignment {
     /* > 0: labels and distances hold what has been found among other centres, and only rows change that have
      * a nearer one here. Goes with distances, and without sums and totals. */
     int64_t first;
-    /* Of passes over the same X with the same weights and number of centres, or NULL. Goes with sums and totals, and with no
-     * other result. The rows' centres are those of a pass without bounds. After the first pass, and unless kiln_bounds_refresh
-     * was called, sums and totals are those of the pass before, corrected for rows and centres that have moved: they differ by
-     * roundings of double, and the same passes in the same order give the same bits. */
+    /* Of passes over the same X with the same weights and number of centres, or NULL. Goes with sums and
+     * totals, and with no other result. The rows' centres are those of a pass without bounds. After the
+     * first pass, and unless kiln_bounds_refresh was called, sums and totals are those of the pass before,
+     * corrected for rows and centres that have moved: they differ by roundings of double, and the same
+     * passes in the same order give the same bits. */
     kiln_bounds *bounds;
 } kiln_assignment;
 

@@ -23,12 +23,13 @@ typedef struct kiln_work {
     int64_t rows, cols, nnz; /* nnz: a sparse X's */
     int64_t k;               /* columns of y in a pass; 0 = 1 */
     int64_t passes;          /* expected; 0 = 1 */
-    /* kiln_algorithm.trial: passes are this algorithm's iterations, whose time is found by running it on made data,
-     * with k rankings or clusters. NULL: they are kiln_mmchain's and a little work on vectors. */
+    /* kiln_algorithm.trial: passes are this algorithm's iterations, whose time is found by running it on
+     * made data, with k rankings or clusters. NULL: they are kiln_mmchain's and a little work on vectors. */
     const struct kiln_trial *trial;
 } kiln_work;
 
-/* What the work is expected to take on a device: seconds = start + move + prepare + passes * (pass + overhead). */
+/* What the work is expected to take on a device: seconds = start + move + prepare + passes * (pass +
+ * overhead). */
 typedef struct kiln_estimate {
     char device[32], description[160];
     int chosen;
@@ -38,8 +39,8 @@ typedef struct kiln_estimate {
     int streamed;          /* X is larger than the device's memory: every pass moves it again */
     double bytes;          /* of X */
     double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
-    /* opening the device and loading its kernels, if it is not open yet; at least what a process takes that does
-     * nothing else, if that was told (kiln_choose_options.process) */
+    /* opening the device and loading its kernels, if it is not open yet; at least what a process takes
+     * that does nothing else, if that was told (kiln_choose_options.process) */
     double start_seconds;
     double move_seconds;                   /* X to the device */
     double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
@@ -51,12 +52,12 @@ typedef struct kiln_estimate {
 typedef struct kiln_choose_options {
     size_t size;
     int thorough; /* measure what there is; default: as little as decides */
-    /* Seconds that a process takes, from before it begins until it is gone, that opens the device of that name
-     * and does nothing else; KILN_NONE: cannot be told. It is asked once for the processor and for each GPU that a
-     * choice has seen before, while this one has opened none: no process sees the whole of its own start and end,
-     * and a driver that another one uses starts and ends sooner. Leave it out in a process that has had a GPU open: its
-     * driver stays in use until it ends. Default: what was told before; else opening, as this process sees it, is all
-     * that counts. */
+    /* Seconds that a process takes, from before it begins until it is gone, that opens the device of that
+     * name and does nothing else; KILN_NONE: cannot be told. It is asked once for the processor and for
+     * each GPU that a choice has seen before, while this one has opened none: no process sees the whole of
+     * its own start and end, and a driver that another one uses starts and ends sooner. Leave it out in a
+     * process that has had a GPU open: its driver stays in use until it ends. Default: what was told
+     * before; else opening, as this process sees it, is all that counts. */
     double (*process)(void *user, const char *device);
     void *user;
 } kiln_choose_options;
@@ -110,22 +111,23 @@ KILN_API kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_de
 KILN_API kiln_status kiln_batch_reduce_with(const kiln_plan *plan, kiln_matrix *result, kiln_batch_kind kind,
                                             const kiln_matrix *X, const kiln_batch *batch);
 
-/* The ways that the device has for kiln_sddmm with an S of this shape (work: CSR) and factors of work->k columns,
- * best predicted one first. Of kiln_plan, `vector` counts the threads that share a row of a factor, load the
- * numbers of it that a thread has, rows the entries that are on their way together, columns the numbers of each
- * row that a pass over all entries takes, coarsening the entries that a vector goes through; variant says
- * whether rows of A are loaded ahead for each entry or kept as long as a row of S lasts. Free with kiln_free.
- * ERR_ARGUMENT where S has no entries or k is not in [1, 4096]. */
+/* The ways that the device has for kiln_sddmm with an S of this shape (work: CSR) and factors of work->k
+ * columns, best predicted one first. Of kiln_plan, `vector` counts the threads that share a row of a
+ * factor, load the numbers of it that a thread has, rows the entries that are on their way together,
+ * columns the numbers of each row that a pass over all entries takes, coarsening the entries that a vector
+ * goes through; variant says whether rows of A are loaded ahead for each entry or kept as long as a row of
+ * S lasts. Free with kiln_free. ERR_ARGUMENT where S has no entries or k is not in [1, 4096]. */
 KILN_API kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                       const kiln_work *work);
-/* kiln_sddmm(P, NULL, 1, sample, 0) by a plan from the list for S's shape and the factors' columns; P must not
- * be S. */
+/* kiln_sddmm(P, NULL, 1, sample, 0) by a plan from the list for S's shape and the factors' columns; P must
+ * not be S. */
 KILN_API kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sample *sample);
 
-/* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one first.
- * Of kiln_plan, `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are those of a
- * step; weighted, of links of which none has a weight but 1, are those without. Makes A's copy by columns, which is kept with A, to count how many links lead to each vertex. Free
- * with kiln_free. ERR_ARGUMENT where A is not square and sparse, or k is not in [1, 64]. */
+/* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one
+ * first. Of kiln_plan, `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are
+ * those of a step; weighted, of links of which none has a weight but 1, are those without. Makes A's copy
+ * by columns, which is kept with A, to count how many links lead to each vertex. Free with kiln_free.
+ * ERR_ARGUMENT where A is not square and sparse, or k is not in [1, 64]. */
 KILN_API kiln_status kiln_ranks_plans(kiln_plan **plans, int64_t *count, const kiln_matrix *A, int64_t k,
                                       int weighted);
 

@@ -1,17 +1,18 @@
-/* M = U^T U of one or of a few hundred rows, in place, and solutions by U. The upper triangle, by rows, so that every inner loop
- * walks along memory. */
+/* M = U^T U of one or of a few hundred rows, in place, and solutions by U. The upper triangle, by rows, so
+ * that every inner loop walks along memory. */
 #include "algorithms/cholesky.h"
 
 #include "algorithms/algorithm.h"
 
 enum { PANEL = 4 };
 
-/* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
- * unpacked; for each pair of sparse entries. */
+/* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each
+ * row, dense or unpacked; for each pair of sparse entries. */
 static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025;
 
-/* The same on a GPU, measured on an H200: in passes, an element of the Gram matrix for each row, of tiles that hang over by 48
- * columns; and of 64 columns in a pass each where there is no such walk. The host's part in seconds, beside bytes a second. */
+/* The same on a GPU, measured on an H200: in passes, an element of the Gram matrix for each row, of tiles
+ * that hang over by 48 columns; and of 64 columns in a pass each where there is no such walk. The host's
+ * part in seconds, beside bytes a second. */
 static const double F32_ELEMENT = 0.11, F64_ELEMENT = 0.16, OVERHANG = 48, GPU_COLUMN = 0.2, GPU_BYTES = 4e12,
                     HOST_WAY = 1e-4, HOST_STEP = 4e-10;
 
@@ -37,8 +38,8 @@ double ki_gram_price(const kiln_matrix *X) {
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
-/* As much of column k's diagonal element rounding of M alone may leave; c gets the coefficients that make it of
- * the columns before. */
+/* As much of column k's diagonal element rounding of M alone may leave; c gets the coefficients that make
+ * it of the columns before. */
 static double rounding_of(const struct ki_factorisation *of, int64_t k) {
     const int64_t size = of->size;
     double *c = of->room, length = 1;
@@ -58,7 +59,8 @@ static bool is_left_out(const struct ki_factorisation *of, int64_t k, double lef
            (of->room && left <= doubted * of->scale[k] && left <= rounding_of(of, k) * of->scale[k]);
 }
 
-/* Row `first` and those after it, up to PANEL of them, each less what those before it in the panel take off. False: not positive. */
+/* Row `first` and those after it, up to PANEL of them, each less what those before it in the panel take
+ * off. False: not positive. */
 static bool finish_panel(struct ki_factorisation *of, int64_t first, int64_t end) {
     const int64_t size = of->size;
     for (int64_t k = first; k < end; k++) {
@@ -78,8 +80,8 @@ static bool finish_panel(struct ki_factorisation *of, int64_t first, int64_t end
     return true;
 }
 
-/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
- * is left of a diagonal element below that part of its scale is taken for rounding. */
+/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M
+ * is what costs. What is left of a diagonal element below that part of its scale is taken for rounding. */
 bool ki_factorise(struct ki_factorisation *of, double until) {
     const int64_t size = of->size;
     while (of->next < size && !of->failed) {
@@ -104,8 +106,8 @@ static inline double at(const void *U, bool narrow, int64_t i) {
     return narrow ? (double)((const float *)U)[i] : ((const double *)U)[i];
 }
 
-/* r = U^-T r, and then U^-1 of that. Returns the square of the first's length. `narrow` is a constant wherever this is
- * inlined. */
+/* r = U^-T r, and then U^-1 of that. Returns the square of the first's length. `narrow` is a constant
+ * wherever this is inlined. */
 static inline double substitute(const void *U, bool narrow, double *restrict r, int64_t size) {
     double square = 0;
     for (int64_t i = 0; i < size; i++) {

@@ -13,9 +13,9 @@ struct ki_factorisation {
     int64_t size;
     const double *scale; /* what is left of a diagonal element below `part` of its scale becomes the scale, */
     double part;
-    /* With room for size doubles the same happens to what rounding of M's elements, so large a part of their
-     * rows' and columns' scales, may leave: that grows with the square of the coefficients that make the column
-     * of others. */
+    /* With room for size doubles the same happens to what rounding of M's elements, so large a part of
+     * their rows' and columns' scales, may leave: that grows with the square of the coefficients that make
+     * the column of others. */
     double rounding, *room;
     int64_t next;   /* the first row that is not done yet; size: the end */
     bool replaced;  /* which this says, */
@@ -26,12 +26,13 @@ struct ki_factorisation {
 bool ki_factorise(struct ki_factorisation *of, double until);
 /* Seconds between two looks at the user's say. */
 #define KI_FACTOR_ROUND 0.1
-/* r = U^-1 U^-T r; the square of U^-T r's length. The same by a U that ki_narrow has been at, which halves what is read. */
+/* r = U^-1 U^-T r; the square of U^-T r's length. The same by a U that ki_narrow has been at, which halves
+ * what is read. */
 double ki_substitute(const double *U, double *r, int64_t size);
 double ki_substitute_narrow(const float *U, double *r, int64_t size);
 void ki_narrow(double *U, int64_t count); /* to floats, where they are */
-/* What kiln_gram of X, in memory, takes on its device, in passes over X; and what a factorisation of `size` on the host holds a GPU
- * up for, with the matrix's way there and a step's way back. */
+/* What kiln_gram of X, in memory, takes on its device, in passes over X; and what a factorisation of
+ * `size` on the host holds a GPU up for, with the matrix's way there and a step's way back. */
 double ki_gram_price(const kiln_matrix *X);
 double ki_gpu_factor_price(const kiln_matrix *X, double size);
 

@@ -1,11 +1,13 @@
-/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration. On a GPU norms and
- * changes stay there, and several iterations are queued before the host looks at them.
+/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration. On a GPU norms
+ * and changes stay there, and several iterations are queued before the host looks at them.
  *
- * Sums over a vertex' links lose a unit of rounding a link at most. Where that may come near the tolerance,
- * f32 says no more than where to start: the last iterations, one as a rule, are f64's, on a copy of A.
+ * Sums over a vertex' links lose a unit of rounding a link at most. Where that may come near the
+ * tolerance, f32 says no more than where to start: the last iterations, one as a rule, are f64's, on a
+ * copy of A.
  *
- * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of numbers
- * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
+ * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of
+ * numbers that are not negative, so nothing cancels, and a negative number among them gives a negative
+ * weight away. */
 #include <string.h>
 
 #include "algorithms/certificate/certificate.h"

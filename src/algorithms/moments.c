@@ -119,7 +119,8 @@ done:
     return status;
 }
 
-/* values, of square, mean and centred of all n columns: those of columns which[0 .. count), from copies of these. */
+/* values, of square, mean and centred of all n columns: those of columns which[0 .. count), from copies of
+ * these. */
 static kiln_status copy_out(double *values, const int64_t *which, int64_t count, const kiln_matrix *X,
                             const kiln_matrix *weights, double weight) {
     kiln_status status;

@@ -1,8 +1,10 @@
-/* p = (1 - d) t + d (A^T D^-1 p + m g): power iteration, each iteration one walk over the links for all columns (ops/graph/ranks.c).
+/* p = (1 - d) t + d (A^T D^-1 p + m g): power iteration, each iteration one walk over the links for all
+ * columns (ops/graph/ranks.c).
  *
- * The map is a contraction by d in the 1-norm. So what one iteration changes bounds what all further ones would, by d / (1 - d), and
- * what rounding does to an iteration, r, comes to r / (1 - d) in all. Whether an iteration was the last one is found out where the ranks are: on a GPU several are queued
- * at once, and those behind the last do nothing. */
+ * The map is a contraction by d in the 1-norm. So what one iteration changes bounds what all further ones
+ * would, by d / (1 - d), and what rounding does to an iteration, r, comes to r / (1 - d) in all. Whether
+ * an iteration was the last one is found out where the ranks are: on a GPU several are queued at once, and
+ * those behind the last do nothing. */
 #include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/registry.h"
 
@@ -186,7 +188,8 @@ static double dangling_mass(const struct pagerank *s) {
     return mass;
 }
 
-/* Of p' = T p + r, with ||T p - T q|| <= d ||p - q|| and q = T q: ||p' - q|| <= (d ||p' - p|| + ||r||) / (1 - d). */
+/* Of p' = T p + r, with ||T p - T q|| <= d ||p - q|| and q = T q: ||p' - q|| <= (d ||p' - p|| + ||r||) /
+ * (1 - d). */
 static double error_bound(const struct pagerank *s, double residual) {
     const double d = s->options.damping;
     double measured;
@@ -233,8 +236,9 @@ done:
     return status;
 }
 
-/* In exact arithmetic `span` iterations shrink the change by d^span <= e^-2. Where they have not even halved it, rounding keeps it up.
- * Asked after multiples of QUEUED_MOST iterations alone, so that it does not depend on how many were queued. */
+/* In exact arithmetic `span` iterations shrink the change by d^span <= e^-2. Where they have not even
+ * halved it, rounding keeps it up. Asked after multiples of QUEUED_MOST iterations alone, so that it does
+ * not depend on how many were queued. */
 static bool stalled(const struct pagerank *s) {
     const kiln_report *report = &s->report;
     const double span = ceil(2 / (1 - s->options.damping));
@@ -315,7 +319,8 @@ done:
     return status;
 }
 
-/* ranks = P, each column scaled to add up to 1: rounding has added up to a little less or more, by which the ranks move. */
+/* ranks = P, each column scaled to add up to 1: rounding has added up to a little less or more, by which
+ * the ranks move. */
 static kiln_status finish(kiln_matrix *ranks, struct pagerank *s) {
     kiln_status status;
     double sum[COLUMNS_MOST], moved = 0;

@@ -19,8 +19,8 @@ static inline int64_t ki_part_begin(int64_t count, int part, int parts) {
     return count / parts * part + (part < rest ? part : rest);
 }
 
-/* The first row before which there is `goal` of work or more, where an entry counts as 1 and a row by itself as `own`; `rows` if there is none.
- * start: the entries before each row. */
+/* The first row before which there is `goal` of work or more, where an entry counts as 1 and a row by
+ * itself as `own`; `rows` if there is none. start: the entries before each row. */
 static inline int64_t ki_row_at(const int64_t *start, int64_t rows, int64_t goal, int64_t own) {
     int64_t low = 0, high = rows;
     while (low < high) {

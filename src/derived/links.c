@@ -84,8 +84,8 @@ static kiln_status make_windows(const kiln_matrix *A, const struct ki_slot_kind 
                         (ki_on_cpu(A->device) ? ki_windows_fill_cpu : ki_windows_fill_gpu)(windows, A, in));
 }
 
-/* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has links in the mean: a row
- * without links in a block costs as much as a link. */
+/* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has
+ * links in the mean: a row without links in a block costs as much as a link. */
 static int64_t blocks_of(const struct ki_links_shape *shape, kiln_type type) {
     const int64_t bytes = shape->sources * ki_type_bytes(type);
     if (bytes <= 2 * ki_limits.ranked_bytes) return 1;
@@ -105,9 +105,10 @@ static kiln_status make_shares(const kiln_matrix *A, const struct ki_slot_kind *
 
 /* ---- what a step takes ---- */
 
-/* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather hides the rest; of a GPU for a launch and for a turn of a
- * vector in a row. Measured (CPU; on an H200 links in windows, whose neighbours
- * have sources far apart, took twice as long as links in shares) and reckoned: they only have to rank. */
+/* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather
+ * hides the rest; of a GPU for a launch and for a turn of a vector in a row. Measured (CPU; on an H200
+ * links in windows, whose neighbours have sources far apart, took twice as long as links in shares) and
+ * reckoned: they only have to rank. */
 static const double ROW_CPU = 4.5e-9, ROW_IN_RUN = 1.5e-9, ROW_IN_SHARE = 1e-8, LINK_CPU = 8e-10,
                     BANDWIDTH_UNKNOWN = 2e10;
 static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3, FAR = 2;

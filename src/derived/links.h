@@ -27,11 +27,13 @@ struct ki_links_shape {
     int64_t long_rows; /* of more than KI_LONG links */
 };
 
-/* Shares of as many rows and links, on a GPU, in a line in which each row stands behind its links: an item is the source of a link, or
- * ~row. A share is what a team of `lanes` threads takes, KI_SHARE_A_THREAD items each, which lie so that the team loads them side by side;
- * behind the line's end are links of vertex 0. Where the ranks of all sources do not stay in the second cache level, the
- * sources come in `blocks` blocks: the rows with their links from the first block's sources, then with those from the second's, so that
- * each row is there once a block. start: by block and row, where its links would begin without the rows between. int32_t all. */
+/* Shares of as many rows and links, on a GPU, in a line in which each row stands behind its links: an item
+ * is the source of a link, or ~row. A share is what a team of `lanes` threads takes, KI_SHARE_A_THREAD
+ * items each, which lie so that the team loads them side by side; behind the line's end are links of
+ * vertex 0. Where the ranks of all sources do not stay in the second cache level, the sources come in
+ * `blocks` blocks: the rows with their links from the first block's sources, then with those from the
+ * second's, so that each row is there once a block. start: by block and row, where its links would begin
+ * without the rows between. int32_t all. */
 enum { KI_SHARE_A_THREAD = 8 };
 struct ki_link_shares {
     int64_t count, blocks;
@@ -42,8 +44,8 @@ struct ki_link_shares {
 enum { KI_WINDOW = 1024, KI_WINDOW_CPU = 4096 }; /* rows of a window on a GPU, and on the CPU at most */
 struct ki_windows {
     int64_t height; /* rows of a window, but for the last */
-    /* int32_t by place, the order within windows. CPU: the row. GPU: row | first place of its run << 10 | (rows of the run - 1) << 20, all
-     * within the window; -1 for a long row */
+    /* int32_t by place, the order within windows. CPU: the row. GPU: row | first place of its run << 10 |
+     * (rows of the run - 1) << 20, all within the window; -1 for a long row */
     struct ki_buffer place;
     struct ki_buffer
         start; /* by place, rows + 1: where a row's links would begin, row by row; int64_t on the CPU, int32_t on a GPU */
@@ -62,7 +64,8 @@ struct ki_links {
     const struct ki_link_shares *shares; /* balanced, on a GPU */
 };
 
-/* How one layout does for k columns: what it reads and writes, and the seconds that it is expected to take for a step. */
+/* How one layout does for k columns: what it reads and writes, and the seconds that it is expected to take
+ * for a step. */
 struct ki_links_cost {
     kiln_layout layout;
     double bytes, seconds;
@@ -74,7 +77,8 @@ void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *d
                     const struct ki_links_shape *shape, kiln_type type, int64_t k, bool weights);
 kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *A);
 
-/* A is held. layout 0: the one that costs the least, or csr where memory is too short for it. Errors: memory, and ki_columns_get's. */
+/* A is held. layout 0: the one that costs the least, or csr where memory is too short for it. Errors:
+ * memory, and ki_columns_get's. */
 kiln_status ki_links_get(struct ki_links *links, const kiln_matrix *A, kiln_layout layout, int64_t k,
                          bool weights);
 

@@ -114,9 +114,10 @@ SCALAR_FN real FN(column_invert)(real square, real inverse, wide *sums) {
     return inverted;
 }
 
-/* Sampled products, kiln_sample_kind of kiln.h: what becomes of an entry s and the product d at its place, and its part of the sum.
- * A NaN passes through the floor. 0: the entry itself. Of implicit ratings, whose confidence is 1 + least |s|, 5 is what the entry wants
- * beyond what is wanted of every cell, less its part of the product; 6 that part alone (kiln_factor_rows). */
+/* Sampled products, kiln_sample_kind of kiln.h: what becomes of an entry s and the product d at its place,
+ * and its part of the sum. A NaN passes through the floor. 0: the entry itself. Of implicit ratings, whose
+ * confidence is 1 + least |s|, 5 is what the entry wants beyond what is wanted of every cell, less its
+ * part of the product; 6 that part alone (kiln_factor_rows). */
 SCALAR_FN real FN(sample_value)(int kind, real s, real d, real least) {
     const real seen = least * (s < 0 ? -s : s);
     switch (kind) {

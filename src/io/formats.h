@@ -1,4 +1,5 @@
-/* The formats of files, one row each: what they are called, how they are told apart, who reads and writes them. */
+/* The formats of files, one row each: what they are called, how they are told apart, who reads and writes
+ * them. */
 #ifndef KI_FORMATS_H
 #define KI_FORMATS_H
 
@@ -30,8 +31,8 @@ struct ki_format {
 
 /* Of a number that may be none of a format's: its name is NULL then. */
 const struct ki_format *ki_format(kiln_file_format format);
-/* The format with such a mark, or whose name the path has, compression's ending left out; AUTO: none. writable: of those that
- * are written. */
+/* The format with such a mark, or whose name the path has, compression's ending left out; AUTO: none.
+ * writable: of those that are written. */
 kiln_file_format ki_format_by_mark(const char *text, size_t size);
 kiln_file_format ki_format_by_path(const char *path, bool writable);
 

@@ -115,8 +115,8 @@ static kiln_status check_limits(const struct ki_input *input) {
     return KILN_OK;
 }
 
-/* Reading from the page cache is copying, which threads share. Of what the file had when it was opened: who has appended to it
- * since is noticed at its end. */
+/* Reading from the page cache is copying, which threads share. Of what the file had when it was opened:
+ * who has appended to it since is noticed at its end. */
 static kiln_status read_side_by_side(struct ki_input *input, char *to, int64_t bytes, size_t *got) {
     struct ki_chunks chunks = {.file = &input->file,
                                .offset = input->at,

@@ -51,8 +51,8 @@ kiln_status ki_input_read(struct ki_input *input, void *buffer, size_t bytes, si
  * apart. */
 kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, size_t *got);
 
-/* For bytes that can be read in any order, those of a regular file that is not compressed: the file, in which all `*bytes`
- * are at their offsets, and which lives as long as the input. NULL otherwise. */
+/* For bytes that can be read in any order, those of a regular file that is not compressed: the file, in
+ * which all `*bytes` are at their offsets, and which lives as long as the input. NULL otherwise. */
 const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes);
 /* Whether it is a regular file that is compressed. */
 bool ki_input_compressed(const struct ki_input *input);
@@ -60,9 +60,9 @@ const struct ki_watch *ki_input_watch(const struct ki_input *input);
 /* The bytes of that file count as handed out; ERR_LIMIT if they are more than allowed. */
 kiln_status ki_input_take(struct ki_input *input);
 
-/* The next block of whole lines, a few MiB for each thread, owned by the input and valid until the next call; size 0 at the
- * end. The last line of the input may lack its newline; text[size] is '\0' and may be read. A leading UTF-8
- * BOM is skipped. */
+/* The next block of whole lines, a few MiB for each thread, owned by the input and valid until the next
+ * call; size 0 at the end. The last line of the input may lack its newline; text[size] is '\0' and may be
+ * read. A leading UTF-8 BOM is skipped. */
 struct ki_block {
     const char *text;
     size_t size;

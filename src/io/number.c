@@ -134,8 +134,8 @@ static double convert(const struct decimal *number) {
     return convert_slowly(number, false);
 }
 
-/* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong, where the first
- * rounding has moved the number into the middle. */
+/* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong,
+ * where the first rounding has moved the number into the middle. */
 static bool between_floats(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -232,8 +232,8 @@ static uint64_t word_at(const char *text) {
     return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(word) : word;
 }
 
-/* Up to eight digits, without a loop whose end would be mispredicted: they are aligned to the end of a word and added up in
- * pairs, pairs of pairs, and so on. *bad gets bits where there is something else. */
+/* Up to eight digits, without a loop whose end would be mispredicted: they are aligned to the end of a
+ * word and added up in pairs, pairs of pairs, and so on. *bad gets bits where there is something else. */
 static uint64_t digits_of(const char *text, int digits, uint64_t *bad) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     if (digits <= 0) return 0;
@@ -247,7 +247,8 @@ static uint64_t digits_of(const char *text, int digits, uint64_t *bad) {
            UINT32_MAX;
 }
 
-/* Where the first point of 16 bytes is; 16: nowhere. Of the marks the lowest is right, those above it may not be. */
+/* Where the first point of 16 bytes is; 16: nowhere. Of the marks the lowest is right, those above it may
+ * not be. */
 static int point_in(const char *text) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     for (int i = 0; i < 16; i += 8) {

@@ -13,8 +13,8 @@
 bool ki_parse_double(const char **text, const char *end, double *value);
 /* The same, but single: so that the float of *value is the number's, rounded once. */
 bool ki_parse_real(const char **text, const char *end, bool single, double *value);
-/* All of a text of up to 16 digits, perhaps with a '-' before and a point among them, as ki_parse_real; false: it is something
- * else. KI_SHORT_REAL_READS bytes must be readable. */
+/* All of a text of up to 16 digits, perhaps with a '-' before and a point among them, as ki_parse_real;
+ * false: it is something else. KI_SHORT_REAL_READS bytes must be readable. */
 enum { KI_SHORT_REAL_READS = 32 };
 bool ki_parse_short_real(const char *text, int64_t size, bool single, double *value);
 /* Decimal digits with optional '-' (or '+'); false if there are none or the value does not fit. */

@@ -1,5 +1,6 @@
-/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), .npy at rows with a header for so many
- * (where it is compressed, npy.c reads what comes before them, too). So a part is read by the reader of its format, which need not know. */
+/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), .npy
+ * at rows with a header for so many (where it is compressed, npy.c reads what comes before them, too). So
+ * a part is read by the reader of its format, which need not know. */
 #include "io/part.h"
 
 #include <stdio.h>
@@ -99,7 +100,8 @@ done:
     return status;
 }
 
-/* Text that is compressed, which each part decodes from the file's beginning to its own end, and keeps its lines. */
+/* Text that is compressed, which each part decodes from the file's beginning to its own end, and keeps its
+ * lines. */
 static kiln_status read_share(struct ki_table *table, int64_t *bytes, const char *path,
                               kiln_file_format format, const kiln_read_options *options,
                               struct ki_part part) {

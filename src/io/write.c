@@ -73,14 +73,16 @@ done:
     return status;
 }
 
-/* Dense values of X as they lie in this process's memory, which writers only read; NULL where they have to be copied. */
+/* Dense values of X as they lie in this process's memory, which writers only read; NULL where they have to
+ * be copied. */
 static void *in_place(const kiln_matrix *X) {
     if (X->format != KILN_DENSE || X->here) return NULL;
     if (!ki_matrix_resident(X)) return ki_matrix_host(X, KI_VALUES);
     return ki_on_cpu(X->device) ? ki_host(&X->values) : NULL;
 }
 
-/* Fills the table's arrays from X and y; the names stay the data's, and so do values that are taken in place. */
+/* Fills the table's arrays from X and y; the names stay the data's, and so do values that are taken in
+ * place. */
 static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
     table->format = X->format;

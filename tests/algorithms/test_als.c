@@ -1,12 +1,13 @@
-/* Alternating least squares: the objective against plain loops, that it never rises, the fixed point, new rows, recommendations,
- * what is refused. */
+/* Alternating least squares: the objective against plain loops, that it never rises, the fixed point, new
+ * rows, recommendations, what is refused. */
 #include <stdio.h>
 
 #include "algorithms/on_cpu.h"
 
 enum { M = 60, N = 45, K = 4 };
 
-/* Ratings about 1 to 5 with a structure of rank 2; some stored ones are 0. The last row and the last column are empty. */
+/* Ratings about 1 to 5 with a structure of rank 2; some stored ones are 0. The last row and the last
+ * column are empty. */
 struct ratings {
     double value[M][N];
     bool there[M][N];
@@ -182,7 +183,8 @@ static void fixed_point_and_warm_start(void **state) {
     fit_free(&fit);
 }
 
-/* One side's part of Algorithm 2: x_u = sum_i e_ui y_i / (l2 + sum_i y_i^2); by_columns: the same with u and i exchanged. */
+/* One side's part of Algorithm 2: x_u = sum_i e_ui y_i / (l2 + sum_i y_i^2); by_columns: the same with u
+ * and i exchanged. */
 static void ccd_side(double *x, const double *y, double e[M][N], const struct ratings *ratings, double l2,
                      bool by_columns) {
     for (int p = 0; p < (by_columns ? N : M); p++) {
@@ -209,7 +211,8 @@ static void balance(double a[M * K], double b[N * K]) {
     }
 }
 
-/* Two sweeps of CCD++ are those of the paper's Algorithm 2, in loops over all cells, each followed by a balance. */
+/* Two sweeps of CCD++ are those of the paper's Algorithm 2, in loops over all cells, each followed by a
+ * balance. */
 static void ccd_is_algorithm_2(void **state) {
     (void)state;
     enum { T = 2, SWEEPS = 2 };
@@ -260,8 +263,8 @@ static void ccd_is_algorithm_2(void **state) {
     kiln_matrix_free(B);
 }
 
-/* A row of the training data, folded in, gets the factors that it has at the fixed point; recommendations are the best that
- * plain loops find. */
+/* A row of the training data, folded in, gets the factors that it has at the fixed point; recommendations
+ * are the best that plain loops find. */
 static void models_fold_in_and_recommend(void **state) {
     (void)state;
     enum { TOP = 7 };
@@ -337,7 +340,8 @@ static void held_out_entries(void **state) {
     kiln_matrix_free(test);
 }
 
-/* Of three columns, with factors that put them in a known order: 0, 1, 2 for the first row, 2, 1, 0 for the second. */
+/* Of three columns, with factors that put them in a known order: 0, 1, 2 for the first row, 2, 1, 0 for
+ * the second. */
 static void rankings_by_hand(void **state) {
     (void)state;
     const double a[] = {1, -1}, b[] = {3, 2, 1};
@@ -359,7 +363,8 @@ static void rankings_by_hand(void **state) {
     kiln_matrix_free(test);
 }
 
-/* Columns 0 and 2 point the same way, 1 across, 3 the other way, 4 nowhere; what was seen comes back, and damage is told. */
+/* Columns 0 and 2 point the same way, 1 across, 3 the other way, 4 nowhere; what was seen comes back, and
+ * damage is told. */
 static void similar_and_seen(void **state) {
     (void)state;
     const double a[] = {1, 0, 0, 1}, b[] = {2, 0, 0, 3, 5, 1, -1, 0, 0, 0};
@@ -438,8 +443,8 @@ static void refusals_and_stopping(void **state) {
     fit_free(&fit);
 }
 
-/* Ratings of thousands, hardly penalised: matrices whose smallest eigenvalue is below what f32 makes of the largest. The objective
- * never rises by more than f32 rounds it, explicit and implicit. */
+/* Ratings of thousands, hardly penalised: matrices whose smallest eigenvalue is below what f32 makes of
+ * the largest. The objective never rises by more than f32 rounds it, explicit and implicit. */
 static void badly_scaled(void **state) {
     enum { ROWS = 12, COLUMNS = 20, FACTORS = 4 };
     (void)state;

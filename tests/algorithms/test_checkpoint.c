@@ -1,5 +1,6 @@
-/* A run that is stopped after each of its iterations in turn, and goes on, ends where the run that was never stopped does: the same
- * bits, and the same trace but for its times. For every algorithm. And what a checkpoint is refused for. */
+/* A run that is stopped after each of its iterations in turn, and goes on, ends where the run that was
+ * never stopped does: the same bits, and the same trace but for its times. For every algorithm. And what a
+ * checkpoint is refused for. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdatomic.h>
@@ -395,7 +396,8 @@ static void go_to(const struct place *place) {
     for (int i = 0; i < MOVING; i++) *moving[i] = place->data[i];
 }
 
-/* The run begins in one place, is stopped after iteration `at`, and goes on in the other to the same end, but for its last digits. */
+/* The run begins in one place, is stopped after iteration `at`, and goes on in the other to the same end,
+ * but for its last digits. */
 static bool stop_and_move(const struct run *run, const struct place *from, const struct place *to,
                           const struct outcome *whole, int64_t at) {
     static struct outcome part;
@@ -499,8 +501,8 @@ static bool has_part(const char *path, const char *name) {
     return has;
 }
 
-/* Stopped at every call of the callback in turn, and again at the third one behind it. `part_name`: of states that are kept between
- * iterations. */
+/* Stopped at every call of the callback in turn, and again at the third one behind it. `part_name`: of
+ * states that are kept between iterations. */
 static void stop_within(const struct run *run, const char *part_name) {
     static struct outcome whole, part;
     const char *path = in_scratch("state");
@@ -714,8 +716,10 @@ static void test_damage(void **state) {
     kiln_model_free(model);
 }
 
-/* Whatever file call fails ends the run and leaves no temporary file, and the file is the checkpoint before, or the new one. */
-/* What keeps the file from being written is counted and told; the run comes to the same end, and the former file goes on. */
+/* Whatever file call fails ends the run and leaves no temporary file, and the file is the checkpoint
+ * before, or the new one. */
+/* What keeps the file from being written is counted and told; the run comes to the same end, and the
+ * former file goes on. */
 static void test_full_disk(void **state) {
     (void)state;
     static struct outcome whole, part;

@@ -278,8 +278,8 @@ static void fewer_rows_far_from_zero(void **state) {
     }
 }
 
-/* Rows that are a rounding apart, whose weighted means are rounded away from them: centres that lie on them stay, and
- * the run ends. In f64 two values, in f32 as many as centres, with weights of 0. */
+/* Rows that are a rounding apart, whose weighted means are rounded away from them: centres that lie on
+ * them stay, and the run ends. In f64 two values, in f32 as many as centres, with weights of 0. */
 static void ends_at_rounding(void **state) {
     enum { ROWS = 73, LEAST = 2, MOST = 6 };
     (void)state;
@@ -309,8 +309,8 @@ static void ends_at_rounding(void **state) {
     }
 }
 
-/* Two centres that a sparse row cannot be told from where ||c||^2 is 1e24: they differ by 2^-20 in a column in which the row
- * has no entry; whether its entries ascend or not. */
+/* Two centres that a sparse row cannot be told from where ||c||^2 is 1e24: they differ by 2^-20 in a
+ * column in which the row has no entry; whether its entries ascend or not. */
 static void tells_sparse_rows_apart(void **state) {
     static const int64_t start[] = {0, 2, 4};
     static const int32_t col[] = {1, 2, 2, 1};

@@ -215,7 +215,8 @@ static void alpha_is_learned(void **state) {
     fit_free(&fit);
 }
 
-/* All documents in one batch that counts in full is the batch method; small batches come near to its bound. */
+/* All documents in one batch that counts in full is the batch method; small batches come near to its
+ * bound. */
 static void batches(void **state) {
     (void)state;
     struct counts counts;

@@ -89,8 +89,8 @@ static void nist_noint1(void **state) {
 /* ---- scales and means
  * -------------------------------------------------------------------------------------- */
 
-/* Multiplying a column by a power of two divides its coefficient by it, and does not cost an iteration, up to where the squares
- * of X leave the range of the type. */
+/* Multiplying a column by a power of two divides its coefficient by it, and does not cost an iteration, up
+ * to where the squares of X leave the range of the type. */
 static void scales_do_not_matter(void **state) {
     (void)state;
     struct problem p = problem_new(150, 6, 1, 1, false, 21);
@@ -220,8 +220,8 @@ static void idle_columns_get_zero(void **state) {
     problem_free(&q);
 }
 
-/* However many rows, sums over a constant column round, and must not make it look as if it varied: dividing by
- * such a spread was the end of all digits. */
+/* However many rows, sums over a constant column round, and must not make it look as if it varied:
+ * dividing by such a spread was the end of all digits. */
 static void constant_columns_of_many_rows_get_zero(void **state) {
     (void)state;
     static const double constants[] = {1, 0.1, -1e9 / 3, 123456.7};
@@ -330,8 +330,8 @@ static void stalls_are_told(void **state) {
     problem_free(&p);
 }
 
-/* Two sets of indicators under an intercept, each of which adds up to ones: a correction that follows the rounding in the
- * gradient finds no end along what they have in common. */
+/* Two sets of indicators under an intercept, each of which adds up to ones: a correction that follows the
+ * rounding in the gradient finds no end along what they have in common. */
 static void stalls_among_dependent_columns_end_soon(void **state) {
     (void)state;
     enum { ROWS = 3000, SETS = 40 };
@@ -376,8 +376,8 @@ static void overflow_is_told(void **state) {
     problem_free(&p);
 }
 
-/* A start whose residual overflows is refused; one merely far off is left behind, though what is out of all proportion
- * costs digits. */
+/* A start whose residual overflows is refused; one merely far off is left behind, though what is out of
+ * all proportion costs digits. */
 static void wild_starts(void **state) {
     (void)state;
     static const double starts[] = {1e307, -1e200, 1e60, 1e9};
@@ -432,8 +432,8 @@ static void few_rows_know_their_rank(void **state) {
         }
 }
 
-/* Two rows, which a column of 1 but for 1e-7 tells apart as well as two ordinary ones: the fit is exact. What says so is
- * computed from the coefficients that are handed over, whatever the way to them. */
+/* Two rows, which a column of 1 but for 1e-7 tells apart as well as two ordinary ones: the fit is exact.
+ * What says so is computed from the coefficients that are handed over, whatever the way to them. */
 static void what_is_reported_is_of_the_result(void **state) {
     (void)state;
     enum { M = 2, N = 6 };

@@ -424,7 +424,8 @@ static void verification_refuses(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
-/* Points whose order a layout keeps entirely: the stress falls by the same share an iteration for ever, and is none long before. */
+/* Points whose order a layout keeps entirely: the stress falls by the same share an iteration for ever,
+ * and is none long before. */
 static void perfect_layouts(void **state) {
     (void)state;
     for (int run = 0; run < 6; run++) {

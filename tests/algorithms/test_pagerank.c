@@ -1,4 +1,5 @@
-/* PageRank against a plain power iteration in long double, on every device that is there; what the options do; what is refused. */
+/* PageRank against a plain power iteration in long double, on every device that is there; what the options
+ * do; what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ static int close_devices(void **state) {
     return 0;
 }
 
-/* A random graph as a dense table: some vertices are popular, some link to themselves, every seventh dangles. */
+/* A random graph as a dense table: some vertices are popular, some link to themselves, every seventh
+ * dangles. */
 static double *graph_new(uint64_t seed) {
     double *a = calloc((size_t)N * N, sizeof *a);
     assert_non_null(a);

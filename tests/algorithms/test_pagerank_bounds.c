@@ -1,4 +1,5 @@
-/* The bound that PageRank reports holds, and its default tolerance is met, on graphs with hubs, whose ranks are known in closed form. */
+/* The bound that PageRank reports holds, and its default tolerance is met, on graphs with hubs, whose
+ * ranks are known in closed form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static int close_devices(void **state) {
     return 0;
 }
 
-/* STAR: vertex 0 links to all others and they to it. SINK: they link to it, and it dangles. CHAIN: each links to the next. */
+/* STAR: vertex 0 links to all others and they to it. SINK: they link to it, and it dangles. CHAIN: each
+ * links to the next. */
 enum shape { STAR, SINK, CHAIN };
 
 static kiln_matrix *graph(kiln_device *device, kiln_type type, enum shape shape, int n) {
@@ -55,8 +57,8 @@ static kiln_matrix *graph(kiln_device *device, kiln_type type, enum shape shape,
     return A;
 }
 
-/* Of n vertices, uniform teleport. star: hub = b + d leaves l, l = b + d hub / leaves with b = (1 - d) / n; sink and chain: the mass that
- * dangles makes b unknown, and that all ranks add up to 1 tells it. */
+/* Of n vertices, uniform teleport. star: hub = b + d leaves l, l = b + d hub / leaves with b = (1 - d) /
+ * n; sink and chain: the mass that dangles makes b unknown, and that all ranks add up to 1 tells it. */
 static void exact(long double *p, enum shape shape, int n, long double d) {
     long double sum = 0;
     const long double leaves = n - 1, b = (1 - d) / n;

@@ -1,5 +1,5 @@
-/* Sparse factor analysis: means and objective by their definitions, that it never rises, the gradient at the end, new rows, what is
- * refused; all against plain loops over cells. */
+/* Sparse factor analysis: means and objective by their definitions, that it never rises, the gradient at
+ * the end, new rows, what is refused; all against plain loops over cells. */
 #include "algorithms/on_cpu.h"
 
 enum { M = 50, N = 40, K = 3, R = K + 1 };
@@ -163,7 +163,8 @@ static void ends_at_a_stationary_point(void **state) {
     fit_free(&fit);
 }
 
-/* At the end a row of the training data, folded in, gets the factors that it has, and its mean; a warm start stays. */
+/* At the end a row of the training data, folded in, gets the factors that it has, and its mean; a warm
+ * start stays. */
 static void models_and_warm_start(void **state) {
     (void)state;
     kiln_sfa_options options = {.l2 = 1, .tolerance = 1e-14, .max_iterations = 5000};
@@ -223,8 +224,8 @@ static void refusals_and_stopping(void **state) {
     fit_free(&fit);
 }
 
-/* Few entries of ten thousands, hardly penalised, where long steps and short ones take turns: a run that says converged
- * gains as little where it goes on. */
+/* Few entries of ten thousands, hardly penalised, where long steps and short ones take turns: a run that
+ * says converged gains as little where it goes on. */
 static void converged_runs_gain_no_more(void **state) {
     enum { ROWS = 3, COLUMNS = 6, ENTRIES = 4, FACTORS = 1 };
     static const int64_t start[] = {0, 3, 3, 4};

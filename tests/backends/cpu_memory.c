@@ -1,4 +1,5 @@
-/* The memory that a process may use: the least limit of its control groups and those above them, in either version's files. */
+/* The memory that a process may use: the least limit of its control groups and those above them, in either
+ * version's files. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Choosing a device on a machine with a CUDA GPU: what a process takes that only uses it is asked once for each GPU that was seen before, while none is
- * held, is its start, and is asked for again where a profile does not know it. The driver is a stub that computes nothing. */
+/* Choosing a device on a machine with a CUDA GPU: what a process takes that only uses it is asked once for
+ * each GPU that was seen before, while none is held, is its start, and is asked for again where a profile
+ * does not know it. The driver is a stub that computes nothing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
@@ -96,7 +97,8 @@ static void asked_once_while_no_gpu_is_held(void **state) {
     process.answer = 5;
     assert_true(choose(true, 1).start_seconds >= 1000);
     assert_int_equal(process.asked, 1);
-    /* Whoever does not ask is told what is known; work that ends before the GPU's process would stays where it is. */
+    /* Whoever does not ask is told what is known; work that ends before the GPU's process would stays
+     * where it is. */
     gpu = choose(false, 1);
     assert_true(gpu.start_seconds >= 1000);
     assert_non_null(strstr(choose(true, 0).why, "not looked at"));
@@ -126,8 +128,8 @@ static void a_process_that_cannot_be_told_is_asked_for_again(void **state) {
     }
 }
 
-/* Small least squares on a GPU go by a factor, which knows the rank, though conjugate gradient would be done sooner; with a penalty there
- * is no rank to be known. */
+/* Small least squares on a GPU go by a factor, which knows the rank, though conjugate gradient would be
+ * done sooner; with a penalty there is no rank to be known. */
 static void small_least_squares_know_their_rank(void **state) {
     (void)state;
     const kiln_device_options options = {.memory = MEMORY};

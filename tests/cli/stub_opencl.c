@@ -1,5 +1,6 @@
-/* An OpenCL driver that goes wrong in one call: cc -shared -fPIC -DIN_PLATFORMS='...', or IN_DEVICES, IN_INFO, IN_CONTEXT: what to do
- * there. It has one device, of which it says what Kiln asks for before it opens it. */
+/* An OpenCL driver that goes wrong in one call: cc -shared -fPIC -DIN_PLATFORMS='...', or IN_DEVICES,
+ * IN_INFO, IN_CONTEXT: what to do there. It has one device, of which it says what Kiln asks for before it
+ * opens it. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

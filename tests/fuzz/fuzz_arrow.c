@@ -1,5 +1,5 @@
-/* Any bytes as a table in memory: they choose types and fill buffers that are as large as the interface demands and no larger,
- * so that a sanitizer sees what is read beyond. */
+/* Any bytes as a table in memory: they choose types and fill buffers that are as large as the interface
+ * demands and no larger, so that a sanitizer sees what is read beyond. */
 #define _GNU_SOURCE
 #include "reader_target.h"
 

@@ -1,4 +1,5 @@
-/* A stream of Arrow's record batches over columns that lie in the caller's arrays. It counts what is not yet released. */
+/* A stream of Arrow's record batches over columns that lie in the caller's arrays. It counts what is not
+ * yet released. */
 #ifndef ARROW_STREAM_H
 #define ARROW_STREAM_H
 

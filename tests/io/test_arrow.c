@@ -1,6 +1,6 @@
-/* Tables in memory: every type of number and text, missing values, slices and batches become what a CSV file with the same values
- * becomes; what is broken or of another type is refused, and everything is released. Arrays of other libraries:
- * python/tests/test_arrow.py. */
+/* Tables in memory: every type of number and text, missing values, slices and batches become what a CSV
+ * file with the same values becomes; what is broken or of another type is refused, and everything is
+ * released. Arrays of other libraries: python/tests/test_arrow.py. */
 #define _DEFAULT_SOURCE
 #include "io/arrow_stream.h"
 #include "io/reading.h"
@@ -124,7 +124,8 @@ static void numbers_of_all_widths(void **state) {
     free_data(data);
 }
 
-/* Text of three layouts and a dictionary, with a missing value in the second row of each; a slice, two batches. */
+/* Text of three layouts and a dictionary, with a missing value in the second row of each; a slice, two
+ * batches. */
 static void texts_are_levels(void **state) {
     (void)state;
     const unsigned char valid[] = {0x1A}; /* elements 1, 3 and 4 */
@@ -172,8 +173,8 @@ static void texts_are_levels(void **state) {
     free_data(data);
 }
 
-/* Classes, weights and groups by name; a code of 64 bits stays exact; columns of refused types do no harm where nobody uses
- * them. */
+/* Classes, weights and groups by name; a code of 64 bits stays exact; columns of refused types do no harm
+ * where nobody uses them. */
 static void roles_and_classes(void **state) {
     (void)state;
     const int64_t codes[] = {9007199254740993, 9007199254740992, 9007199254740993, 5};

@@ -116,8 +116,8 @@ static void blocks_hold_whole_lines(void **state) {
     ki_bytes_free(&text);
 }
 
-/* Blocks that several threads read hold the same bytes and count the same lines; a file that grows or loses its end meanwhile is an
- * error. */
+/* Blocks that several threads read hold the same bytes and count the same lines; a file that grows or
+ * loses its end meanwhile is an error. */
 static void several_threads(void **state) {
     (void)state;
     struct ki_bytes text = sample(400000);

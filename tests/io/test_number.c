@@ -254,8 +254,8 @@ static void other_locale(void **state) {
     setlocale(LC_ALL, "C");
 }
 
-/* Of texts made of few kinds of bytes, whatever follows them: what is taken has the bits of ki_parse_real, and plain numbers of
- * up to eight digits before the point and fifteen in all are taken. */
+/* Of texts made of few kinds of bytes, whatever follows them: what is taken has the bits of ki_parse_real,
+ * and plain numbers of up to eight digits before the point and fifteen in all are taken. */
 static void short_reals(void **state) {
     (void)state;
     static const char bytes[] = "0123456789012345678901234567890123456789....--+eE ,_";

@@ -7,8 +7,8 @@
 struct ki_svm_gap {
     bool regression;
     double epsilon;
-    /* sums over the problems so far: of the duals' objectives, NaN where an unpenalised column leaves none; and of what rounding may have
-     * made of these and of the primals' */
+    /* sums over the problems so far: of the duals' objectives, NaN where an unpenalised column leaves
+     * none; and of what rounding may have made of these and of the primals' */
     double dual, rounding;
     double primal; /* of the rounding, the primals' */
 };

@@ -162,7 +162,8 @@ done:
     return status;
 }
 
-/* The first t > 0 where c1 + 2 c2 t + 3 c3 t^2 + 4 c4 t^3, which is negative at 0, vanishes; at most `most`. */
+/* The first t > 0 where c1 + 2 c2 t + 3 c3 t^2 + 4 c4 t^3, which is negative at 0, vanishes; at most
+ * `most`. */
 static double first_minimum(const double c[5], double most) {
     double low = 0, high = most / 1024;
     const double *k = c;
@@ -282,8 +283,8 @@ static kiln_status iterate(struct sfa *s) {
         const double before = s->objective;
         bool fell = false;
         TRY(iterate_once(&fell, s, report->iterations == 0));
-        /* A step that gains little says nothing of the ones after it, as long and short ones may take turns: the
-         * run ends where eight along the scaled gradient gain little, too. */
+        /* A step that gains little says nothing of the ones after it, as long and short ones may take
+         * turns: the run ends where eight along the scaled gradient gain little, too. */
         for (int turn = 0; turn < 8 && !(before - s->objective > s->options->tolerance * before); turn++)
             TRY(iterate_once(&fell, s, true));
         TRY(measure_test(s));

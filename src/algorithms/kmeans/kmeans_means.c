@@ -1,15 +1,15 @@
 /* Where the centres of a pass go: to the means of their rows.
  *
- * Lloyd's iteration ends because each move lowers the inertia. A mean that is computed is off by rounding, though: of
- * rows that are all the same it need not be that row, and a centre that follows such means may go to and fro
- * for ever. So a number of a centre moves only when the mean is further away than twice what rounding makes of
- * the mean. Then the mean that is computed is nearer to the true one than the number was, and the inertia falls
- * with every move. */
+ * Lloyd's iteration ends because each move lowers the inertia. A mean that is computed is off by rounding,
+ * though: of rows that are all the same it need not be that row, and a centre that follows such means may
+ * go to and fro for ever. So a number of a centre moves only when the mean is further away than twice what
+ * rounding makes of the mean. Then the mean that is computed is nearer to the true one than the number
+ * was, and the inertia falls with every move. */
 #include "algorithms/kmeans/kmeans.h"
 
 /* A mean as it is computed is off by at most this part of the mean of its rows' absolute values: three
- * roundings to the type (of the sum, of the weights' reciprocal and of their product), and two of doubles for each
- * row that the sum and the weights add up. */
+ * roundings to the type (of the sum, of the weights' reciprocal and of their product), and two of doubles
+ * for each row that the sum and the weights add up. */
 static double rounding_of(const struct kmeans *s) {
     return 3 * ki_epsilon(s->type) / 2 + (double)(s->m + 1) * DBL_EPSILON;
 }

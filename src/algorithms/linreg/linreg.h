@@ -121,7 +121,8 @@ double ki_direct_part(const kiln_matrix *X);
 /* Whether that is cheap beside conjugate gradient, by rows beside an answer that is not the one of least
  * norm. */
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows);
-/* Whether the factor by columns can be had, whatever it costs, of f64, where least squares ask for it when columns depend on each other. */
+/* Whether the factor by columns can be had, whatever it costs, of f64, where least squares ask for it when
+ * columns depend on each other. */
 bool ki_direct_possible(const struct ki_system *system);
 /* A factor that was chosen, and not asked for, is no longer wanted where others have taken the room that it
  * was chosen by. */

@@ -29,7 +29,8 @@ struct ki_block {
     bool active[KI_BLOCK], diverged;
     bool rounding[KI_BLOCK], judging; /* see linreg_rounding.c; a cycle for that is under way */
     int64_t iterations, longest;      /* so far; of the next cycle at most */
-    /* Of the cycle under way: objectives where it began, and what they have come down by; who takes part; when it began. */
+    /* Of the cycle under way: objectives where it began, and what they have come down by; who takes part;
+     * when it began. */
     double began[KI_BLOCK], decrease[KI_BLOCK];
     int64_t took_part[KI_BLOCK], begun;
     int64_t worst; /* kiln_stop of the blocks before, in a checkpoint */

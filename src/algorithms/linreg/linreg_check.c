@@ -1,5 +1,5 @@
-/* What a solution is worth: residual, intercept, gradient, norm and objective, afresh from y - X W - b, whatever the
- * recurrences of conjugate gradient say. What is reported of a fit comes from here. */
+/* What a solution is worth: residual, intercept, gradient, norm and objective, afresh from y - X W - b,
+ * whatever the recurrences of conjugate gradient say. What is reported of a fit comes from here. */
 #include "algorithms/linreg/linreg_block.h"
 
 /* beta * (*z) = L A. Uses Z. */
@@ -27,7 +27,8 @@ done:
     return status;
 }
 
-/* A = (X - 1 mu^T)^T C, for C whose columns sum to zero but for rounding: that little must not be magnified by the means. */
+/* A = (X - 1 mu^T)^T C, for C whose columns sum to zero but for rounding: that little must not be
+ * magnified by the means. */
 static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
     kiln_status status;
     const struct ki_system *system = t->system;
@@ -65,7 +66,8 @@ done:
     return status;
 }
 
-/* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign. zero: W is 0. Uses Z. */
+/* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign.
+ * zero: W is 0. Uses Z. */
 static kiln_status judge(struct ki_block *t, double sign, bool zero) {
     kiln_status status;
     const kiln_matrix *z;
@@ -82,7 +84,8 @@ done:
     return status;
 }
 
-/* Whether a pass with a row map does what check does in two: of one target whose intercept is known but for rounding. */
+/* Whether a pass with a row map does what check does in two: of one target whose intercept is known but
+ * for rounding. */
 static bool at_once(const struct ki_block *t) {
     return t->k == 1 && (t->system->right || (t->system->walk.A && t->system->direct.wanted));
 }
@@ -91,7 +94,8 @@ static kiln_status set_row(kiln_matrix *row, double value) {
     return ki_vector_set(row, &value);
 }
 
-/* The same as check, in one pass, for a b that is right but for rounding: what the residuals' sum says of that is taken off. */
+/* The same as check, in one pass, for a b that is right but for rounding: what the residuals' sum says of
+ * that is taken off. */
 static kiln_status check_at_once(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
@@ -173,7 +177,8 @@ done:
     return status;
 }
 
-/* Whether the former b was so far off that its digits, and not W's and y's, are what the residuals have lost. */
+/* Whether the former b was so far off that its digits, and not W's and y's, are what the residuals have
+ * lost. */
 static bool was_far(const struct ki_block *t, const double *former) {
     const double epsilon = ki_epsilon(kiln_matrix_type(t->system->X));
     for (int j = 0; j < t->k; j++) {

@@ -66,8 +66,8 @@ static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     return factor + gram_price(X, by_rows);
 }
 
-/* Whether nobody waits for it. A GPU's passes over such an X take next to no time, so that by passes no factor
- * would do there; but least squares without a penalty want the rank, which only a factor tells. */
+/* Whether nobody waits for it. A GPU's passes over such an X take next to no time, so that by passes no
+ * factor would do there; but least squares without a penalty want the rank, which only a factor tells. */
 static bool is_short(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
     const double work =

@@ -32,8 +32,8 @@ struct together {
     double *w, *r, *data;   /* n: of one target; what is left of the equations; without the penalty's part */
     /* of each model of the fold at hand: n x (count k) coefficients, intercepts; and by target and value */
     double *W, *b, *relative, *rss, *squares;
-    /* the sum of the models with signs, each divided by its first gradient's length: coefficients; what G makes of the gradient;
-     * intercept; the parts of the targets */
+    /* the sum of the models with signs, each divided by its first gradient's length: coefficients; what G
+     * makes of the gradient; intercept; the parts of the targets */
     double *mixed, *claimed, shift, *parts_of_y;
     double tss;
     uint64_t sign;
@@ -122,7 +122,8 @@ static void penalise(struct together *t, double l2) {
     }
 }
 
-/* U for the strength l2; false: G + L is not positive, or columns may depend on each other and no penalty decides between them. */
+/* U for the strength l2; false: G + L is not positive, or columns may depend on each other and no penalty
+ * decides between them. */
 static bool factorise(struct together *t, double l2) {
     const int64_t n = t->n;
     penalise(t, l2);
@@ -141,7 +142,8 @@ static bool factorise(struct together *t, double l2) {
     return !factor.failed && !(factor.replaced && l2 == 0);
 }
 
-/* What is left of the equations of target c at w, with and without the penalty's part; returns the length, columns scaled. */
+/* What is left of the equations of target c at w, with and without the penalty's part; returns the length,
+ * columns scaled. */
 static double leave(struct together *t, int64_t c) {
     const int64_t n = t->n;
     double square = 0;
@@ -247,7 +249,8 @@ done:;
     return status;
 }
 
-/* Adds to every model's residual how far G may be off, at the weakest penalty; whether all meet the tolerance. */
+/* Adds to every model's residual how far G may be off, at the weakest penalty; whether all meet the
+ * tolerance. */
 static kiln_status check_fold(struct together *t, int64_t f) {
     kiln_status status = KILN_OK;
     double sum, square = 0, weakest = ki_path_l2(t->path, 0);

@@ -163,10 +163,10 @@ static void orthonormalise(struct ki_rank *rank, int64_t n) {
     }
 }
 
-/* Where a factor is not cheap, a vector v at random tells whether X makes nothing of some vectors: conjugate
- * gradient from H v comes back to v but for its part along these, which next to never is as small as 1e-6 of
- * what is to be expected (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992, bound what a random
- * start can miss). f32 has not the digits. */
+/* Where a factor is not cheap, a vector v at random tells whether X makes nothing of some vectors:
+ * conjugate gradient from H v comes back to v but for its part along these, which next to never is as
+ * small as 1e-6 of what is to be expected (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13,
+ * 1992, bound what a random start can miss). f32 has not the digits. */
 static const double MISSED = 1e-6;
 
 static double next(uint64_t *state) { /* xorshift, Marsaglia, 2003; uniform in -1 to 1 */
@@ -358,7 +358,8 @@ done:
     return status;
 }
 
-/* E = P W - W, P W that of W which X^T makes of rows; what P leaves out by rounding is given to it again. Uses R, Z and Q. */
+/* E = P W - W, P W that of W which X^T makes of rows; what P leaves out by rounding is given to it again.
+ * Uses R, Z and Q. */
 static kiln_status move_by_rows(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;

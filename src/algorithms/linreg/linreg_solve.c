@@ -1,18 +1,19 @@
 /* Iterative refinement of the centred normal equations' solution, k targets in lock step.
  *
- * The trick is to centre inside the pass: X^T S (X p - 1 (mu^T p)) - mu * (column sum of S (...)) is (X - 1 mu^T)^T S (X -
- * 1 mu^T) p, and as each row is centred before it is scattered, nothing cancels where a mean dwarfs its spread. The
- * recurrences of conjugate gradient (linreg_cg.c) still drift, so they are trusted for a cycle only: then residual and
- * gradient are computed afresh from y - X w - b, and if they miss the tolerance another cycle corrects w. */
+ * The trick is to centre inside the pass: X^T S (X p - 1 (mu^T p)) - mu * (column sum of S (...)) is (X -
+ * 1 mu^T)^T S (X - 1 mu^T) p, and as each row is centred before it is scattered, nothing cancels where a
+ * mean dwarfs its spread. The recurrences of conjugate gradient (linreg_cg.c) still drift, so they are
+ * trusted for a cycle only: then residual and gradient are computed afresh from y - X w - b, and if they
+ * miss the tolerance another cycle corrects w. */
 #include "algorithms/linreg/linreg_block.h"
 
 enum { STALLS = 2 }; /* cycles without a factor of 2 that make a target give up */
 enum { SHORTEST = 16 };
 
-/* A correction promises as many digits as the first cycle, and so takes about as many iterations. One that takes far more
- * may be chasing rounding in the gradient, which columns that depend on each other cannot represent: then CG walks along them
- * for ever, and only a look at the truth can tell. Where that says that a cycle cut short has helped, the next one may take
- * longer. */
+/* A correction promises as many digits as the first cycle, and so takes about as many iterations. One that
+ * takes far more may be chasing rounding in the gradient, which columns that depend on each other cannot
+ * represent: then CG walks along them for ever, and only a look at the truth can tell. Where that says
+ * that a cycle cut short has helped, the next one may take longer. */
 static void limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped) {
     if (t->longest == KI_ENDLESS)
         t->longest = 2 * taken + SHORTEST;
@@ -51,8 +52,9 @@ static void block_free(struct ki_block *t) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
-/* Judges the corrected solution of the targets that took part; false for one that must go back to what it was. A cycle cut short
- * has not come to its norm yet: the objective, which falls at every step, tells whether it was on its way. */
+/* Judges the corrected solution of the targets that took part; false for one that must go back to what it
+ * was. A cycle cut short has not come to its norm yet: the objective, which falls at every step, tells
+ * whether it was on its way. */
 static bool improved(struct ki_block *t, int j, bool cut, double norm_before, double objective_before) {
     if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) {
         t->diverged = true;
@@ -80,9 +82,9 @@ static bool met(const struct ki_block *t, int j) {
            (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
 }
 
-/* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient tells, in
- * short cycles where it may be chasing that, else from 0, as what the factor left behind lies in the directions
- * that take longest. */
+/* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient
+ * tells, in short cycles where it may be chasing that, else from 0, as what the factor left behind lies in
+ * the directions that take longest. */
 static kiln_status leave_direct(struct ki_block *t) {
     kiln_status status;
     double keep[KI_BLOCK], left[KI_BLOCK], blur[KI_BLOCK];
@@ -120,7 +122,8 @@ static void tell_truth(const struct ki_block *t) {
 }
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
- * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
+ * improvement, but never a higher objective; a target without one gets its former coefficients back and
+ * gives up. */
 static kiln_status refine(struct ki_block *t, bool resumed) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
@@ -209,8 +212,8 @@ static kiln_status check_start(const struct ki_block *t) {
     return KILN_OK;
 }
 
-/* The given coefficients without those of columns that are left out. A start with a higher objective than w = 0 gives way to
- * that: from far off rounding would leave few digits of the way back. */
+/* The given coefficients without those of columns that are left out. A start with a higher objective than
+ * w = 0 gives way to that: from far off rounding would leave few digits of the way back. */
 static kiln_status warm_start(struct ki_block *t) {
     kiln_status status;
     double keep[KI_BLOCK], b[KI_BLOCK];
@@ -260,9 +263,9 @@ static bool choose(struct ki_block *t) {
     return ki_block_active(t);
 }
 
-/* Targets that rounding keeps from the tolerance have converged where what it leaves is the data's own, see
- * linreg_rounding.c. Not where a smaller tolerance than the default was asked for, nor where columns may be so near to
- * dependent that no digit is sure. */
+/* Targets that rounding keeps from the tolerance have converged where what it leaves is the data's own,
+ * see linreg_rounding.c. Not where a smaller tolerance than the default was asked for, nor where columns
+ * may be so near to dependent that no digit is sure. */
 static kiln_status forgive(struct ki_block *t) {
     kiln_status status = KILN_OK;
     const struct ki_system *system = t->system;

@@ -109,7 +109,8 @@ done:
     return status;
 }
 
-/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series there. */
+/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series
+ * there. */
 static double stirling(double k) {
     const double pi = 3.14159265358979323846, r = 1 / (k * k);
     int sign; /* plain lgamma writes it to a global variable */
@@ -143,7 +144,8 @@ struct figures {
     double deviance, null_deviance, dispersion, aic, pearson;
 };
 
-/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no deviance. */
+/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
+ * deviance. */
 static bool at_end(const struct ki_glm *glm) {
     const kiln_family family = glm->loss.family;
     return family != KILN_GAUSSIAN && (glm->mean == 0 || (family == KILN_BINOMIAL && glm->mean >= 1));
@@ -237,7 +239,8 @@ static bool one_sided(const struct ki_glm *glm) {
 static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matrix *b) {
     kiln_status status;
     const bool warm = glm->options->warm_start;
-    /* Without an intercept and with a link that not every eta suits, W = 0 may lie where the gradient is beyond measure. */
+    /* Without an intercept and with a link that not every eta suits, W = 0 may lie where the gradient is
+     * beyond measure. */
     const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
     struct ki_newton_start start = {.warm = warm, .origin = glm->null, .own_reference = bounded};
     TRY(ki_newton_open(&glm->newton));

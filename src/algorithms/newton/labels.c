@@ -1,9 +1,9 @@
-/* Class labels: the distinct values of y in ascending order, found by insertion into a short sorted list. Rows look their
- * class up by bisection, after a guess: that it is the class of the row before. */
+/* Class labels: the distinct values of y in ascending order, found by insertion into a short sorted list.
+ * Rows look their class up by bisection, after a guess: that it is the class of the row before. */
 #include "algorithms/newton/labels.h"
 
-/* By default no more classes: a y with more values is no label, nor is one with more than a few that are not all whole
- * numbers, as the prices of houses. */
+/* By default no more classes: a y with more values is no label, nor is one with more than a few that are
+ * not all whole numbers, as the prices of houses. */
 enum { CLASSES = 65536, FRACTIONS = 64 };
 
 /* The place of value among the ascending ones; *found tells whether it is there. */
@@ -134,8 +134,8 @@ done:
     return status;
 }
 
-/* The usual labels of two classes are told where they lie: fetching and looking up tens of millions of them takes longer than the
- * training does on a GPU. labels stays as it is if y is none of that. */
+/* The usual labels of two classes are told where they lie: fetching and looking up tens of millions of
+ * them takes longer than the training does on a GPU. labels stays as it is if y is none of that. */
 static kiln_status tell_pair(struct ki_labels *labels, const kiln_matrix *y) {
     kiln_status status;
     double ones;

@@ -226,7 +226,8 @@ static double level_of(const struct ki_newton_work *work, double origin) {
     return loss->kind == KILN_LOSS_LOGISTIC ? 0.25 : loss->kind == KILN_LOSS_SQUARED_HINGE ? 1 : 0;
 }
 
-/* The losses' gradient with respect to W where the run begins, from what the walk over X's columns has left. */
+/* The losses' gradient with respect to W where the run begins, from what the walk over X's columns has
+ * left. */
 static kiln_status known_gradient(const struct ki_newton_work *work, struct ki_newton_point *here) {
     const double factor = -work->newton->steep;
     return kiln_combine(here->gradient.w, &factor, work->right, NULL, NULL);

@@ -23,8 +23,9 @@ struct ki_newton {
     const char *call; /* "kiln_logreg": begins error messages */
     const kiln_matrix *X;
     const kiln_matrix *weights; /* m x 1, as the loss's; NULL = ones */
-    /* Where a run begins at W = 0 and every row's loss has the derivative steep (mean - y), y = outcomes, m x 1, the walk over X's
-     * columns leaves the first gradient, which is a pass less. NULL: it is not so, or not known. */
+    /* Where a run begins at W = 0 and every row's loss has the derivative steep (mean - y), y = outcomes,
+     * m x 1, the walk over X's columns leaves the first gradient, which is a pass less. NULL: it is not
+     * so, or not known. */
     const kiln_matrix *outcomes;
     double mean, steep;
     int k;         /* columns of W */
@@ -43,15 +44,15 @@ struct ki_newton {
     const struct ki_state *outer;
     int outer_count;
 
-    /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start from them and
-     * leaves the result there, in the coordinates of X as given. */
+    /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start
+     * from them and leaves the result there, in the coordinates of X as given. */
     kiln_matrix *W, *b;
     struct ki_columns columns;
 
-    /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and the worse stop
-     * of all problems so far; converged holds for all of them. The sum of the losses alone, and the curvature, at the
-     * result, as kiln_loss_gradient leaves them; and the objective's gradient with respect to W and the intercepts of the centred
-     * columns, without the l1 term's. */
+    /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and
+     * the worse stop of all problems so far; converged holds for all of them. The sum of the losses alone,
+     * and the curvature, at the result, as kiln_loss_gradient leaves them; and the objective's gradient
+     * with respect to W and the intercepts of the centred columns, without the l1 term's. */
     kiln_report report;
     bool cancelled;
     double loss;
@@ -62,20 +63,21 @@ struct ki_newton {
 
 struct ki_newton_start {
     bool warm; /* begin with the engine's W and b; else with W = 0 and b = origin */
-    /* The intercepts, all alike, of the point whose gradient the tolerance is relative to, at W = 0. Where the loss has no
-     * value at that point, the start takes its place. */
+    /* The intercepts, all alike, of the point whose gradient the tolerance is relative to, at W = 0. Where
+     * the loss has no value at that point, the start takes its place. */
     double origin;
     bool own_reference; /* of a warm start: the tolerance is relative to its gradient instead */
 };
 
 /* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */
 kiln_status ki_newton_open(struct ki_newton *newton);
-/* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and start),
- * the first solve takes its state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the
- * gradient (with l1 the least subgradient) with respect to W and the intercept of the centred columns, g0
- * that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and where the
- * objective can fall by no more than newton_confirm.c allows. Not converging is not an error. The objective never rises;
- * numbers stay finite: where those of the start are not, it is returned as it is, DIVERGED. */
+/* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and
+ * start), the first solve takes its state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0
+ * ||: g the gradient (with l1 the least subgradient) with respect to W and the intercept of the centred
+ * columns, g0 that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and
+ * where the objective can fall by no more than newton_confirm.c allows. Not converging is not an error.
+ * The objective never rises; numbers stay finite: where those of the start are not, it is returned as it
+ * is, DIVERGED. */
 kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
 /* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's, and the

@@ -140,8 +140,8 @@ done:
     return status;
 }
 
-/* Whether some row's |change| is a quarter of what `part` was made of, its reciprocals, or more; of 0 there is no share. most: k
- * numbers. */
+/* Whether some row's |change| is a quarter of what `part` was made of, its reciprocals, or more; of 0
+ * there is no share. most: k numbers. */
 static kiln_status exceeds(bool *more, kiln_matrix *part, const kiln_matrix *change, double *most) {
     kiln_status status;
     TRY(kiln_times(part, part, change));

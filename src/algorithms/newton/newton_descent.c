@@ -116,7 +116,8 @@ static double settle(struct ki_quadratic *of) {
 
 /* ---- the least point of a face, with a Gram matrix ---- */
 
-/* U = the Hessian on the face, bordered by the intercept's; r = minus the gradient there. Returns the face's elements. */
+/* U = the Hessian on the face, bordered by the intercept's; r = minus the gradient there. Returns the
+ * face's elements. */
 static int64_t fill_face(struct ki_quadratic *of) {
     int64_t size = 0;
     for (int64_t a = 0; a < of->count; a++)
@@ -135,8 +136,8 @@ static int64_t fill_face(struct ki_quadratic *of) {
     return size;
 }
 
-/* Goes to the least point of the face, or towards it until an element becomes 0: what sweeps take thousands for where columns
- * are nearly the same. */
+/* Goes to the least point of the face, or towards it until an element becomes 0: what sweeps take
+ * thousands for where columns are nearly the same. */
 static void solve_face(struct ki_quadratic *of) {
     const int64_t size = fill_face(of), bordered = size + of->intercept;
     double part = 1;
@@ -184,8 +185,8 @@ static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
     }
 }
 
-/* One sweep over `order`, which keeps the columns that are not 0; the sum of violations met with. *changed: how many columns
- * came to another face. */
+/* One sweep over `order`, which keeps the columns that are not 0; the sum of violations met with.
+ * *changed: how many columns came to another face. */
 static double sweep(struct ki_quadratic *of, int64_t *active, int64_t *changed) {
     int64_t kept = 0, left = 0;
     double violations = settle(of);
@@ -211,7 +212,8 @@ static int64_t all(struct ki_quadratic *of) {
     return of->count;
 }
 
-/* Sweeps until the violations are `goal` or less, over all columns and, between, over those that are not 0. */
+/* Sweeps until the violations are `goal` or less, over all columns and, between, over those that are not
+ * 0. */
 static kiln_status descend(struct ki_quadratic *of, struct ki_newton_work *work,
                            struct ki_newton_model *model, double goal) {
     kiln_status status = KILN_OK;

@@ -1,25 +1,28 @@
-/* Where columns outnumber rows and the penalty is weak, the primal's Hessian is ill-conditioned and Newton's inner iterations are
- * many, while the dual has few variables that hardly know of each other: coordinate descent (ops/linear/dual.h) comes close to the
- * optimum in a few sweeps, each of which costs what a pass does. What it ends at is a start for the Newton engine, which judges it
- * by the criterion of every other solver and takes the steps that it may lack.
+/* Where columns outnumber rows and the penalty is weak, the primal's Hessian is ill-conditioned and
+ * Newton's inner iterations are many, while the dual has few variables that hardly know of each other:
+ * coordinate descent (ops/linear/dual.h) comes close to the optimum in a few sweeps, each of which costs
+ * what a pass does. What it ends at is a start for the Newton engine, which judges it by the criterion of
+ * every other solver and takes the steps that it may lack.
  *
- * An intercept without a penalty asks for sum t = 0, which no single variable can keep. It is given a penalty about a centre c
- * instead, rho/2 (b - c)^2, and c moves whenever the sweeps have come as near to that problem's optimum as sum t is to 0: the method of
- * multipliers, which stops where both are small. As b - c, at the optimum, is almost linear in c, the last centres
- * say where it would be 0 (newton_centre.c), and few moves do.
+ * An intercept without a penalty asks for sum t = 0, which no single variable can keep. It is given a
+ * penalty about a centre c instead, rho/2 (b - c)^2, and c moves whenever the sweeps have come as near to
+ * that problem's optimum as sum t is to 0: the method of multipliers, which stops where both are small. As
+ * b - c, at the optimum, is almost linear in c, the last centres say where it would be 0
+ * (newton_centre.c), and few moves do.
  *
- * Classes go side by side, and without an intercept up to eight of them on a thread; where they are fewer than threads, two share the rows
- * of one. */
+ * Classes go side by side, and without an intercept up to eight of them on a thread; where they are fewer
+ * than threads, two share the rows of one. */
 #include <stdio.h>
 
 #include "algorithms/newton/newton_dual_work.h"
 
-/* SWEEPS_LOGISTIC: where one thread wants more, Newton's method is faster from there on; halves of two threads come less far in a
- * sweep and get twice as many. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of
- * a row's weight: where a variable of the logistic loss begins, so small that w need not know. STEP: the intercept's, beside the mean
- * row's; more costs sweeps, less moves of its centre. DOUBT: times the largest slope, beyond which a row is left out
- * that two threads share, as neither knows what the other changes. ROUND: seconds until the next call of the progress callback. VECTORS: entries of
- * n that Newton's method goes over in an inner iteration, beside the pass. */
+/* SWEEPS_LOGISTIC: where one thread wants more, Newton's method is faster from there on; halves of two
+ * threads come less far in a sweep and get twice as many. CLOSE: of the tolerance, by the estimate that
+ * sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins, so small that w
+ * need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its
+ * centre. DOUBT: times the largest slope, beyond which a row is left out that two threads share, as
+ * neither knows what the other changes. ROUND: seconds until the next call of the progress callback.
+ * VECTORS: entries of n that Newton's method goes over in an inner iteration, beside the pass. */
 enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081 };
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, DOUBT = 16, ROUND = 0.1, VECTORS = 10;
 
@@ -27,17 +30,19 @@ static bool possible(const struct ki_newton *newton) {
     return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
 }
 
-/* What Newton's method is expected to take on two threads, in times of the dual, for products alone: real and made text of 200 to 10,000
- * rows, penalties from 100 to 0.01. `share` is a row's square beside the penalty. An intercept makes the primal better conditioned, as its
- * columns are centred, and the dual worse: there it is faster for the weakest penalties alone. */
+/* What Newton's method is expected to take on two threads, in times of the dual, for products alone: real
+ * and made text of 200 to 10,000 rows, penalties from 100 to 0.01. `share` is a row's square beside the
+ * penalty. An intercept makes the primal better conditioned, as its columns are centred, and the dual
+ * worse: there it is faster for the weakest penalties alone. */
 static double advantage(const struct ki_newton *newton, double share) {
     if (newton->no_intercept) return share < 0.3 ? 0.4 : 1.2;
     if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
     return share < 10000 ? 0.3 : 1.2;
 }
 
-/* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads. A problem's sweeps are counted as one
- * thread's: what two gain that share them (ki_dual_shared) is left out. */
+/* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads. A
+ * problem's sweeps are counted as one thread's: what two gain that share them (ki_dual_shared) is left
+ * out. */
 static bool worth(const struct ki_newton *newton) {
     const kiln_matrix *X = newton->X;
     const double threads = fmax(ki_newton_threads(kiln_matrix_device(X)), 1),
@@ -302,7 +307,8 @@ done:
     return status;
 }
 
-/* L^-1 and the rows' squares, from the columns as the engine has measured them; behind the squares the intercept's step, their mean. */
+/* L^-1 and the rows' squares, from the columns as the engine has measured them; behind the squares the
+ * intercept's step, their mean. */
 static void measure(struct ki_dual_descent *all) {
     const struct ki_newton *newton = all->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
@@ -322,7 +328,8 @@ static void measure(struct ki_dual_descent *all) {
     for (int64_t i = 0; i < m && !newton->no_intercept; i++) all->square[i] += all->square[m];
 }
 
-/* What all classes share. Of a judged descent L^-1 is one number, and a walk with the labels finds the squares (judged_begin). */
+/* What all classes share. Of a judged descent L^-1 is one number, and a walk with the labels finds the
+ * squares (judged_begin). */
 static kiln_status prepare(struct ki_dual_descent *all) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = all->newton;
@@ -353,7 +360,8 @@ static void end(struct ki_dual_descent *all) {
     ki_free(all->s);
 }
 
-/* How many classes, each against the rest, go over a row together: an intercept's centre depends on all that do. */
+/* How many classes, each against the rest, go over a row together: an intercept's centre depends on all
+ * that do. */
 static int64_t sides_of(const struct ki_newton *newton, const struct ki_dual_task *task, int64_t threads) {
     if (newton->k > 1 || task->logistic || !newton->no_intercept) return 1;
     return ki_min(ki_ceil_div(task->problems, threads), KI_DUAL_SIDES);

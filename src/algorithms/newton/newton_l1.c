@@ -88,7 +88,8 @@ static kiln_status accept(struct ki_newton_work *work, struct search *search, st
     return KILN_OK;
 }
 
-/* The move S, which takes elements to 0, or a shorter one: the projected path need not go down all the way. */
+/* The move S, which takes elements to 0, or a shorter one: the projected path need not go down all the
+ * way. */
 static kiln_status cross(struct ki_newton_work *work, struct search *search, double alpha, double slope) {
     kiln_status status = KILN_OK;
     double curvature, leaving;
@@ -105,7 +106,8 @@ done:
     return status;
 }
 
-/* Conjugate gradient along P, rho = (the gradient on the face) . P, until the face changes or is good enough. */
+/* Conjugate gradient along P, rho = (the gradient on the face) . P, until the face changes or is good
+ * enough. */
 static kiln_status walk(struct ki_newton_work *work, struct search *search, double rho) {
     kiln_status status;
     double curvature, leaving, slope;
@@ -148,7 +150,8 @@ static kiln_status look(struct ki_newton_work *work, struct search *search) {
     return KILN_OK;
 }
 
-/* P = the first direction of a face: the scaled gradient on it, and, where it is released, on the elements at 0. */
+/* P = the first direction of a face: the scaled gradient on it, and, where it is released, on the elements
+ * at 0. */
 static kiln_status begin(struct ki_newton_work *work, const struct search *search, double *rho) {
     const bool release = search->fixed > search->free;
     *rho = search->free + (release ? search->fixed : 0);

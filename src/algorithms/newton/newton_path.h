@@ -1,6 +1,7 @@
-/* Models of one column of coefficients in all folds of a path at once, on the CPU. Between newton_path_kinds.c (what each algorithm
- * asks for), newton_path.c (the folds, their Hessians and the values of a path), newton_path_step.c (points and steps),
- * newton_path_l1.c (steps with l1) and newton_path_wide.c (steps where X is sparse and of many columns). */
+/* Models of one column of coefficients in all folds of a path at once, on the CPU. Between
+ * newton_path_kinds.c (what each algorithm asks for), newton_path.c (the folds, their Hessians and the
+ * values of a path), newton_path_step.c (points and steps), newton_path_l1.c (steps with l1) and
+ * newton_path_wide.c (steps where X is sparse and of many columns). */
 #ifndef KI_NEWTON_PATH_H
 #define KI_NEWTON_PATH_H
 
@@ -88,8 +89,8 @@ kiln_status ki_lanes_open(struct ki_lanes *t); /* means, spreads and weights of 
 kiln_status ki_lanes_train(struct ki_lanes *t);
 void ki_lanes_close(struct ki_lanes *t);
 
-/* What depends on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is not positive, or there is nothing to
- * go by. */
+/* What depends on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is
+ * not positive, or there is nothing to go by. */
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane);
 /* Value, gradient and norm of all lanes at `next`, which becomes what X's type has of it. One pass. */
 kiln_status ki_lanes_evaluate(struct ki_lanes *t);
@@ -97,19 +98,23 @@ kiln_status ki_lanes_evaluate(struct ki_lanes *t);
 double ki_lane_sum(const double *x, const double *y, const double *z, int64_t size);
 /* Lane f's `point` becomes column f of t->host; returns the intercept of columns as they are. */
 double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point);
-/* slope = column f of t->host, the products with X's columns as they are, about the lane's means; sum: of what multiplied X's rows. */
+/* slope = column f of t->host, the products with X's columns as they are, about the lane's means; sum: of
+ * what multiplied X's rows. */
 void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum);
 /* One step of all lanes, by one evaluation; *over: all have met the criterion, or given up. */
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over);
 /* Progress, and the caller's say. */
 kiln_status ki_lanes_told(const struct ki_lanes *t);
-/* Of wide lanes, before a value's first step: its direction is to what the solutions of the values before let expect. */
+/* Of wide lanes, before a value's first step: its direction is to what the solutions of the values before
+ * let expect. */
 void ki_lanes_foresee(struct ki_lanes *t);
-/* Of wide lanes: the directions of those that want a new one. A pass an iteration, and one for the preconditioner. */
+/* Of wide lanes: the directions of those that want a new one. A pass an iteration, and one for the
+ * preconditioner. */
 kiln_status ki_lanes_search(struct ki_lanes *t);
 /* The least subgradient's element, g the gradient without the l1 term. */
 double ki_lane_least(double g, double w, double l1);
-/* With l1: the step to about the least point of the model by H, and H itself corrected by what the gradients changed by. */
+/* With l1: the step to about the least point of the model by H, and H itself corrected by what the
+ * gradients changed by. */
 void ki_lane_descend(const struct ki_lanes *t, struct ki_lane *lane);
 void ki_lane_learn(const struct ki_lanes *t, struct ki_lane *lane, const double *step, const double *change);
 

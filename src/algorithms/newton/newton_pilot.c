@@ -1,20 +1,23 @@
 /* The first step where rows are many: the solution of the same problem on a sample of them.
  *
- * A sample of r rows for each coefficient has its solution where the whole has an objective of about 1 / (2 r) a row above its least, and
- * a Hessian that is the whole's but for a share of about 2 / sqrt(r). So steps by the sample's Hessian (newton_secant.c), corrected by what the
- * gradients differ by, take a digit off the gradient for the one pass that evaluates the new point, and the whole's Gram matrix, which
- * takes as long as many passes, is not formed.
+ * A sample of r rows for each coefficient has its solution where the whole has an objective of about 1 /
+ * (2 r) a row above its least, and a Hessian that is the whole's but for a share of about 2 / sqrt(r). So
+ * steps by the sample's Hessian (newton_secant.c), corrected by what the gradients differ by, take a digit
+ * off the gradient for the one pass that evaluates the new point, and the whole's Gram matrix, which takes
+ * as long as many passes, is not formed.
  *
- * The sample is an eighth of the rows at most. Of a column that is the same in all but a few of its rows it tells next to nothing, and
- * Newton's steps need long to come back from where it puts that coefficient. So there is no such step then, nor where few rows, of the
- * sample or of all, have most of the weight, nor where y differs in fewer rows than there are coefficients. If its solution does not help,
- * only that time is lost: everything goes on from the origin. */
+ * The sample is an eighth of the rows at most. Of a column that is the same in all but a few of its rows
+ * it tells next to nothing, and Newton's steps need long to come back from where it puts that coefficient.
+ * So there is no such step then, nor where few rows, of the sample or of all, have most of the weight, nor
+ * where y differs in fewer rows than there are coefficients. If its solution does not help, only that time
+ * is lost: everything goes on from the origin. */
 #include "algorithms/newton/newton_work.h"
 
-/* ROWS_EACH: of the sample, for each coefficient. ENTRIES: with fewer a pass takes no longer than what surrounds it. */
+/* ROWS_EACH: of the sample, for each coefficient. ENTRIES: with fewer a pass takes no longer than what
+ * surrounds it. */
 enum { ROWS_EACH = 250, SHARE = 8, STEPS = 20, ENTRIES = 1 << 19 };
-/* FEW: pairs of rows that differ in a column. Rows of which few have the weight count for WEIGHED of their number at least.
- * VECTORS: y, the weights, the offset, ones and curvatures. */
+/* FEW: pairs of rows that differ in a column. Rows of which few have the weight count for WEIGHED of their
+ * number at least. VECTORS: y, the weights, the offset, ones and curvatures. */
 enum { FEW = 32, COPIES = 3, VECTORS = 8 };
 static const double WEIGHED = 0.25, CONSTANT = 1e-9;
 static const double ENOUGH = 0.01; /* of the gradient: no more digits than the sample knows */
@@ -87,7 +90,8 @@ done:
     return status;
 }
 
-/* The user is asked between the sample's steps as between others. With a checkpoint the step on all rows is ended first. */
+/* The user is asked between the sample's steps as between others. With a checkpoint the step on all rows
+ * is ended first. */
 static int ask(void *user, const kiln_progress *now) {
     struct ki_newton_work *work = user;
     (void)now;

@@ -15,8 +15,8 @@
 
 enum {
     PAIRS = 8, /* steps that are remembered */
-    /* The least entries of X a coefficient: with fewer, what the host does takes long beside a pass. A GPU's pass takes hundreds of times
-     * less, so that it wants more of them. */
+    /* The least entries of X a coefficient: with fewer, what the host does takes long beside a pass. A
+     * GPU's pass takes hundreds of times less, so that it wants more of them. */
     ENTRIES = 32,
     ENTRIES_GPU = 1 << 14,
     VECTORS = 2 * PAIRS + 9

@@ -36,8 +36,8 @@ static void increase(double *x, double factor, const double *y, int64_t n) {
     for (int64_t j = 0; j < n; j++) x[j] += factor * y[j];
 }
 
-/* x becomes what is left of it across `count` orthonormal vectors; part, or NULL: what it had of each, every `stride`. Once more where
- * little is left, whose direction is rounding. */
+/* x becomes what is left of it across `count` orthonormal vectors; part, or NULL: what it had of each,
+ * every `stride`. Once more where little is left, whose direction is rounding. */
 static void reject(double *x, double *part, int64_t stride, const double *basis, int64_t count,
                    int64_t dims) {
     double before, after = length(x, dims);
@@ -146,7 +146,8 @@ bool ki_cone_across(double *d, const struct ki_cone *cone) {
 
 /* -------------------------------------------------------------------------------------- active sets */
 
-/* CANDIDATES: rows that lose, looked at without the others until none loses a tenth of what the worst of all did. */
+/* CANDIDATES: rows that lose, looked at without the others until none loses a tenth of what the worst of
+ * all did. */
 enum { CANDIDATES = 32 };
 
 struct sets {
@@ -282,7 +283,8 @@ static void settle(struct sets *s) {
     }
 }
 
-/* The gains of all rows along rho, of which rounding is taken off; candidates: some of those that lose most. */
+/* The gains of all rows along rho, of which rounding is taken off; candidates: some of those that lose
+ * most. */
 static void price(struct sets *s) {
     memcpy(s->rho, s->sum, (size_t)s->dims * sizeof *s->rho);
     reject(s->rho, NULL, 1, s->q, s->used, s->dims);

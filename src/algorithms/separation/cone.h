@@ -1,4 +1,5 @@
-/* Directions that no row speaks against: d with a . d >= 0 for every row a, and = 0 for some of them. See cone.c. */
+/* Directions that no row speaks against: d with a . d >= 0 for every row a, and = 0 for some of them. See
+ * cone.c. */
 #ifndef KI_CONE_H
 #define KI_CONE_H
 

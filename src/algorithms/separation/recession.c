@@ -1,18 +1,22 @@
-/* Whether an optimum is at infinity, proved either way from X and y alone: scales, weights and where the fit ended play no part.
+/* Whether an optimum is at infinity, proved either way from X and y alone: scales, weights and where the
+ * fit ended play no part.
  *
- * A loss has no finite optimum if and only if some direction d lowers the loss of a row for ever and raises none: z_i x_i . d >= 0
- * for rows at an end of what means can be, z_i = 1 or -1 the side to which their loss falls, and x_i . d = 0 for all others (Albert and
- * Anderson, Biometrika 71, 1984). Of several classes a row has such a condition for each class besides its own, on the differences of
- * their coefficients.
+ * A loss has no finite optimum if and only if some direction d lowers the loss of a row for ever and
+ * raises none: z_i x_i . d >= 0 for rows at an end of what means can be, z_i = 1 or -1 the side to which
+ * their loss falls, and x_i . d = 0 for all others (Albert and Anderson, Biometrika 71, 1984). Of several
+ * classes a row has such a condition for each class besides its own, on the differences of their
+ * coefficients.
  *
- * The cone of a few rows answers first (cone.c). If they leave no direction in which one of them gains, all of them are ties;
- * and if those span everything, the optimum is finite: no other row is looked at. If they do leave one, a pass over X looks for rows
- * that speak against it, or, across the ties, for rows that say anything: those join the few. Where no row does, the rows that gain are
- * taken out, and the rest is asked again, until the rest are ties: then all rows are known whose loss falls for ever. */
+ * The cone of a few rows answers first (cone.c). If they leave no direction in which one of them gains,
+ * all of them are ties; and if those span everything, the optimum is finite: no other row is looked at. If
+ * they do leave one, a pass over X looks for rows that speak against it, or, across the ties, for rows
+ * that say anything: those join the few. Where no row does, the rows that gain are taken out, and the rest
+ * is asked again, until the rest are ties: then all rows are known whose loss falls for ever. */
 #include "algorithms/separation/cone.h"
 #include "algorithms/separation/separation.h"
 
-/* EACH, MORE: rows of the few, for each coefficient of a class, and besides. WIDEST: coefficients. ROUNDS: of passes. */
+/* EACH, MORE: rows of the few, for each coefficient of a class, and besides. WIDEST: coefficients. ROUNDS:
+ * of passes. */
 enum { EACH = 4, MORE = 200, WIDEST = 512, ROUNDS = 100 };
 
 /* What counts as a tie in f64; in f32 as much as X's own rounding may have made of one. */
@@ -233,7 +237,8 @@ static double gain(const struct asked *a, int64_t i, int64_t c) {
     return a->k > 1 ? eta[own_class(a, i)] - eta[c] : side(a, i) * eta[0];
 }
 
-/* Lists the rows besides the few that gain less than `least` from d or, if they are ties or `any` counts, come further than blur. */
+/* Lists the rows besides the few that gain less than `least` from d or, if they are ties or `any` counts,
+ * come further than blur. */
 static int64_t list(struct asked *a, double least, double blur, bool any) {
     int64_t count = 0;
     for (int64_t i = 0; i < a->m; i++) {
@@ -278,8 +283,8 @@ static void mark(struct asked *a, double blur, int64_t *falls) {
     }
 }
 
-/* What all rows have to say of d: some speak against it and join the few, *joined; or none, and *falls gain. fit: d is the fit's, whose
- * ties are rounded: all rows have to gain. */
+/* What all rows have to say of d: some speak against it and join the few, *joined; or none, and *falls
+ * gain. fit: d is the fit's, whose ties are rounded: all rows have to gain. */
 static kiln_status put(struct asked *a, double exact, bool fit, int64_t *joined, int64_t *falls) {
     kiln_status status = KILN_OK;
     double blur = 0;
@@ -292,7 +297,8 @@ done:
     return status;
 }
 
-/* The few leave no direction but across all of them: whether some other row has something to say there, *joined. */
+/* The few leave no direction but across all of them: whether some other row has something to say there,
+ * *joined. */
 static kiln_status widen(struct asked *a, int64_t *joined) {
     kiln_status status = KILN_OK;
     double blur;

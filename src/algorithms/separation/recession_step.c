@@ -1,14 +1,15 @@
 /* Where coefficients are too many for a proof: whether an optimum is at infinity as Newton's step has it.
  *
- * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the size
- * of row i's slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row,
- * positive a_i are left that make the gradient exactly 0, and by Stiemke's lemma no direction lowers a row's
- * loss for ever and raises none. So where an optimum is at infinity some row's loss falls by about 1/e or
- * more in every step, at any distance, whereas near a finite optimum a step changes nothing. Each row is
- * asked one question: what does a step from the result make of its loss?
+ * Let d be Newton's step. The gradient is 0 = sum_i a_i z_i x_i but for what d takes away, a_i > 0 the
+ * size of row i's slope, z_i its sign, and d changes a_i by h_i x_i.d. If |h_i x_i.d| < a_i for every row,
+ * positive a_i are left that make the gradient exactly 0, and by Stiemke's lemma no direction lowers a
+ * row's loss for ever and raises none. So where an optimum is at infinity some row's loss falls by about
+ * 1/e or more in every step, at any distance, whereas near a finite optimum a step changes nothing. Each
+ * row is asked one question: what does a step from the result make of its loss?
  *
- * Where some rows fall and others have something against that, the answer is that there is none. The fit's own
- * last step does not tell: it need not have gone far along a column of few rows, whose gradient was small. */
+ * Where some rows fall and others have something against that, the answer is that there is none. The fit's
+ * own last step does not tell: it need not have gone far along a column of few rows, whose gradient was
+ * small. */
 #include "algorithms/separation/separation.h"
 
 /* FALLEN: a row's loss that goes to 0 becomes at most this much of itself: 1/e but for the inexact step, 1/2

@@ -1,6 +1,6 @@
 /* Whether an optimum is at infinity: a plane separates the classes, or some of their rows while the others
- * lie on it, or a group of rows has counts of nothing but 0. What a fit without a penalty says of it: nothing, where it is finite; a
- * warning, where it is not; or that this was not found out. */
+ * lie on it, or a group of rows has counts of nothing but 0. What a fit without a penalty says of it:
+ * nothing, where it is finite; a warning, where it is not; or that this was not found out. */
 #include "algorithms/separation/separation.h"
 
 /* CERTAIN: the mean loss of rows that are certain of their class. */

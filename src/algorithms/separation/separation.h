@@ -20,8 +20,8 @@ kiln_status ki_separation_predict(double *values, const struct ki_newton *newton
                                   const double *b, const double *offset);
 /* Whether coefficients are few enough for ki_separation_prove. */
 bool ki_separation_few(const struct ki_newton *newton);
-/* Cost: of rows of X about four for each coefficient, in double on the host, and passes where those have not said it all. ERR_UNSUPPORTED:
- * X's rows cannot be had by number. */
+/* Cost: of rows of X about four for each coefficient, in double on the host, and passes where those have
+ * not said it all. ERR_UNSUPPORTED: X's rows cannot be had by number. */
 kiln_status ki_separation_prove(struct ki_separation *found, const struct ki_newton_work *work);
 /* Cost: a step of the fit's, and two passes. */
 kiln_status ki_separation_step(struct ki_separation *found, struct ki_newton_work *work,

@@ -1,5 +1,5 @@
-/* What kiln_verify (verify.c: the sums, verify_criterion.c: gradients over D, verify_loss.c: a row's loss) and kiln_verify_hits share: slow
- * reference code that shares nothing with the operations it judges. */
+/* What kiln_verify (verify.c: the sums, verify_criterion.c: gradients over D, verify_loss.c: a row's loss)
+ * and kiln_verify_hits share: slow reference code that shares nothing with the operations it judges. */
 #ifndef KI_VERIFY_H
 #define KI_VERIFY_H
 
@@ -29,24 +29,27 @@ static inline int64_t ki_row_column(const struct ki_copy *A, int64_t i, int64_t 
 
 kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of ki_alloc */
 
-/* A row's loss and its derivative with respect to eta, with the curvature that training goes by, and the expected one. size: of the terms that
- * these are the sums of; short formulas lose some units of that to rounding, whatever cancels. */
+/* A row's loss and its derivative with respect to eta, with the curvature that training goes by, and the
+ * expected one. size: of the terms that these are the sums of; short formulas lose some units of that to
+ * rounding, whatever cancels. */
 struct ki_verify_value {
     long double value, size;
 };
 struct ki_verify_slope {
     long double value, curvature, size, expected;
 };
-/* The loss at eta (k of them for SOFTMAX) with target y, and k slopes. INFINITY where eta is out of range, with slopes of 0.
- * HINGE: y is 1 or -1. */
+/* The loss at eta (k of them for SOFTMAX) with target y, and k slopes. INFINITY where eta is out of range,
+ * with slopes of 0. HINGE: y is 1 or -1. */
 struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                                       const long double *eta, int64_t k);
-/* A glm's mean, 1 - the mean, the mean's slope, the family's variance there, and the logarithms of the first two. */
+/* A glm's mean, 1 - the mean, the mean's slope, the family's variance there, and the logarithms of the
+ * first two. */
 struct ki_response {
     long double mu, nu, slope, variance, log_mu, log_nu;
 };
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
-/* A row's deviance at a mean, and the terms whose difference it is: by the formula for y near mu, or by that for others. */
+/* A row's deviance at a mean, and the terms whose difference it is: by the formula for y near mu, or by
+ * that for others. */
 long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at);
 long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at);
 /* eta at the mean mu, for a loss of kind GLM. */

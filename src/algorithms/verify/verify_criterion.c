@@ -1,4 +1,5 @@
-/* The criterion of linear models again: gradients divided by D, and what rounding may have made of them. verify.c says how. */
+/* The criterion of linear models again: gradients divided by D, and what rounding may have made of them.
+ * verify.c says how. */
 #include "algorithms/verify/verify_point.h"
 
 long double ki_verify_penalty(const struct ki_verify_facts *f, int64_t j) {
@@ -15,8 +16,8 @@ static long double least(long double gradient, double w, long double l1) {
     return fmaxl(fabsl(gradient) - l1, 0);
 }
 
-/* D_j^2, 0 of a column that is constant or empty, whose coefficient is 0; j = cols: the intercept's. present: no more than by the
- * curvature at this point. */
+/* D_j^2, 0 of a column that is constant or empty, whose coefficient is 0; j = cols: the intercept's.
+ * present: no more than by the curvature at this point. */
 static long double diagonal_of(const struct ki_verify_point *point, const struct ki_verify_facts *f,
                                int64_t j, long double mean_curvature, bool present) {
     if (j == f->cols)

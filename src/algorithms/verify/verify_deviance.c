@@ -1,4 +1,5 @@
-/* The deviance of a row of a generalised linear model by the textbook, with its digits where y is near the mean. */
+/* The deviance of a row of a generalised linear model by the textbook, with its digits where y is near the
+ * mean. */
 #include "algorithms/verify/verify.h"
 
 /* y log(y / mu), 0 where y is. */
@@ -7,8 +8,9 @@ static long double ratio_log(double y, long double mu, long double log_mu) {
     return fabsl(y / mu - 1) < 0.5L ? y * log1pl((y - mu) / mu) : y * (logl(y) - log_mu);
 }
 
-/* 2 mu^a ((1 + t)^a - 1 - a t) / (a (a - 1)) with a = 2 - p and t = (y - mu) / mu. For y near mu the fraction is a
- * series whose terms do not cancel: t^2 / 2 first, and each after it (a - k + 1) t / k times the one before. */
+/* 2 mu^a ((1 + t)^a - 1 - a t) / (a (a - 1)) with a = 2 - p and t = (y - mu) / mu. For y near mu the
+ * fraction is a series whose terms do not cancel: t^2 / 2 first, and each after it (a - k + 1) t / k times
+ * the one before. */
 static long double tweedie_deviance(double y, long double mu, long double p) {
     const long double a = 2 - p, t = (y - mu) / mu;
     long double term = t * t / 2, sum = term;

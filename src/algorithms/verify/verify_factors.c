@@ -1,8 +1,10 @@
-/* The objective of a factor model again: plain loops over entries, or of an implicit model over all cells, sums in long double. Those
- * of an implicit model over cells without an entry are a^T (B^T B) a, so that no cell is visited twice.
+/* The objective of a factor model again: plain loops over entries, or of an implicit model over all cells,
+ * sums in long double. Those of an implicit model over cells without an entry are a^T (B^T B) a, so that
+ * no cell is visited twice.
  *
- * Training knows a prediction no nearer than c u times the sizes of its terms, r's among them, as it takes the mean off first; a sum
- * over cells no nearer than c u sum |a|^T (|B|^T |B|) |a|; and loses some units of what it adds up (ki_units). */
+ * Training knows a prediction no nearer than c u times the sizes of its terms, r's among them, as it takes
+ * the mean off first; a sum over cells no nearer than c u sum |a|^T (|B|^T |B|) |a|; and loses some units
+ * of what it adds up (ki_units). */
 #include "algorithms/verify/verify.h"
 
 #include "algorithms/certificate/certificate.h"
@@ -77,7 +79,8 @@ static long double weight(const struct model *m, int64_t count) {
     return m->claims->counted ? (long double)m->claims->l2 * (long double)count : (long double)m->claims->l2;
 }
 
-/* Adds what rounding may make of the entry's loss, whose prediction may be off by `off` and whose terms are `size`. */
+/* Adds what rounding may make of the entry's loss, whose prediction may be off by `off` and whose terms
+ * are `size`. */
 static void add_blur(struct sums *sums, const struct model *m, long double slope, long double curvature,
                      long double off, long double size) {
     const long double tiny = m->type == KILN_F32 ? FLT_MIN : DBL_MIN;

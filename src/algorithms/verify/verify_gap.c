@@ -1,6 +1,7 @@
 /* The part of a linear model's optimality gap that its gradient makes, sum_jc d(W_jc, z_jc) as
- * docs/results.md has it. What settles the intercepts and what rounding may do come on top in a report, and a gradient
- * is known but for `blur` in each entry: with the entries that make least of it, no true report is below this. */
+ * docs/results.md has it. What settles the intercepts and what rounding may do come on top in a report,
+ * and a gradient is known but for `blur` in each entry: with the entries that make least of it, no true
+ * report is below this. */
 #include "algorithms/verify/verify.h"
 
 /* l1 |w| + l2 w^2 / 2 + (|z| - l1)_+^2 / (2 l2) - z w with z = l2 w - g. */
@@ -10,7 +11,8 @@ static long double distance(long double w, long double g, long double l2, long d
     return l1 * fabsl(w) + l2 * w * w / 2 + beyond * beyond / (2 * l2) - z * w;
 }
 
-/* The gradient, within its rounding, that is next to one of the penalty's own: -l1 sign(w), or [-l1, l1] for w = 0. */
+/* The gradient, within its rounding, that is next to one of the penalty's own: -l1 sign(w), or [-l1, l1]
+ * for w = 0. */
 static long double least_of(const struct ki_verify_entry *e) {
     const long double low = e->w < 0 ? e->l1 : -e->l1, high = e->w > 0 ? -e->l1 : e->l1;
     const long double nearest = fminl(fmaxl(e->g, low), high);

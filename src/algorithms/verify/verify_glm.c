@@ -1,15 +1,17 @@
 /* What a linear model's file says besides its objective, by the textbook and in long double: linear
- * predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information matrix.
+ * predictors, deviances, Akaike's criterion as R counts it, and standard errors from the information
+ * matrix.
  *
- * Training knows eta_i no nearer than d_i, as verify.c has it, and a mean that is a power or an exponential no nearer than some
- * units, which are as good as as many units of mu / mu' in eta. A row's deviance has its only minimum at mu = y, so that within
- * eta_i +- d_i it is between its values at the ends, or 0 where y is between their means; and its formula loses some units of
- * the terms whose difference it is. Sums of these are the bounds of what a training may say. The criterion of the other families
- * follows the deviance; those with a dispersion have it as a monotone function of the deviance.
+ * Training knows eta_i no nearer than d_i, as verify.c has it, and a mean that is a power or an
+ * exponential no nearer than some units, which are as good as as many units of mu / mu' in eta. A row's
+ * deviance has its only minimum at mu = y, so that within eta_i +- d_i it is between its values at the
+ * ends, or 0 where y is between their means; and its formula loses some units of the terms whose
+ * difference it is. Sums of these are the bounds of what a training may say. The criterion of the other
+ * families follows the deviance; those with a dispersion have it as a monotone function of the deviance.
  *
  * Columns of sqrt(h) [1 X] are taken in order, the intercept first. One of which elimination leaves less
- * than rounding depends on those before it; one of which it leaves little is not clear, and nothing is said
- * of what counts columns. */
+ * than rounding depends on those before it; one of which it leaves little is not clear, and nothing is
+ * said of what counts columns. */
 #define _DEFAULT_SOURCE
 #include "algorithms/verify/verify.h"
 
@@ -84,7 +86,8 @@ struct sum {
     long double value, low, high;
 };
 
-/* Adds s times a row's figure, which is `here` and at the ends of what eta may be `one` and `other`; best: it may be 0. */
+/* Adds s times a row's figure, which is `here` and at the ends of what eta may be `one` and `other`; best:
+ * it may be 0. */
 static void add(struct sum *sum, const struct model *m, double s, long double here, long double one,
                 long double other, bool best, long double size) {
     const long double tiny = m->type == KILN_F32 ? FLT_MIN : DBL_MIN;
@@ -156,7 +159,8 @@ static long double stirling(long double k) {
     return (logl(k) - logl(2 * pi)) / 2 - (1.0L / 12 - r * (1.0L / 360 - r * (1.0L / 1260 - r / 1680))) / k;
 }
 
-/* What of Akaike's criterion depends on the deviance, of families with a dispersion, which is put at deviance / weight. */
+/* What of Akaike's criterion depends on the deviance, of families with a dispersion, which is put at
+ * deviance / weight. */
 static long double of_deviance(const struct model *m, long double deviance) {
     if (m->loss->family == KILN_GAUSSIAN) return m->counted * (logl(2 * pi * deviance / m->counted) + 1);
     if (m->loss->family == KILN_GAMMA) return m->weight * (1 - 2 * stirling(m->weight / deviance));
@@ -192,7 +196,8 @@ static struct sum akaike(const struct model *m, const struct sum *deviance, cons
     return sum;
 }
 
-/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no deviance. */
+/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
+ * deviance. */
 static bool at_end(const struct model *m, long double mean) {
     return m->loss->family != KILN_GAUSSIAN && (mean == 0 || (m->loss->family == KILN_BINOMIAL && mean >= 1));
 }

@@ -146,9 +146,9 @@ static long double move_of(const struct clustering *c, int64_t centre) {
     return moved;
 }
 
-/* Squares of what rounding makes of the means, added up. A mean of rows x is three roundings of the type and,
- * for each row, two of doubles off, of the mean of |x|, and a number of a centre stays where the mean is twice as far
- * (kmeans_means.c). */
+/* Squares of what rounding makes of the means, added up. A mean of rows x is three roundings of the type
+ * and, for each row, two of doubles off, of the mean of |x|, and a number of a centre stays where the mean
+ * is twice as far (kmeans_means.c). */
 static long double mean_rounding(const struct clustering *c) {
     const long double part = 16 * (long double)c->unit + 4 * (long double)(c->X.rows + 1) * DBL_EPSILON;
     long double squares = 0;

@@ -1,4 +1,5 @@
-/* Losses by the textbook: the mean mu(eta), its slope, the family's variance, the loss as a function of mu. */
+/* Losses by the textbook: the mean mu(eta), its slope, the family's variance, the loss as a function of
+ * mu. */
 #include "algorithms/verify/verify.h"
 
 static const long double pi = 3.14159265358979323846264338327950288L;
@@ -103,7 +104,8 @@ struct ki_response ki_verify_response(const kiln_loss *loss, long double eta) {
         at.mu, at.nu, at.slope, variance_at(loss, &at), log_of(at.mu, at.nu), log_of(at.nu, at.mu)};
 }
 
-/* The loss's second derivative where Newton's method goes by that: under a log link, of families for which it is positive. */
+/* The loss's second derivative where Newton's method goes by that: under a log link, of families for which
+ * it is positive. */
 static long double own_curvature(const kiln_loss *loss, double y, long double mu, long double expected) {
     const long double p = loss->parameter;
     if (ki_link_of(loss) != KILN_LINK_LOG) return expected;
@@ -115,7 +117,8 @@ static long double own_curvature(const kiln_loss *loss, double y, long double mu
     }
 }
 
-/* The terms of training's slope under a logit, mu - y: next to 1 these lose each other's digits, and mu - 0 none. */
+/* The terms of training's slope under a logit, mu - y: next to 1 these lose each other's digits, and mu -
+ * 0 none. */
 static long double logit_size(double y, long double mu) {
     return y == 0 ? mu : mu + y;
 }
@@ -125,8 +128,8 @@ static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln
     const struct response at = respond(loss, eta);
     *slope = (struct ki_verify_slope){0};
     if (!in_range(loss, eta, &at)) return (struct ki_verify_value){INFINITY, INFINITY};
-    /* A mean beyond the range of numbers: a loss that has a limit there is level, as the inverse Gaussian's up there and those of
-     * counts of 0 down here. */
+    /* A mean beyond the range of numbers: a loss that has a limit there is level, as the inverse
+     * Gaussian's up there and those of counts of 0 down here. */
     if (isinf(at.mu) || (at.mu == 0 && y == 0 && ki_link_of(loss) == KILN_LINK_LOG))
         return value_at(loss, y, &at);
     const long double variance = variance_at(loss, &at), steep = at.slope / variance;
@@ -147,8 +150,8 @@ static long double softplus(long double x) {
     return fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
 }
 
-/* log(1 + sum of e^(eta_c - eta_y) over the other classes), from the largest of these differences; training takes the
- * logarithm of a sum that is at least 1. */
+/* log(1 + sum of e^(eta_c - eta_y) over the other classes), from the largest of these differences;
+ * training takes the logarithm of a sum that is at least 1. */
 static struct ki_verify_value softmax_loss(struct ki_verify_slope *slope, double y, const long double *eta,
                                            int64_t k) {
     const int64_t own = (int64_t)y;

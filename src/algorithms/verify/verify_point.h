@@ -34,7 +34,8 @@ struct ki_verify_point {
     long double *gradient, *intercept;
     long double *eta; /* of a row, k of each */
     struct ki_verify_slope *slope;
-    /* bounds of what rounding may have made of value, gradient (of all k columns of W together) and intercept */
+    /* bounds of what rounding may have made of value, gradient (of all k columns of W together) and
+     * intercept */
     long double value_blur, *blur, intercept_blur;
     long double *curved; /* sum_i s_i curvature_i x_ij^2, of the first column of W */
 };
@@ -58,7 +59,8 @@ long double ki_verify_l1(const struct ki_verify_facts *f, int64_t j);
  * this point. */
 long double ki_verify_norm(const struct ki_verify_point *point, const struct ki_verify_problem *p,
                            const double *W, long double mean_curvature, bool present);
-/* What rounding may have made of an entry of the gradient of column j, centred under an intercept, and the norm of that. */
+/* What rounding may have made of an entry of the gradient of column j, centred under an intercept, and the
+ * norm of that. */
 long double ki_verify_entry_blur(const struct ki_verify_point *point, const struct ki_verify_problem *p,
                                  int64_t j, const double *W);
 long double ki_verify_blur(const struct ki_verify_point *point, const struct ki_verify_problem *p,

@@ -31,10 +31,11 @@ struct ki_program {
     kiln_type type;
     char defines[KI_DEFINES_MOST];
 };
-/* Kernels that a call will ask for, so that those not built yet are compiled side by side and not one after the other. A program that several
- * kernels lie in is listed once. Those that the compiler takes longest for are listed first: NVRTC reads one program at a time, 20 ms
- * each, and optimises any number of them, so that a long one that is read last would be waited for. Room for more than any call asks
- * for: what is beyond it is built when it is needed. */
+/* Kernels that a call will ask for, so that those not built yet are compiled side by side and not one
+ * after the other. A program that several kernels lie in is listed once. Those that the compiler takes
+ * longest for are listed first: NVRTC reads one program at a time, 20 ms each, and optimises any number of
+ * them, so that a long one that is read last would be waited for. Room for more than any call asks for:
+ * what is beyond it is built when it is needed. */
 enum { KI_PROGRAMS_MOST = 32 };
 struct ki_programs {
     int count;
@@ -42,11 +43,11 @@ struct ki_programs {
 };
 void ki_programs_add(struct ki_programs *programs, const char *file, const char *function, kiln_type type,
                      const char *defines);
-/* Gets what neither the device nor the disk cache has, each on a thread of its own. What the compiler refuses is left to
- * ki_kernel_get, which then tells why. */
+/* Gets what neither the device nor the disk cache has, each on a thread of its own. What the compiler
+ * refuses is left to ki_kernel_get, which then tells why. */
 kiln_status ki_programs_build(kiln_device *device, const struct ki_programs *programs);
-/* Groups of that size that the whole device runs at once: a grid of this size has no second, emptier wave. Estimated
- * as 1024 threads a compute unit where the API does not tell. */
+/* Groups of that size that the whole device runs at once: a grid of this size has no second, emptier wave.
+ * Estimated as 1024 threads a compute unit where the API does not tell. */
 kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
                                int64_t group_size);
 /* The same for groups each with `local_bytes` of on-chip memory, which the launch must be given. */
@@ -55,11 +56,12 @@ kiln_status ki_kernel_resident_with(kiln_device *device, int64_t *groups, struct
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
 kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                              int64_t group_size, const struct ki_arg *args, int count);
-/* The same for groups that wait for each other: none begins before there is room for all, where the API can say so (CUDA).
- * ERR_DEVICE if there never is, for ki_kernel_resident* has said how many there may be. */
+/* The same for groups that wait for each other: none begins before there is room for all, where the API
+ * can say so (CUDA). ERR_DEVICE if there never is, for ki_kernel_resident* has said how many there may be. */
 kiln_status ki_kernel_launch_together(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                                       int64_t group_size, const struct ki_arg *args, int count);
-/* Finds a kernel and queues it, where the launch does not depend on what is found: the arguments are those of both. */
+/* Finds a kernel and queues it, where the launch does not depend on what is found: the arguments are those
+ * of both. */
 kiln_status ki_kernel_run(kiln_device *device, const char *file, const char *function, kiln_type type,
                           const char *defines, int64_t groups, int64_t group_size, const struct ki_arg *args,
                           int count);
@@ -79,8 +81,8 @@ static inline struct ki_arg ki_arg_written(kiln_matrix *A) {
     return (struct ki_arg){.size = 8, .matrix = A, .written = true};
 }
 
-/* A matrix's values, wherever it lies: the launch brings it to the device. What is not const counts as written. NULL gives a
- * null pointer. */
+/* A matrix's values, wherever it lies: the launch brings it to the device. What is not const counts as
+ * written. NULL gives a null pointer. */
 #define ki_arg_values(A) _Generic((A), kiln_matrix * : ki_arg_written, const kiln_matrix * : ki_arg_read)(A)
 
 static inline struct ki_arg ki_arg_i64(int64_t value) {

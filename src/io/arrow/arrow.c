@@ -1,9 +1,10 @@
 /* A table that comes as a stream of record batches: the second feeder of what the CSV reader fills.
  *
- * Types decide what CSV's reader decides by the first rows: a column of texts, or a dictionary, is text, any other column numbers.
- * Then each row of a batch becomes a record whose fields are texts where they lie, or numbers, and goes the way of a CSV's
- * records: schema, levels, classes, missing values and errors are the same. Threads take parts of a batch's rows; a slice of
- * the batch is in work at a time, so that what they make stays small. */
+ * Types decide what CSV's reader decides by the first rows: a column of texts, or a dictionary, is text,
+ * any other column numbers. Then each row of a batch becomes a record whose fields are texts where they
+ * lie, or numbers, and goes the way of a CSV's records: schema, levels, classes, missing values and errors
+ * are the same. Threads take parts of a batch's rows; a slice of the batch is in work at a time, so that
+ * what they make stays small. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Tables in memory by the Arrow C data interface: https://arrow.apache.org/docs/format/CDataInterface.html. The
- * structs are those of its ABI; whoever made them frees them, by `release`. */
+/* Tables in memory by the Arrow C data interface:
+ * https://arrow.apache.org/docs/format/CDataInterface.html. The structs are those of its ABI; whoever made
+ * them frees them, by `release`. */
 #ifndef KI_ARROW_H
 #define KI_ARROW_H
 
@@ -83,14 +84,15 @@ struct ki_arrow_column_view {
     struct ki_arrow_view cells, dictionary; /* cells: indices, if there is a dictionary */
     bool has_dictionary;
 };
-/* An array of the type with `rows` cells behind `offset`. ERR_DATA names the column: fewer cells or buffers than the type needs. */
+/* An array of the type with `rows` cells behind `offset`. ERR_DATA names the column: fewer cells or
+ * buffers than the type needs. */
 kiln_status ki_arrow_view_column(struct ki_arrow_column_view *view, const struct ki_arrow_type *type,
                                  const struct ArrowArray *array, int64_t offset, int64_t rows,
                                  const char *name);
 
-/* Cell i as a field, and what is not text as a number with field->text NULL, NaN if it is missing. With `printed` (room for
- * KI_DECIMAL_BYTES) numbers become text there, and what is missing an empty text. False: offsets, an index or a view lead out
- * of the array. */
+/* Cell i as a field, and what is not text as a number with field->text NULL, NaN if it is missing. With
+ * `printed` (room for KI_DECIMAL_BYTES) numbers become text there, and what is missing an empty text.
+ * False: offsets, an index or a view lead out of the array. */
 bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki_csv_field *field,
                    double *number, char *printed);
 

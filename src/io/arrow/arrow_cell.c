@@ -1,5 +1,6 @@
-/* One cell of an Arrow array: a text where it lies, or a number. An array says how long it is, and nothing says how large its
- * buffers are, so that only offsets, indices and views can be checked, against each other. */
+/* One cell of an Arrow array: a text where it lies, or a number. An array says how long it is, and nothing
+ * says how large its buffers are, so that only offsets, indices and views can be checked, against each
+ * other. */
 #include <math.h>
 #include <string.h>
 
@@ -135,7 +136,8 @@ static int64_t print_number(char *to, const struct ki_arrow_view *view, int64_t 
     }
 }
 
-/* Texts of up to 12 bytes stand in the view itself; of longer ones the buffer's number and the place in it. */
+/* Texts of up to 12 bytes stand in the view itself; of longer ones the buffer's number and the place in
+ * it. */
 static bool view_text(const struct ki_arrow_view *view, int64_t i, struct ki_csv_field *field) {
     enum { WITHIN = 12 };
     const char *at = (const char *)view->values + 16 * (view->offset + i);

@@ -1,5 +1,5 @@
-/* from to [weight], separated by blanks or tabs; lines that begin with # or % are comments. Or a table with a separator, perhaps quotes
- * and perhaps a header, which is split as ratings are (ratings_line.c).
+/* from to [weight], separated by blanks or tabs; lines that begin with # or % are comments. Or a table
+ * with a separator, perhaps quotes and perhaps a header, which is split as ratings are (ratings_line.c).
  *
  * Vertices are numbered as they come, whatever they are called (links.c). */
 #include <string.h>
@@ -177,7 +177,8 @@ static bool ends_with(const char *name, const char *ending) {
     return size >= length && strcmp(name + size - length, ending) == 0;
 }
 
-/* By the file's name, or by a first line with a quote, but in .edges a comma or semicolon, or tabs that leave no from to [weight]. */
+/* By the file's name, or by a first line with a quote, but in .edges a comma or semicolon, or tabs that
+ * leave no from to [weight]. */
 static bool looks_like_table(const char *name, const char *p, const char *end) {
     static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst"};
     const char *newline = memchr(p, '\n', (size_t)(end - p));

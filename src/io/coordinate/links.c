@@ -1,5 +1,6 @@
-/* Most names of a block have been met before: the threads that parse it look them up, while the tables rest. What is left are new
- * names, which one thread numbers in the order of the file, so that numbers do not depend on the threads. */
+/* Most names of a block have been met before: the threads that parse it look them up, while the tables
+ * rest. What is left are new names, which one thread numbers in the order of the file, so that numbers do
+ * not depend on the threads. */
 #include "io/coordinate/links.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Pairs of names with a value, as edge lists and ratings hold them: parsed by several threads, numbered in the file's order. */
+/* Pairs of names with a value, as edge lists and ratings hold them: parsed by several threads, numbered in
+ * the file's order. */
 #ifndef KI_LINKS_H
 #define KI_LINKS_H
 
@@ -17,7 +18,8 @@ struct ki_links {
     int64_t at;            /* where the first stands among all entries */
 };
 void ki_links_free(struct ki_links *links);
-/* Adds a pair and looks its names up in their tables, which no thread may change meanwhile; false if there is no memory. */
+/* Adds a pair and looks its names up in their tables, which no thread may change meanwhile; false if there
+ * is no memory. */
 bool ki_links_add(struct ki_links *links, const struct ki_names *const names[2], struct ki_link *link);
 /* Numbers the names that are new, part by part in the order of the block: name[k].found of each pair. */
 kiln_status ki_links_number(struct ki_links *links, int parts, struct ki_names *const names[2],

@@ -39,7 +39,8 @@ static void enter_known(struct ki_names *names, int64_t from) {
     }
 }
 
-/* Makes the array of numbers reach `number` if it may be as long as that; `allowed` bytes of input were read. */
+/* Makes the array of numbers reach `number` if it may be as long as that; `allowed` bytes of input were
+ * read. */
 static bool reach(struct ki_names *names, int64_t number, int64_t allowed) {
     const int64_t item = sizeof(int32_t), length = names->direct.size / item;
     if (number < length) return true;

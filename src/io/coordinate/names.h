@@ -14,9 +14,9 @@ struct ki_name {
 };
 struct ki_name ki_name_of(const char *text, int64_t size); /* size up to INT32_MAX */
 
-/* The table that also keeps the levels of CSV columns. In front of it stands an array that maps a name which is a small number
- * straight to the name's own number; the array is never longer than the input in bytes, so that an identifier like 2000000000 in
- * a short file costs nothing. */
+/* The table that also keeps the levels of CSV columns. In front of it stands an array that maps a name
+ * which is a small number straight to the name's own number; the array is never longer than the input in
+ * bytes, so that an identifier like 2000000000 in a short file costs nothing. */
 struct ki_names {
     struct ki_csv_levels levels;
     struct ki_bytes direct; /* int32_t: 1 + number of the name "i", 0 = look in levels */
@@ -27,7 +27,8 @@ void ki_names_init(struct ki_names *names, const char *what);
 void ki_names_free(struct ki_names *names);
 /* Sets name->found. Threads may look names up while nobody adds any. */
 void ki_names_find(const struct ki_names *names, struct ki_name *name);
-/* The number of a name in the block, which is the next one if the name is new. ERR_PARSE unless the name is UTF-8 text. */
+/* The number of a name in the block, which is the next one if the name is new. ERR_PARSE unless the name
+ * is UTF-8 text. */
 kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struct ki_name *name,
                             const struct ki_input *input, const struct ki_block *block);
 /* Hands the names over: *list[i] points into *text. */

@@ -25,8 +25,8 @@ kiln_status ki_csv_check_names(char **names, int64_t count, const struct ki_plac
     return ki_hint("columns are told apart by name; rename one");
 }
 
-/* A column without a name, or all of them in a file without header, is called by its number. name: room for it, used again
- * and again, as that of a ki_bytes is many times a short name's. */
+/* A column without a name, or all of them in a file without header, is called by its number. name: room
+ * for it, used again and again, as that of a ki_bytes is many times a short name's. */
 static kiln_status name_column(char **named, struct ki_bytes *name, const char *file,
                                const struct ki_block *text, const struct ki_csv_field *field, int64_t i,
                                bool header) {
@@ -57,7 +57,8 @@ static bool is_header(const struct ki_csv_field *fields, int64_t count,
     return !any_number;
 }
 
-/* "1 3:1 11:0.5", or of several labels "1,3 4:1": a label, then words of which each begins with a number and a colon. */
+/* "1 3:1 11:0.5", or of several labels "1,3 4:1": a label, then words of which each begins with a number
+ * and a colon. */
 static bool looks_like_libsvm(const char *p, const char *end) {
     const char *newline = memchr(p, '\n', (size_t)(end - p));
     if (newline) end = newline;
@@ -81,7 +82,8 @@ static char choose_delimiter(const char *file, const char *begin, const char *en
     return tsv ? '\t' : ki_csv_is_by_blanks(begin, end) ? KI_CSV_BLANKS : ki_csv_delimiter(begin, end);
 }
 
-/* Where the names begin, behind the # of a comment that names columns; and whether the rows have names that the header has not. */
+/* Where the names begin, behind the # of a comment that names columns; and whether the rows have names
+ * that the header has not. */
 static const char *begin_names(char *delimiter, const char *begin, const char *end) {
     const char *p = begin;
     int64_t names, fields;

@@ -1,5 +1,5 @@
-/* Which columns are text: decided by the first rows, once, so that the answer does not depend on what a million
- * rows may hold. */
+/* Which columns are text: decided by the first rows, once, so that the answer does not depend on what a
+ * million rows may hold. */
 #include <stdio.h>
 
 #include "io/csv/csv_parse.h"

@@ -71,7 +71,8 @@ struct ki_csv_chunk {
     struct ki_bytes numbers; /* doubles, one a field, of fields without text; NaN is a missing value */
     struct ki_csv_error error;
     struct ki_csv_problems problems;
-    /* Levels of features, and classes, that the model does not know, and rows left out: how many, and the first. */
+    /* Levels of features, and classes, that the model does not know, and rows left out: how many, and the
+     * first. */
     int64_t unseen[2], dropped;
     struct ki_csv_error first_unseen[2], first_dropped;
     struct ki_csv_cached cache[1 << KI_CSV_CACHE_BITS];

@@ -60,7 +60,8 @@ kiln_status ki_csv_take_parts(struct ki_csv_reader *r, const struct ki_block *te
 bool ki_csv_level_room(const struct ki_csv_reader *r, const struct ki_csv_column *column);
 /* Opens options->more[more_open] and reads its header, which must be that of the first file. csv_files.c */
 kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
-/* Which columns are text, by the first rows of the file `first`, of whose parts this is one. csv_together.c */
+/* Which columns are text, by the first rows of the file `first`, of whose parts this is one.
+ * csv_together.c */
 kiln_status ki_csv_first_kinds(struct ki_csv_reader *r, const char *first);
 /* The levels and classes of all who read parts, and how many rows they have. csv_together.c */
 kiln_status ki_csv_meet(struct ki_csv_reader *r, const struct ki_together *together);

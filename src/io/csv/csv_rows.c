@@ -14,8 +14,8 @@ static void count_quotes(void *reader, int part) {
     chunk->odd = ki_count_byte(chunk->begin, (size_t)(chunk->end - chunk->begin), '"', 1) & 1;
 }
 
-/* Cuts the text into parts of whole records; returns how many. First into equal parts, whose quotes say whether one is open
- * where the next begins; then each cut moves on to the end of its record. */
+/* Cuts the text into parts of whole records; returns how many. First into equal parts, whose quotes say
+ * whether one is open where the next begins; then each cut moves on to the end of its record. */
 static int cut(struct ki_csv_reader *r, const char *begin, const char *end) {
     const int parts = (int)ki_min(r->parts, 1 + (end - begin) / SMALLEST_PART);
     struct ki_csv_chunk *chunks = r->chunks;

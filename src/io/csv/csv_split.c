@@ -198,7 +198,8 @@ char ki_csv_delimiter(const char *text, const char *end) {
     return candidates[best];
 }
 
-/* Nothing, and what R, pandas, SQL and spreadsheets write for it, in any case: NA, N/A, NaN, null, None, ... */
+/* Nothing, and what R, pandas, SQL and spreadsheets write for it, in any case: NA, N/A, NaN, null, None,
+ * ... */
 static bool is_na(const char *p, int64_t size) {
     static const char *const words[] = {"na", "n/a", "nan", "-nan", "null", "none", "<na>", "#na", "#n/a"};
     if (size == 0) return true;

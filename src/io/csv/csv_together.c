@@ -1,6 +1,7 @@
-/* A CSV file of which several processes read parts (struct ki_together). All decide by the same first rows which columns are text, and tell
- * each other the levels and classes that they have found. Features are numbered in the order of the levels' bytes (csv_features.c), so
- * that it is enough for all to have the same set, in whatever order. */
+/* A CSV file of which several processes read parts (struct ki_together). All decide by the same first rows
+ * which columns are text, and tell each other the levels and classes that they have found. Features are
+ * numbered in the order of the levels' bytes (csv_features.c), so that it is enough for all to have the
+ * same set, in whatever order. */
 #include <string.h>
 
 #include "core/seams.h"

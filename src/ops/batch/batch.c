@@ -1,7 +1,8 @@
-/* Batches: vectors of one length, or between offsets, in the values of a matrix; the checks of what is done to them.
+/* Batches: vectors of one length, or between offsets, in the values of a matrix; the checks of what is
+ * done to them.
  *
- * What a device needs to know beyond the shape is worked out once, when the batch is made: where a ragged batch's tiles begin (see
- * batch.cl), and how long vectors are cut into pieces. */
+ * What a device needs to know beyond the shape is worked out once, when the batch is made: where a ragged
+ * batch's tiles begin (see batch.cl), and how long vectors are cut into pieces. */
 #include "ops/batch/batch.h"
 
 #include <string.h>
@@ -56,8 +57,8 @@ static kiln_status make_pieces(kiln_batch *batch, int64_t longest, int64_t piece
     return KILN_OK;
 }
 
-/* Counts, and once there is room, writes the tiles: vectors in a row that are short and together have no more than `most`
- * elements. */
+/* Counts, and once there is room, writes the tiles: vectors in a row that are short and together have no
+ * more than `most` elements. */
 static int64_t cut_tiles(int64_t *tiles, const kiln_batch *batch, int64_t longest, int64_t most) {
     enum { VECTORS = 2048 };
     int64_t count = 0;

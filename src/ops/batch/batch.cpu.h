@@ -1,6 +1,6 @@
-/* CPU bodies of kiln_batch_reduce and kiln_batch_scale. A vector, or a piece of a long one, is one thread's; how they are shared out
- * depends on the batch alone. Numbers come in blocks that the first cache level keeps, so that what takes two looks (a variance, the
- * place of a maximum) reads memory once. */
+/* CPU bodies of kiln_batch_reduce and kiln_batch_scale. A vector, or a piece of a long one, is one
+ * thread's; how they are shared out depends on the batch alone. Numbers come in blocks that the first
+ * cache level keeps, so that what takes two looks (a variance, the place of a maximum) reads memory once. */
 #include "core/limits.h"
 #include "ops/batch/batch.h"
 
@@ -166,8 +166,8 @@ ALWAYS_INLINE FN(vdouble) FN(batch_neighbours)(FN(vdouble) a, FN(vdouble) b, int
 #undef BATCH_EVEN
 #undef BATCH_ODD
 
-/* What a vector of n elements has, in lanes. `last`: the lanes of the last load that are its own, which takes its last elements, or,
- * of a vector shorter than the lanes, its first and what is behind them. */
+/* What a vector of n elements has, in lanes. `last`: the lanes of the last load that are its own, which
+ * takes its last elements, or, of a vector shorter than the lanes, its first and what is behind them. */
 ALWAYS_INLINE FN(vdouble)
     FN(batch_lanes)(const real *x, int64_t n, FN(vdouble_mask) last, bool shorter, int kind) {
     enum { L = DOUBLE_LANES };
@@ -192,8 +192,9 @@ ALWAYS_INLINE FN(vdouble_mask) FN(batch_last)(int64_t n) {
     return n < L ? (FN(vdouble_mask))(lane < n) : (FN(vdouble_mask))(lane >= L - n % L);
 }
 
-/* Vectors from `first` on while there are enough for a vector of results: a tree halves the lanes of `pieces` loads together. pieces < lanes:
- * so long are the vectors, of which a load takes several; else each has a piece. Constants: pieces, shorter. */
+/* Vectors from `first` on while there are enough for a vector of results: a tree halves the lanes of
+ * `pieces` loads together. pieces < lanes: so long are the vectors, of which a load takes several; else
+ * each has a piece. Constants: pieces, shorter. */
 ALWAYS_INLINE int64_t FN(batch_short)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
                                       int pieces, bool shorter, bool past, int kind) {
     enum { L = DOUBLE_LANES };
@@ -218,7 +219,8 @@ ALWAYS_INLINE int64_t FN(batch_short)(real *result, const real *x, int64_t n, in
     return first;
 }
 
-/* Vectors [first, end) of `count`, as far as no load would go beyond the last; what follows is the caller's. */
+/* Vectors [first, end) of `count`, as far as no load would go beyond the last; what follows is the
+ * caller's. */
 ALWAYS_INLINE int64_t FN(batch_side_by_side)(real *result, const real *x, int64_t n, int64_t first,
                                              int64_t end, int64_t count, bool past, int kind) {
     enum { L = DOUBLE_LANES };
@@ -356,8 +358,8 @@ ALWAYS_INLINE void FN(batch_multiply)(real *y, const real *x, int64_t n, real fa
     for (; i < n; i++) y[i] = factor * x[i];
 }
 
-/* Vectors [first, end) that lie side by side, of n elements each: so many loads have the elements of as many vectors as there are
- * lanes, whose factors are put beside them. What follows is the caller's. */
+/* Vectors [first, end) that lie side by side, of n elements each: so many loads have the elements of as
+ * many vectors as there are lanes, whose factors are put beside them. What follows is the caller's. */
 ALWAYS_INLINE int64_t FN(batch_scale_short)(const struct FN(batching) * of, int64_t first, int64_t end) {
     const int64_t n = of->batch->length;
     const real *X = VALUES(of->X) + of->batch->first, *scale = VALUES(of->scale);

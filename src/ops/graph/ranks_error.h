@@ -6,8 +6,9 @@
 
 #include "kiln/ops.h"
 
-/* A step that is rounded differs from the exact one by at most this, in the 1-norm of a column of ranks that add up to 1; `mass` is the
- * part of them that dangles. *measured: the relative error of the change that a step reports. */
+/* A step that is rounded differs from the exact one by at most this, in the 1-norm of a column of ranks
+ * that add up to 1; `mass` is the part of them that dangles. *measured: the relative error of the change
+ * that a step reports. */
 double ki_ranks_error(double *measured, const kiln_ranks *ranks, double mass);
 
 /* Whether any of A's links has a weight other than 1. A dense A's have. Wherever A's rows lie. */

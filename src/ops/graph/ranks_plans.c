@@ -1,4 +1,5 @@
-/* What kiln_ranks_step is predicted to take in each layout of the links (derived/links.h), for kiln/tune.h. */
+/* What kiln_ranks_step is predicted to take in each layout of the links (derived/links.h), for
+ * kiln/tune.h. */
 #include <stdio.h>
 
 #include "core/memory.h"

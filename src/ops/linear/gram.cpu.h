@@ -1,15 +1,15 @@
-/* CPU body of Z^T diag(v) Z, Z = [X - 1 c^T, Y - 1 d^T, 1], or of X's part of it (gram.h). Its columns but the last are those of
- * "the matrix" here; what the ones give is added up beside it.
+/* CPU body of Z^T diag(v) Z, Z = [X - 1 c^T, Y - 1 d^T, 1], or of X's part of it (gram.h). Its columns but
+ * the last are those of "the matrix" here; what the ones give is added up beside it.
  *
- * Dense rows are copied, a block at a time, into panels of columns, once as x - c and once times v; a tile of G is added up
- * in registers over the block and then goes to a copy of G in double. Tiles right of the diagonal are left out. Sparse rows
- * add the products of their entries to such a copy, about zero, and c is taken off at the end; where they have so many
- * entries that tiles are quicker, they are unpacked into panels. Rows of weight 0 are skipped: in a support vector machine
- * most are.
+ * Dense rows are copied, a block at a time, into panels of columns, once as x - c and once times v; a tile
+ * of G is added up in registers over the block and then goes to a copy of G in double. Tiles right of the
+ * diagonal are left out. Sparse rows add the products of their entries to such a copy, about zero, and c
+ * is taken off at the end; where they have so many entries that tiles are quicker, they are unpacked into
+ * panels. Rows of weight 0 are skipped: in a support vector machine most are.
  *
- * Parts of the rows have copies of their own, added in order at the end. Where copies are large beside the work there are few,
- * and bands of G instead. Both depend on the shape and on how many rows have a weight, so that the result does not depend on the
- * number of threads. */
+ * Parts of the rows have copies of their own, added in order at the end. Where copies are large beside the
+ * work there are few, and bands of G instead. Both depend on the shape and on how many rows have a weight,
+ * so that the result does not depend on the number of threads. */
 
 enum {
     FN(GRAM_ROWS) = 64, /* in a block */
@@ -49,8 +49,8 @@ ALWAYS_INLINE void FN(add_wide)(double *to, FN(vreal) sum) {
     memcpy(to, &at, sizeof at);
 }
 
-/* G's tile at `to` += rows^T diag(v) columns for `count` rows; V, its vectors a row, is a constant wherever this is
- * inlined. */
+/* G's tile at `to` += rows^T diag(v) columns for `count` rows; V, its vectors a row, is a constant
+ * wherever this is inlined. */
 ALWAYS_INLINE void FN(gram_tile)(int V, double *to, int64_t stride, const real *rows, const real *columns,
                                  const real *v, int64_t count) {
     FN(vreal) sum[FN(GRAM_TALL)][2];
@@ -71,7 +71,8 @@ ALWAYS_INLINE void FN(gram_tile)(int V, double *to, int64_t stride, const real *
         for (int j = 0; j < V; j++) FN(add_wide)(to + i * stride + j * LANES, sum[i][j]);
 }
 
-/* The tiles of rows [first, end) of G, from the panels of a block. Of one on the diagonal the left half may do. */
+/* The tiles of rows [first, end) of G, from the panels of a block. Of one on the diagonal the left half
+ * may do. */
 static void FN(gram_tiles)(const struct FN(gram) * all, double *copy, const struct FN(gram_block) * block,
                            int64_t first, int64_t end) {
     const int64_t panel = FN(GRAM_ROWS) * FN(GRAM_WIDE), stride = all->padded;
@@ -108,7 +109,8 @@ static void FN(gram_pack)(const struct FN(gram) * all, struct FN(gram_block) * b
     }
 }
 
-/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others in `room`. */
+/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others in
+ * `room`. */
 static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *room) {
     const kiln_matrix *X = all->gram->X;
     const int64_t n = all->n;
@@ -146,7 +148,8 @@ static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work
     if (top == 0) copy[padded * padded + padded] += block.total;
 }
 
-/* Rows [top, bottom) of copy + its transpose = the products of the rows' entries: an entry's own product is halved. */
+/* Rows [top, bottom) of copy + its transpose = the products of the rows' entries: an entry's own product
+ * is halved. */
 static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t top, int64_t bottom,
                             int64_t first, int64_t end) {
     const kiln_matrix *X = all->gram->X;

@@ -49,8 +49,8 @@ struct FN(assign) {
     real *labels, *own_labels; /* of all rows where anyone needs them; where they are not the caller's */
 };
 
-/* high + low = high + low + x^2, or - x^2, in twice the digits of double: the square is the product of a fused multiplication, which
- * no compiler contracts, and what each rounding leaves out goes into low. */
+/* high + low = high + low + x^2, or - x^2, in twice the digits of double: the square is the product of a
+ * fused multiplication, which no compiler contracts, and what each rounding leaves out goes into low. */
 ALWAYS_INLINE void FN(add_square)(double *high, double *low, double x, const bool minus) {
     const double square = __builtin_fma(x, x, 0.0), rest = __builtin_fma(x, x, -square);
     const double by = minus ? -square : square, sum = *high + by, came = sum - *high;
@@ -94,7 +94,8 @@ static double FN(assign_distance_whole)(const struct FN(assign) * all, int64_t r
     return distance;
 }
 
-/* The nearest centre of a sparse row, of those whose score is at most `limit`; its products with all are at hand. */
+/* The nearest centre of a sparse row, of those whose score is at most `limit`; its products with all are
+ * at hand. */
 static int64_t FN(assign_sparse_again)(const struct FN(assign) * all, int64_t row, const real *products,
                                        double limit) {
     double least = INFINITY;
@@ -188,8 +189,8 @@ ALWAYS_INLINE void FN(assign_settle_few)(const struct FN(assign) * all, double *
 
 /* ------------------------------------------------------------------------------------------- the rows */
 
-/* Squared norms of a tile's rows, and lanes of ones where rounding leaves in doubt which centre is nearest, if there are any: assign_margin,
- * by lanes. */
+/* Squared norms of a tile's rows, and lanes of ones where rounding leaves in doubt which centre is
+ * nearest, if there are any: assign_margin, by lanes. */
 static bool FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nearest_lanes) * lanes,
                               const real *rows, real *squares, real_bits *doubts) {
     FN(vmask) any = {0};
@@ -215,7 +216,8 @@ static bool FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nea
     return all_lanes != 0;
 }
 
-/* The labels of a tile's rows: the least scores', or, where rounding leaves them in doubt, those of distances. */
+/* The labels of a tile's rows: the least scores', or, where rounding leaves them in doubt, those of
+ * distances. */
 static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
                               const struct FN(nearest_lanes) * lanes, const real *rows, int64_t first,
                               int64_t count) {

@@ -1,9 +1,10 @@
 /* CPU body of kiln_guttman and kiln_distances.
  *
- * Coordinates lie by dimension, so that the lanes of a vector are the columns j of a row's pairs (i, j), j > i. A few rows go
- * side by side: they share what is loaded and stored for the columns. What a pair adds to point j goes to the part's own copy of
- * the results, and the row's own sums too; the copies are added up in order. How rows are cut into parts depends on the number of
- * points alone, so that results do not depend on the number of threads. */
+ * Coordinates lie by dimension, so that the lanes of a vector are the columns j of a row's pairs (i, j), j
+ * > i. A few rows go side by side: they share what is loaded and stored for the columns. What a pair adds
+ * to point j goes to the part's own copy of the results, and the row's own sums too; the copies are added
+ * up in order. How rows are cut into parts depends on the number of points alone, so that results do not
+ * depend on the number of threads. */
 
 #include "dialect/simd_math.h"
 #include "ops/points/guttman.h"
@@ -42,8 +43,8 @@ static void FN(by_dimension)(real *to, const kiln_matrix *A, int64_t padded) {
         for (int64_t c = 0; c < A->cols; c++) to[c * padded + i] = VALUES(A)[i * A->cols + c];
 }
 
-/* The pairs of row r with LANES columns from j on; they add to `sums`, to the columns' part of the copy, and to `row`, or, where
- * p is no small constant (`dimensions` 0), to the row's part of the copy. */
+/* The pairs of row r with LANES columns from j on; they add to `sums`, to the columns' part of the copy,
+ * and to `row`, or, where p is no small constant (`dimensions` 0), to the row's part of the copy. */
 ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r, int64_t j, bool edge,
                                      int dimensions, bool with_U, FN(vreal) * row, FN(vreal) * sums) {
     const int p = dimensions ? dimensions : rows->p;
@@ -132,8 +133,9 @@ NEVER_INLINE void FN(guttman_run)(struct FN(guttman_rows) * rows, bool with_U) {
     }
 }
 
-/* delta of `count` rows from `first` on with columns [begin, end), from coordinates by dimension: to[r][j - begin]. Differences
- * are squared, as ||a||^2 + ||b||^2 - 2 a.b would cancel where points are near each other. */
+/* delta of `count` rows from `first` on with columns [begin, end), from coordinates by dimension: to[r][j
+ * - begin]. Differences are squared, as ||a||^2 + ||b||^2 - 2 a.b would cancel where points are near each
+ * other. */
 NEVER_INLINE void FN(distance_rows)(real *to, int64_t stride, const real *rows, int64_t row_stride,
                                     const real *columns, int64_t padded, int64_t q, int64_t first,
                                     int64_t count, int64_t begin, int64_t end) {

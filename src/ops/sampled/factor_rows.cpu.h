@@ -1,7 +1,8 @@
 /* CPU body of kiln_factor_solve and kiln_factor_loss: a row is one thread's.
  *
- * The rows of B that a row's entries name are gathered side by side into a tile, padded with zeros to whole vectors, and with 1
- * for the feature that a bias belongs to; all steps of conjugate gradient then read the tile, which stays in the cache. */
+ * The rows of B that a row's entries name are gathered side by side into a tile, padded with zeros to
+ * whole vectors, and with 1 for the feature that a bias belongs to; all steps of conjugate gradient then
+ * read the tile, which stays in the cache. */
 struct FN(factor_space) {
     real *tile, *weight, *target; /* an entry's part of the matrix and of the right-hand side */
     real *x, *r, *p, *q;
@@ -166,8 +167,9 @@ static void FN(factor_add_squares)(real *matrix, const struct FN(factor_space) *
         }
 }
 
-/* matrix = L L^T in place, row by row. A pivot is no less than what rounding may have made of it, so that L L^T is hardly ever
- * below the matrix; without a penalty one that is nothing but rounding becomes 0, and its unknown stays. false: rounding is felt. */
+/* matrix = L L^T in place, row by row. A pivot is no less than what rounding may have made of it, so that
+ * L L^T is hardly ever below the matrix; without a penalty one that is nothing but rounding becomes 0, and
+ * its unknown stays. false: rounding is felt. */
 static bool FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch, bool penalty) {
     const real least = sizeof(real) == 4 ? (real)4e-6 : (real)1e-14;
     bool exact = true;
@@ -214,8 +216,8 @@ static real FN(factor_length)(struct FN(factor_row) * row, const real *step) {
     return along > 0 && curvature > 0 ? (real)(along / curvature) : 0;
 }
 
-/* x += (L L^T)^-1 (g - H x). What rounding makes of L is a part of the step, not of x, and where it is felt the step is as long as
- * is best: f never goes up, and the steps of the next call refine x. */
+/* x += (L L^T)^-1 (g - H x). What rounding makes of L is a part of the step, not of x, and where it is
+ * felt the step is as long as is best: f never goes up, and the steps of the next call refine x. */
 static void FN(factor_cholesky)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
     const kiln_factor_rows *given = &row->rows->given;
@@ -250,7 +252,8 @@ static void FN(factor_cholesky)(struct FN(factor_row) * row) {
     for (int64_t i = 0; i < n; i++) s->x[i] += length * step[i];
 }
 
-/* The part of an entry, without the 1/2: of an implicit one what it has beyond (a.b)^2, which the Gram matrix has. */
+/* The part of an entry, without the 1/2: of an implicit one what it has beyond (a.b)^2, which the Gram
+ * matrix has. */
 ALWAYS_INLINE double FN(factor_entry_loss)(bool implicit, real weight, real target, double d) {
     if (!implicit) return (target - d) * (target - d);
     const double wanted = target > 0;
