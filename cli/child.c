@@ -35,7 +35,8 @@ void child_step(struct child *child, const char *format, ...) {
     child->steps++;
 }
 
-/* What a driver prints is no part of the result, and what it does when the process ends is not waited for. */
+/* A driver may print, which is no part of the result, and work on when the process ends, which is not waited
+ * for. */
 static void be_child(struct child *child, kiln_status (*work)(void *shared)) {
     dup2(STDERR_FILENO, STDOUT_FILENO);
     child->status = work(child);

@@ -10,7 +10,7 @@
 
 enum { FATE_ROOM = 400 };
 
-/* What both processes see: the first member of what the work is given, which child_share has made. */
+/* Both processes see this: the first member of what the work is given, which child_share has made. */
 struct child {
     char doing[160]; /* for "while %s" */
     volatile int steps;

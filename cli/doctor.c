@@ -76,7 +76,7 @@ static void run_tests(struct findings *found, struct examination *exam, kiln_dev
     }
 }
 
-/* That a device does not open is an error where --device names it, else a finding. */
+/* A device that does not open is an error where --device names it, else a finding. */
 static kiln_status examine(void *shared) {
     struct findings *found = shared;
     struct examination *exam = &found->exams[found->number];

@@ -97,7 +97,7 @@ static void print_estimate(const kiln_estimate *e, int64_t passes) {
            e->measured ? "" : " at most; not measured");
 }
 
-/* Where work of the same kind on less and on more rows would go: with them computation and transfer grow,
+/* This tells where work of the same kind on less and on more rows would go: with them computation and transfer grow,
  * while starting a device, launches and waiting stay. Where there is no GPU there is nothing to compare. */
 static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimate *estimates, int64_t count,
                       json_t *object) {

@@ -127,7 +127,7 @@ typedef struct kiln_read_options {
 KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                                     const kiln_read_options *options);
 /* Reads a table in memory, a stream of record batches by the Arrow C stream interface, as pandas, polars,
- * pyarrow, DuckDB and others export it. It is read as a CSV file with these columns would be: the same
+ * pyarrow and nanoarrow export it. It is read as a CSV file with these columns would be: the same
  * options, schema and errors, whose lines are rows, from 1 on. Booleans and numbers of all widths are
  * numbers, nulls and NaN missing values; texts (utf8, large_utf8, views) and dictionaries are text
  * columns. ERR_UNSUPPORTED: a column that is used is a time, a decimal, binary or nested. Numbers are

@@ -35,7 +35,7 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays; and tables in memory.
 
     path: a file, or a table that exports the Arrow C stream interface (`__arrow_c_stream__`), as frames of pandas and polars,
-    pyarrow's tables and DuckDB's results do: it is read as the CSV file with its columns would be.
+    pyarrow's tables and nanoarrow's streams do: it is read as the CSV file with its columns would be.
 
     target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the last (a text counts from 1,
     as the tool does); features, ignore: names of columns, separated by commas; target_file: a file with y;

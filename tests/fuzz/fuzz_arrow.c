@@ -69,13 +69,7 @@ static int64_t fill(struct source *from, const char *format, int64_t length, con
 
 static void run_stream(struct arrow_stream *s, const kiln_read_options *options) {
     struct ki_table table = {0};
-    const kiln_status status = ki_read_arrow(&table, &s->stream, options);
-    if (status == KILN_OK)
-        check_table(&table, options);
-    else
-        demand(status != KILN_ERR_INTERNAL && kiln_last_error()->status == status &&
-               kiln_last_error()->message[0]);
-    ki_table_clear(&table);
+    check_end(&table, ki_read_arrow(&table, &s->stream, options), options);
     demand(s->alive == 1); /* the stream itself */
 }
 

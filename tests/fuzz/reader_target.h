@@ -50,6 +50,16 @@ static inline void check_table(const struct ki_table *table, const kiln_read_opt
         demand(table->target_names[j] != NULL);
 }
 
+/* A reader leaves a table that keeps what it promises, or an error with a reason. Clears the table. */
+static inline void check_end(struct ki_table *table, kiln_status status, const kiln_read_options *options) {
+    if (status == KILN_OK)
+        check_table(table, options);
+    else
+        demand(status != KILN_ERR_INTERNAL && kiln_last_error()->status == status &&
+               kiln_last_error()->message[0]);
+    ki_table_clear(table);
+}
+
 static inline void run_reader(ki_reader *reader, const uint8_t *bytes, size_t size,
                               const kiln_read_options *options) {
     static int file = -1;
@@ -64,12 +74,7 @@ static inline void run_reader(ki_reader *reader, const uint8_t *bytes, size_t si
     struct ki_table table = {0};
     kiln_status status = ki_input_open(&input, path, options->limit, NULL);
     if (status == KILN_OK) status = reader(&table, input, options);
-    if (status == KILN_OK)
-        check_table(&table, options);
-    else
-        demand(status != KILN_ERR_INTERNAL && kiln_last_error()->status == status &&
-               kiln_last_error()->message[0]);
-    ki_table_clear(&table);
+    check_end(&table, status, options);
     ki_input_close(input);
 }
 

@@ -339,8 +339,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, !judged));
     work->looked = true; /* no step has led here: of a hinge the next one's model counts alone */
-    work->regular =
-        work->problem.kind == KILN_LOSS_SQUARED_HINGE || work->problem.kind == KILN_LOSS_SQUARED_EPSILON;
+    work->regular = ki_newton_hinged(work);
     TRY(ki_newton_confirm(work, INFINITY));
 done:
     return status;

@@ -36,20 +36,16 @@ static double gain_of(const struct ki_newton_work *work) {
     return fmax(fmax(constant - work->here.objective, ridge), 0);
 }
 
-static bool hinged(const struct ki_newton_work *work) {
-    return work->problem.kind == KILN_LOSS_SQUARED_HINGE || work->problem.kind == KILN_LOSS_SQUARED_EPSILON;
-}
-
 /* What may be left. Near 0 rounding of predictors alone keeps a support vector machine's objective from it,
  * and one of classes where there is one alone is never there. */
 static double enough_of(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
     return SHARE * work->newton->tolerance * gain_of(work) + ki_newton_noise(work) +
-           (hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
+           (ki_newton_hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
 }
 
 static bool wanted(const struct ki_newton_work *work) {
-    return work->newton->l2 > 0 || work->newton->l1 > 0 || hinged(work);
+    return work->newton->l2 > 0 || work->newton->l1 > 0 || ki_newton_hinged(work);
 }
 
 /* totals, k: the curvature of each intercept at `here`, the rows' sum of s p (1 - p). Uses there.C of
@@ -262,7 +258,7 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     if (!ki_newton_meets(work)) return KILN_OK;
     if (wanted(work) && !bounded) {
         if (!(left <= enough)) return KILN_OK;
-        TRY((hinged(work) ? kinks_settled : is_regular)(&regular, work));
+        TRY((ki_newton_hinged(work) ? kinks_settled : is_regular)(&regular, work));
     }
     work->proved = regular;
 done:
@@ -275,7 +271,7 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     bool regular;
     TRY(ki_newton_prove(work, left));
     if (work->proved || !ki_newton_meets(work) || !(work->reference > 0)) return KILN_OK;
-    if (!hinged(work)) TRY(is_regular(&regular, work));
+    if (!ki_newton_hinged(work)) TRY(is_regular(&regular, work));
     TRY(by_penalty(&bound, work));
     work->proved = bound <= enough_of(work);
     if (work->proved) return KILN_OK;

@@ -55,6 +55,11 @@ static inline double ki_newton_penalty_of(const struct ki_newton *newton, int64_
     return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
 }
 
+/* Whether the losses are support vector machines', which have a kink and a least value. */
+static inline bool ki_newton_hinged(const struct ki_newton_work *work) {
+    return work->problem.kind == KILN_LOSS_SQUARED_HINGE || work->problem.kind == KILN_LOSS_SQUARED_EPSILON;
+}
+
 /* D^-2 at most, in the type's range. */
 static inline double ki_newton_most(const struct ki_newton *newton) {
     return kiln_matrix_type(newton->X) == KILN_F32 ? 1e30 : 1e200;
