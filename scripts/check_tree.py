@@ -60,6 +60,12 @@ MAY_CALL = {
     "src/choose": ["ops"],  # rates are measured by running operations
     "src/algorithms": ["core", "ops", "derived", "choose", "io"],
 }
+# Folder within a room -> folders of src/ that it must not include from: a table does not know what feeds it.
+MUST_NOT_INCLUDE = {
+    "src/io/table": ["io/csv", "io/arrow"],
+    "src/io/csv": ["io/arrow"],
+    "src/io/arrow": ["io/csv"],
+}
 VENDOR = re.compile(r"^(cuda|nvrtc|cublas|cusparse|nccl|mpi|CL/|OpenCL/)")
 # Calls that must go through core/seams.h, and the files that are the seam.
 RAW_CALL = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|posix_memalign|abort|exit|assert)\s*\(")
@@ -78,6 +84,8 @@ def check_includes(folder, path, text):
             yield f"{name}: includes the vendor header {target}"
         if quote == "<" or target == "kiln.h" or target.startswith("kiln/") or (name, target) in EXCEPTIONS:
             continue
+        if target.rpartition("/")[0] in MUST_NOT_INCLUDE.get(name.rpartition("/")[0], []):
+            yield f"{name}: must not include {target}"
         own = folder.removeprefix("src/")
         source = target.split("/")[0] if "/" in target else own
         if source != own and source not in MAY_INCLUDE[folder]:

@@ -14,7 +14,7 @@
 #include "io/labels.h"
 #include "io/numbered.h"
 #include "io/numpy/map.h"
-#include "io/table.h"
+#include "io/table/append.h"
 #include "io/targets.h"
 #include "io/vocabulary.h"
 

@@ -38,7 +38,7 @@ struct ki_together {
     int rank;           /* of this reader; not all need tell something */
     const char *first;  /* the first file of all */
     const char *schema; /* of the model that the first reader has; "" or NULL: it has none */
-    uint64_t key[2];    /* all hash groups by it, which ki_csv_number_groups is to number over all rows */
+    uint64_t key[2];    /* all hash groups by it, which ki_table_number_groups is to number over all rows */
     void *of;
     /* What each tells: the own bytes become those of all, in order of their ranks. ERR_UNSUPPORTED: not
      * all have come. */

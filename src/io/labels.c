@@ -1,7 +1,7 @@
 /* Labels that numbers would rewrite are text: 007 is not 7, and 9007199254740993 no double.
  *
- * CSV numbers its levels while it reads (csv_classes.c). Other formats hold numbers, so that readers keep the texts of labels beside y,
- * a byte or two a row, and need them only where one is odd. */
+ * A table numbers its levels while it is read (table/classes.c). Other formats hold numbers, so that readers
+ * keep the texts of labels beside y, a byte or two a row, and need them only where one is odd. */
 #include "io/labels.h"
 
 #include <stdlib.h>

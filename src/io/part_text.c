@@ -8,7 +8,6 @@
 #include "core/size.h"
 #include "core/threads.h"
 #include "io/csv/csv.h"
-#include "io/csv/csv_parse.h"
 #include "io/part_cut.h"
 
 enum { WINDOW = 1 << 16 };

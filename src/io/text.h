@@ -3,6 +3,7 @@
 #define KI_TEXT_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "io/input.h"
 
@@ -61,5 +62,12 @@ static inline bool ki_is_finite(double value, kiln_type type) {
  * if there is no memory for it. */
 struct ki_bytes;
 bool ki_sort_row(int32_t *col, double *values, int64_t count, struct ki_bytes *scratch);
+
+/* Eight bytes, the first one lowest, whatever the machine's order. */
+static inline uint64_t ki_text_word(const char *text) {
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(word) : word;
+}
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 #include "io/text.h"
 
 struct words {
@@ -23,7 +23,7 @@ static bool take_words(struct words *words, struct ki_fault *fault, const struct
         if (stop > p && stop[-1] == '\r') stop--;
         if (stop == p)
             return ki_fault(fault, KILN_ERR_PARSE, p, "a vocabulary has one word a line", "an empty line");
-        if (!ki_csv_utf8(p, stop - p))
+        if (!ki_table_utf8(p, stop - p))
             return ki_fault(fault, KILN_ERR_PARSE, p,
                             "convert the file, for instance with iconv -f latin1 -t utf-8",
                             "a word is not UTF-8 text");

@@ -8,7 +8,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 #include "processes/reading.h"
 
 /* ---------------------------------------------------------------------------------------- both sides */
@@ -102,7 +102,7 @@ static kiln_status send_order(struct reading *r) {
     const char *schema = options.model ? kiln_model_text(options.model, "schema") : NULL;
     r->order.read.schema = schema && *schema ? schema : NULL;
     TRY(append_text(&all, schema ? schema : ""));
-    ki_csv_new_key(r->order.read.key);
+    ki_table_new_key(r->order.read.key);
     r->order.kind = KI_ORDER_READ;
     r->order.read.options = options;
     if (options.target_range) r->order.read.target_range = *options.target_range;
@@ -292,7 +292,7 @@ static kiln_status keep_parts(kiln_matrix **X, struct reading *r, int64_t *bytes
     outcome = make_rows(&here, r->p->device, r->table, r->options->type, &r->verdict);
     TRY(take_columns(r));
     TRY(take_lists(r));
-    if (outcome == KILN_OK && r->table->groups) outcome = ki_csv_number_groups(r->table->groups, r->total);
+    if (outcome == KILN_OK && r->table->groups) outcome = ki_table_number_groups(r->table->groups, r->total);
     TRY(ki_outcomes_take(r->p, outcome));
     TRY(make_X(X, r, here));
     here = NULL;

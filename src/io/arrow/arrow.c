@@ -1,4 +1,4 @@
-/* A table that comes as a stream of record batches: the second feeder of what the CSV reader fills.
+/* A table that comes as a stream of record batches: the second feeder of io/table.
  *
  * Types decide what CSV's reader decides by the first rows: a column of texts, or a dictionary, is text,
  * any other column numbers. Then each row of a batch becomes a record whose fields are texts where they
@@ -21,7 +21,7 @@ enum {
 };
 
 struct feed {
-    struct ki_csv_reader r;
+    struct ki_table_builder table;
     struct ArrowArrayStream *stream;
     struct ArrowSchema schema;
     struct ArrowArray batch; /* released if its release is NULL */
@@ -36,6 +36,7 @@ struct feed {
     int64_t prints;           /* columns that are printed */
 };
 enum { UNUSED = 0, READ = 1, PRINTED = 2 };
+enum { ARRAY_BROKEN = KI_TABLE_FAULTS }; /* offsets or indices lead out of an array */
 
 /* The stream says what went wrong, or the system does. */
 static kiln_status fail_stream(struct feed *f, int code) {
@@ -45,10 +46,10 @@ static kiln_status fail_stream(struct feed *f, int code) {
 }
 
 static kiln_status read_names(struct feed *f) {
-    const struct ki_place place = {f->r.name, 0, 0, -1};
-    const kiln_read_options *options = f->r.options;
-    const int64_t most = options->max_columns ? options->max_columns : KI_CSV_COLUMN_LIMIT;
-    const int64_t longest = options->max_name ? options->max_name : KI_CSV_NAME_LIMIT;
+    const struct ki_place place = {f->table.name, 0, 0, -1};
+    const kiln_read_options *options = f->table.options;
+    const int64_t most = options->max_columns ? options->max_columns : KI_TABLE_COLUMN_LIMIT;
+    const int64_t longest = options->max_name ? options->max_name : KI_TABLE_NAME_LIMIT;
     if (!f->schema.format || strcmp(f->schema.format, "+s") != 0) {
         ki_fail(KILN_ERR_ARGUMENT, "a table is a struct of columns, this is an array of type '%s'",
                 f->schema.format ? f->schema.format : "");
@@ -58,21 +59,22 @@ static kiln_status read_names(struct feed *f) {
     if (f->columns < 1 || f->columns > ki_min(most, INT32_MAX / 4))
         return ki_fail(KILN_ERR_LIMIT, "the table has %lld columns: 1 to %lld are possible",
                        (long long)f->columns, (long long)most);
-    f->r.layout.fields = f->columns;
-    f->r.names = ki_calloc((size_t)f->columns * sizeof *f->r.names);
-    if (!f->r.names) return ki_fail_nomem((size_t)f->columns * sizeof *f->r.names, "the columns' names");
+    f->table.layout.fields = f->columns;
+    f->table.names = ki_calloc((size_t)f->columns * sizeof *f->table.names);
+    if (!f->table.names)
+        return ki_fail_nomem((size_t)f->columns * sizeof *f->table.names, "the columns' names");
     for (int64_t i = 0; i < f->columns; i++) {
         const char *name = f->schema.children[i]->name;
         char numbered[32];
         snprintf(numbered, sizeof numbered, "column%lld", (long long)i + 1);
         if (!name || !*name) name = numbered;
         const int64_t size = (int64_t)strlen(name);
-        if (size > longest || !ki_csv_utf8(name, size))
+        if (size > longest || !ki_table_utf8(name, size))
             return ki_fail(KILN_ERR_DATA, "the name of column %lld has more than %lld bytes, or is not UTF-8",
                            (long long)i + 1, (long long)longest);
-        if (!(f->r.names[i] = ki_strdup(name))) return ki_fail_nomem((size_t)size, "a column's name");
+        if (!(f->table.names[i] = ki_strdup(name))) return ki_fail_nomem((size_t)size, "a column's name");
     }
-    return ki_csv_check_names(f->r.names, f->columns, &place);
+    return ki_table_check_names(f->table.names, f->columns, &place);
 }
 
 static kiln_status make_room(struct feed *f) {
@@ -80,7 +82,7 @@ static kiln_status make_room(struct feed *f) {
     f->types = ki_calloc(count * sizeof *f->types);
     f->views = ki_calloc(count * sizeof *f->views);
     f->use = ki_calloc(count);
-    f->printed = ki_calloc((size_t)f->r.parts * sizeof *f->printed);
+    f->printed = ki_calloc((size_t)f->table.parts * sizeof *f->printed);
     if (!f->types || !f->views || !f->use || !f->printed) return ki_fail_nomem(bytes, "the table's columns");
     for (int64_t i = 0; i < f->columns; i++) {
         if (!f->schema.children[i]->format) return ki_fail(KILN_ERR_DATA, "a column without a type");
@@ -117,59 +119,60 @@ static kiln_status next_batch(struct feed *f, bool *any) {
 }
 
 /* A cell of a column that is read; printed: room for a number, where it is to be a text. */
-static bool read_cell(const struct feed *f, int64_t column, int64_t row, struct ki_csv_field *field,
+static bool read_cell(const struct feed *f, int64_t column, int64_t row, struct ki_table_field *field,
                       double *number, char *printed) {
     return ki_arrow_cell(&f->views[column], row, field, number, f->use[column] == PRINTED ? printed : NULL);
 }
 
 static void parse_part(void *feed, int part) {
     struct feed *f = feed;
-    struct ki_csv_chunk *chunk = &f->r.chunks[part];
+    struct ki_table_chunk *chunk = &f->table.chunks[part];
     const int64_t begin = f->slice + ki_part_begin(f->slice_rows, part, f->parts);
     const int64_t end = f->slice + ki_part_begin(f->slice_rows, part + 1, f->parts);
     struct ki_bytes *printed = &f->printed[part];
     chunk->begin = chunk->end = NULL;
     chunk->first_row = f->before + begin;
-    ki_csv_chunk_begin(chunk, &f->r.layout);
+    ki_table_chunk_begin(chunk, &f->table.layout);
     printed->size = 0;
     if (!ki_bytes_room(&chunk->numbers, f->columns * (int64_t)sizeof(double)) ||
         !ki_bytes_room(printed, 1 + f->prints * (end - begin) * KI_DECIMAL_BYTES))
-        chunk->error.fault = KI_CSV_NOMEM;
-    struct ki_csv_field *fields = (void *)chunk->fields.data;
+        chunk->error.fault = KI_TABLE_NOMEM;
+    struct ki_table_field *fields = (void *)chunk->fields.data;
     double *numbers = (void *)chunk->numbers.data;
     for (int64_t row = begin; !chunk->error.fault && row < end; row++) {
         for (int64_t i = 0; i < f->columns; i++) {
             if (!f->use[i]) continue;
             if (!read_cell(f, i, row, &fields[i], &numbers[i], printed->data + printed->size)) {
-                chunk->error = (struct ki_csv_error){.fault = KI_CSV_BROKEN, .row = f->before + row + 1};
+                chunk->error = (struct ki_table_error){.fault = ARRAY_BROKEN, .row = f->before + row + 1};
                 chunk->error.count = i;
                 return;
             }
             if (f->use[i] == PRINTED) printed->size += KI_DECIMAL_BYTES;
         }
-        chunk->error.fault = ki_csv_convert(chunk, &f->r.layout);
+        chunk->error.fault = ki_table_convert(chunk, &f->table.layout);
     }
 }
 
-static kiln_status fail_broken(const struct feed *f, const struct ki_csv_error *error) {
-    const struct ki_place place = {f->r.name, error->row, 0, -1};
+static kiln_status fail_broken(const struct ki_table_builder *table, const struct ki_table_error *error,
+                               const struct ki_block *text) {
+    const struct feed *f = (const struct feed *)(const void *)table; /* whose first member it is */
+    const struct ki_place place = {table->name, error->row, 0, -1};
+    (void)text;
     ki_fail_at(KILN_ERR_DATA, &place, "column '%s': its array's offsets or indices lead out of it",
                f->schema.children[error->count]->name);
     return ki_hint("the library that made the array has broken it");
 }
 
 static kiln_status take_batch(struct feed *f) {
-    const kiln_control *control = &f->r.options->control;
-    const struct ki_watch watch = {f->r.name, *control, ki_clock(), 0};
+    const kiln_control *control = &f->table.options->control;
+    const struct ki_watch watch = {f->table.name, *control, ki_clock(), 0};
     const struct ki_block no_text = {.text = NULL};
     kiln_status status = KILN_OK;
     for (f->slice = 0; f->slice < f->batch.length; f->slice += f->slice_rows) {
-        f->slice_rows = ki_min(f->batch.length - f->slice, (int64_t)f->r.parts * ROWS_OF_A_PART);
-        f->parts = (int)ki_min(f->r.parts, (f->slice_rows + ROWS_OF_A_PART - 1) / ROWS_OF_A_PART);
-        ki_parallel(f->r.options->threads, f->parts, parse_part, f);
-        for (int i = 0; i < f->parts; i++)
-            if (f->r.chunks[i].error.fault == KI_CSV_BROKEN) TRY(fail_broken(f, &f->r.chunks[i].error));
-        TRY(ki_csv_take_parts(&f->r, &no_text, f->parts));
+        f->slice_rows = ki_min(f->batch.length - f->slice, (int64_t)f->table.parts * ROWS_OF_A_PART);
+        f->parts = (int)ki_min(f->table.parts, (f->slice_rows + ROWS_OF_A_PART - 1) / ROWS_OF_A_PART);
+        ki_parallel(f->table.options->threads, f->parts, parse_part, f);
+        TRY(ki_table_take_parts(&f->table, &no_text, f->parts));
         TRY(ki_watch_tell(&watch, f->before + f->slice, f->before + f->slice));
     }
     f->before += f->batch.length;
@@ -179,7 +182,7 @@ done:
 
 /* ------------------------------------------------------------------------------------- columns' kinds */
 
-static kiln_status use_column(struct feed *f, const struct ki_csv_column *column, bool printed) {
+static kiln_status use_column(struct feed *f, const struct ki_table_column *column, bool printed) {
     if (!column->name || column->field < 0) return KILN_OK;
     const struct ki_arrow_type *type = &f->types[column->field];
     const struct ArrowSchema *schema = f->schema.children[column->field];
@@ -194,37 +197,37 @@ static kiln_status use_column(struct feed *f, const struct ki_csv_column *column
 }
 
 static kiln_status use_columns(struct feed *f) {
-    struct ki_csv_schema *schema = &f->r.schema;
+    struct ki_table_schema *schema = &f->table.schema;
     kiln_status status = KILN_OK;
     for (int64_t i = 0; i < schema->count; i++) {
-        struct ki_csv_column *column = &schema->columns[i];
+        struct ki_table_column *column = &schema->columns[i];
         const struct ki_arrow_type *type = &f->types[column->field];
         if (!schema->frozen && !column->forced)
             column->text = ki_arrow_is_text(type->kind) || type->dictionary;
         TRY(use_column(f, column, column->text));
     }
     for (int64_t i = 0; i < schema->target_count; i++)
-        TRY(use_column(f, &schema->targets[i], f->r.layout.text_targets));
-    for (int i = 0; i < KI_CSV_ROLES; i++) TRY(use_column(f, &schema->roles[i], i == KI_CSV_GROUPS));
-    if (!schema->frozen) ki_csv_settle_missing(schema);
+        TRY(use_column(f, &schema->targets[i], f->table.layout.text_targets));
+    for (int i = 0; i < KI_TABLE_ROLES; i++) TRY(use_column(f, &schema->roles[i], i == KI_TABLE_GROUPS));
+    if (!schema->frozen) ki_table_settle_missing(schema);
 done:
     return status;
 }
 
 /* Whether a target is text: by its type, or as its first numbers are codes. */
 static void decide_targets(struct feed *f) {
-    for (int64_t t = 0; t < f->r.schema.target_count && f->r.layout.text_targets; t++) {
-        struct ki_csv_column *target = &f->r.schema.targets[t];
+    for (int64_t t = 0; t < f->table.schema.target_count && f->table.layout.text_targets; t++) {
+        struct ki_table_column *target = &f->table.schema.targets[t];
         const struct ki_arrow_type *type = &f->types[target->field];
         target->numbers = !ki_arrow_is_text(type->kind);
         if (target->forced) continue;
         target->text = ki_arrow_is_text(type->kind);
         for (int64_t row = 0; row < ki_min(f->batch.length, SAMPLE_ROWS); row++) {
-            struct ki_csv_field field;
+            struct ki_table_field field;
             double number;
             char printed[KI_DECIMAL_BYTES];
             if (!read_cell(f, target->field, row, &field, &number, printed)) break; /* told when it is read */
-            target->text |= ki_label_is_code(field.text, field.size, f->r.layout.type);
+            target->text |= ki_label_is_code(field.text, field.size, f->table.layout.type);
         }
     }
 }
@@ -236,36 +239,37 @@ static kiln_status check_stream(const struct ArrowArrayStream *stream) {
 
 static kiln_status begin(struct feed *f, struct ki_table *table, bool *any) {
     kiln_status status;
-    TRY(ki_csv_reader_init(&f->r, "(table)", f->r.options, &table->warnings));
+    TRY(ki_table_builder_init(&f->table, "(table)", f->table.options, &table->warnings));
+    f->table.fail = fail_broken;
     TRY(check_stream(f->stream));
     const int code = f->stream->get_schema(f->stream, &f->schema);
     if (code) TRY(fail_stream(f, code));
     TRY(read_names(f));
     TRY(make_room(f));
-    TRY(ki_check_model_format(KILN_FILE_CSV, f->r.name, f->r.options, &table->warnings));
-    TRY(ki_csv_make_schema(&f->r, NULL));
+    TRY(ki_check_model_format(KILN_FILE_CSV, f->table.name, f->table.options, &table->warnings));
+    TRY(ki_table_make_schema(&f->table, NULL));
     TRY(use_columns(f));
     TRY(next_batch(f, any));
-    if (!f->r.schema.frozen && *any) decide_targets(f);
-    TRY(ki_csv_begin_rows(&f->r));
+    if (!f->table.schema.frozen && *any) decide_targets(f);
+    TRY(ki_table_begin_rows(&f->table));
 done:
     return status;
 }
 
 static void clear(struct feed *f) {
-    for (int i = 0; f->printed && i < f->r.parts; i++) ki_bytes_free(&f->printed[i]);
+    for (int i = 0; f->printed && i < f->table.parts; i++) ki_bytes_free(&f->printed[i]);
     ki_free(f->printed);
     ki_free(f->types);
     ki_free(f->views);
     ki_free(f->use);
     if (f->batch.release) f->batch.release(&f->batch);
     if (f->schema.release) f->schema.release(&f->schema);
-    ki_csv_reader_free(&f->r);
+    ki_table_builder_free(&f->table);
 }
 
 kiln_status ki_read_arrow(struct ki_table *table, struct ArrowArrayStream *stream,
                           const kiln_read_options *options) {
-    struct feed f = {.stream = stream, .r = {.options = options}};
+    struct feed f = {.stream = stream, .table = {.options = options}};
     kiln_status status = KILN_OK;
     bool any = false;
     TRY(begin(&f, table, &any));
@@ -273,8 +277,8 @@ kiln_status ki_read_arrow(struct ki_table *table, struct ArrowArrayStream *strea
         TRY(take_batch(&f));
         TRY(next_batch(&f, &any));
     }
-    ki_csv_free_chunks(&f.r);
-    TRY(ki_csv_finish(&f.r, table));
+    ki_table_free_chunks(&f.table);
+    TRY(ki_table_finish(&f.table, table));
 done:
     clear(&f);
     return status;

@@ -4,7 +4,7 @@
 #ifndef KI_ARROW_H
 #define KI_ARROW_H
 
-#include "io/csv/csv_reader.h"
+#include "io/table/builder.h"
 
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -93,7 +93,7 @@ kiln_status ki_arrow_view_column(struct ki_arrow_column_view *view, const struct
 /* Cell i as a field, and what is not text as a number with field->text NULL, NaN if it is missing. With
  * `printed` (room for KI_DECIMAL_BYTES) numbers become text there, and what is missing an empty text.
  * False: offsets, an index or a view lead out of the array. */
-bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki_csv_field *field,
+bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki_table_field *field,
                    double *number, char *printed);
 
 /* All batches of the stream into a zeroed table. */

@@ -138,7 +138,7 @@ static int64_t print_number(char *to, const struct ki_arrow_view *view, int64_t 
 
 /* Texts of up to 12 bytes stand in the view itself; of longer ones the buffer's number and the place in
  * it. */
-static bool view_text(const struct ki_arrow_view *view, int64_t i, struct ki_csv_field *field) {
+static bool view_text(const struct ki_arrow_view *view, int64_t i, struct ki_table_field *field) {
     enum { WITHIN = 12 };
     const char *at = (const char *)view->values + 16 * (view->offset + i);
     int32_t size, place[2];
@@ -154,7 +154,7 @@ static bool view_text(const struct ki_arrow_view *view, int64_t i, struct ki_csv
     return bytes && (int64_t)place[1] + size <= view->buffer_sizes[place[0]];
 }
 
-static bool text_at(const struct ki_arrow_view *view, int64_t i, struct ki_csv_field *field) {
+static bool text_at(const struct ki_arrow_view *view, int64_t i, struct ki_table_field *field) {
     const int64_t at = view->offset + i;
     int64_t begin, end;
     if (view->kind == KI_ARROW_VIEWS) return view_text(view, i, field);
@@ -166,11 +166,11 @@ static bool text_at(const struct ki_arrow_view *view, int64_t i, struct ki_csv_f
         end = int64_at(view, at + 1);
     }
     if (begin < 0 || end < begin || end > view->byte_count || (!view->bytes && end > begin)) return false;
-    *field = (struct ki_csv_field){view->bytes ? view->bytes + begin : "", end - begin, false};
+    *field = (struct ki_table_field){view->bytes ? view->bytes + begin : "", end - begin, false};
     return true;
 }
 
-bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki_csv_field *field,
+bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki_table_field *field,
                    double *number, char *printed) {
     const struct ki_arrow_view *cells = &view->cells;
     const bool text = ki_arrow_is_text(view->has_dictionary ? view->dictionary.kind : cells->kind);
@@ -182,7 +182,7 @@ bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki
         i = index;
         missing = is_missing(cells, i);
     }
-    *field = (struct ki_csv_field){.text = ""};
+    *field = (struct ki_table_field){.text = ""};
     if (missing) {
         *number = NAN;
         if (!printed && !text) field->text = NULL;
@@ -190,7 +190,7 @@ bool ki_arrow_cell(const struct ki_arrow_column_view *view, int64_t i, struct ki
     }
     if (text) return text_at(cells, i, field);
     if (printed)
-        *field = (struct ki_csv_field){printed, print_number(printed, cells, i), false};
+        *field = (struct ki_table_field){printed, print_number(printed, cells, i), false};
     else
         field->text = NULL;
     if (!printed) *number = number_at(cells, i);

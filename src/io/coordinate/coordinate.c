@@ -186,12 +186,13 @@ static kiln_status fail_repeated(const struct job *job, int64_t row, int64_t col
     struct ki_entry_place first;
     if (job->entries->places.size == 0) return ki_fail(KILN_ERR_PARSE, "an entry stands twice");
     const struct ki_place place = find_repeated(job, row, col, &first);
-    const struct ki_csv_levels *const *names = job->entries->names;
+    const struct ki_table_levels *const *names = job->entries->names;
     char from[64], to[64];
     if (names[0]) {
-        const struct ki_csv_level *levels[] = {ki_csv_level(names[0], row), ki_csv_level(names[1], col)};
-        ki_csv_excerpt(from, names[0]->text.data + levels[0]->text, levels[0]->size);
-        ki_csv_excerpt(to, names[1]->text.data + levels[1]->text, levels[1]->size);
+        const struct ki_table_level *levels[] = {ki_table_level(names[0], row),
+                                                 ki_table_level(names[1], col)};
+        ki_table_excerpt(from, names[0]->text.data + levels[0]->text, levels[0]->size);
+        ki_table_excerpt(to, names[1]->text.data + levels[1]->text, levels[1]->size);
         ki_fail_at(KILN_ERR_PARSE, &place, "%s '%s' %s '%s' stands twice, first in %.500s:%lld",
                    job->entries->words[0], from, job->entries->words[1], to, first.file,
                    (long long)first.line);

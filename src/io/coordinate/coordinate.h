@@ -2,7 +2,7 @@
 #ifndef KI_COORDINATE_H
 #define KI_COORDINATE_H
 
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 
 /* Whether an entry off the diagonal stands for its mirror image too, and with which sign. */
 enum ki_symmetry { KI_GENERAL = 0, KI_SYMMETRIC = 1, KI_SKEW = -1 };
@@ -22,7 +22,7 @@ struct ki_entries {
     const char *counted;        /* and how far in its block lines have been counted */
     /* For messages: the file; where rows and columns have names, these, and words to go before each of the two. */
     const char *file, *words[2];
-    const struct ki_csv_levels *names[2];
+    const struct ki_table_levels *names[2];
 };
 void ki_entries_free(struct ki_entries *entries);
 

@@ -19,11 +19,11 @@ struct ki_name ki_name_of(const char *text, int64_t size) {
 
 void ki_names_init(struct ki_names *names, const char *what) {
     *names = (struct ki_names){.what = what};
-    ki_csv_levels_init(&names->levels);
+    ki_table_levels_init(&names->levels);
 }
 
 void ki_names_free(struct ki_names *names) {
-    ki_csv_levels_free(&names->levels);
+    ki_table_levels_free(&names->levels);
     ki_bytes_free(&names->direct);
     ki_bytes_free(&names->plain);
 }
@@ -33,7 +33,7 @@ static void enter_known(struct ki_names *names, int64_t from) {
     int32_t *direct = (int32_t *)(void *)names->direct.data;
     const int64_t length = names->direct.size / (int64_t)sizeof *direct;
     for (int64_t i = 0; i < names->levels.count; i++) {
-        const struct ki_csv_level *level = ki_csv_level(&names->levels, i);
+        const struct ki_table_level *level = ki_table_level(&names->levels, i);
         const int32_t number = plain_number(names->levels.text.data + level->text, level->size);
         if (number >= from && number < length) direct[number] = (int32_t)i + 1;
     }
@@ -67,7 +67,7 @@ void ki_names_find(const struct ki_names *names, struct ki_name *name) {
     if (name->number >= 0 && name->number < length)
         name->found = direct[name->number] - 1;
     else if (!name->doubled)
-        name->found = ki_csv_levels_find(&names->levels, 0, name->text, name->size);
+        name->found = ki_table_levels_find(&names->levels, 0, name->text, name->size);
 }
 
 kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struct ki_name *name,
@@ -87,15 +87,15 @@ kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struc
     }
     if (name->doubled) {
         names->plain.size = 0;
-        if (!ki_csv_unquote(&names->plain, &(struct ki_csv_field){text, size, true}))
+        if (!ki_table_unquote(&names->plain, &(struct ki_table_field){text, size, true}))
             return ki_fail_nomem((size_t)size, "a name");
         text = names->plain.data;
         size = names->plain.size;
     }
-    found = direct ? -1 : ki_csv_levels_find(&names->levels, 0, text, size);
+    found = direct ? -1 : ki_table_levels_find(&names->levels, 0, text, size);
     if (found < 0) {
-        if (!ki_csv_utf8(text, size)) return fail_no_text(names, input, block, name->text);
-        found = ki_csv_levels_add(&names->levels, 0, text, size);
+        if (!ki_table_utf8(text, size)) return fail_no_text(names, input, block, name->text);
+        found = ki_table_levels_add(&names->levels, 0, text, size);
         if (found < 0) return ki_fail_nomem((size_t)size, "the names, or there are 2^31 of them");
     }
     if (direct) *direct = found + 1;
@@ -108,7 +108,8 @@ kiln_status ki_names_take(char ***list, char **text, struct ki_names *names) {
     char **made = ki_alloc(bytes);
     if (!made) return ki_fail_nomem(bytes, "the names");
     *text = ki_bytes_take(&names->levels.text);
-    for (int64_t i = 0; i < names->levels.count; i++) made[i] = *text + ki_csv_level(&names->levels, i)->text;
+    for (int64_t i = 0; i < names->levels.count; i++)
+        made[i] = *text + ki_table_level(&names->levels, i)->text;
     *list = made;
     return KILN_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef KI_NAMES_H
 #define KI_NAMES_H
 
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 #include "io/text.h"
 
 /* A name as it stands in a block of text. */
@@ -18,7 +18,7 @@ struct ki_name ki_name_of(const char *text, int64_t size); /* size up to INT32_M
  * which is a small number straight to the name's own number; the array is never longer than the input in
  * bytes, so that an identifier like 2000000000 in a short file costs nothing. */
 struct ki_names {
-    struct ki_csv_levels levels;
+    struct ki_table_levels levels;
     struct ki_bytes direct; /* int32_t: 1 + number of the name "i", 0 = look in levels */
     struct ki_bytes plain;  /* the name at hand, without its doubled quotes */
     const char *what;       /* "a vertex" */

@@ -120,7 +120,7 @@ static kiln_status take_items(struct reader *reader) {
     TRY(status);
     for (const struct ki_json *name = names ? names->first : NULL; name; name = name->next) {
         if (!ki_json_text(name)) TRY(ki_fail(KILN_ERR_MODEL, "the model's 'columns' are no names"));
-        if (ki_csv_levels_add(&reader->names[1].levels, 0, name->text, (int64_t)strlen(name->text)) < 0)
+        if (ki_table_levels_add(&reader->names[1].levels, 0, name->text, (int64_t)strlen(name->text)) < 0)
             TRY(ki_fail_nomem(strlen(text), "the model's items"));
     }
     reader->known = reader->names[1].levels.count;
@@ -134,7 +134,7 @@ static kiln_status fail_unseen(const struct ki_input *input, const struct ki_blo
     struct ki_fault fault = {.status = KILN_OK};
     char text[64];
     ki_fault(&fault, KILN_ERR_DATA, name->text, "--extra-columns ignore leaves such ratings out",
-             "the model does not know the item '%s'", ki_csv_excerpt(text, name->text, name->size));
+             "the model does not know the item '%s'", ki_table_excerpt(text, name->text, name->size));
     return ki_report_fault(input, block, &fault);
 }
 
@@ -249,7 +249,7 @@ kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
     kiln_status status = KILN_OK;
     struct reader reader = {.options = options,
                             .part_count = options->threads * PARTS_PER_THREAD,
-                            .longest = options->max_name ? options->max_name : KI_CSV_NAME_LIMIT};
+                            .longest = options->max_name ? options->max_name : KI_TABLE_NAME_LIMIT};
     ki_names_init(&reader.names[0], "a user");
     ki_names_init(&reader.names[1], "an item");
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);

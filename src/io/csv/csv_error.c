@@ -1,155 +1,11 @@
-/* What is wrong with a CSV file, in words: a fault that a thread noted, with its place. The line is counted
- * only now. */
-#include <math.h>
-#include <stdio.h>
+/* What is wrong with a record of a CSV file as a whole, in words. What may be wrong with its values:
+ * table/errors.c. */
+#include "io/csv/csv.h"
 
-#include "core/range.h"
-#include "io/csv/csv_parse.h"
-#include "io/decimal.h"
-
-static int64_t count_lines(const char *text, const char *end) {
-    int64_t lines = 0;
-    while ((text = memchr(text, '\n', (size_t)(end - text)))) {
-        lines++;
-        text++;
-    }
-    return lines;
-}
-
-struct ki_place ki_csv_place(const char *name, const struct ki_block *text, const char *at) {
-    const char *line = at;
-    while (line > text->text && line[-1] != '\n') line--;
-    return (struct ki_place){name, text->line + count_lines(text->text, at), at - line + 1,
-                             text->offset + (at - text->text)};
-}
-
-struct ki_place ki_csv_record_place(const char *name, const struct ki_block *text, const char *at,
-                                    int64_t row) {
-    return text->text ? ki_csv_place(name, text, at) : (struct ki_place){name, row, 0, -1};
-}
-
-const char *ki_csv_error_excerpt(char out[64], const struct ki_csv_error *error) {
-    if (error->field.text || !error->column) return ki_csv_excerpt(out, error->field.text, error->field.size);
-    if (isnan(error->value)) return strcpy(out, "");
-    *ki_print_real(out, error->value, KILN_F64) = '\0';
-    return out;
-}
-
-static kiln_status fail_range(const char *value, const char *name, const kiln_range *range,
-                              const struct ki_place *place) {
-    char wanted[KI_RANGE_WORDS];
-    const kiln_status status = ki_fail_at(KILN_ERR_DATA, place, "value '%s' in column '%s' must be %s", value,
-                                          name, ki_range_words(wanted, range));
-    return range->hint ? ki_hint("%s", range->hint) : status;
-}
-
-static kiln_status fail_word(const struct ki_csv_found *found, const char *name) {
-    ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in numeric column '%s': expected a number",
-               found->value, name);
-    if (found->column->target)
-        return ki_hint("a target is a number here; kiln logreg and kiln svm take classes by name "
-                       "(kiln_read_options.text_targets)");
-    if (found->column->forced)
-        return ki_hint("kiln_read_options.numeric says so; correct the value or remove the row");
-    return ki_hint("the column's first rows are numbers; correct the value or remove the row; "
-                   "kiln_read_options.missing_words takes such a word for a missing value, "
-                   "kiln_read_options.categorical the column for text");
-}
-
-static kiln_status fail_missing(const struct ki_csv_found *found, const char *name) {
-    const bool target = found->column->target;
-    ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in %s '%s': missing", found->value,
-               target                ? "target"
-               : found->column->text ? "text column"
-                                     : "numeric column",
-               name);
-    if (found->column->text)
-        return ki_hint(
-            target
-                ? "remove the row; kiln_read_options.missing drop leaves such rows out, and "
-                  "kiln_read_options.categorical '%s' takes words for what they say"
-                : "kiln_read_options.missing drop leaves such rows out, mean|indicator makes them a level; "
-                  "kiln_read_options.categorical '%s' takes words for what they say",
-            name);
-    return ki_hint(
-        target ? "remove the row or fill the value; kiln_read_options.missing drop leaves such rows out"
-               : "remove the row or fill the value; kiln_read_options.missing drop|mean|indicator does it");
-}
-
-static kiln_status fail_value(const struct ki_csv_found *found, const struct ki_csv_layout *layout) {
-    char name[64];
-    ki_csv_excerpt(name, found->column->name, (int64_t)strlen(found->column->name));
-    switch (found->fault) {
-    case KI_CSV_MISSING: return fail_missing(found, name);
-    case KI_CSV_NONFINITE:
-        ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in column '%s' is not a finite %s",
-                   found->value, name, layout->type == KILN_F32 ? "f32" : "f64");
-        return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
-    case KI_CSV_RANGE:
-        return fail_range(found->value, name, ki_csv_range(layout, found->column), &found->place);
-    case KI_CSV_UNSEEN:
-        ki_fail_at(KILN_ERR_MODEL, &found->place, "level '%s' of column '%s' was not seen in training",
-                   found->value, name);
-        return ki_hint(
-            "kiln_read_options.unseen zero|reference takes it for no level, or for the reference level");
-    case KI_CSV_CODE:
-        ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in target '%s': a number would rewrite it",
-                   found->value, name);
-        return ki_hint(
-            "the first rows are numbers; kiln_read_options.categorical '%s' takes the target for text, "
-            "kiln_read_options.numeric for numbers",
-            name);
-    default: return fail_word(found, name);
-    }
-}
-
-/* -------------------------------------------------------------------------------- all of one kind */
-
-void ki_csv_report_add(struct ki_csv_report *report, const struct ki_csv_problems *problems, const char *name,
-                       const struct ki_block *text) {
-    for (int i = 0; i < KI_CSV_FAULTS; i++) report->count[i] += problems->count[i];
-    for (int i = 0; i < problems->used && report->used < KI_CSV_KEPT; i++) {
-        const struct ki_csv_error *error = &problems->kept[i];
-        if (report->used > 0 && error->fault != report->kept[0].fault) continue;
-        struct ki_csv_found *found = &report->kept[report->used++];
-        found->fault = error->fault;
-        found->column = error->column;
-        found->place = ki_csv_record_place(name, text, error->at, error->row);
-        ki_csv_error_excerpt(found->value, error);
-    }
-}
-
-/* "...; 177 such values, the next: line 19 'deck', line 20 'deck'" */
-static kiln_status add_others(const struct ki_csv_report *report) {
-    struct ki_error_copy first;
-    char others[400] = "";
-    size_t used = 0;
-    ki_error_keep(&first);
-    for (int i = 1; i < report->used; i++) {
-        char name[64];
-        const struct ki_csv_found *found = &report->kept[i];
-        ki_csv_excerpt(name, found->column->name, (int64_t)strlen(found->column->name));
-        used += (size_t)snprintf(others + used, sizeof others - used, "%s line %lld '%s'", i > 1 ? "," : "",
-                                 (long long)found->place.line, name);
-        if (used >= sizeof others) break;
-    }
-    ki_fail_at(first.error.status, &report->kept[0].place, "%s; %lld such values, the next:%s", first.message,
-               (long long)report->count[report->kept[0].fault], others);
-    return *first.hint ? ki_hint("%s", first.hint) : first.error.status;
-}
-
-kiln_status ki_csv_report_fail(const struct ki_csv_report *report, const struct ki_csv_layout *layout) {
-    if (report->used == 0) return KILN_OK;
-    const kiln_status status = fail_value(&report->kept[0], layout);
-    return report->count[report->kept[0].fault] > 1 ? add_others(report) : status;
-}
-
-kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
-                        const char *name, const struct ki_block *text) {
-    if (error->fault == KI_CSV_NOMEM)
-        return ki_fail(KILN_ERR_NOMEM, "out of memory: the parsed part of the file");
-    struct ki_place place = ki_csv_record_place(name, text, error->at, error->row);
-    switch (error->fault) {
+kiln_status ki_csv_fail(const struct ki_table_error *error, int64_t fields, const char *name,
+                        const struct ki_block *text) {
+    struct ki_place place = ki_table_place(name, text, error->at);
+    switch ((enum ki_csv_fault)error->fault) {
     case KI_CSV_BARE_QUOTE:
         ki_fail_at(KILN_ERR_PARSE, &place, "a quote inside a field that does not begin with one");
         return ki_hint("put the whole field in quotes and double the quotes in it: \"5\"\" pipe\"");
@@ -165,8 +21,8 @@ kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_la
         return ki_hint("convert the line ends, or quote the field");
     case KI_CSV_FIELDS:
         ki_fail_at(KILN_ERR_PARSE, &place, "the row has %lld fields, the first line has %lld",
-                   (long long)error->count, (long long)layout->fields);
+                   (long long)error->count, (long long)fields);
         return ki_hint("a delimiter within a field needs quotes around the field");
-    default: return ki_fail(KILN_ERR_INTERNAL, "a CSV fault without words: %d", (int)error->fault);
+    default: return ki_fail(KILN_ERR_INTERNAL, "a CSV fault without words: %d", error->fault);
     }
 }

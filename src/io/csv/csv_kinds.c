@@ -2,7 +2,7 @@
  * million rows may hold. */
 #include <stdio.h>
 
-#include "io/csv/csv_parse.h"
+#include "io/csv/csv.h"
 #include "io/labels.h"
 #include "io/number.h"
 #include "io/text.h"
@@ -12,12 +12,12 @@ enum { SAMPLE_ROWS = 1000 };
 /* What the first rows hold in one column. */
 struct sample {
     int64_t numbers, codes, words, with_comma, dates; /* codes: numbers that are perhaps none */
-    int64_t dressed;          /* words that are a number with something beside it, all the same */
-    struct ki_csv_field word; /* the first */
+    int64_t dressed;            /* words that are a number with something beside it, all the same */
+    struct ki_table_field word; /* the first */
 };
 
 /* Digits and signs with a comma: 1,5 or 12,000. */
-static bool is_comma_number(const struct ki_csv_field *field) {
+static bool is_comma_number(const struct ki_table_field *field) {
     bool digit = false, comma = false;
     for (int64_t i = 0; i < field->size; i++) {
         char c = field->text[i];
@@ -29,7 +29,7 @@ static bool is_comma_number(const struct ki_csv_field *field) {
 }
 
 /* 2024-12-31, 31.12.2024, 12/31/2024, perhaps with a time behind. */
-static bool is_date(const struct ki_csv_field *field) {
+static bool is_date(const struct ki_table_field *field) {
     int digits[3] = {0}, part = 0;
     char separator = '\0';
     for (int64_t i = 0; i < field->size; i++) {
@@ -58,31 +58,31 @@ static const char *skip_marks(const char *at, const char *end) {
 /* What stands behind the number that a word begins with, perhaps behind marks: % of 45%, the same for all
  * words of a column of per cents. Size
  * -1: it begins with none. 0x1f and 1_000 are numbers of programs. */
-static struct ki_csv_field behind_number(const struct ki_csv_field *field) {
+static struct ki_table_field behind_number(const struct ki_table_field *field) {
     const char *end = field->text + field->size, *at = skip_marks(field->text, end), *begin = at;
     double value;
     const bool program =
         end - at > 1 && ki_is_digit(at[0]) && (at[1] == 'x' || memchr(at, '_', (size_t)(end - at)));
     for (; program && at < end; at++)
-        if (!strchr("0123456789abcdefABCDEFx_", *at)) return (struct ki_csv_field){.size = -1};
+        if (!strchr("0123456789abcdefABCDEFx_", *at)) return (struct ki_table_field){.size = -1};
     if (!program && (at == end || *at == '+' || !ki_parse_double(&at, end, &value) || at == begin))
-        return (struct ki_csv_field){.size = -1};
-    return (struct ki_csv_field){.text = at, .size = end - at};
+        return (struct ki_table_field){.size = -1};
+    return (struct ki_table_field){.text = at, .size = end - at};
 }
 
-static bool is_dressed(const struct ki_csv_field *field, const struct ki_csv_field *first) {
-    const struct ki_csv_field own = behind_number(field), other = behind_number(first);
+static bool is_dressed(const struct ki_table_field *field, const struct ki_table_field *first) {
+    const struct ki_table_field own = behind_number(field), other = behind_number(first);
     return own.size >= 0 && own.size == other.size && memcmp(own.text, other.text, (size_t)own.size) == 0;
 }
 
-static void look_at(struct sample *samples, const struct ki_csv_field *fields, int64_t count,
-                    const struct ki_csv_numbers *numbers, kiln_type type) {
+static void look_at(struct sample *samples, const struct ki_table_field *fields, int64_t count,
+                    const struct ki_table_numbers *numbers, kiln_type type) {
     for (int64_t i = 0; i < count; i++) {
         double value;
-        enum ki_csv_kind kind = ki_csv_number(&fields[i], numbers, &value);
-        samples[i].numbers += kind == KI_CSV_NUMBER;
-        samples[i].codes += kind == KI_CSV_NUMBER && ki_label_is_code(fields[i].text, fields[i].size, type);
-        if (kind != KI_CSV_TEXT) continue;
+        enum ki_table_kind kind = ki_table_number(&fields[i], numbers, &value);
+        samples[i].numbers += kind == KI_TABLE_NUMBER;
+        samples[i].codes += kind == KI_TABLE_NUMBER && ki_label_is_code(fields[i].text, fields[i].size, type);
+        if (kind != KI_TABLE_TEXT) continue;
         if (samples[i].words++ == 0) samples[i].word = fields[i];
         samples[i].with_comma += is_comma_number(&fields[i]);
         samples[i].dressed += is_dressed(&fields[i], &samples[i].word);
@@ -91,15 +91,15 @@ static void look_at(struct sample *samples, const struct ki_csv_field *fields, i
 }
 
 /* What is probably not meant: text in a column of numbers, dates as levels. */
-static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_column *column,
+static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_table_column *column,
                              const struct sample *s, const char *name, const struct ki_block *text) {
     char shown[64], called[64], hint[400];
     const bool dressed = s->dressed == s->words && s->words > 1;
     if (s->dates < s->words && s->numbers < s->words && !dressed) return KILN_OK;
     const struct ki_place place =
-        ki_csv_place(name, text, s->word.text); /* takes time: not for each column */
-    ki_csv_excerpt(shown, s->word.text, s->word.size);
-    ki_csv_excerpt(called, column->name, (int64_t)strlen(column->name));
+        ki_table_place(name, text, s->word.text); /* takes time: not for each column */
+    ki_table_excerpt(shown, s->word.text, s->word.size);
+    ki_table_excerpt(called, column->name, (int64_t)strlen(column->name));
     if (s->dates == s->words) {
         snprintf(hint, sizeof hint,
                  "split it into numbers, such as year, month and day, or leave it out: "
@@ -130,10 +130,10 @@ static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_c
 
 /* A column is text if at least a tenth of its sampled values are not numbers: one stray word in a numeric
  * column is an error later on, not a million levels. */
-static kiln_status decide(struct ki_csv_column *columns, int64_t count, struct ki_warnings *warnings,
+static kiln_status decide(struct ki_table_column *columns, int64_t count, struct ki_warnings *warnings,
                           const char *name, const struct ki_block *text, const struct sample *samples) {
     for (int64_t i = 0; i < count; i++) {
-        struct ki_csv_column *column = &columns[i];
+        struct ki_table_column *column = &columns[i];
         const struct sample *s = &samples[column->field];
         column->numbers = s->words == 0;
         if (column->forced) continue;
@@ -145,9 +145,9 @@ static kiln_status decide(struct ki_csv_column *columns, int64_t count, struct k
         if (!column->text) continue;
         if (s->words == s->with_comma) {
             char shown[64];
-            struct ki_place place = ki_csv_place(name, text, s->word.text);
+            struct ki_place place = ki_table_place(name, text, s->word.text);
             ki_fail_at(KILN_ERR_PARSE, &place, "value '%s' in column '%s': a number with a comma",
-                       ki_csv_excerpt(shown, s->word.text, s->word.size), column->name);
+                       ki_table_excerpt(shown, s->word.text, s->word.size), column->name);
             return ki_hint("kiln_read_options.decimal_comma reads 1,5 as one and a half; else write numbers "
                            "with a decimal "
                            "point and without thousands separators");
@@ -158,34 +158,47 @@ static kiln_status decide(struct ki_csv_column *columns, int64_t count, struct k
     return KILN_OK;
 }
 
-void ki_csv_settle_missing(struct ki_csv_schema *schema) {
-    for (int64_t i = 0; i < schema->count; i++) {
-        struct ki_csv_column *column = &schema->columns[i];
-        column->imputed = !column->text && schema->missing >= KILN_MISSING_MEAN;
-        column->indicator = !column->text && schema->missing == KILN_MISSING_INDICATOR;
-    }
-}
-
-kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings *warnings,
-                                const struct ki_csv_layout *layout, const char *name,
+kiln_status ki_csv_decide_kinds(struct ki_table_builder *table, char delimiter, const char *name,
                                 const struct ki_block *text, const char *rest) {
     const char *end = text->text + text->size;
+    struct ki_table_schema *schema = &table->schema;
+    const struct ki_table_layout *layout = &table->layout;
     int64_t count = layout->fields;
-    struct ki_csv_field *fields = ki_alloc((size_t)count * sizeof *fields);
+    struct ki_table_field *fields = ki_alloc((size_t)count * sizeof *fields);
     struct sample *samples = ki_calloc((size_t)count * sizeof *samples);
     kiln_status status = KILN_OK;
     if (!fields || !samples) TRY(ki_fail_nomem((size_t)count * sizeof *samples, "the first rows"));
     for (int row = 0; row < SAMPLE_ROWS && (rest = ki_csv_skip_blank(rest, end)) < end; row++) {
         int64_t found;
-        if (ki_csv_split(&rest, end, layout->delimiter, fields, count, &found) || found != count) break;
+        if (ki_csv_split(&rest, end, delimiter, fields, count, &found) || found != count) break;
         look_at(samples, fields, count, &layout->numbers, layout->type);
     }
-    TRY(decide(schema->columns, schema->count, warnings, name, text, samples));
+    TRY(decide(schema->columns, schema->count, table->warnings, name, text, samples));
     if (layout->text_targets)
-        TRY(decide(schema->targets, schema->target_count, warnings, name, text, samples));
-    ki_csv_settle_missing(schema);
+        TRY(decide(schema->targets, schema->target_count, table->warnings, name, text, samples));
+    ki_table_settle_missing(schema);
 done:
     ki_free(fields);
     ki_free(samples);
+    return status;
+}
+
+kiln_status ki_csv_first_kinds(struct ki_table_builder *table, const char *first) {
+    const kiln_read_options *options = table->options;
+    struct ki_csv_reader of = {.table = {.options = options}};
+    struct ki_csv_header header = {.names = NULL};
+    struct ki_block text;
+    kiln_status status;
+    TRY(ki_input_open(&of.input, first, options->limit, &options->control));
+    TRY(ki_csv_next_text(&of, &text));
+    TRY(ki_csv_read_header(&header, &table->layout.numbers, options, first, &text));
+    if (header.fields != table->layout.fields)
+        TRY(ki_fail(KILN_ERR_DATA, "%s has another number of columns", first));
+    TRY(ki_csv_first_row(&of, &text, &header.rest));
+    TRY(ki_csv_decide_kinds(table, header.delimiter, first, &text, header.rest));
+done:
+    ki_csv_header_free(&header);
+    ki_bytes_free(&of.pending);
+    ki_input_close(of.input);
     return status;
 }

@@ -7,10 +7,8 @@
  * parsing it. */
 #include "io/csv/csv.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "io/number.h"
 #include "io/text.h"
 
 /* Length of the line end at p: 1 for LF or a CR that ends the text, 2 for CR LF, 0 for anything else. */
@@ -36,7 +34,7 @@ const char *ki_csv_skip_blank(const char *text, const char *end) {
 }
 
 /* *text points behind the opening quote; it is moved behind the closing one. */
-static enum ki_csv_fault quoted_field(const char **text, const char *end, struct ki_csv_field *field) {
+static enum ki_csv_fault quoted_field(const char **text, const char *end, struct ki_table_field *field) {
     const char *begin = *text, *p = begin;
     for (;;) {
         p = memchr(p, '"', (size_t)(end - p));
@@ -47,7 +45,7 @@ static enum ki_csv_fault quoted_field(const char **text, const char *end, struct
         if (p + 1 == end || p[1] != '"') break;
         p += 2;
     }
-    *field = (struct ki_csv_field){begin, p - begin, true};
+    *field = (struct ki_table_field){begin, p - begin, true};
     *text = p + 1;
     return KI_CSV_FINE;
 }
@@ -59,7 +57,7 @@ static enum ki_csv_fault quoted_field(const char **text, const char *end, struct
 static const char *skip_ordinary(const char *p, const char *end, char delimiter) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     for (; end - p >= 8; p += 8) {
-        uint64_t word = ki_csv_word(p), differs = word ^ ones * (unsigned char)delimiter;
+        uint64_t word = ki_text_word(p), differs = word ^ ones * (unsigned char)delimiter;
         uint64_t less = (word - ones * '#') & ~word, equal = (differs - ones) & ~differs;
         uint64_t found = (less | equal) & ones << 7;
         if (found) return p + __builtin_ctzll(found) / 8;
@@ -70,7 +68,7 @@ static const char *skip_ordinary(const char *p, const char *end, char delimiter)
 
 /* Moves *text to the delimiter or line end behind the field. */
 static enum ki_csv_fault plain_field(const char **text, const char *end, char delimiter,
-                                     struct ki_csv_field *field) {
+                                     struct ki_table_field *field) {
     const char *p = skip_ordinary(*text, end, delimiter);
     for (; p < end; p = skip_ordinary(p + 1, end, delimiter)) {
         if (*p == delimiter || line_end(p, end) > 0 || (by_blanks(delimiter) && is_blank(*p))) break;
@@ -78,7 +76,7 @@ static enum ki_csv_fault plain_field(const char **text, const char *end, char de
         *text = p;
         return *p == '"' ? KI_CSV_BARE_QUOTE : KI_CSV_LONE_CR;
     }
-    *field = (struct ki_csv_field){*text, p - *text, false};
+    *field = (struct ki_table_field){*text, p - *text, false};
     *text = p;
     return KI_CSV_FINE;
 }
@@ -92,12 +90,12 @@ static bool skip_blanks(const char **text, const char *end) {
 
 /* The same where blanks separate. */
 static enum ki_csv_fault split_by_blanks(const char **text, const char *end, bool named,
-                                         struct ki_csv_field *fields, int64_t limit, int64_t *count) {
-    struct ki_csv_field surplus;
+                                         struct ki_table_field *fields, int64_t limit, int64_t *count) {
+    struct ki_table_field surplus;
     int64_t found = named ? -1 : 0;
     skip_blanks(text, end);
     while (*text < end && line_end(*text, end) == 0) {
-        struct ki_csv_field *field = found >= 0 && found < limit ? &fields[found] : &surplus;
+        struct ki_table_field *field = found >= 0 && found < limit ? &fields[found] : &surplus;
         const bool quoted = **text == '"';
         if (quoted) ++*text;
         const enum ki_csv_fault fault =
@@ -112,13 +110,13 @@ static enum ki_csv_fault split_by_blanks(const char **text, const char *end, boo
 }
 
 enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
-                               struct ki_csv_field *fields, int64_t limit, int64_t *count) {
-    struct ki_csv_field surplus;
+                               struct ki_table_field *fields, int64_t limit, int64_t *count) {
+    struct ki_table_field surplus;
     *count = 0;
     if (by_blanks(delimiter))
         return split_by_blanks(text, end, delimiter == KI_CSV_NAMED_ROWS, fields, limit, count);
     for (;; ++*text) {
-        struct ki_csv_field *field = *count < limit ? &fields[*count] : &surplus;
+        struct ki_table_field *field = *count < limit ? &fields[*count] : &surplus;
         bool quoted = *text < end && **text == '"';
         if (quoted) ++*text;
         enum ki_csv_fault fault =
@@ -149,8 +147,8 @@ size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted, int thr
 /* The words of a record, and how many of them are numbers; 0 if it has a delimiter of another kind, or none
  * follows. */
 static int64_t words_of(const char **text, const char *end, int64_t *numbers) {
-    static const struct ki_csv_numbers plain = {NULL, false, false};
-    struct ki_csv_field field = {0};
+    static const struct ki_table_numbers plain = {NULL, false, false};
+    struct ki_table_field field = {0};
     int64_t words = 0;
     *numbers = 0;
     *text = ki_csv_skip_blank(*text, end);
@@ -164,7 +162,7 @@ static int64_t words_of(const char **text, const char *end, int64_t *numbers) {
         for (const char *p = field.text; !quoted && p < field.text + field.size; p++)
             if (*p == ',' || *p == ';') return 0;
         if (!skip_blanks(text, end)) return 0;
-        *numbers += !quoted && ki_csv_number(&field, &plain, &value) != KI_CSV_TEXT;
+        *numbers += !quoted && ki_table_number(&field, &plain, &value) != KI_TABLE_TEXT;
         words++;
     }
     return words;
@@ -196,120 +194,4 @@ char ki_csv_delimiter(const char *text, const char *end) {
     for (int i = 1; i >= 0; i--)
         if (counts[i] > 0 && counts[i] >= counts[best]) best = i;
     return candidates[best];
-}
-
-/* Nothing, and what R, pandas, SQL and spreadsheets write for it, in any case: NA, N/A, NaN, null, None,
- * ... */
-static bool is_na(const char *p, int64_t size) {
-    static const char *const words[] = {"na", "n/a", "nan", "-nan", "null", "none", "<na>", "#na", "#n/a"};
-    if (size == 0) return true;
-    if (size < 2 || size > 4 || !strchr("nN-<#", *p)) return false;
-    char lower[5] = "";
-    for (int64_t i = 0; i < size; i++) lower[i] = (char)(p[i] | 32); /* signs stay as they are */
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], lower) == 0) return true;
-    return false;
-}
-
-bool ki_csv_missing(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers, bool na) {
-    const char *p = field->text, *end = p + field->size;
-    while (p < end && is_blank(*p)) p++;
-    while (end > p && is_blank(end[-1])) end--;
-    if (na && is_na(p, end - p)) return true;
-    const struct ki_bytes *words = numbers->missing;
-    const char *word = words ? words->data : NULL, *last = word ? word + words->size : NULL;
-    for (; word < last; word += strlen(word) + 1)
-        if ((int64_t)strlen(word) == end - p && memcmp(word, p, (size_t)(end - p)) == 0) return true;
-    return false;
-}
-
-kiln_status ki_csv_add_words(struct ki_bytes *words, const char *list) {
-    for (const char *at = list; at && *at;) {
-        const size_t size = strcspn(at, ",");
-        if (!ki_bytes_room(words, (int64_t)size + 1))
-            return ki_fail_nomem(size, "the words for missing values");
-        ki_bytes_append(words, at, (int64_t)size);
-        ki_bytes_append(words, "", 1);
-        at += size + (at[size] == ',');
-    }
-    return KILN_OK;
-}
-
-/* 1,5 with a point. A number that has one already has it for thousands, which is not taken. */
-static bool with_point(char *copy, size_t room, const char **p, const char **end) {
-    const size_t size = (size_t)(*end - *p);
-    if (size >= room || memchr(*p, '.', size)) return false;
-    memcpy(copy, *p, size);
-    char *comma = memchr(copy, ',', size);
-    if (comma) *comma = '.';
-    *p = copy;
-    *end = copy + size;
-    return true;
-}
-
-enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers,
-                               double *value) {
-    const char *p = field->text, *end = p + field->size;
-    char copy[64];
-    while (p < end && is_blank(*p)) p++;
-    while (end > p && is_blank(end[-1])) end--;
-    *value = NAN;
-    if (is_na(p, end - p)) return KI_CSV_NOTHING;
-    if (numbers->missing && numbers->missing->size > 0 && ki_csv_missing(field, numbers, false))
-        return KI_CSV_NOTHING;
-    if (numbers->decimal_comma && !with_point(copy, sizeof copy, &p, &end)) return KI_CSV_TEXT;
-    if (!ki_parse_real(&p, end, numbers->single, value) || p != end) return KI_CSV_TEXT;
-    return isnan(*value) ? KI_CSV_NOTHING : KI_CSV_NUMBER;
-}
-
-bool ki_csv_unquote(struct ki_bytes *out, const struct ki_csv_field *field) {
-    if (!ki_bytes_room(out, field->size)) return false;
-    for (int64_t i = 0; i < field->size; i++) {
-        out->data[out->size++] = field->text[i];
-        if (field->quoted && field->text[i] == '"') i++;
-    }
-    return true;
-}
-
-/* Number of bytes of the character at p by its first byte; 0 if no character begins so. */
-static int utf8_length(unsigned char first) {
-    if (first < 0x80) return first != 0;
-    if (first < 0xC2 || first > 0xF4) return 0;
-    return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-}
-
-bool ki_csv_is_number(const char *text, int64_t size) {
-    const char *at = text;
-    double value;
-    return ki_parse_double(&at, text + size, &value) && at == text + size;
-}
-
-bool ki_csv_utf8(const char *text, int64_t size) {
-    const unsigned char *p = (const unsigned char *)text, *end = p + size;
-    while (p < end) {
-        int length = utf8_length(*p);
-        if (length == 0 || end - p < length) return false;
-        for (int i = 1; i < length; i++)
-            if ((p[i] & 0xC0) != 0x80) return false;
-        bool overlong = (*p == 0xE0 && p[1] < 0xA0) || (*p == 0xF0 && p[1] < 0x90);
-        bool surrogate = *p == 0xED && p[1] > 0x9F;
-        bool beyond = *p == 0xF4 && p[1] > 0x8F;
-        if (overlong || surrogate || beyond) return false;
-        p += length;
-    }
-    return true;
-}
-
-const char *ki_csv_excerpt(char out[64], const char *text, int64_t size) {
-    enum { SHOWN = 40 };
-    int64_t shown = ki_min(size, SHOWN);
-    if (size > SHOWN) /* do not cut a character in two */
-        while (shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--;
-    bool utf8 = ki_csv_utf8(text, shown);
-    for (int64_t i = 0; i < shown; i++) {
-        unsigned char c = (unsigned char)text[i];
-        out[i] = c < 0x20 || c == 0x7F || (c >= 0x80 && !utf8) ? '?' : text[i];
-    }
-    memcpy(out + shown, size > shown ? "..." : "", size > shown ? 4 : 1);
-    return out;
 }

@@ -2,14 +2,14 @@
 #include <string.h>
 
 #include "core/seams.h"
-#include "io/csv/csv_reader.h"
+#include "io/csv/csv.h"
 
 /* Forgets the part of the pending text that has been parsed. */
 static void drop_handed(struct ki_csv_reader *r) {
     if (r->handed == 0) return;
     char *data = r->pending.data;
     r->place.text = data;
-    struct ki_place next = ki_csv_place(NULL, &r->place, data + r->handed);
+    struct ki_place next = ki_table_place(NULL, &r->place, data + r->handed);
     r->place.line = next.line;
     r->place.offset = next.offset;
     r->pending.size -= (int64_t)r->handed;
@@ -32,7 +32,7 @@ kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text) {
             hand_out(r, text, (size_t)r->pending.size);
             return KILN_OK;
         }
-        size_t whole = ki_csv_whole_records(block.text, block.size, &r->quoted, r->options->threads);
+        size_t whole = ki_csv_whole_records(block.text, block.size, &r->quoted, r->table.options->threads);
         if (r->pending.size == 0) r->place = block;
         if (r->pending.size == 0 && whole == block.size) {
             *text = block;

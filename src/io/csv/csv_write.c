@@ -80,12 +80,12 @@ done:
 
 /* A first line of numbers alone is read as a row, not as names. */
 static bool all_numbers(char *const *names, int64_t count) {
-    const struct ki_csv_numbers plain = {NULL, false, false};
+    const struct ki_table_numbers plain = {NULL, false, false};
     for (int64_t j = 0; j < count; j++) {
         double value;
         if (!names || !names[j]) return false;
-        const struct ki_csv_field field = {names[j], (int64_t)strlen(names[j]), false};
-        if (ki_csv_number(&field, &plain, &value) == KI_CSV_TEXT) return false;
+        const struct ki_table_field field = {names[j], (int64_t)strlen(names[j]), false};
+        if (ki_table_number(&field, &plain, &value) == KI_TABLE_TEXT) return false;
     }
     return true;
 }

@@ -1,10 +1,11 @@
-/* What the options say of columns: lists of names, which may hold commas themselves. A list is read from the left; at each
- * place the longest name of a column that fits is taken. */
+/* What the options say of columns: lists of names, which may hold commas themselves. A list is read from the
+ * left; at each place the longest name of a column that fits is taken. */
 #include <stdlib.h>
 
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 
-/* The column whose name stands at `text` in front of an `end` ("," or "="), or at the very end: the longest; -1: none. */
+/* The column whose name stands at `text` in front of an `end` ("," or "="), or at the very end: the longest;
+ * -1: none. */
 static int64_t column_at(const char *text, char *const *names, int64_t count, char end, size_t *length) {
     int64_t best = -1;
     for (int64_t i = 0; i < count; i++) {
@@ -25,7 +26,7 @@ static kiln_status unknown_at(const char *what, const char *text, char end, char
     if (!name) return ki_fail_nomem(size, "a column's name");
     memcpy(name, text, size);
     name[size] = '\0';
-    const kiln_status status = ki_csv_unknown_column(what, name, names, count, place);
+    const kiln_status status = ki_table_unknown_column(what, name, names, count, place);
     ki_free(name);
     return status;
 }
@@ -47,8 +48,8 @@ static kiln_status check_both(const unsigned char *bits, char *const *names, int
     static const struct {
         unsigned char both;
         const char *words;
-    } clashes[] = {{KI_CSV_FEATURE | KI_CSV_IGNORE, "a feature and ignored"},
-                   {KI_CSV_CATEGORICAL | KI_CSV_NUMERIC, "categorical and numeric"}};
+    } clashes[] = {{KI_TABLE_FEATURE | KI_TABLE_IGNORE, "a feature and ignored"},
+                   {KI_TABLE_CATEGORICAL | KI_TABLE_NUMERIC, "categorical and numeric"}};
     for (int64_t i = 0; i < count; i++)
         for (size_t k = 0; k < sizeof clashes / sizeof *clashes; k++)
             if ((bits[i] & clashes[k].both) == clashes[k].both)
@@ -57,15 +58,15 @@ static kiln_status check_both(const unsigned char *bits, char *const *names, int
     return KILN_OK;
 }
 
-kiln_status ki_csv_choices(unsigned char **bits, char *const *names, int64_t count,
-                           const kiln_read_options *options, const struct ki_place *place) {
+kiln_status ki_table_choices(unsigned char **bits, char *const *names, int64_t count,
+                             const kiln_read_options *options, const struct ki_place *place) {
     kiln_status status = KILN_OK;
     unsigned char *made = ki_calloc((size_t)count);
     if (!made) return ki_fail_nomem((size_t)count, "the columns' choices");
-    TRY(mark(made, KI_CSV_FEATURE, "feature", options->features, names, count, place));
-    TRY(mark(made, KI_CSV_IGNORE, "ignored column", options->ignore, names, count, place));
-    TRY(mark(made, KI_CSV_CATEGORICAL, "categorical column", options->categorical, names, count, place));
-    TRY(mark(made, KI_CSV_NUMERIC, "numeric column", options->numeric, names, count, place));
+    TRY(mark(made, KI_TABLE_FEATURE, "feature", options->features, names, count, place));
+    TRY(mark(made, KI_TABLE_IGNORE, "ignored column", options->ignore, names, count, place));
+    TRY(mark(made, KI_TABLE_CATEGORICAL, "categorical column", options->categorical, names, count, place));
+    TRY(mark(made, KI_TABLE_NUMERIC, "numeric column", options->numeric, names, count, place));
     TRY(check_both(made, names, count, place));
     *bits = made;
     made = NULL;
@@ -76,7 +77,7 @@ done:
 
 /* ---------------------------------------------------------------------------------- reference levels */
 
-static kiln_status set_reference(struct ki_csv_column *column, const char *level, size_t size) {
+static kiln_status set_reference(struct ki_table_column *column, const char *level, size_t size) {
     char *copy = ki_alloc(size + 1);
     if (!copy) return ki_fail_nomem(size, "a reference level");
     memcpy(copy, level, size);
@@ -94,8 +95,8 @@ static size_t level_length(const char *text, char *const *names, int64_t count) 
     return strlen(text);
 }
 
-kiln_status ki_csv_choose_references(struct ki_csv_schema *schema, const char *text,
-                                     const struct ki_place *place) {
+kiln_status ki_table_choose_references(struct ki_table_schema *schema, const char *text,
+                                       const struct ki_place *place) {
     kiln_status status = KILN_OK;
     if (!text || schema->count == 0) return KILN_OK;
     char **names = ki_alloc((size_t)schema->count * sizeof *names);
@@ -115,18 +116,18 @@ done:
     return status;
 }
 
-kiln_status ki_csv_find_references(struct ki_csv_schema *schema, const struct ki_csv_levels *levels,
-                                   const struct ki_place *place) {
+kiln_status ki_table_find_references(struct ki_table_schema *schema, const struct ki_table_levels *levels,
+                                     const struct ki_place *place) {
     for (int64_t i = 0; i < schema->count; i++) {
-        struct ki_csv_column *column = &schema->columns[i];
+        struct ki_table_column *column = &schema->columns[i];
         if (!column->reference_level) continue;
         if (!column->text) {
             ki_fail_at(KILN_ERR_ARGUMENT, place, "column '%s' is numeric and has no reference level '%s'",
                        column->name, column->reference_level);
             return ki_hint("kiln_read_options.categorical '%s' takes its numbers for levels", column->name);
         }
-        column->reference = ki_csv_levels_find(levels, (int32_t)i, column->reference_level,
-                                               (int64_t)strlen(column->reference_level));
+        column->reference = ki_table_levels_find(levels, (int32_t)i, column->reference_level,
+                                                 (int64_t)strlen(column->reference_level));
         if (column->reference >= 0) continue;
         ki_fail_at(KILN_ERR_ARGUMENT, place, "column '%s' has no level '%s' to be its reference",
                    column->name, column->reference_level);

@@ -1,10 +1,10 @@
 /* Targets that are text: classes, numbered 0, 1, ... in the order of their bytes.
  *
- * While the file is read a class has the number of its arrival, as the levels of features have; at the end every
- * y_i is replaced by its rank. */
+ * While the file is read a class has the number of its arrival, as the levels of features have; at the end
+ * every y_i is replaced by its rank. */
 #include <stdlib.h>
 
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 #include "io/labels.h"
 #include "io/number.h"
 
@@ -19,9 +19,9 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(x->text, y->text);
 }
 
-static bool all_plain(const struct ki_csv_levels *classes, int32_t target, kiln_type type) {
+static bool all_plain(const struct ki_table_levels *classes, int32_t target, kiln_type type) {
     for (int64_t i = 0; i < classes->count; i++) {
-        const struct ki_csv_level *level = ki_csv_level(classes, i);
+        const struct ki_table_level *level = ki_table_level(classes, i);
         if (level->column == target &&
             !ki_label_is_plain(classes->text.data + level->text, level->size, type))
             return false;
@@ -29,13 +29,14 @@ static bool all_plain(const struct ki_csv_levels *classes, int32_t target, kiln_
     return true;
 }
 
-/* y of a target: the class that came as the i-th becomes the number that it says. Its text is followed by a NUL. */
-static void number_target(void *y, kiln_type type, int64_t rows, const struct ki_csv_schema *schema,
-                          int64_t t, const struct ki_csv_levels *classes) {
+/* y of a target: the class that came as the i-th becomes the number that it says. Its text is followed by a
+ * NUL. */
+static void number_target(void *y, kiln_type type, int64_t rows, const struct ki_table_schema *schema,
+                          int64_t t, const struct ki_table_levels *classes) {
     for (int64_t i = t; i < rows * schema->target_count; i += schema->target_count) {
         const double number = type == KILN_F32 ? (double)((float *)y)[i] : ((double *)y)[i];
         if (!(number >= 0)) continue;
-        const struct ki_csv_level *level = ki_csv_level(classes, (int64_t)number);
+        const struct ki_table_level *level = ki_table_level(classes, (int64_t)number);
         const char *text = classes->text.data + level->text;
         double value;
         ki_parse_real(&text, text + level->size, type == KILN_F32, &value);
@@ -46,10 +47,10 @@ static void number_target(void *y, kiln_type type, int64_t rows, const struct ki
     }
 }
 
-void ki_csv_classes_settle(void *y, kiln_type type, int64_t rows, struct ki_csv_schema *schema,
-                           const struct ki_csv_levels *classes) {
+void ki_table_classes_settle(void *y, kiln_type type, int64_t rows, struct ki_table_schema *schema,
+                             const struct ki_table_levels *classes) {
     for (int64_t t = 0; t < schema->target_count; t++) {
-        struct ki_csv_column *target = &schema->targets[t];
+        struct ki_table_column *target = &schema->targets[t];
         if (!target->label || !all_plain(classes, (int32_t)t, type)) continue;
         target->text = false;
         number_target(y, type, rows, schema, t, classes);
@@ -70,7 +71,7 @@ static kiln_status name_classes(struct ki_table *table, int32_t *rank, const str
     return KILN_OK;
 }
 
-static kiln_status make_room(struct ki_table *table, const struct ki_csv_schema *schema) {
+static kiln_status make_room(struct ki_table *table, const struct ki_table_schema *schema) {
     size_t bytes = (size_t)schema->target_count * sizeof *table->class_names;
     table->class_names = ki_calloc(bytes);
     table->class_count = ki_calloc((size_t)schema->target_count * sizeof *table->class_count);
@@ -85,8 +86,9 @@ static kiln_status make_room(struct ki_table *table, const struct ki_csv_schema 
     return KILN_OK;
 }
 
-kiln_status ki_csv_classes_finish(int32_t **rank, struct ki_table *table, const struct ki_csv_schema *schema,
-                                  const struct ki_csv_levels *classes) {
+kiln_status ki_table_classes_finish(int32_t **rank, struct ki_table *table,
+                                    const struct ki_table_schema *schema,
+                                    const struct ki_table_levels *classes) {
     kiln_status status = KILN_OK;
     struct entry *entries = ki_alloc((size_t)classes->count * sizeof *entries);
     int32_t *ranks = ki_alloc((size_t)classes->count * sizeof *ranks);
@@ -94,7 +96,7 @@ kiln_status ki_csv_classes_finish(int32_t **rank, struct ki_table *table, const 
         TRY(ki_fail_nomem((size_t)classes->count * sizeof *entries, "the order of the classes"));
     TRY(make_room(table, schema));
     for (int64_t i = 0; i < classes->count; i++) {
-        const struct ki_csv_level *level = ki_csv_level(classes, i);
+        const struct ki_table_level *level = ki_table_level(classes, i);
         entries[i] = (struct entry){level->column, (int32_t)i, classes->text.data + level->text};
     }
     qsort(entries, (size_t)classes->count, sizeof *entries, compare_entries);
@@ -107,8 +109,8 @@ done:
     return status;
 }
 
-void ki_csv_classes_number(void *y, kiln_type type, int64_t rows, const struct ki_csv_schema *schema,
-                           const int32_t *rank) {
+void ki_table_classes_number(void *y, kiln_type type, int64_t rows, const struct ki_table_schema *schema,
+                             const int32_t *rank) {
     for (int64_t t = 0; t < schema->target_count; t++) {
         if (!schema->targets[t].text) continue;
         for (int64_t i = t; i < rows * schema->target_count; i += schema->target_count) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "io/csv/csv_schema.h"
+#include "io/table/schema.h"
 #include "io/json.h"
 
 /* ------------------------------------------------------------------------------------ a model's schema */
@@ -26,16 +26,16 @@ static bool has_only(const struct ki_json *object, const char *const *keys) {
     return true;
 }
 
-static kiln_status model_levels(struct ki_csv_levels *levels, struct ki_csv_column *column, int32_t number,
-                                const struct ki_json *texts) {
+static kiln_status model_levels(struct ki_table_levels *levels, struct ki_table_column *column,
+                                int32_t number, const struct ki_json *texts) {
     if (!ki_json_is(texts, KI_JSON_LIST)) return bad_schema("a text column without \"levels\"");
-    if (texts->count > KI_CSV_MODEL_LIMIT) return bad_schema("a column has too many levels");
+    if (texts->count > KI_TABLE_MODEL_LIMIT) return bad_schema("a column has too many levels");
     const char *before = NULL;
     for (const struct ki_json *value = texts->first; value; value = value->next) {
         const char *level = ki_json_text(value);
         if (!level) return bad_schema("a level is not a string");
         if (before && strcmp(before, level) >= 0) return bad_schema("levels are not in order");
-        if (ki_csv_levels_add(levels, number, level, (int64_t)strlen(level)) < 0)
+        if (ki_table_levels_add(levels, number, level, (int64_t)strlen(level)) < 0)
             return ki_fail_nomem(strlen(level), "the model's levels");
         before = level;
     }
@@ -46,7 +46,7 @@ static kiln_status model_levels(struct ki_csv_levels *levels, struct ki_csv_colu
 }
 
 /* {"name":...,"kind":"text","levels":[...],"reference":"..."} */
-static kiln_status model_text_column(struct ki_csv_levels *levels, struct ki_csv_column *column,
+static kiln_status model_text_column(struct ki_table_levels *levels, struct ki_table_column *column,
                                      int32_t number, const struct ki_json *object) {
     static const char *const keys[] = {"name", "kind", "levels", "reference", NULL};
     const struct ki_json *reference = ki_json_member(object, "reference");
@@ -56,14 +56,14 @@ static kiln_status model_text_column(struct ki_csv_levels *levels, struct ki_csv
     if (!reference) return KILN_OK;
     const char *level = ki_json_text(reference);
     if (!level) return bad_schema("a reference level is not a string");
-    column->reference = ki_csv_levels_find(levels, number, level, (int64_t)strlen(level));
+    column->reference = ki_table_levels_find(levels, number, level, (int64_t)strlen(level));
     if (column->reference < 0) return bad_schema("a reference level is not among the levels");
     column->reference_level = ki_strdup(level);
     return column->reference_level ? KILN_OK : ki_fail_nomem(strlen(level), "a reference level");
 }
 
 /* {"name":...,"kind":"number","mean":...,"indicator":true} */
-static kiln_status model_number_column(struct ki_csv_column *column, const struct ki_json *object) {
+static kiln_status model_number_column(struct ki_table_column *column, const struct ki_json *object) {
     static const char *const keys[] = {"name", "kind", "mean", "indicator", NULL};
     const struct ki_json *mean = ki_json_member(object, "mean"),
                          *indicator = ki_json_member(object, "indicator");
@@ -77,13 +77,13 @@ static kiln_status model_number_column(struct ki_csv_column *column, const struc
     return KILN_OK;
 }
 
-static kiln_status model_column(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
+static kiln_status model_column(struct ki_table_schema *schema, struct ki_table_levels *levels,
                                 const struct ki_json *object) {
     const char *name = ki_json_text(ki_json_member(object, "name"));
     const char *kind = ki_json_text(ki_json_member(object, "kind"));
     if (!name || !kind) return bad_schema("a column has no name or no kind");
-    struct ki_csv_column *column = &schema->columns[schema->count];
-    kiln_status status = ki_csv_set_name(column, name);
+    struct ki_table_column *column = &schema->columns[schema->count];
+    kiln_status status = ki_table_set_name(column, name);
     if (status != KILN_OK) return status;
     int32_t number = (int32_t)schema->count++;
     if (strcmp(kind, "text") == 0) return model_text_column(levels, column, number, object);
@@ -91,21 +91,21 @@ static kiln_status model_column(struct ki_csv_schema *schema, struct ki_csv_leve
     return model_number_column(column, object);
 }
 
-static kiln_status model_ignored(struct ki_csv_schema *schema, const struct ki_json *names) {
+static kiln_status model_ignored(struct ki_table_schema *schema, const struct ki_json *names) {
     kiln_status status = KILN_OK;
     if (!names) return KILN_OK;
     if (!ki_json_is(names, KI_JSON_LIST)) return bad_schema("\"ignored\" is no list");
-    TRY(ki_csv_new_columns(&schema->ignored, names->count));
+    TRY(ki_table_new_columns(&schema->ignored, names->count));
     for (const struct ki_json *value = names->first; value; value = value->next) {
         const char *name = ki_json_text(value);
         if (!name) TRY(bad_schema("the name of an ignored column is not a string"));
-        TRY(ki_csv_set_name(&schema->ignored[schema->ignored_count++], name));
+        TRY(ki_table_set_name(&schema->ignored[schema->ignored_count++], name));
     }
 done:
     return status;
 }
 
-static kiln_status model_missing(struct ki_csv_schema *schema, const struct ki_json *way,
+static kiln_status model_missing(struct ki_table_schema *schema, const struct ki_json *way,
                                  const struct ki_json *words) {
     const char *name = ki_json_text(way);
     schema->missing = KILN_MISSING_ERROR;
@@ -127,7 +127,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* No name may stand for two columns. */
-static kiln_status check_unique(const struct ki_csv_schema *schema) {
+static kiln_status check_unique(const struct ki_table_schema *schema) {
     int64_t count = schema->count + schema->target_count;
     const char **names = ki_alloc((size_t)count * sizeof *names);
     if (!names) return ki_fail_nomem((size_t)count * sizeof *names, "the columns' names");
@@ -141,23 +141,23 @@ static kiln_status check_unique(const struct ki_csv_schema *schema) {
 }
 
 /* A target's name, or {name, levels} where it is text. */
-static kiln_status model_target(struct ki_csv_schema *schema, struct ki_csv_levels *classes,
+static kiln_status model_target(struct ki_table_schema *schema, struct ki_table_levels *classes,
                                 const struct ki_json *value) {
     static const char *const keys[] = {"name", "levels", NULL};
     const bool text = ki_json_is(value, KI_JSON_OBJECT);
     const char *name = ki_json_text(text ? ki_json_member(value, "name") : value);
     if (!name || (text && !has_only(value, keys)))
         return bad_schema("a target is not a string or {name, levels}");
-    struct ki_csv_column *target = &schema->targets[schema->target_count];
-    kiln_status status = ki_csv_set_name(target, name);
+    struct ki_table_column *target = &schema->targets[schema->target_count];
+    kiln_status status = ki_table_set_name(target, name);
     if (status != KILN_OK) return status;
     target->target = true;
     const int32_t number = (int32_t)schema->target_count++;
     return text ? model_levels(classes, target, number, ki_json_member(value, "levels")) : KILN_OK;
 }
 
-static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
-                              struct ki_csv_levels *classes, const struct ki_json *root) {
+static kiln_status model_root(struct ki_table_schema *schema, struct ki_table_levels *levels,
+                              struct ki_table_levels *classes, const struct ki_json *root) {
     static const char *const keys[] = {"format",  "target",        "columns", "ignored",
                                        "missing", "missing_words", NULL};
     kiln_status status = KILN_OK;
@@ -170,10 +170,10 @@ static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels
     if (strcmp(format, "csv") != 0) return bad_schema("its format is not \"csv\"");
     if (columns->count == 0) return bad_schema("it has no columns");
     if (columns->count > INT32_MAX) return bad_schema("it has too many columns");
-    TRY(ki_csv_new_columns(&schema->targets, targets->count));
+    TRY(ki_table_new_columns(&schema->targets, targets->count));
     for (const struct ki_json *value = targets->first; value; value = value->next)
         TRY(model_target(schema, classes, value));
-    TRY(ki_csv_new_columns(&schema->columns, columns->count));
+    TRY(ki_table_new_columns(&schema->columns, columns->count));
     for (const struct ki_json *value = columns->first; value; value = value->next)
         TRY(model_column(schema, levels, value));
     TRY(model_ignored(schema, ki_json_member(root, "ignored")));
@@ -184,8 +184,8 @@ done:
     return status;
 }
 
-kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
-                                     struct ki_csv_levels *classes, const char *text) {
+kiln_status ki_table_schema_from_model(struct ki_table_schema *schema, struct ki_table_levels *levels,
+                                       struct ki_table_levels *classes, const char *text) {
     struct ki_json *root = NULL;
     struct ki_json_fault fault;
     kiln_status status = ki_json_parse(&root, &fault, text, (int64_t)strlen(text));
@@ -208,10 +208,10 @@ static int64_t look_up(const char *name, char *const *names, char *const **sorte
     return found ? *found - names : -1;
 }
 
-static kiln_status missing_column(const struct ki_csv_column *column, int64_t others,
+static kiln_status missing_column(const struct ki_table_column *column, int64_t others,
                                   const struct ki_place *place) {
     char shown[64];
-    ki_csv_excerpt(shown, column->name, (int64_t)strlen(column->name));
+    ki_table_excerpt(shown, column->name, (int64_t)strlen(column->name));
     if (others == 0)
         ki_fail_at(KILN_ERR_MODEL, place, "the model needs a column '%s', which the file lacks", shown);
     else
@@ -222,7 +222,7 @@ static kiln_status missing_column(const struct ki_csv_column *column, int64_t ot
 }
 
 /* How a model's missing numbers are taken where the options say otherwise. */
-static kiln_status match_missing(struct ki_csv_schema *schema, const kiln_read_options *options,
+static kiln_status match_missing(struct ki_table_schema *schema, const kiln_read_options *options,
                                  const struct ki_place *place) {
     if (options->missing >= KILN_MISSING_MEAN && schema->missing < KILN_MISSING_MEAN) {
         ki_fail_at(KILN_ERR_MODEL, place, "the model keeps no means to put where numbers are missing");
@@ -233,12 +233,12 @@ static kiln_status match_missing(struct ki_csv_schema *schema, const kiln_read_o
         schema->text_missing_error = options->missing == KILN_MISSING_ERROR;
         for (int64_t i = 0; i < schema->count; i++) schema->columns[i].imputed = false;
     }
-    return ki_csv_add_words(&schema->missing_words, options->missing_words);
+    return ki_table_add_words(&schema->missing_words, options->missing_words);
 }
 
-static kiln_status check_extra(struct ki_csv_schema *schema, struct ki_warnings *warnings, char *const *names,
-                               int64_t count, const struct ki_csv_column *former, int64_t former_count,
-                               kiln_extra extra, const struct ki_place *place) {
+static kiln_status check_extra(struct ki_table_schema *schema, struct ki_warnings *warnings,
+                               char *const *names, int64_t count, const struct ki_table_column *former,
+                               int64_t former_count, kiln_extra extra, const struct ki_place *place) {
     char listed[300] = "", shown[64];
     size_t used = 0;
     int64_t further = 0;
@@ -250,10 +250,10 @@ static kiln_status check_extra(struct ki_csv_schema *schema, struct ki_warnings 
     for (int64_t i = 0; i < former_count; i++) /* the model's targets, where the options name others */
         if (former[i].field >= 0) known[former[i].field] = true;
     for (int64_t field = 0; field < count; field++) {
-        if (known[field] || !ki_csv_is_free(schema, field)) continue;
+        if (known[field] || !ki_table_is_free(schema, field)) continue;
         if (further++ >= 5 || used >= sizeof listed) continue;
         used += (size_t)snprintf(listed + used, sizeof listed - used, "%s'%s'", further > 1 ? ", " : "",
-                                 ki_csv_excerpt(shown, names[field], (int64_t)strlen(names[field])));
+                                 ki_table_excerpt(shown, names[field], (int64_t)strlen(names[field])));
     }
     ki_free(known);
     if (further == 0 || extra == KILN_EXTRA_IGNORE) return KILN_OK;
@@ -268,18 +268,18 @@ static kiln_status check_extra(struct ki_csv_schema *schema, struct ki_warnings 
                    listed, more);
 }
 
-kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, struct ki_warnings *warnings,
-                                char *const *names, int64_t count, const kiln_read_options *options,
-                                const struct ki_place *place) {
+kiln_status ki_table_schema_match(struct ki_table_schema *schema, struct ki_warnings *warnings,
+                                  char *const *names, int64_t count, const kiln_read_options *options,
+                                  const struct ki_place *place) {
     kiln_status status = KILN_OK;
     const char *target = options->target;
     char *const **sorted = ki_alloc((size_t)count * sizeof *sorted);
-    struct ki_csv_column *former = NULL; /* the schema's own targets, once others replace them */
+    struct ki_table_column *former = NULL; /* the schema's own targets, once others replace them */
     int64_t former_count = 0;
     if (!sorted) TRY(ki_fail_nomem((size_t)count * sizeof *sorted, "the columns' names"));
     for (int64_t i = 0; i < count; i++) sorted[i] = &names[i];
     qsort(sorted, (size_t)count, sizeof *sorted, compare_entries);
-    const struct ki_csv_column *missing = NULL;
+    const struct ki_table_column *missing = NULL;
     int64_t missing_count = 0, present = 0;
     for (int64_t i = 0; i < schema->count; i++) {
         schema->columns[i].field = look_up(schema->columns[i].name, names, sorted, count);
@@ -295,7 +295,7 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, struct ki_warnings
         present += schema->targets[i].field >= 0;
     }
     if (!target && present == schema->target_count) {
-        TRY(ki_csv_find_roles(schema, names, count, options, place));
+        TRY(ki_table_find_roles(schema, names, count, options, place));
         TRY(check_extra(schema, warnings, names, count, NULL, 0, options->extra_columns, place));
         goto done;
     }
@@ -303,14 +303,14 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, struct ki_warnings
     former_count = schema->target_count;
     schema->targets = NULL;
     schema->target_count = 0;
-    if (target) TRY(ki_csv_find_targets(schema, names, count, target, place));
+    if (target) TRY(ki_table_find_targets(schema, names, count, target, place));
     /* A target that is named again keeps its classes, which are known by its place. */
     for (int64_t i = 0; i < ki_min(schema->target_count, former_count); i++) {
         if (strcmp(schema->targets[i].name, former[i].name) != 0) continue;
         schema->targets[i].text = former[i].text;
         schema->targets[i].levels = former[i].levels;
     }
-    TRY(ki_csv_find_roles(schema, names, count, options, place));
+    TRY(ki_table_find_roles(schema, names, count, options, place));
     TRY(check_extra(schema, warnings, names, count, former, former_count, options->extra_columns, place));
 done:
     for (int64_t i = 0; i < former_count; i++) ki_free(former[i].name);

@@ -1,12 +1,12 @@
-/* What may be done to a table before it becomes matrices: rows of another file appended, columns that a model does not know
- * left out, warnings noted. */
+/* What may be done to a table before it becomes matrices: rows of another file appended, columns that a model
+ * does not know left out, warnings noted. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "core/matrix.h"
 #include "io/data.h"
-#include "io/table.h"
+#include "io/table/append.h"
 
 kiln_status ki_warn(struct ki_warnings *warnings, const struct ki_place *place, const char *hint,
                     const char *format, ...) {

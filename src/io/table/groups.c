@@ -1,6 +1,7 @@
-/* Groups of rows: a column's texts, of which no more is kept than a hash of 64 bits, numbered as they come. Two different texts share
- * a number once in 2^64 pairs; the key of the hash is random, so that no file can bring that about. */
-#include "io/csv/csv.h"
+/* Groups of rows: a column's texts, of which no more is kept than a hash of 64 bits, numbered as they come.
+ * Two different texts share a number once in 2^64 pairs; the key of the hash is random, so that no file can
+ * bring that about. */
+#include "io/table/table.h"
 
 /* The slot of the hash in a table of `slots`, a power of two. 0 is free, so that no hash is 0. */
 static int64_t slot_of(const uint64_t *keys, int64_t slots, uint64_t key) {
@@ -9,7 +10,7 @@ static int64_t slot_of(const uint64_t *keys, int64_t slots, uint64_t key) {
     return at;
 }
 
-kiln_status ki_csv_number_groups(int64_t *groups, int64_t rows) {
+kiln_status ki_table_number_groups(int64_t *groups, int64_t rows) {
     int64_t slots = 16, count = 0;
     while (slots < 2 * rows) slots *= 2;
     uint64_t *keys = ki_calloc((size_t)slots * sizeof *keys);

@@ -2,7 +2,7 @@
  * be many times as large as its text. */
 #include <stdio.h>
 
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 #include "io/json.h"
 
 /* Text to which pieces are appended until one does not fit into memory. */
@@ -39,8 +39,8 @@ static void put_mean(struct writer *w, double mean) {
     put_text(w, number);
 }
 
-static const struct ki_csv_entry *put_column(struct writer *w, const struct ki_csv_column *column,
-                                             const struct ki_csv_entry *entries) {
+static const struct ki_table_entry *put_column(struct writer *w, const struct ki_table_column *column,
+                                               const struct ki_table_entry *entries) {
     put_text(w, "{\"name\":");
     put_string(w, column->name);
     put_key(w, "kind", column->text ? "text" : "number");
@@ -58,9 +58,9 @@ static const struct ki_csv_entry *put_column(struct writer *w, const struct ki_c
 }
 
 /* A numeric target is its name, a text target {"name":...,"levels":[...]}. */
-static void put_target(struct writer *w, const struct ki_table *table, const struct ki_csv_schema *schema,
+static void put_target(struct writer *w, const struct ki_table *table, const struct ki_table_schema *schema,
                        int64_t t) {
-    const struct ki_csv_column *target = &schema->targets[t];
+    const struct ki_table_column *target = &schema->targets[t];
     if (t > 0) put_text(w, ",");
     if (!target->text) {
         put_string(w, target->name);
@@ -77,13 +77,13 @@ static void put_target(struct writer *w, const struct ki_table *table, const str
 }
 
 /* Weights, offset and groups are columns that predictions do without. */
-static void put_ignored(struct writer *w, const struct ki_csv_schema *schema) {
+static void put_ignored(struct writer *w, const struct ki_table_schema *schema) {
     int64_t count = 0;
     for (int64_t i = 0; i < schema->ignored_count; i++) {
         put_text(w, count++ ? "," : ",\"ignored\":[");
         put_string(w, schema->ignored[i].name);
     }
-    for (int i = 0; i < KI_CSV_ROLES && !schema->frozen; i++) {
+    for (int i = 0; i < KI_TABLE_ROLES && !schema->frozen; i++) {
         if (!schema->roles[i].name) continue;
         put_text(w, count++ ? "," : ",\"ignored\":[");
         put_string(w, schema->roles[i].name);
@@ -91,7 +91,7 @@ static void put_ignored(struct writer *w, const struct ki_csv_schema *schema) {
     if (count) put_text(w, "]");
 }
 
-static void put_missing(struct writer *w, const struct ki_csv_schema *schema) {
+static void put_missing(struct writer *w, const struct ki_table_schema *schema) {
     const char *word = schema->missing_words.data, *end = word ? word + schema->missing_words.size : NULL;
     if (schema->missing == KILN_MISSING_MEAN) put_key(w, "missing", "mean");
     if (schema->missing == KILN_MISSING_INDICATOR) put_key(w, "missing", "indicator");
@@ -104,12 +104,12 @@ static void put_missing(struct writer *w, const struct ki_csv_schema *schema) {
 
 /* What the columns take at least, asked for at once: text that grows by doubling leaves as much behind as it
  * is long. */
-static void make_room(struct writer *w, const struct ki_csv_schema *schema,
-                      const struct ki_csv_entry *entries) {
+static void make_room(struct writer *w, const struct ki_table_schema *schema,
+                      const struct ki_table_entry *entries) {
     enum { COLUMN = sizeof "{\"name\":\"\",\"kind\":\"text\",\"levels\":[]},", LEVEL = sizeof "\"\"," };
     int64_t room = 0;
     for (int64_t i = 0; i < schema->count; i++) {
-        const struct ki_csv_column *column = &schema->columns[i];
+        const struct ki_table_column *column = &schema->columns[i];
         room += COLUMN + (int64_t)strlen(column->name);
         for (int32_t k = 0; column->text && k < column->levels; k++, entries++)
             room += LEVEL + (int64_t)strlen(entries->text);
@@ -117,8 +117,8 @@ static void make_room(struct writer *w, const struct ki_csv_schema *schema,
     w->failed = !ki_bytes_room(&w->text, room);
 }
 
-kiln_status ki_csv_write_schema(struct ki_table *table, const struct ki_csv_schema *schema,
-                                const struct ki_csv_entry *entries) {
+kiln_status ki_table_write_schema(struct ki_table *table, const struct ki_table_schema *schema,
+                                  const struct ki_table_entry *entries) {
     struct writer w = {.failed = false};
     make_room(&w, schema, entries);
     put_text(&w, "{\"format\":\"csv\",\"target\":[");

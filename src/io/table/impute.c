@@ -9,14 +9,14 @@
 
 #include "core/matrix.h"
 #include "core/threads.h"
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 
-static double value_at(const struct ki_csv_entries *entries, int64_t e) {
+static double value_at(const struct ki_table_entries *entries, int64_t e) {
     return entries->type == KILN_F32 ? ((const float *)entries->values)[e]
                                      : ((const double *)entries->values)[e];
 }
 
-static void set_value(const struct ki_csv_entries *entries, int64_t e, double value) {
+static void set_value(const struct ki_table_entries *entries, int64_t e, double value) {
     if (entries->type == KILN_F32)
         ((float *)entries->values)[e] = (float)value;
     else
@@ -24,7 +24,7 @@ static void set_value(const struct ki_csv_entries *entries, int64_t e, double va
 }
 
 /* The column of a numeric entry; -1: of a level or an indicator. */
-static int64_t column_of(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
+static int64_t column_of(const struct ki_table_schema *schema, const struct ki_table_entries *entries,
                          int64_t e) {
     if (!entries->sparse) return e % schema->count;
     return entries->ids[e] < schema->count ? entries->ids[e] : -1;
@@ -49,12 +49,12 @@ static void add(struct sums *s, double value) {
 }
 
 /* Fields of text columns that are empty. */
-static void count_empty(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
-                        const struct ki_csv_levels *levels) {
+static void count_empty(struct ki_table_schema *schema, const struct ki_table_entries *entries,
+                        const struct ki_table_levels *levels) {
     for (int64_t e = 0; entries->sparse && e < entries->count; e++) {
         const int64_t number = entries->ids[e] - 2 * schema->count;
         if (number < 0) continue;
-        const struct ki_csv_level *level = ki_csv_level(levels, number);
+        const struct ki_table_level *level = ki_table_level(levels, number);
         if (level->size == 0) schema->columns[level->column].missing++;
     }
 }
@@ -69,7 +69,7 @@ static void merge(struct sums *to, const struct sums *from) {
 
 /* What all who read parts have found: each tells its sums, and how many of each text column's fields are
  * empty. */
-static kiln_status add_up_all(struct sums *sums, struct ki_csv_schema *schema,
+static kiln_status add_up_all(struct sums *sums, struct ki_table_schema *schema,
                               const struct ki_together *together) {
     const int64_t count = schema->count;
     struct ki_bytes all = {NULL, 0, 0};
@@ -99,7 +99,7 @@ done:
 }
 
 /* What a numeric column is like, of so many rows. */
-static kiln_status settle(struct ki_csv_column *column, const struct sums *s, int64_t rows, bool frozen,
+static kiln_status settle(struct ki_table_column *column, const struct sums *s, int64_t rows, bool frozen,
                           const struct ki_place *place) {
     const int64_t numbers = rows - s->missing;
     const bool zeros = s->stored < rows;
@@ -118,15 +118,15 @@ static kiln_status settle(struct ki_csv_column *column, const struct sums *s, in
 /* The entries in blocks, as many for any number of threads: the same bits. */
 enum { BLOCKS_MOST = 64, ROWS_OF_A_BLOCK = 64 };
 struct describing {
-    const struct ki_csv_schema *schema;
-    const struct ki_csv_entries *entries;
+    const struct ki_table_schema *schema;
+    const struct ki_table_entries *entries;
     struct sums *sums; /* blocks x columns */
     int blocks;
 };
 
 static void sum_block(void *of, int block) {
     const struct describing *d = of;
-    const struct ki_csv_entries *entries = d->entries;
+    const struct ki_table_entries *entries = d->entries;
     const int64_t columns = d->schema->count;
     struct sums *sums = d->sums + block * columns;
     int64_t e = ki_part_begin(entries->count, block, d->blocks), column = e % columns;
@@ -143,9 +143,9 @@ static void sum_block(void *of, int block) {
     }
 }
 
-kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
-                            const struct ki_csv_levels *levels, const struct ki_place *place,
-                            int64_t all_rows, int threads, const struct ki_together *together) {
+kiln_status ki_table_describe(struct ki_table_schema *schema, const struct ki_table_entries *entries,
+                              const struct ki_table_levels *levels, const struct ki_place *place,
+                              int64_t all_rows, int threads, const struct ki_together *together) {
     kiln_status status = KILN_OK;
     const int64_t columns = schema->count;
     const int blocks = (int)ki_min(1 + entries->count / (ROWS_OF_A_BLOCK * columns), BLOCKS_MOST);
@@ -166,12 +166,12 @@ done:
 }
 
 /* The mean of each feature that has missing numbers, else NaN. */
-static bool list_means(double *mean, int64_t cols, const struct ki_csv_schema *schema,
+static bool list_means(double *mean, int64_t cols, const struct ki_table_schema *schema,
                        const int32_t *feature) {
     bool any = false;
     for (int64_t j = 0; j < cols; j++) mean[j] = NAN;
     for (int64_t i = 0; i < schema->count; i++) {
-        const struct ki_csv_column *column = &schema->columns[i];
+        const struct ki_table_column *column = &schema->columns[i];
         if (!column->imputed || column->missing == 0) continue;
         mean[feature[i]] = column->mean;
         any = true;
@@ -179,8 +179,8 @@ static bool list_means(double *mean, int64_t cols, const struct ki_csv_schema *s
     return any;
 }
 
-kiln_status ki_csv_impute(struct ki_table *table, const struct ki_csv_schema *schema,
-                          const struct ki_csv_entries *entries, const int32_t *feature) {
+kiln_status ki_table_impute(struct ki_table *table, const struct ki_table_schema *schema,
+                            const struct ki_table_entries *entries, const int32_t *feature) {
     const int64_t cols = table->cols;
     kiln_status status = KILN_OK;
     struct ki_bytes filled = {NULL, 0, 0};
@@ -204,13 +204,13 @@ done:
     return status;
 }
 
-kiln_status ki_csv_widen(struct ki_bytes *values, struct ki_csv_entries *entries,
-                         const struct ki_csv_schema *schema, const int32_t *feature, int64_t cols) {
+kiln_status ki_table_widen(struct ki_bytes *values, struct ki_table_entries *entries,
+                           const struct ki_table_schema *schema, const int32_t *feature, int64_t cols) {
     const int64_t size = ki_type_bytes(entries->type), count = schema->count;
     int64_t bytes;
     if (!ki_mul3(entries->rows, cols, size, &bytes))
         return ki_fail(KILN_ERR_LIMIT, "the matrix is too large");
-    struct ki_csv_entries made = *entries;
+    struct ki_table_entries made = *entries;
     made.count = entries->rows * cols;
     made.values = ki_calloc((size_t)bytes);
     if (!made.values) return ki_fail_nomem((size_t)bytes, "the matrix");
@@ -239,7 +239,7 @@ static void number_range(void *of, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) n->ids[i] = n->feature[n->ids[i]];
 }
 
-static void leave_out(struct ki_csv_entries *entries) {
+static void leave_out(struct ki_table_entries *entries) {
     const int64_t bytes = ki_type_bytes(entries->type);
     char *values = entries->values;
     int64_t kept = 0, e = 0;
@@ -255,7 +255,7 @@ static void leave_out(struct ki_csv_entries *entries) {
     entries->count = kept;
 }
 
-void ki_csv_number_entries(struct ki_csv_entries *entries, const int32_t *feature, int threads) {
+void ki_table_number_entries(struct ki_table_entries *entries, const int32_t *feature, int threads) {
     enum { SMALLEST_PART = 32 << 10 };
     struct numbering numbering = {entries->ids, feature};
     bool out = false;
@@ -267,12 +267,12 @@ void ki_csv_number_entries(struct ki_csv_entries *entries, const int32_t *featur
 /* ---------------------------------------------------------------------------------- what info shows */
 
 static int by_field(const void *a, const void *b) {
-    const int64_t left = (*(const struct ki_csv_column *const *)a)->field,
-                  right = (*(const struct ki_csv_column *const *)b)->field;
+    const int64_t left = (*(const struct ki_table_column *const *)a)->field,
+                  right = (*(const struct ki_table_column *const *)b)->field;
     return (left > right) - (left < right);
 }
 
-static kiln_column describe(const struct ki_csv_column *column, char *name) {
+static kiln_column describe(const struct ki_table_column *column, char *name) {
     const bool known = !column->text && column->imputed;
     return (kiln_column){.name = name,
                          .text = column->text,
@@ -283,31 +283,31 @@ static kiln_column describe(const struct ki_csv_column *column, char *name) {
                          .mean = known ? column->mean : NAN};
 }
 
-static kiln_column_role role_of(const struct ki_csv_schema *schema, const struct ki_csv_column *column) {
+static kiln_column_role role_of(const struct ki_table_schema *schema, const struct ki_table_column *column) {
     if (column->target) return KILN_COLUMN_TARGET;
-    if (column == &schema->roles[KI_CSV_WEIGHTS]) return KILN_COLUMN_WEIGHTS;
-    if (column == &schema->roles[KI_CSV_OFFSET]) return KILN_COLUMN_OFFSET;
-    if (column == &schema->roles[KI_CSV_GROUPS]) return KILN_COLUMN_GROUPS;
+    if (column == &schema->roles[KI_TABLE_WEIGHTS]) return KILN_COLUMN_WEIGHTS;
+    if (column == &schema->roles[KI_TABLE_OFFSET]) return KILN_COLUMN_OFFSET;
+    if (column == &schema->roles[KI_TABLE_GROUPS]) return KILN_COLUMN_GROUPS;
     const bool ignored =
         schema->ignored && column >= schema->ignored && column < schema->ignored + schema->ignored_count;
     return ignored ? KILN_COLUMN_IGNORED : KILN_COLUMN_FEATURE;
 }
 
-static int64_t gather(const struct ki_csv_column **all, const struct ki_csv_schema *schema) {
+static int64_t gather(const struct ki_table_column **all, const struct ki_table_schema *schema) {
     int64_t n = 0;
     for (int64_t i = 0; i < schema->count; i++) all[n++] = &schema->columns[i];
     for (int64_t i = 0; i < schema->target_count; i++) all[n++] = &schema->targets[i];
-    for (int i = 0; i < KI_CSV_ROLES; i++)
+    for (int i = 0; i < KI_TABLE_ROLES; i++)
         if (schema->roles[i].name) all[n++] = &schema->roles[i];
     for (int64_t i = 0; i < schema->ignored_count; i++)
         if (schema->ignored[i].field >= 0) all[n++] = &schema->ignored[i];
     return n;
 }
 
-kiln_status ki_csv_list_columns(struct ki_table *table, const struct ki_csv_schema *schema) {
+kiln_status ki_table_list_columns(struct ki_table *table, const struct ki_table_schema *schema) {
     kiln_status status = KILN_OK;
-    const int64_t most = schema->count + schema->target_count + KI_CSV_ROLES + schema->ignored_count;
-    const struct ki_csv_column **all = ki_alloc((size_t)most * sizeof *all);
+    const int64_t most = schema->count + schema->target_count + KI_TABLE_ROLES + schema->ignored_count;
+    const struct ki_table_column **all = ki_alloc((size_t)most * sizeof *all);
     if (!all) return ki_fail_nomem((size_t)most * sizeof *all, "the list of columns");
     const int64_t count = gather(all, schema);
     qsort(all, (size_t)count, sizeof *all, by_field);

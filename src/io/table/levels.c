@@ -3,7 +3,7 @@
  * The text comes from a file that may want to make all its levels collide, so the hash is SipHash-1-3
  * (Aumasson and Bernstein, 2012) under a key that the file cannot know. Numbers do not depend on the key, so
  * results do not either. */
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 
 #include <string.h>
 
@@ -44,40 +44,40 @@ static uint64_t hash(const uint64_t key[2], int32_t column, const char *text, in
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-uint64_t ki_csv_hash(const struct ki_csv_levels *levels, const char *text, int64_t size) {
+uint64_t ki_table_hash(const struct ki_table_levels *levels, const char *text, int64_t size) {
     const uint64_t found = hash(levels->key, -1, text, size);
     return found ? found : 1;
 }
 
-void ki_csv_new_key(uint64_t key[2]) {
+void ki_table_new_key(uint64_t key[2]) {
     double now = ki_clock();
     memcpy(&key[0], &now, sizeof now);
     key[1] = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u; /* the stack's place is random */
 }
 
-void ki_csv_levels_init(struct ki_csv_levels *levels) {
-    *levels = (struct ki_csv_levels){0};
-    ki_csv_new_key(levels->key);
+void ki_table_levels_init(struct ki_table_levels *levels) {
+    *levels = (struct ki_table_levels){0};
+    ki_table_new_key(levels->key);
 }
 
-void ki_csv_levels_free(struct ki_csv_levels *levels) {
+void ki_table_levels_free(struct ki_table_levels *levels) {
     ki_bytes_free(&levels->levels);
     ki_bytes_free(&levels->text);
     ki_free(levels->slots);
-    *levels = (struct ki_csv_levels){0};
+    *levels = (struct ki_table_levels){0};
 }
 
-const struct ki_csv_level *ki_csv_level(const struct ki_csv_levels *levels, int64_t i) {
-    return (const struct ki_csv_level *)(const void *)levels->levels.data + i;
+const struct ki_table_level *ki_table_level(const struct ki_table_levels *levels, int64_t i) {
+    return (const struct ki_table_level *)(const void *)levels->levels.data + i;
 }
 
-int32_t ki_csv_levels_find(const struct ki_csv_levels *levels, int32_t column, const char *text,
-                           int64_t size) {
+int32_t ki_table_levels_find(const struct ki_table_levels *levels, int32_t column, const char *text,
+                             int64_t size) {
     if (levels->slot_count == 0) return -1;
     uint64_t mask = (uint64_t)levels->slot_count - 1, sought = hash(levels->key, column, text, size);
     for (uint64_t slot = sought & mask; levels->slots[slot]; slot = (slot + 1) & mask) {
         int32_t number = levels->slots[slot] - 1;
-        const struct ki_csv_level *level = ki_csv_level(levels, number);
+        const struct ki_table_level *level = ki_table_level(levels, number);
         if (level->hash == sought && level->column == column && level->size == size &&
             memcmp(levels->text.data + level->text, text, (size_t)size) == 0)
             return number;
@@ -92,22 +92,22 @@ static void put(int32_t *slots, int64_t slot_count, uint64_t hashed, int32_t num
 }
 
 /* Keeps the table at most half full. */
-static bool grow(struct ki_csv_levels *levels) {
+static bool grow(struct ki_table_levels *levels) {
     if (2 * (levels->count + 1) <= levels->slot_count) return true;
     int64_t slot_count = ki_max(64, 2 * levels->slot_count);
     int32_t *slots = ki_calloc((size_t)slot_count * sizeof *slots);
     if (!slots) return false;
     for (int64_t i = 0; i < levels->count; i++)
-        put(slots, slot_count, ki_csv_level(levels, i)->hash, (int32_t)i);
+        put(slots, slot_count, ki_table_level(levels, i)->hash, (int32_t)i);
     ki_free(levels->slots);
     levels->slots = slots;
     levels->slot_count = slot_count;
     return true;
 }
 
-int32_t ki_csv_levels_add(struct ki_csv_levels *levels, int32_t column, const char *text, int64_t size) {
-    struct ki_csv_level level = {hash(levels->key, column, text, size), levels->text.size, (int32_t)size,
-                                 column};
+int32_t ki_table_levels_add(struct ki_table_levels *levels, int32_t column, const char *text, int64_t size) {
+    struct ki_table_level level = {hash(levels->key, column, text, size), levels->text.size, (int32_t)size,
+                                   column};
     if (levels->count == INT32_MAX - 1 || !grow(levels)) return -1;
     if (!ki_bytes_room(&levels->levels, sizeof level) || !ki_bytes_room(&levels->text, size + 1)) return -1;
     ki_bytes_append(&levels->levels, &level, sizeof level);

@@ -2,40 +2,40 @@
  *
  * A numeric column is one feature, a text column one for each level, "carrier=AA". Levels stand in the order
  * of their bytes, so the numbering depends neither on the order of rows nor on the number of threads. */
-#include "io/csv/csv.h"
+#include "io/table/table.h"
 
 #include <stdlib.h>
 
 static int compare_entries(const void *a, const void *b) {
-    const struct ki_csv_entry *x = a, *y = b;
+    const struct ki_table_entry *x = a, *y = b;
     if (x->column != y->column) return x->column < y->column ? -1 : 1;
     return strcmp(x->text, y->text);
 }
 
-static kiln_status sort_levels(struct ki_csv_entry **entries, const struct ki_csv_levels *levels) {
+static kiln_status sort_levels(struct ki_table_entry **entries, const struct ki_table_levels *levels) {
     size_t bytes = (size_t)levels->count * sizeof **entries;
     *entries = ki_alloc(bytes);
     if (!*entries) return ki_fail_nomem(bytes, "the levels' order");
     for (int64_t i = 0; i < levels->count; i++) {
-        const struct ki_csv_level *level = ki_csv_level(levels, i);
-        (*entries)[i] = (struct ki_csv_entry){level->column, (int32_t)i, levels->text.data + level->text};
+        const struct ki_table_level *level = ki_table_level(levels, i);
+        (*entries)[i] = (struct ki_table_entry){level->column, (int32_t)i, levels->text.data + level->text};
     }
     qsort(*entries, (size_t)levels->count, sizeof **entries, compare_entries);
     return KILN_OK;
 }
 
 /* How many features a column has. */
-static int64_t width_of(const struct ki_csv_column *column) {
+static int64_t width_of(const struct ki_table_column *column) {
     if (column->text) return column->levels - (column->reference >= 0);
     return 1 + column->indicator;
 }
 
-static kiln_status number_features(int32_t *feature, int64_t *cols, const struct ki_csv_schema *schema,
-                                   const struct ki_csv_entry *entries) {
+static kiln_status number_features(int32_t *feature, int64_t *cols, const struct ki_table_schema *schema,
+                                   const struct ki_table_entry *entries) {
     int32_t *indicator = feature + schema->count, *level = feature + 2 * schema->count;
     int64_t next = 0, entry = 0;
     for (int64_t i = 0; i < schema->count; i++) {
-        const struct ki_csv_column *column = &schema->columns[i];
+        const struct ki_table_column *column = &schema->columns[i];
         if (next + width_of(column) > INT32_MAX)
             return ki_fail(KILN_ERR_LIMIT, "the columns and their levels are 2^31 or more");
         feature[i] = column->text ? -1 : (int32_t)next++;
@@ -50,11 +50,11 @@ static kiln_status number_features(int32_t *feature, int64_t *cols, const struct
 /* Visits the features in order: a name in two parts, "carrier" and "=AA". */
 typedef bool visit(void *to, const char *name, const char *joint, const char *rest);
 
-static bool visit_features(const struct ki_csv_schema *schema, const struct ki_csv_entry *entries, visit *use,
-                           void *to) {
+static bool visit_features(const struct ki_table_schema *schema, const struct ki_table_entry *entries,
+                           visit *use, void *to) {
     bool good = true;
     for (int64_t i = 0; good && i < schema->count; i++) {
-        const struct ki_csv_column *column = &schema->columns[i];
+        const struct ki_table_column *column = &schema->columns[i];
         if (!column->text) good = use(to, column->name, "", "");
         if (column->indicator) good = good && use(to, column->name, " missing", "");
         for (int32_t k = 0; good && column->text && k < column->levels; k++, entries++)
@@ -71,8 +71,8 @@ static bool add_name(void *to, const char *name, const char *joint, const char *
 }
 
 /* All names lie in one piece of memory, as features may be many. */
-static kiln_status name_features(struct ki_table *table, const struct ki_csv_schema *schema,
-                                 const struct ki_csv_entry *entries) {
+static kiln_status name_features(struct ki_table *table, const struct ki_table_schema *schema,
+                                 const struct ki_table_entry *entries) {
     struct ki_bytes text = {0};
     table->feature_names = ki_calloc((size_t)table->cols * sizeof *table->feature_names);
     if (!table->feature_names || !visit_features(schema, entries, add_name, &text)) {
@@ -86,7 +86,7 @@ static kiln_status name_features(struct ki_table *table, const struct ki_csv_sch
     return KILN_OK;
 }
 
-static kiln_status name_targets(struct ki_table *table, const struct ki_csv_schema *schema) {
+static kiln_status name_targets(struct ki_table *table, const struct ki_table_schema *schema) {
     if (schema->target_count == 0) return KILN_OK;
     size_t bytes = (size_t)schema->target_count * sizeof *table->target_names;
     table->target_names = ki_calloc(bytes);
@@ -99,10 +99,11 @@ static kiln_status name_targets(struct ki_table *table, const struct ki_csv_sche
     return KILN_OK;
 }
 
-kiln_status ki_csv_schema_finish(int32_t **feature, struct ki_table *table,
-                                 const struct ki_csv_schema *schema, const struct ki_csv_levels *levels) {
+kiln_status ki_table_schema_finish(int32_t **feature, struct ki_table *table,
+                                   const struct ki_table_schema *schema,
+                                   const struct ki_table_levels *levels) {
     kiln_status status = KILN_OK;
-    struct ki_csv_entry *entries = NULL;
+    struct ki_table_entry *entries = NULL;
     int32_t *numbers = NULL;
     size_t bytes = (size_t)(2 * schema->count + levels->count) * sizeof *numbers;
     TRY(sort_levels(&entries, levels));
@@ -111,7 +112,7 @@ kiln_status ki_csv_schema_finish(int32_t **feature, struct ki_table *table,
     TRY(number_features(numbers, &table->cols, schema, entries));
     TRY(name_features(table, schema, entries));
     TRY(name_targets(table, schema));
-    TRY(ki_csv_write_schema(table, schema, entries));
+    TRY(ki_table_write_schema(table, schema, entries));
     *feature = numbers;
     numbers = NULL;
 done:

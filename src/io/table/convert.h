@@ -1,0 +1,113 @@
+/* From fields to numbers: records, which several threads bring at once, become rows. */
+#ifndef KI_TABLE_CONVERT_H
+#define KI_TABLE_CONVERT_H
+
+#include "io/table/table.h"
+
+/* What all threads read and none writes. */
+struct ki_table_layout {
+    int64_t fields; /* in each record */
+    bool sparse;    /* there is a text column */
+    kiln_type type;
+    bool allow_nonfinite;
+    int text_targets; /* as kiln_read_options' */
+    struct ki_table_numbers numbers;
+    bool plain_numbers;             /* no word of digits means "missing", and points are points */
+    kiln_unseen unseen;             /* never DEFAULT */
+    const kiln_range *target_range; /* of targets that are numbers; NULL = any */
+    const struct ki_table_schema *schema;
+    const struct ki_table_levels *levels,
+        *classes; /* of features; of targets, whose column is the target's number */
+};
+
+struct ki_table_error {
+    int fault;                   /* of ki_table_fault, or the feeder's own */
+    const char *at;              /* the place, in the text that was parsed */
+    struct ki_table_field field; /* the value, where there is one */
+    const struct ki_table_column *column;
+    int64_t count; /* of a feeder's fault: what it wants to tell, such as how many fields there are */
+    int64_t row;   /* of a table without text: the place, from 1 on */
+    double value;  /* where the field has no text */
+};
+
+/* What is wrong with values, not with the file's structure: all of it is counted, the first few are kept. */
+enum { KI_TABLE_KEPT = 5 };
+struct ki_table_problems {
+    int64_t count[KI_TABLE_FAULTS];
+    struct ki_table_error kept[KI_TABLE_KEPT]; /* the first of any kind, then those of the same kind */
+    int used;
+};
+
+/* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its
+ * y. */
+struct ki_table_miss {
+    int64_t entry, row;
+    int32_t column;
+    bool target;
+    struct ki_table_field field;
+};
+
+enum { KI_TABLE_CACHE_BITS = 10 };
+
+/* A short level that was found before: its bytes, zero-padded, and 1 + its number; 0 = free. */
+struct ki_table_cached {
+    uint64_t word;
+    int32_t size, column, known;
+};
+
+/* One thread's part of the records, and what came of it. Values and y are of the layout's type. Dense: values
+ * row by row; sparse: values, ids and row_ends, where id i is column i and id count + k is level k. Zeros are
+ * not kept. */
+struct ki_table_chunk {
+    const char *begin, *end; /* NULL: rows of a table without text */
+    int64_t first_row;       /* of such a table: how many rows come before */
+    bool odd;                /* whether there is an odd number of quotes in it */
+    int64_t rows;
+    struct ki_bytes values, ids, row_ends, y, roles[KI_TABLE_ROLES], misses;
+    struct ki_bytes left_out; /* the numbers of `dropped` rows among all of the part */
+    int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_TABLE_ROLES]; /* where they go in the whole */
+    struct ki_bytes fields, scratch;
+    struct ki_bytes numbers; /* doubles, one a field, of fields without text; NaN is a missing value */
+    struct ki_table_error error;
+    struct ki_table_problems problems;
+    /* Levels of features, and classes, that the model does not know, and rows left out: how many, and the
+     * first. */
+    int64_t unseen[2], dropped;
+    struct ki_table_error first_unseen[2], first_dropped;
+    struct ki_table_cached cache[1 << KI_TABLE_CACHE_BITS];
+};
+
+/* Where a column's numbers must lie; NULL = anywhere. */
+const kiln_range *ki_table_range(const struct ki_table_layout *layout, const struct ki_table_column *column);
+void ki_table_chunk_free(struct ki_table_chunk *chunk);
+/* Forgets the rows of a chunk and makes room for the fields of one. */
+void ki_table_chunk_begin(struct ki_table_chunk *chunk, const struct ki_table_layout *layout);
+/* The chunk's fields, a whole record, become a row. */
+enum ki_table_fault ki_table_convert(struct ki_table_chunk *chunk, const struct ki_table_layout *layout);
+
+/* The place of a byte of the text in the file called name. */
+struct ki_place ki_table_place(const char *name, const struct ki_block *text, const char *at);
+/* That of a byte of the text, or of a row where the table has none (text->text is NULL). */
+struct ki_place ki_table_record_place(const char *name, const struct ki_block *text, const char *at,
+                                      int64_t row);
+/* The error's value for messages; returns out. */
+const char *ki_table_error_excerpt(char out[64], const struct ki_table_error *error);
+
+/* Problems of the whole input, with their places, since the text does not stay. */
+struct ki_table_report {
+    int64_t count[KI_TABLE_FAULTS];
+    struct ki_table_found {
+        enum ki_table_fault fault;
+        const struct ki_table_column *column;
+        struct ki_place place;
+        char value[64];
+    } kept[KI_TABLE_KEPT];
+    int used;
+};
+/* Adds a chunk's problems. name must live as long as the report. */
+void ki_table_report_add(struct ki_table_report *report, const struct ki_table_problems *problems,
+                         const char *name, const struct ki_block *text);
+/* The error that the report stands for; KILN_OK if it is empty. */
+kiln_status ki_table_report_fail(const struct ki_table_report *report, const struct ki_table_layout *layout);
+
+#endif
