@@ -48,6 +48,8 @@ class Tool:
     validated = ("linreg", "logreg", "glm")  # the verbs with cross-validation
     needs_groups = False  # whether it has to be told the folds
     holds_out = True  # whether factor models hold entries out
+    scores_given = False  # whether cross-validation scores targets as given, not as the type has them
+    least_probability = 0.0  # what cross-validation takes a smaller one for
 
     def __init__(self, path: str, folder: pathlib.Path, options: list[str], seconds: float = 60) -> None:
         self.path, self.folder, self.options, self.seconds = path, folder, options, seconds

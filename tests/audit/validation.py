@@ -1,6 +1,9 @@
 """Cross-validation: each fold's model is found again by Newton's method in long double from the rows that train, and
 the fold's score, the means, the best value and the final model follow.
 
+The package scores the targets that it was given, with probabilities of at least epsilon, as scikit-learn does
+(python/kiln/_cv_judged.py); the tool what its type made of them, and without a limit.
+
 A model that has converged may lie above the optimum by what linear models are allowed (problems.judge_fit), fall. Its
 linear predictor of a row z then differs from the optimum's by at most d = sqrt(2 fall z^T H^-1 z), H the Hessian there, and by
 what rounding makes of it; what these make of the score is what its claim may be off by.
@@ -69,20 +72,21 @@ def reach(scaled: Scaled, train: Problem, test: Problem, loss, y: np.ndarray) ->
     return np.sqrt(2 * fall * np.maximum(lever, 0)) + 8 * eps * (np.abs(b) + np.abs(test.kept) @ np.abs(w))
 
 
-def row_losses(metric: str, y: np.ndarray, eta: np.ndarray):
+def row_losses(metric: str, y: np.ndarray, eta: np.ndarray, least: float):
+    """least: what a probability is taken for that is below it."""
     if metric == "log_loss":
-        return logistic_loss(y, eta)[0]
+        return np.minimum(logistic_loss(y, eta)[0], -np.log(L(least)) if least else np.inf)
     if metric == "mean_deviance":
         level = np.where(y > 0, y * np.log(np.where(y > 0, y, 1)) - y, 0)
         return 2 * (poisson_loss(y, eta)[0] + level)
     return (eta - y) ** 2
 
 
-def score(metric: str, y: np.ndarray, eta: np.ndarray, s: np.ndarray, d: np.ndarray):
+def score(metric: str, y: np.ndarray, eta: np.ndarray, s: np.ndarray, d: np.ndarray, least: float):
     """The score of the linear predictors eta, and by how much it may differ where these do by d."""
     y, eta, d, s = y[s > 0], eta[s > 0], d[s > 0], s[s > 0]
-    losses = row_losses(metric, y, eta)
-    worst = np.maximum(*(np.abs(row_losses(metric, y, eta + side) - losses) for side in (d, -d)))
+    losses = row_losses(metric, y, eta, least)
+    worst = np.maximum(*(np.abs(row_losses(metric, y, eta + side, least) - losses) for side in (d, -d)))
     total, off = s @ losses, s @ worst + 8 * np.finfo(float).eps * (s @ np.abs(losses))
     if metric == "r2":
         about = y - y[0]  # of equal targets 0, and not rounding: they have no R2
@@ -131,6 +135,7 @@ def cross_validation(rng, tool: Tool, kind: type) -> list[str]:
 
 def judge(problem: Problem, tool: Tool, run, loss, y, groups, folds: int) -> list[str]:
     found, told = [], run.out["cross_validation"]
+    scored = problem.y.astype(L) if tool.scores_given else y
     held = np.loadtxt(tool.folder / "held.csv", delimiter=",", skiprows=1, ndmin=2)
     fold = held[np.argsort(held[:, 0]), 1].astype(int)
     if not np.array_equal(np.unique(fold), np.arange(1, folds + 1)):
@@ -150,7 +155,8 @@ def judge(problem: Problem, tool: Tool, run, loss, y, groups, folds: int) -> lis
                 return found  # such a fold has no model, or no score
             fit = optimum(train, loss, y[fold != f])
             d = reach(fit, train, test, loss, y[fold != f])
-            own.append(score(told["metric"], y[fold == f], eta_at(test, *fit.coefficients()), test.s, d))
+            eta = eta_at(test, *fit.coefficients())
+            own.append(score(told["metric"], scored[fold == f], eta, test.s, d, tool.least_probability))
         for f, (told_score, (true, off)) in enumerate(zip(value["folds"], own)):
             if told_score is not None and abs(told_score - true) > off:
                 found.append(
