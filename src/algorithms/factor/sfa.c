@@ -5,8 +5,9 @@
  *   Z = G ./ H,  beta = max(0, G.(Z - Z_old) / G_old.Z_old),  D = beta D - Z.
  * Along D the objective is a polynomial of degree four. Its value and slope at 0 are there; three more sums
  * of squares, each a sampled product of which only the sum is wanted, determine it, for the norms along D
- * follow from F.F, F.D and D.D; its first minimum is the step. A step that does not lower the objective,
- * which rounding alone can cause, is taken back and ends the run.
+ * follow from F.F, F.D and D.D; its first minimum is the step. A step that does not lower the objective is
+ * taken back: rounding caused it, of the sums, or of a polynomial from values about a much shorter former
+ * step. The next ones are sought about half of it.
  *
  * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
@@ -220,9 +221,9 @@ static kiln_status iterate_once(bool *fell, struct sfa *s, bool anew) {
     TRY(move(s, step));
     TRY(gradients(&objective, s));
     *fell = objective < s->objective;
+    s->step = *fell ? step : step / 2; /* too long: the polynomial is known about the former step alone */
     if (*fell) {
         s->objective = objective;
-        s->step = step;
     } else {
         TRY(move(s, -step));
         TRY(gradients(&objective, s));
