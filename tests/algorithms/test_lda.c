@@ -363,8 +363,39 @@ static void one_topic_of_one_word(void **state) {
         }
 }
 
+/* Where documents begin anew the bound may turn, and hardly change there: that ends no run. One that says
+ * converged gains as little where it goes on. */
+static void converged_runs_gain_no_more(void **state) {
+    enum { ROWS = 4, COLUMNS = 8, TOPICS = 4, ANEW = 5 };
+    static const int64_t start[] = {0, 2, 6, 11, 14};
+    static const int32_t col[] = {0, 6, 0, 1, 2, 7, 0, 2, 4, 5, 6, 0, 6, 7};
+    static const double value[] = {4, 1, 3, 5, 2, 4, 5, 1, 3, 4, 1, 1, 4, 1};
+    (void)state;
+    for (int seed = 0; seed < 200; seed++) {
+        kiln_matrix *X = NULL, *A = NULL, *B = NULL;
+        kiln_report first = {.size = sizeof first}, again = {.size = sizeof again};
+        kiln_lda_options options = {.seed = seed};
+        assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, ROWS, COLUMNS, start, col, value), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, ROWS, TOPICS, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, COLUMNS, TOPICS, NULL), KILN_OK);
+        assert_int_equal(kiln_lda(A, B, X, &options, &first), KILN_OK);
+        options.warm_start = 1;
+        options.max_iterations = 1;
+        assert_int_equal(kiln_lda(A, B, X, &options, &again), KILN_OK);
+        if (first.converged && (first.iterations < ANEW || again.residual > 3 * first.tolerance))
+            fail_msg("seed %d: %g after %lld, and then %g", seed, first.residual, (long long)first.iterations,
+                     again.residual);
+        kiln_report_free(&first);
+        kiln_report_free(&again);
+        kiln_matrix_free(X);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(converged_runs_gain_no_more),
         cmocka_unit_test(rounds_are_those_of_the_papers),
         cmocka_unit_test(bound_never_falls),
         cmocka_unit_test(alpha_is_learned),

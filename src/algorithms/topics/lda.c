@@ -212,8 +212,10 @@ static kiln_status record(struct lda *s, double before) {
                                 .residual = rise / fmax(fabs(before), DBL_MIN),
                                 .seconds = ki_clock() - s->start,
                                 .test = s->options.test ? s->test_perplexity : 0};
+    /* A small change of documents that begin anew says nothing: the bound may turn there. */
+    const double tolerance = report->iterations < s->anew ? -1 : s->options.tolerance;
     if (row.iteration == 0) return ki_report_row(report, &row);
-    return ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
+    return ki_report_step(report, &row, tolerance, s->options.max_iterations, &s->options.control,
                           s->passes * ki_bytes_of(s->X));
 }
 
