@@ -235,7 +235,7 @@ static void claim(struct judged *j, const char *key, const char *title, double f
     const double claimed = verify_number(j->metrics, key);
     if (!json_object_get(j->metrics, key) || j->v->count == CLAIMS_MOST) return;
     claim_equal(j->v, key, title, claimed, found, 0, fmax(claimed < found ? found - low : high - found, 0));
-    if (isnan(found)) j->v->claims[j->v->count - 1].known = false;
+    if (isnan(found) || isnan(low) || isnan(high)) j->v->claims[j->v->count - 1].known = false;
 }
 
 /* A metric of the rows: between what is best and what is worst. */

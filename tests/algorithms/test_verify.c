@@ -216,6 +216,35 @@ static void generalised(void **state) {
 }
 
 /* Rows of weight 0 might as well not be there: the trick of cross-validation's folds. */
+/* Rows so far from the boundary that their means are 0 or 1 have a loss and a deviance, by their predictors. */
+static void far_from_the_boundary(void **state) {
+    enum { FAR = 4 };
+    static const double x[] = {-1, 1, 1, -0.25}, y[] = {0, 1, 0, 1}, scales[] = {1, 2e4, 1e12};
+    (void)state;
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        const double w = scales[i];
+        const long double won[] = {w, w, -w, -w / 4}; /* a row's loss is log(1 + exp(- won)) */
+        kiln_matrix *A = NULL, *W = NULL, *targets = NULL;
+        kiln_verification found = {.size = sizeof found};
+        kiln_glm_verification glm = {.size = sizeof glm};
+        long double sum = 0;
+        for (int r = 0; r < FAR; r++) sum += fmaxl(-won[r], 0) + log1pl(expl(-fabsl(won[r])));
+        assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, FAR, 1, x), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&targets, device, KILN_F64, FAR, 1, y), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&W, device, KILN_F64, 1, 1, &w), KILN_OK);
+        const kiln_loss loss = {.kind = KILN_LOSS_GLM, .family = KILN_BINOMIAL, .y = targets};
+        assert_int_equal(kiln_verify(&found, &loss, A, W, NULL, NULL), KILN_OK);
+        assert_int_equal(kiln_verify_glm(&glm, &loss, A, W, NULL, NULL, NULL), KILN_OK);
+        assert_true(fabs(found.objective - (double)sum) <= 1e-15 * (double)sum);
+        assert_true(fabs(glm.deviance - 2 * (double)sum) <= 1e-15 * 2 * (double)sum);
+        assert_true(glm.deviance_low <= glm.deviance && glm.deviance <= glm.deviance_high);
+        assert_true(glm.aic_low <= glm.aic && glm.aic <= glm.aic_high);
+        kiln_matrix_free(A);
+        kiln_matrix_free(W);
+        kiln_matrix_free(targets);
+    }
+}
+
 static void weight_zero_leaves_out(void **state) {
     (void)state;
     double x[ROWS * COLS], y[ROWS], fold[ROWS], without[COLS + 1], with[COLS + 1];
@@ -489,6 +518,7 @@ int main(void) {
         cmocka_unit_test(logistic),
         cmocka_unit_test(machines),
         cmocka_unit_test(generalised),
+        cmocka_unit_test(far_from_the_boundary),
         cmocka_unit_test(weight_zero_leaves_out),
         cmocka_unit_test(predictions),
         cmocka_unit_test(prediction_of_glm),

@@ -114,7 +114,8 @@ static struct row row_at(const struct model *m, double y, long double eta) {
     row.value = ki_verify_loss(&row.slope, m->loss, y, &eta, 1).value;
     const bool there = isfinite((double)row.value);
     row.deviance = there ? ki_verify_deviance(m->loss, y, &row.at) : (long double)NAN;
-    row.pearson = there ? (y - row.at.mu) * (y - row.at.mu) / row.at.variance : (long double)NAN;
+    const long double off = y - row.at.mu;
+    row.pearson = !there ? (long double)NAN : off == 0 ? 0 : off * off / row.at.variance;
     return row;
 }
 

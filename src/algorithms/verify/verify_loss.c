@@ -19,6 +19,11 @@ double ki_verify_link(const kiln_loss *loss, double mu) {
     }
 }
 
+/* log(1 + e^x). */
+static long double softplus(long double x) {
+    return fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
+}
+
 /* The mean, 1 - the mean, and the mean's slope. */
 struct response {
     long double mu, nu, slope;
@@ -51,9 +56,14 @@ static struct response respond(const kiln_loss *loss, long double eta) {
     }
 }
 
+static bool is_logistic(const kiln_loss *loss) {
+    return loss->family == KILN_BINOMIAL && ki_link_of(loss) == KILN_LINK_LOGIT;
+}
+
 static bool in_range(const kiln_loss *loss, long double eta, const struct response *at) {
     const kiln_link link = ki_link_of(loss);
     const bool gaussian = loss->family == KILN_GAUSSIAN;
+    if (is_logistic(loss)) return true; /* whose logarithms come from eta */
     if (loss->family == KILN_BINOMIAL && (at->nu <= 0 || at->mu <= 0)) return false;
     if (link == KILN_LINK_IDENTITY) return gaussian || eta > 0;
     if (link == KILN_LINK_INVERSE) return gaussian ? eta != 0 : eta > 0;
@@ -67,18 +77,30 @@ static long double log_of(long double mu, long double nu) {
     return fabsl(nu) < 0.5L ? log1pl(-nu) : logl(mu);
 }
 
+/* The logarithms of the mean and of 1 - the mean. */
+struct logs {
+    long double mu, nu;
+};
+
+static struct logs logs_of(const kiln_loss *loss, long double eta, const struct response *at) {
+    if (is_logistic(loss)) return (struct logs){-softplus(-eta), -softplus(eta)};
+    return (struct logs){log_of(at->mu, at->nu), log_of(at->nu, at->mu)};
+}
+
 /* Two terms whose sum is the loss. */
 static struct ki_verify_value sum_of(long double a, long double b) {
     return (struct ki_verify_value){a + b, fabsl(a) + fabsl(b)};
 }
 
-static struct ki_verify_value value_at(const kiln_loss *loss, double y, const struct response *at) {
-    const long double mu = at->mu, p = loss->parameter, won = y == 0 ? 0 : y * log_of(mu, at->nu);
+static struct ki_verify_value value_at(const kiln_loss *loss, double y, long double eta,
+                                       const struct response *at) {
+    const struct logs logs = logs_of(loss, eta, at);
+    const long double mu = at->mu, p = loss->parameter, won = y == 0 ? 0 : y * logs.mu;
     switch (loss->family) {
     case KILN_POISSON: return sum_of(mu, -won);
     case KILN_GAMMA: return sum_of(y / mu, logl(mu));
     case KILN_INVERSE_GAUSSIAN: return sum_of(y / (2 * mu * mu), -1 / mu);
-    case KILN_BINOMIAL: return sum_of(-won, y == 1 ? 0 : (y - 1) * log_of(at->nu, mu));
+    case KILN_BINOMIAL: return sum_of(-won, y == 1 ? 0 : (y - 1) * logs.nu);
     case KILN_TWEEDIE: return sum_of(powl(mu, 2 - p) / (2 - p), -y * powl(mu, 1 - p) / (1 - p));
     case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
     default: return sum_of((mu - y) * (mu - y) / 2, 0);
@@ -100,8 +122,8 @@ static long double variance_at(const kiln_loss *loss, const struct response *at)
 
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta) {
     const struct response at = respond(loss, eta);
-    return (struct ki_response){
-        at.mu, at.nu, at.slope, variance_at(loss, &at), log_of(at.mu, at.nu), log_of(at.nu, at.mu)};
+    const struct logs logs = logs_of(loss, eta, &at);
+    return (struct ki_response){at.mu, at.nu, at.slope, variance_at(loss, &at), logs.mu, logs.nu};
 }
 
 /* The loss's second derivative where Newton's method goes by that: under a log link, of families for which
@@ -131,23 +153,22 @@ static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln
     /* A mean beyond the range of numbers: a loss that has a limit there is level, as the inverse
      * Gaussian's up there and those of counts of 0 down here. */
     if (isinf(at.mu) || (at.mu == 0 && y == 0 && ki_link_of(loss) == KILN_LINK_LOG))
-        return value_at(loss, y, &at);
+        return value_at(loss, y, eta, &at);
+    if (is_logistic(loss)) { /* mu - y, without what cancels */
+        *slope =
+            (struct ki_verify_slope){(1 - y) * at.mu - y * at.nu, at.slope, logit_size(y, at.mu), at.slope};
+        return value_at(loss, y, eta, &at);
+    }
     const long double variance = variance_at(loss, &at), steep = at.slope / variance;
     slope->value = (at.mu - y) * steep;
     slope->size = (fabsl(at.mu) + fabs(y)) * fabsl(steep);
     if (loss->family == KILN_BINOMIAL) { /* mu - y = (1 - y) mu - y nu, without what cancels */
         slope->value = ((1 - y) / at.nu - y / at.mu) * at.slope;
         slope->size = ((1 - y) / at.nu + y / at.mu) * at.slope;
-        if (ki_link_of(loss) == KILN_LINK_LOGIT) slope->size = logit_size(y, at.mu);
     }
     slope->expected = at.slope * steep;
     slope->curvature = own_curvature(loss, y, at.mu, slope->expected);
-    return value_at(loss, y, &at);
-}
-
-/* log(1 + e^x). */
-static long double softplus(long double x) {
-    return fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
+    return value_at(loss, y, eta, &at);
 }
 
 /* log(1 + sum of e^(eta_c - eta_y) over the other classes), from the largest of these differences;
