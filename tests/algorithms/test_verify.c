@@ -245,6 +245,37 @@ static void far_from_the_boundary(void **state) {
     }
 }
 
+/* Three rows under an intercept have two dimensions, also where one column is ten thousand times as far from 0 as
+ * its values from each other. */
+static void rank_of_few_rows(void **state) {
+    static const double days[] = {2462493.5, 2463516.5, 2462830.5}, one[] = {0, 1, 1}, two[] = {1, 1, 0};
+    static const double s[] = {0.081149424, 0.055740548, 0.57369191};
+    (void)state;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+        for (int weighted = 0; weighted < 2; weighted++) {
+            double x[9], zeros[3] = {0};
+            kiln_matrix *all[5] = {NULL}, *made[5] = {NULL};
+            const double *const values[] = {x, zeros, zeros, zeros, s};
+            const int64_t shapes[][2] = {{3, 3}, {3, 1}, {1, 1}, {3, 1}, {3, 1}}; /* X, W, b, y, s */
+            kiln_glm_verification found = {.size = sizeof found};
+            for (int i = 0; i < 3; i++) x[3 * i] = days[i], x[3 * i + 1] = one[i], x[3 * i + 2] = two[i];
+            for (int i = 0; i < 5; i++) {
+                assert_int_equal(
+                    kiln_matrix_dense(&all[i], device, KILN_F64, shapes[i][0], shapes[i][1], values[i]),
+                    KILN_OK);
+                assert_int_equal(kiln_matrix_copy(&made[i], device, type, all[i]), KILN_OK);
+            }
+            const kiln_loss loss = {
+                .kind = KILN_LOSS_SQUARED, .y = made[3], .weights = weighted ? made[4] : NULL};
+            assert_int_equal(kiln_verify_glm(&found, &loss, made[0], made[1], made[2], NULL, NULL), KILN_OK);
+            assert_true(found.parameters == 3);
+            for (int i = 0; i < 5; i++) {
+                kiln_matrix_free(all[i]);
+                kiln_matrix_free(made[i]);
+            }
+        }
+}
+
 static void weight_zero_leaves_out(void **state) {
     (void)state;
     double x[ROWS * COLS], y[ROWS], fold[ROWS], without[COLS + 1], with[COLS + 1];
@@ -519,6 +550,7 @@ int main(void) {
         cmocka_unit_test(machines),
         cmocka_unit_test(generalised),
         cmocka_unit_test(far_from_the_boundary),
+        cmocka_unit_test(rank_of_few_rows),
         cmocka_unit_test(weight_zero_leaves_out),
         cmocka_unit_test(predictions),
         cmocka_unit_test(prediction_of_glm),

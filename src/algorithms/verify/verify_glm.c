@@ -7,41 +7,18 @@
  * deviance has its only minimum at mu = y, so that within eta_i +- d_i it is between its values at the
  * ends, or 0 where y is between their means; and its formula loses some units of the terms whose
  * difference it is. Sums of these are the bounds of what a training may say. The criterion of the other
- * families follows the deviance; those with a dispersion have it as a monotone function of the deviance.
- *
- * Columns of sqrt(h) [1 X] are taken in order, the intercept first. One of which elimination leaves less
- * than rounding depends on those before it; one of which it leaves little is not clear, and nothing is
- * said of what counts columns. */
+ * families follows the deviance; those with a dispersion have it as a monotone function of the deviance. */
 #define _DEFAULT_SOURCE
-#include "algorithms/verify/verify.h"
+#include "algorithms/verify/verify_glm.h"
 
 #include "algorithms/certificate/certificate.h"
 
 enum { COLUMNS_MOST = 4096, FORMULA = 8 }; /* FORMULA: operations of a row's figure */
 
-/* GONE: what is left of a dependent column's square. CLEAR: of an independent one's, at least. */
-static const long double pi = 3.14159265358979323846264338327950288L, GONE = 1e-16L, CLEAR = 1e-12L;
-
-struct model {
-    const kiln_loss *loss;
-    const kiln_verify_options *options;
-    kiln_type type; /* of X */
-    struct ki_copy X;
-    int64_t k;
-    double *W, *b, *y, *s, *offset, *errors; /* but for W and y NULL where they are not given */
-    long double *A;                          /* columns x columns: the information, then its factor by rows */
-    long double *scale;                      /* columns: the roots of its diagonal */
-    int64_t columns;                         /* of [1 X] */
-    double weight, counted, parameters,
-        least; /* least: what elimination leaves of a column that is independent */
-};
-
-static double weight_of(const struct model *m, int64_t i) {
-    return m->s ? m->s[i] : 1;
-}
+static const long double pi = 3.14159265358979323846264338327950288L;
 
 /* Sets *blur to what training may be off by. */
-static long double predictor(const struct model *m, int64_t i, int64_t c, double *blur) {
+static long double predictor(const struct ki_verify_model *m, int64_t i, int64_t c, double *blur) {
     const long double b = m->b ? m->b[c] : 0, offset = m->offset ? m->offset[i] : 0;
     long double eta = b + offset, size = fabsl(b) + fabsl(offset);
     for (int64_t e = 0; e < ki_row_size(&m->X, i); e++) {
@@ -57,8 +34,9 @@ static long double predictor(const struct model *m, int64_t i, int64_t c, double
 /* ------------------------------------------------------------------------------------------- deviance */
 
 /* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
-static struct ki_verify_value minus_twice(const struct model *m, int64_t i, const struct ki_response *at) {
-    const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = weight_of(m, i);
+static struct ki_verify_value minus_twice(const struct ki_verify_model *m, int64_t i,
+                                          const struct ki_response *at) {
+    const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = ki_verify_weight_of(m, i);
     const long double lost = s * (1 - y), won = s * y, likely = y == 0 ? 0 : y * at->log_mu;
     long double all[5] = {0};
     int sign;
@@ -88,7 +66,7 @@ struct sum {
 
 /* Adds s times a row's figure, which is `here` and at the ends of what eta may be `one` and `other`; best:
  * it may be 0. */
-static void add(struct sum *sum, const struct model *m, double s, long double here, long double one,
+static void add(struct sum *sum, const struct ki_verify_model *m, double s, long double here, long double one,
                 long double other, bool best, long double size) {
     const long double tiny = m->type == KILN_F32 ? FLT_MIN : DBL_MIN;
     const long double off = ki_units(FORMULA, m->type) * size + ki_units(m->X.rows, KILN_F64) * fabsl(here);
@@ -109,7 +87,7 @@ struct row {
     long double value, deviance, pearson; /* NaN where eta is out of range */
 };
 
-static struct row row_at(const struct model *m, double y, long double eta) {
+static struct row row_at(const struct ki_verify_model *m, double y, long double eta) {
     struct row row = {.at = ki_verify_response(m->loss, eta)};
     row.value = ki_verify_loss(&row.slope, m->loss, y, &eta, 1).value;
     const bool there = isfinite((double)row.value);
@@ -120,7 +98,7 @@ static struct row row_at(const struct model *m, double y, long double eta) {
 }
 
 /* What the mean's own rounding is in eta. The formulas for y far from mu take its logarithm. */
-static long double mean_blur(const struct model *m, double y, const struct ki_response *at) {
+static long double mean_blur(const struct ki_verify_model *m, double y, const struct ki_response *at) {
     const kiln_family family = m->loss->family;
     if (family == KILN_GAUSSIAN && ki_link_of(m->loss) == KILN_LINK_IDENTITY) return 0;
     if (family == KILN_BINOMIAL) return 0; /* deviances come from eta */
@@ -131,10 +109,11 @@ static long double mean_blur(const struct model *m, double y, const struct ki_re
 }
 
 /* Sums at these linear predictors, each shifted, which may be off by blur. */
-static struct total add_up(const struct model *m, const double *eta, const double *blur, double shift) {
+static struct total add_up(const struct ki_verify_model *m, const double *eta, const double *blur,
+                           double shift) {
     struct total total = {.value = 0};
     for (int64_t i = 0; i < m->X.rows; i++) {
-        const double s = weight_of(m, i), y = m->y[i];
+        const double s = ki_verify_weight_of(m, i), y = m->y[i];
         if (!(s > 0)) continue;
         const long double at = (long double)eta[i] + shift;
         const struct row row = row_at(m, y, at);
@@ -162,13 +141,13 @@ static long double stirling(long double k) {
 
 /* What of Akaike's criterion depends on the deviance, of families with a dispersion, which is put at
  * deviance / weight. */
-static long double of_deviance(const struct model *m, long double deviance) {
+static long double of_deviance(const struct ki_verify_model *m, long double deviance) {
     if (m->loss->family == KILN_GAUSSIAN) return m->counted * (logl(2 * pi * deviance / m->counted) + 1);
     if (m->loss->family == KILN_GAMMA) return m->weight * (1 - 2 * stirling(m->weight / deviance));
     return m->weight * (logl(2 * pi * deviance / m->weight) + 1);
 }
 
-static struct sum akaike(const struct model *m, const struct sum *deviance, const double *eta) {
+static struct sum akaike(const struct ki_verify_model *m, const struct sum *deviance, const double *eta) {
     const kiln_family family = m->loss->family;
     const bool spread = family == KILN_GAUSSIAN || family == KILN_GAMMA || family == KILN_INVERSE_GAUSSIAN;
     const long double share = family == KILN_GAMMA ? 2 : 3;
@@ -176,7 +155,7 @@ static struct sum akaike(const struct model *m, const struct sum *deviance, cons
     struct sum sum = {.value = 2 * (m->parameters + spread)};
     if (family == KILN_TWEEDIE) return (struct sum){NAN, NAN, NAN};
     for (int64_t i = 0; i < m->X.rows; i++) {
-        const double s = weight_of(m, i);
+        const double s = ki_verify_weight_of(m, i);
         if (!(s > 0)) continue;
         const struct ki_response at = ki_verify_response(m->loss, eta[i]);
         struct ki_verify_value own = {0};
@@ -199,17 +178,17 @@ static struct sum akaike(const struct model *m, const struct sum *deviance, cons
 
 /* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
  * deviance. */
-static bool at_end(const struct model *m, long double mean) {
+static bool at_end(const struct ki_verify_model *m, long double mean) {
     return m->loss->family != KILN_GAUSSIAN && (mean == 0 || (m->loss->family == KILN_BINOMIAL && mean >= 1));
 }
 
 /* The deviance of the best intercept beside the offset, by Fisher scoring with halving. */
-static struct sum null_deviance(const struct model *m, double *eta) {
+static struct sum null_deviance(const struct ki_verify_model *m, double *eta) {
     long double mean = 0, offset = 0;
     for (int64_t i = 0; i < m->X.rows; i++) {
         eta[i] = m->offset ? m->offset[i] : 0;
-        mean += weight_of(m, i) * m->y[i] / m->weight;
-        offset += weight_of(m, i) * eta[i] / m->weight;
+        mean += ki_verify_weight_of(m, i) * m->y[i] / m->weight;
+        offset += ki_verify_weight_of(m, i) * eta[i] / m->weight;
     }
     if (at_end(m, mean)) return (struct sum){0, 0, 0};
     double at = ki_verify_link(m->loss, (double)mean) - (double)offset;
@@ -229,73 +208,8 @@ static struct sum null_deviance(const struct model *m, double *eta) {
     return isfinite((double)here.value) ? here.deviance : (struct sum){NAN, NAN, NAN};
 }
 
-/* ----------------------------------------------------------------------------------------- information */
-
-/* A += h [1 x] [1 x]^T of each row, below the diagonal and on it. */
-static void inform(struct model *m, const double *eta, long double *row) {
-    const int64_t first = m->b != NULL;
-    for (int64_t i = 0; i < m->X.rows; i++) {
-        struct ki_verify_slope slope = {.expected = 1};
-        const long double at = eta ? eta[i] : 0;
-        if (m->loss->kind == KILN_LOSS_GLM) ki_verify_loss(&slope, m->loss, m->y[i], &at, 1);
-        const long double h = slope.expected * weight_of(m, i);
-        for (int64_t j = 0; j < m->columns; j++) row[j] = j < first;
-        for (int64_t e = 0; e < ki_row_size(&m->X, i); e++)
-            row[first + ki_row_column(&m->X, i, e)] += ki_row_values(&m->X, i)[e];
-        for (int64_t j = 0; j < m->columns; j++)
-            for (int64_t l = 0; l <= j && row[j] != 0; l++) m->A[j * m->columns + l] += h * row[j] * row[l];
-    }
-}
-
-/* A = L of scaled columns, with rows of zeros for those that depend on others; counts the others. */
-static void factor(struct model *m) {
-    const int64_t n = m->columns;
-    for (int64_t j = 0; j < n; j++) m->scale[j] = sqrtl(m->A[j * n + j]);
-    m->parameters = 0;
-    m->least = 1;
-    for (int64_t j = 0; j < n; j++) {
-        long double *row = m->A + j * n, left = m->scale[j] > 0;
-        for (int64_t l = 0; l < j; l++) {
-            const long double *other = m->A + l * n;
-            long double sum = m->scale[j] > 0 && m->scale[l] > 0 ? row[l] / (m->scale[j] * m->scale[l]) : 0;
-            for (int64_t e = 0; e < l; e++) sum -= row[e] * other[e];
-            row[l] = other[l] > 0 ? sum / other[l] : 0;
-            left -= row[l] * row[l];
-        }
-        row[j] = left > GONE ? sqrtl(left) : 0;
-        for (int64_t l = 0; l < j && row[j] == 0; l++) row[l] = 0;
-        m->parameters += row[j] > 0;
-        if (row[j] > 0) m->least = fmin(m->least, (double)left);
-    }
-    if (m->least < CLEAR) m->parameters = NAN;
-}
-
-/* The largest relative difference of a given standard error; those of dependent columns are negative or no
- * numbers. */
-static double compare_errors(const struct model *m, double dispersion, long double *x) {
-    const int64_t n = m->columns, first = m->b != NULL;
-    double worst = 0;
-    for (int64_t j = 0; j < n; j++) {
-        const double given = m->errors[j < first ? n - 1 : j - first]; /* the intercept's comes last */
-        long double sum = 0;
-        if (m->A[j * n + j] == 0) {
-            if (given >= 0) worst = INFINITY;
-            continue;
-        }
-        for (int64_t i = j; i < n; i++) { /* column j of the factor's inverse */
-            long double left = i == j;
-            for (int64_t e = j; e < i; e++) left -= m->A[i * n + e] * x[e];
-            x[i] = m->A[i * n + i] > 0 ? left / m->A[i * n + i] : 0;
-            sum += x[i] * x[i];
-        }
-        const double found = sqrt(dispersion * (double)sum) / (double)m->scale[j];
-        worst = given >= 0 ? fmax(worst, fabs(given - found) / found) : INFINITY;
-    }
-    return worst;
-}
-
 /* The parameters that a fit counts: with l2 all of them, with l1 what is not 0. */
-static void count(struct model *m) {
+static void count(struct ki_verify_model *m) {
     const kiln_verify_options *o = m->options;
     if (o->l2 > 0) m->parameters = (double)m->columns;
     if (!(o->l1 > 0)) return;
@@ -305,8 +219,8 @@ static void count(struct model *m) {
 
 /* ---------------------------------------------------------------------------------------------- whole */
 
-static kiln_status load(struct model *m, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b,
-                        const kiln_matrix *errors) {
+static kiln_status load(struct ki_verify_model *m, const kiln_matrix *X, const kiln_matrix *W,
+                        const kiln_matrix *b, const kiln_matrix *errors) {
     kiln_status status;
     const kiln_loss *loss = m->loss;
     m->k = kiln_matrix_cols(W);
@@ -319,14 +233,14 @@ static kiln_status load(struct model *m, const kiln_matrix *X, const kiln_matrix
     if (loss->offset) TRY(ki_copy_vector(&m->offset, loss->offset));
     if (errors) TRY(ki_copy_vector(&m->errors, errors));
     for (int64_t i = 0; i < m->X.rows; i++) {
-        m->weight += weight_of(m, i);
-        m->counted += weight_of(m, i) > 0;
+        m->weight += ki_verify_weight_of(m, i);
+        m->counted += ki_verify_weight_of(m, i) > 0;
     }
 done:
     return status;
 }
 
-static void unload(struct model *m) {
+static void unload(struct ki_verify_model *m) {
     double *const all[] = {m->W, m->b, m->y, m->s, m->offset, m->errors};
     for (int i = 0; i < 6; i++) ki_free(all[i]);
     ki_free(m->A);
@@ -343,13 +257,13 @@ static void tell(double *value, double *low, double *high, struct sum sum) {
     *high = (double)sum.high;
 }
 
-static kiln_status judge(kiln_glm_verification *made, struct model *m) {
+static kiln_status judge(kiln_glm_verification *made, struct ki_verify_model *m) {
     kiln_status status = KILN_OK;
     const bool glm = m->loss->kind == KILN_LOSS_GLM;
     const size_t rows = (size_t)ki_max(m->X.rows, 1);
     double *eta = ki_calloc(2 * rows * sizeof *eta), *blur = eta ? eta + rows : NULL;
     m->columns = m->X.cols + (m->b != NULL);
-    const size_t cells = (size_t)(m->columns + 2) * (size_t)m->columns;
+    const size_t cells = (size_t)(m->columns + 3) * (size_t)m->columns;
     m->parameters = NAN;
     if (m->columns <= COLUMNS_MOST) m->A = ki_calloc(cells * sizeof *m->A);
     if (!eta || (m->columns <= COLUMNS_MOST && !m->A))
@@ -357,8 +271,9 @@ static kiln_status judge(kiln_glm_verification *made, struct model *m) {
     for (int64_t i = 0; i < m->X.rows && glm; i++) eta[i] = (double)predictor(m, i, 0, &blur[i]);
     if (m->A) {
         m->scale = m->A + m->columns * m->columns;
-        inform(m, glm ? eta : NULL, m->scale + m->columns);
-        factor(m);
+        m->mean = m->scale + m->columns;
+        m->row = m->mean + m->columns;
+        ki_verify_information(m, glm ? eta : NULL);
     }
     count(m);
     made->parameters = m->parameters;
@@ -372,7 +287,7 @@ static kiln_status judge(kiln_glm_verification *made, struct model *m) {
     made->dispersion_high = fixed ? 1 : (double)total.pearson.high / degrees;
     tell(&made->deviance, &made->deviance_low, &made->deviance_high, total.deviance);
     tell(&made->aic, &made->aic_low, &made->aic_high, akaike(m, &total.deviance, eta));
-    if (m->errors && m->A) made->errors = compare_errors(m, made->dispersion, m->scale + m->columns);
+    if (m->errors && m->A) made->errors = ki_verify_errors(m, made->dispersion);
     made->errors_rounding = 1000 * (double)m->columns * DBL_EPSILON / m->least;
     tell(&made->null_deviance, &made->null_deviance_low, &made->null_deviance_high, null_deviance(m, eta));
 done:
@@ -405,7 +320,7 @@ kiln_status kiln_verify_predictors(kiln_matrix *Eta, kiln_matrix *rounding, cons
                                    const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *offset) {
     static const char call[] = "kiln_verify_predictors";
     const kiln_loss loss = {.size = sizeof loss, .offset = offset};
-    struct model m = {.loss = &loss};
+    struct ki_verify_model m = {.loss = &loss};
     double *values = NULL;
     kiln_status status;
     TRY(check(call, X, W, b, &loss));
@@ -433,7 +348,7 @@ kiln_status kiln_verify_glm(kiln_glm_verification *result, const kiln_loss *loss
     kiln_glm_verification made = {0};
     kiln_verify_options wanted;
     kiln_loss own;
-    struct model m = {.loss = &own, .options = &wanted};
+    struct ki_verify_model m = {.loss = &own, .options = &wanted};
     kiln_status status;
     if (!result || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     TRY(KI_TAKE(kiln_loss, &own, loss));
