@@ -67,6 +67,8 @@ kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matri
                             int64_t rows, int64_t cols);
 kiln_status ki_check_finite(const char *call, const char *name, const kiln_matrix *A, bool negative);
 kiln_status ki_check_weights(const char *call, const kiln_matrix *weights);
+/* *column: the first one of a dense A with a number below 0; -1: none has one. */
+kiln_status ki_find_negative(int64_t *column, const kiln_matrix *A);
 /* ERR_ARGUMENT unless both are >= 0, the default at 0. */
 kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations);
 /* ERR_ARGUMENT unless a penalty's strength, or epsilon, is finite and >= 0. */

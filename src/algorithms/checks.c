@@ -1,6 +1,6 @@
 /* Checks that algorithms make of their arguments; an error's message begins with the call's name and says which entry of
  * which operand is of no use. */
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
 kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *X,
                             int64_t rows, int64_t cols) {
@@ -51,21 +51,32 @@ done:
     return status;
 }
 
-/* Without negative weights |s| - s is zero throughout; sums could not tell, they round. */
+/* Without negative numbers |a| - a is zero throughout; sums could not tell, they round. */
+kiln_status ki_find_negative(int64_t *column, const kiln_matrix *A) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    const int64_t cols = kiln_matrix_cols(A);
+    const kiln_ratio minus = {.factor = -1};
+    kiln_matrix *const twice = ki_arena_rows(&arena, A, cols);
+    double *const largest = KI_ARENA_NEW(&arena, double, cols);
+    TRY(arena.status);
+    TRY(kiln_map(twice, KILN_MAP_ABS, A));
+    TRY(kiln_combine_from(twice, NULL, twice, &minus, A));
+    TRY(kiln_norm(largest, twice, KILN_NORM_MAX));
+    *column = -1;
+    for (int64_t c = cols; c-- > 0;)
+        if (largest[c] > 0) *column = c;
+done:
+    return ki_arena_free(&arena, status);
+}
+
 kiln_status ki_check_weights(const char *call, const kiln_matrix *weights) {
     kiln_status status;
-    kiln_matrix *twice = NULL;
-    double largest;
-    const double one = 1, minus_one = -1;
+    int64_t negative;
     TRY(ki_check_finite(call, "weights", weights, true));
-    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(weights), kiln_matrix_type(weights),
-                          kiln_matrix_rows(weights), 1, NULL));
-    TRY(kiln_map(twice, KILN_MAP_ABS, weights));
-    TRY(kiln_combine(twice, &one, twice, &minus_one, weights));
-    TRY(kiln_norm(&largest, twice, KILN_NORM_MAX));
-    if (largest > 0) TRY(name_bad_entry(call, "weights", weights, true));
+    TRY(ki_find_negative(&negative, weights));
+    if (negative >= 0) TRY(name_bad_entry(call, "weights", weights, true));
 done:
-    kiln_matrix_free(twice);
     return status;
 }
 

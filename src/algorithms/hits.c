@@ -88,22 +88,12 @@ done:
     return status;
 }
 
-/* Without negative entries |v| - v is 0 throughout. */
 static kiln_status check_signs(const kiln_matrix *v, const char *what) {
-    kiln_status status;
-    kiln_matrix *twice = NULL;
-    double largest;
-    const double one = 1, minus_one = -1;
-    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(v), kiln_matrix_type(v), kiln_matrix_rows(v), 1, NULL));
-    TRY(kiln_map(twice, KILN_MAP_ABS, v));
-    TRY(kiln_combine(twice, &one, twice, &minus_one, v));
-    TRY(kiln_norm(&largest, twice, KILN_NORM_MAX));
-    if (largest > 0)
-        TRY((ki_fail(KILN_ERR_DATA, "kiln_hits: some %s are negative", what),
-             ki_hint("the weights of links must not be negative")));
-done:
-    kiln_matrix_free(twice);
-    return status;
+    int64_t negative;
+    const kiln_status status = ki_find_negative(&negative, v);
+    if (status != KILN_OK || negative < 0) return status;
+    ki_fail(KILN_ERR_DATA, "kiln_hits: some %s are negative", what);
+    return ki_hint("the weights of links must not be negative");
 }
 
 static kiln_status allocate(struct ki_hits *s) {
@@ -229,7 +219,7 @@ done:
 
 int ki_hits_state(struct ki_state state[KI_HITS_STATE], struct ki_hits *s) {
     const struct ki_state parts[KI_HITS_STATE] = {
-        {"authorities", .matrix = s->a},
+        {"authorities", .matrix = &s->a},
         {"before", .reals = &s->before},
         {"queued", .integers = &s->queued, .least = 0, .most = AHEAD},
         {"accelerations", .integers = &s->accelerations},
@@ -420,13 +410,13 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     TRY(s.options.unweighted ? drop_weights(&s) : ki_links_weighted(&weighted, A));
     ki_report_figure(&s.report, "weighted", weighted);
     TRY(begin(&s, authorities));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
-                                             .algorithm = "hits",
-                                             .options = &s.options,
-                                             .X = A,
-                                             .report = &s.report,
-                                             .start = &s.start,
-                                             .most = s.options.max_iterations}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s.options.control,
+                                                   .algorithm = "hits",
+                                                   .options = &s.options,
+                                                   .X = A,
+                                                   .report = &s.report,
+                                                   .start = &s.start,
+                                                   .most = s.options.max_iterations}));
     s.report.solver = "power";
     TRY(resume(&s));
     TRY(iterate(&s));

@@ -2,7 +2,7 @@
 #ifndef KI_HITS_H
 #define KI_HITS_H
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 
 struct ki_hits {
     const kiln_matrix *A;

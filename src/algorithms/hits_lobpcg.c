@@ -226,13 +226,13 @@ enum { STATE = KI_HITS_STATE + 2 * BASIS + 5 };
 static void state_of(struct ki_state state[STATE], struct lobpcg *t) {
     const int first = ki_hits_state(state, t->hits);
     const struct ki_state parts[STATE - KI_HITS_STATE] = {
-        {"x", .matrix = t->v[X]},
-        {"r", .matrix = t->v[R]},
-        {"p", .matrix = t->v[P]},
-        {"image x", .matrix = t->image[X]},
-        {"image r", .matrix = t->image[R]},
-        {"image p", .matrix = t->image[P]},
-        {"best", .matrix = t->best},
+        {"x", .matrix = &t->v[X]},
+        {"r", .matrix = &t->v[R]},
+        {"p", .matrix = &t->v[P]},
+        {"image x", .matrix = &t->image[X]},
+        {"image r", .matrix = &t->image[R]},
+        {"image p", .matrix = &t->image[P]},
+        {"best", .matrix = &t->best},
         {"changes", .reals = t->seen, .count = SEEN},
         {"size", .integers = &t->size, .least = 2, .most = BASIS},
         {"since", .integers = &t->since},

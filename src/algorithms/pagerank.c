@@ -5,22 +5,20 @@
  * would, by d / (1 - d), and what rounding does to an iteration, r, comes to r / (1 - d) in all. Whether
  * an iteration was the last one is found out where the ranks are: on a GPU several are queued at once, and
  * those behind the last do nothing. */
-#include "algorithms/checkpoint/checkpoint.h"
-#include "algorithms/registry.h"
+#include "algorithms/run/run.h"
 
 enum { COLUMNS_MOST = 64, MASS = 0, GOAL = 1, TAKEN = 2, ACTIVE = 3, HEAD = 4, QUEUED_MOST = 16 };
 static const double QUEUED_SECONDS = 0.2;
 static const char call[] = "kiln_pagerank";
 
 struct pagerank {
+    struct ki_run run;
     kiln_pagerank_options options; /* defaults filled in */
     kiln_ranks on;
-    kiln_matrix *teleport, *dangling;
-    double *state; /* S on the host */
-    bool odd;      /* so many steps, for a checkpoint */
+    kiln_matrix *shares; /* C after the last step: of on.C and on.next, as kiln_ranks_step changes the two */
+    bool odd;            /* the number of steps */
+    double *S;           /* on.S on the host */
     int64_t n, k;
-    double start;
-    kiln_report report;
 };
 
 /* ---- checks ---- */
@@ -30,8 +28,8 @@ static kiln_status check_vector(const char *name, const kiln_matrix *v, const ki
     return v ? ki_check_matrix(call, name, v, A, kiln_matrix_rows(A), one ? 1 : k) : KILN_OK;
 }
 
-static kiln_status check(const kiln_matrix *ranks, const kiln_matrix *A,
-                         const kiln_pagerank_options *options) {
+static kiln_status pagerank_check(const kiln_matrix *ranks, const kiln_matrix *A,
+                                  const kiln_pagerank_options *options) {
     kiln_status status;
     if (!ranks || !A) return ki_fail(KILN_ERR_ARGUMENT, "%s: ranks or A is NULL", call);
     const int64_t n = kiln_matrix_rows(A), k = kiln_matrix_cols(ranks);
@@ -69,34 +67,17 @@ done:
     return status;
 }
 
-/* Without negative numbers |v| - v is 0 throughout. */
-static kiln_status check_signs(const char *name, const kiln_matrix *v) {
-    kiln_status status;
-    kiln_matrix *twice = NULL;
-    double largest[COLUMNS_MOST], one[COLUMNS_MOST], minus_one[COLUMNS_MOST];
-    const int64_t cols = kiln_matrix_cols(v);
-    for (int64_t c = 0; c < cols; c++) one[c] = 1, minus_one[c] = -1;
-    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(v), kiln_matrix_type(v), kiln_matrix_rows(v), cols,
-                          NULL));
-    TRY(kiln_map(twice, KILN_MAP_ABS, v));
-    TRY(kiln_combine(twice, one, twice, minus_one, v));
-    TRY(kiln_norm(largest, twice, KILN_NORM_MAX));
-    for (int64_t c = 0; c < cols; c++)
-        if (largest[c] > 0)
-            TRY(ki_fail(KILN_ERR_DATA, "%s: column %lld of %s has negative numbers", call, (long long)c,
-                        name));
-done:
-    kiln_matrix_free(twice);
-    return status;
-}
-
 /* to = v, each column scaled to add up to 1. */
 static kiln_status distribution(kiln_matrix *to, const char *name, const kiln_matrix *v) {
     kiln_status status;
     double sum[COLUMNS_MOST];
     const int64_t cols = kiln_matrix_cols(v);
+    int64_t negative;
     TRY(ki_check_finite(call, name, v, true));
-    TRY(check_signs(name, v));
+    TRY(ki_find_negative(&negative, v));
+    if (negative >= 0)
+        TRY(ki_fail(KILN_ERR_DATA, "%s: column %lld of %s has negative numbers", call, (long long)negative,
+                    name));
     TRY(kiln_norm(sum, v, KILN_NORM_1));
     for (int64_t c = 0; c < cols; c++) {
         const double scale = 1 / sum[c];
@@ -112,65 +93,53 @@ done:
     return status;
 }
 
-static kiln_status distribution_new(kiln_matrix **to, const char *name, const kiln_matrix *v) {
+/* *to = a new matrix with v's distributions; NULL without v. */
+static kiln_status pagerank_take(kiln_matrix **to, struct pagerank *s, const char *name,
+                                 const kiln_matrix *v) {
+    kiln_status status = KILN_OK;
     if (!v) return KILN_OK;
-    const kiln_status status = kiln_matrix_dense(to, kiln_matrix_device(v), kiln_matrix_type(v),
-                                                 kiln_matrix_rows(v), kiln_matrix_cols(v), NULL);
-    return status == KILN_OK ? distribution(*to, name, v) : status;
-}
-
-/* ---- the run ---- */
-
-static kiln_status allocate(struct pagerank *s, const kiln_matrix *A) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(A);
-    const kiln_type type = kiln_matrix_type(A);
-    const int64_t n = s->n, k = s->k, rows = HEAD + QUEUED_MOST;
-    kiln_device_info info = {0};
-    TRY(kiln_device_get_info(device, &info));
-    TRY(kiln_matrix_dense(&s->on.P, device, type, n, k, NULL));
-    TRY(kiln_matrix_dense(&s->on.C, device, type, n, k, NULL));
-    TRY(kiln_matrix_dense(&s->on.next, device, type, n, k, NULL));
-    TRY(kiln_matrix_dense(&s->on.factor, device, type, n, 1, NULL));
-    TRY(kiln_matrix_dense(&s->on.S, device, info.has_f64 ? KILN_F64 : KILN_F32, rows, k, NULL));
-    s->state = ki_calloc((size_t)(rows * k) * sizeof *s->state);
-    if (!s->state) TRY(ki_fail_nomem((size_t)(rows * k) * sizeof *s->state, "the state of a run"));
+    *to = ki_run_rows(&s->run, v, kiln_matrix_cols(v));
+    TRY(s->run.arena.status);
+    TRY(distribution(*to, name, v));
 done:
     return status;
 }
 
-static kiln_status first_ranks(struct pagerank *s, const kiln_matrix *ranks) {
-    double one[COLUMNS_MOST];
-    for (int64_t c = 0; c < s->k; c++) one[c] = 1;
+/* ---- the run ---- */
+
+static kiln_status pagerank_first_ranks(struct pagerank *s, const kiln_matrix *ranks) {
     if (s->options.warm_start) return distribution(s->on.P, "the start", ranks);
-    if (!s->teleport) return kiln_fill(s->on.P, 1.0 / (double)s->n);
-    return kiln_combine(s->on.P, one, s->teleport, NULL, NULL);
+    if (!s->on.teleport) return kiln_fill(s->on.P, 1.0 / (double)s->n);
+    return ki_copy(s->on.P, s->on.teleport);
 }
 
-/* The change that ends it; below 0: none does. */
-static double goal_of(const struct pagerank *s) {
-    return s->options.iterations ? -1 : s->options.tolerance;
-}
-
-static kiln_status begin(struct pagerank *s, const kiln_matrix *ranks, const kiln_matrix *A) {
+static kiln_status pagerank_begin(struct pagerank *s, const kiln_matrix *ranks, const kiln_matrix *A) {
+    const kiln_pagerank_options *o = &s->options;
+    struct ki_run *run = &s->run;
+    const int64_t rows = HEAD + QUEUED_MOST;
+    kiln_matrix *teleport = NULL, *dangling = NULL;
     kiln_status status;
     bool weighted = false;
     double largest;
-    TRY(allocate(s, A));
-    TRY(distribution_new(&s->teleport, "personalize", s->options.personalize));
-    TRY(distribution_new(&s->dangling, "dangling_to", s->options.dangling_to));
-    TRY(first_ranks(s, ranks));
+    s->on.P = ki_run_rows(run, A, s->k);
+    s->on.C = ki_run_rows(run, A, s->k);
+    s->on.next = ki_run_rows(run, A, s->k);
+    s->on.factor = ki_run_rows(run, A, 1);
+    s->on.S = ki_run_sums(run, rows, s->k);
+    s->S = ki_run_reals(run, rows * s->k);
+    TRY(run->arena.status);
+    TRY(pagerank_take(&teleport, s, "personalize", o->personalize));
+    TRY(pagerank_take(&dangling, s, "dangling_to", o->dangling_to));
+    if (!o->unweighted) TRY(ki_links_weighted(&weighted, A));
     s->on.A = A;
-    s->on.layout = s->options.layout;
-    if (!s->options.unweighted) TRY(ki_links_weighted(&weighted, A));
+    s->on.layout = o->layout;
     s->on.weighted = weighted;
-    s->on.damping = s->options.damping;
-    s->on.teleport = s->teleport;
-    s->on.dangling = s->dangling                                         ? s->dangling
-                     : s->options.dangling == KILN_DANGLING_PERSONALIZED ? s->teleport
-                                                                         : NULL;
-    for (int64_t c = 0; c < s->k; c++) s->state[GOAL * s->k + c] = goal_of(s);
-    TRY(ki_vector_set(s->on.S, s->state));
+    s->on.damping = o->damping;
+    s->on.teleport = teleport;
+    s->on.dangling = dangling ? dangling : o->dangling == KILN_DANGLING_PERSONALIZED ? teleport : NULL;
+    TRY(pagerank_first_ranks(s, ranks));
+    for (int64_t c = 0; c < s->k; c++) s->S[GOAL * s->k + c] = run->tolerance;
+    TRY(ki_vector_set(s->on.S, s->S));
     TRY(kiln_ranks_begin(&s->on));
     TRY(kiln_norm(&largest, s->on.factor, KILN_NORM_MAX));
     if (isnan(largest))
@@ -184,7 +153,7 @@ done:
 
 static double dangling_mass(const struct pagerank *s) {
     double mass = 0;
-    for (int64_t c = 0; c < s->k; c++) mass = fmax(mass, s->state[MASS * s->k + c]);
+    for (int64_t c = 0; c < s->k; c++) mass = fmax(mass, s->S[MASS * s->k + c]);
     return mass;
 }
 
@@ -197,41 +166,24 @@ static double error_bound(const struct pagerank *s, double residual) {
     return d < 1 ? (d * (1 + measured) * residual + rounding) / (1 - d) : INFINITY;
 }
 
-static int64_t most_of(const kiln_pagerank_options *o) {
-    return o->iterations ? o->iterations : o->max_iterations;
-}
-
-static bool cancelled(const struct pagerank *s, const kiln_trace_row *row) {
-    const kiln_control *control = &s->options.control;
-    const kiln_progress now = {"solve",
-                               row->iteration,
-                               most_of(&s->options),
-                               row->objective,
-                               row->residual,
-                               row->seconds,
-                               (4 * kiln_matrix_nnz(s->on.A) + 8 * s->n) * row->iteration,
-                               0};
-    return control->progress && control->progress(control->user, &now) != 0;
-}
-
 /* Takes what `count` queued iterations have left to the report. */
-static kiln_status note(struct pagerank *s, int64_t count) {
-    kiln_report *report = &s->report;
+static kiln_status pagerank_note(struct pagerank *s, int64_t count) {
+    kiln_report *report = &s->run.report;
     kiln_status status;
-    TRY(ki_vector_get(s->state, s->on.S));
-    const int64_t before = report->iterations, taken = (int64_t)s->state[TAKEN * s->k] - before;
+    TRY(ki_vector_get(s->S, s->on.S));
+    const int64_t taken = (int64_t)s->S[TAKEN * s->k] - report->iterations;
     for (int64_t i = 0; i < ki_min(taken, count); i++) {
-        kiln_trace_row row = {.iteration = before + i + 1, .seconds = ki_clock() - s->start};
-        const double *change = s->state + (HEAD + (before + i) % QUEUED_MOST) * s->k;
+        const double *change = s->S + (HEAD + report->iterations % QUEUED_MOST) * s->k;
+        kiln_trace_row row = {0};
         for (int64_t c = 0; c < s->k; c++)
             if (!(change[c] <= row.residual)) row.residual = change[c];
         row.objective = error_bound(s, row.residual);
-        TRY(ki_report_row(report, &row));
-        report->iterations = report->passes = row.iteration;
-        report->residual = row.residual;
-        report->objective = row.objective;
-        if (cancelled(s, &row)) report->stopped_by = KILN_STOP_CANCELLED;
+        report->passes = ++report->iterations;
+        TRY(ki_run_row(&s->run, &row));
+        ki_run_tell(&s->run);
     }
+    s->odd = report->iterations % 2 == 1;
+    s->shares = s->odd ? s->on.next : s->on.C;
 done:
     return status;
 }
@@ -240,7 +192,7 @@ done:
  * halved it, rounding keeps it up. Asked after multiples of QUEUED_MOST iterations alone, so that it does
  * not depend on how many were queued. */
 static bool stalled(const struct pagerank *s) {
-    const kiln_report *report = &s->report;
+    const kiln_report *report = &s->run.report;
     const double span = ceil(2 / (1 - s->options.damping));
     if (s->options.iterations || report->iterations % QUEUED_MOST || !(span < (double)report->trace_count))
         return false;
@@ -248,71 +200,48 @@ static bool stalled(const struct pagerank *s) {
     return last->residual > last[-(int64_t)span].residual / 2;
 }
 
-static void judge(struct pagerank *s, int64_t most) {
-    kiln_report *report = &s->report;
-    if (!isfinite(report->residual))
-        report->stopped_by = KILN_STOP_DIVERGED;
-    else if (!s->options.iterations && report->residual <= s->options.tolerance)
-        report->stopped_by = KILN_STOP_TOLERANCE;
-    else if (report->stopped_by == KILN_STOP_NONE && stalled(s))
-        report->stopped_by = KILN_STOP_STALLED;
-    else if (report->stopped_by == KILN_STOP_NONE && report->iterations >= most)
-        report->stopped_by = KILN_STOP_ITERATIONS;
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE ||
-                        (s->options.iterations && report->stopped_by == KILN_STOP_ITERATIONS);
-}
-
-/* C after an odd number of steps is in `next`, as kiln_ranks_step changes the two in each. */
-enum { STATE = 4 };
-static void state_of(struct ki_state state[STATE], struct pagerank *s) {
-    const struct ki_state parts[STATE] = {{"odd", .flag = &s->odd},
-                                          {"ranks", .matrix = s->on.P},
-                                          {"shares", .matrix = s->odd ? s->on.next : s->on.C},
-                                          {"steps", .matrix = s->on.S}};
-    memcpy(state, parts, sizeof parts);
+static void pagerank_judge(struct pagerank *s) {
+    kiln_stop *stop = &s->run.report.stopped_by;
+    if (!isfinite(s->run.report.residual)) *stop = KILN_STOP_DIVERGED;
+    ki_run_judge(&s->run);
+    if ((*stop == KILN_STOP_NONE || *stop == KILN_STOP_ITERATIONS) && stalled(s)) *stop = KILN_STOP_STALLED;
 }
 
 /* Goes on from a checkpoint, if there is one; the goal may be another. */
-static kiln_status resume(struct pagerank *s) {
-    kiln_status status = KILN_OK;
-    struct ki_state state[STATE];
-    bool resumed;
-    state_of(state, s);
-    TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* odd, which decides where the shares are */
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, STATE));
-    if (!resumed) return KILN_OK;
-    TRY(ki_vector_get(s->state, s->on.S));
-    if (s->odd != (s->report.iterations % 2 == 1))
+static kiln_status pagerank_resume(struct pagerank *s) {
+    struct ki_run *run = &s->run;
+    kiln_status status;
+    TRY(ki_run_look(run, 1)); /* odd, which decides where the shares are */
+    s->shares = s->odd ? s->on.next : s->on.C;
+    TRY(ki_run_resume(run));
+    if (!run->resumed) return KILN_OK;
+    TRY(ki_vector_get(s->S, s->on.S));
+    if (s->odd != (run->report.iterations % 2 == 1))
         TRY(ki_fail(KILN_ERR_MODEL, "%s: the checkpoint's part 'odd' does not fit its %lld iterations", call,
-                    (long long)s->report.iterations));
+                    (long long)run->report.iterations));
     for (int64_t c = 0; c < s->k; c++) {
-        s->state[GOAL * s->k + c] = goal_of(s);
-        s->state[TAKEN * s->k + c] = (double)s->report.iterations;
-        s->state[ACTIVE * s->k + c] = 1;
+        s->S[GOAL * s->k + c] = run->tolerance;
+        s->S[TAKEN * s->k + c] = (double)run->report.iterations;
+        s->S[ACTIVE * s->k + c] = 1;
     }
-    TRY(ki_vector_set(s->on.S, s->state));
+    TRY(ki_vector_set(s->on.S, s->S));
 done:
     return status;
 }
 
-static kiln_status iterate(struct pagerank *s) {
-    kiln_report *report = &s->report;
-    const int64_t most = most_of(&s->options);
-    struct ki_state state[STATE];
+static kiln_status pagerank_iterate(struct pagerank *s) {
+    struct ki_run *run = &s->run;
+    const kiln_report *report = &run->report;
     int64_t queued = 1;
-    kiln_status status;
-    TRY(resume(s));
-    while (report->stopped_by == KILN_STOP_NONE) {
-        const int64_t count =
-            ki_min(ki_min(queued, most - report->iterations), QUEUED_MOST - report->iterations % QUEUED_MOST);
+    kiln_status status = KILN_OK;
+    while (ki_run_goes_on(run)) {
+        const int64_t room = QUEUED_MOST - report->iterations % QUEUED_MOST;
+        const int64_t count = ki_min(ki_min(queued, run->most - report->iterations), room);
         const double before = ki_clock();
         TRY(kiln_ranks_step(&s->on, report->iterations, count));
-        TRY(note(s, count));
-        judge(s, most);
-        s->odd = report->iterations % 2 == 1;
-        state_of(state, s);
-        TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
+        TRY(pagerank_note(s, count));
+        pagerank_judge(s);
+        TRY(ki_run_keep(run));
         if (2 * (ki_clock() - before) < QUEUED_SECONDS) queued = ki_min(2 * queued, QUEUED_MOST);
     }
 done:
@@ -321,7 +250,8 @@ done:
 
 /* ranks = P, each column scaled to add up to 1: rounding has added up to a little less or more, by which
  * the ranks move. */
-static kiln_status finish(kiln_matrix *ranks, struct pagerank *s) {
+static kiln_status pagerank_finish(kiln_matrix *ranks, struct pagerank *s) {
+    kiln_report *report = &s->run.report;
     kiln_status status;
     double sum[COLUMNS_MOST], moved = 0;
     TRY(kiln_norm(sum, s->on.P, KILN_NORM_1));
@@ -330,11 +260,10 @@ static kiln_status finish(kiln_matrix *ranks, struct pagerank *s) {
         sum[c] = 1 / sum[c];
     }
     TRY(kiln_combine(ranks, sum, s->on.P, NULL, NULL));
-    s->report.objective += moved + ki_epsilon(kiln_matrix_type(ranks));
-    ki_report_figure(&s->report, "error_bound", s->report.objective);
-    ki_report_figure(&s->report, "dangling", dangling_mass(s));
-    ki_report_figure(&s->report, "weighted", s->on.weighted);
-    s->report.seconds = ki_clock() - s->start;
+    report->objective += moved + ki_epsilon(kiln_matrix_type(ranks));
+    ki_report_figure(report, "error_bound", report->objective);
+    ki_report_figure(report, "dangling", dangling_mass(s));
+    ki_report_figure(report, "weighted", s->on.weighted);
 done:
     return status;
 }
@@ -384,38 +313,28 @@ const struct ki_algorithm ki_algorithm_pagerank = {
 kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A, const kiln_pagerank_options *options,
                           kiln_report *report) {
     kiln_status status;
-    struct pagerank s = {.start = ki_clock()};
-    TRY(KI_TAKE(kiln_pagerank_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_pagerank));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    TRY(check(ranks, A, &s.options));
-    ki_options_fill(&s.options, &ki_algorithm_pagerank, kiln_matrix_type(A));
+    struct pagerank s = {.run = {.unbounded = true}};
+    kiln_pagerank_options *o = &s.options;
+    const struct ki_state state[] = {{"odd", .flag = &s.odd},
+                                     {"ranks", .matrix = &s.on.P},
+                                     {"shares", .matrix = &s.shares},
+                                     {"steps", .matrix = &s.on.S}};
+    KI_RUN_STATE(&s.run, state);
+    TRY(KI_RUN_OPEN(&s.run, pagerank, o, options, report));
+    TRY(pagerank_check(ranks, A, o));
+    ki_options_fill(o, &ki_algorithm_pagerank, kiln_matrix_type(A));
     s.n = kiln_matrix_rows(A);
     s.k = kiln_matrix_cols(ranks);
-    s.report.tolerance = s.options.iterations ? INFINITY : s.options.tolerance;
-    TRY(ki_report_begin(&s.report));
-    TRY(begin(&s, ranks, A));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
-                                             .algorithm = "pagerank",
-                                             .options = &s.options,
-                                             .X = A,
-                                             .given = {{"the teleport vector", s.options.personalize},
-                                                       {"where dangling leads", s.options.dangling_to}},
-                                             .report = &s.report,
-                                             .start = &s.start,
-                                             .most = most_of(&s.options)}));
-    TRY(iterate(&s));
-    TRY(finish(ranks, &s));
-    ki_report_give(report, &s.report); /* of an infinite objective, no bound, too */
+    ki_run_on(&s.run, A, o->iterations ? -1 : o->tolerance,
+              o->iterations ? o->iterations : o->max_iterations);
+    s.run.pass_bytes = 4 * kiln_matrix_nnz(A) + 8 * s.n; /* of the links */
+    TRY(pagerank_begin(&s, ranks, A));
+    TRY(ki_run_begin(&s.run, (struct ki_described){.options = o,
+                                                   .given = {{"the teleport vector", o->personalize},
+                                                             {"where dangling leads", o->dangling_to}}}));
+    TRY(pagerank_resume(&s));
+    TRY(pagerank_iterate(&s));
+    TRY(pagerank_finish(ranks, &s));
 done:
-    kiln_report_free(&s.report);
-    ki_free(s.state);
-    kiln_matrix_free(s.on.P);
-    kiln_matrix_free(s.on.C);
-    kiln_matrix_free(s.on.next);
-    kiln_matrix_free(s.on.factor);
-    kiln_matrix_free(s.on.S);
-    kiln_matrix_free(s.teleport);
-    kiln_matrix_free(s.dangling);
-    return status;
+    return ki_run_close(&s.run, status);
 }

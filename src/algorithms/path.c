@@ -4,7 +4,7 @@
  * matrix. An algorithm that can do better for all models at once has its own way, ki_path_rule.together. */
 #include "algorithms/path.h"
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 
 static const char call[] = "kiln_path";
 
@@ -218,13 +218,13 @@ static kiln_status begin_checkpoint(struct ki_path *path, const kiln_matrix *wei
     const struct ki_state state = state_of(path);
     bool resumed;
     const kiln_control apart = ki_checkpoint_apart(&path->control);
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &path->control,
-                                             .algorithm = path->shown->name,
-                                             .options = path->options,
-                                             .X = path->X,
-                                             .given = {{"y", path->y}, {"the weights", weights}},
-                                             .report = &path->report,
-                                             .start = &path->start}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &path->control,
+                                                   .algorithm = path->shown->name,
+                                                   .options = path->options,
+                                                   .X = path->X,
+                                                   .given = {{"y", path->y}, {"the weights", weights}},
+                                                   .report = &path->report,
+                                                   .start = &path->start}));
     TRY(ki_checkpoint_resume(&resumed, &path->control, &state, 1));
     memcpy(field(path, path->rule->control), &apart, sizeof apart);
 done:

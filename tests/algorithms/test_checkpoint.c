@@ -14,6 +14,12 @@
 enum { TALL = 35000, NARROW = 15 }; /* of so many rows a sample is the first step */
 enum { ROWS = 90, COLS = 12, WIDE = 300, MANY = 70, VALUES = 4096, STOPS_MOST = 12 };
 
+static int64_t limit; /* of iterations; 0: a run's own */
+
+static int64_t most(int64_t own) {
+    return limit ? limit : own;
+}
+
 static kiln_matrix *X, *counts, *graph, *wide, *targets, *many, *classes, *three, *positive, *tall, *means;
 
 /* What a run ends with. */
@@ -43,7 +49,9 @@ static kiln_status hits_by(struct outcome *o, kiln_control control, kiln_hits_so
     kiln_matrix *hubs = room(ROWS, 1), *authorities = room(COLS, 1);
     const kiln_status status =
         kiln_hits(hubs, authorities, counts,
-                  &(kiln_hits_options){.control = control, .solver = solver, .tolerance = 1e-14}, &o->report);
+                  &(kiln_hits_options){
+                      .control = control, .solver = solver, .tolerance = 1e-14, .max_iterations = limit},
+                  &o->report);
     keep(o, hubs);
     keep(o, authorities);
     return status;
@@ -59,8 +67,8 @@ static kiln_status hits_lobpcg(struct outcome *o, kiln_control control) {
 
 static kiln_status pagerank(struct outcome *o, kiln_control control) {
     kiln_matrix *ranks = room(ROWS, 2);
-    const kiln_status status = kiln_pagerank(
-        ranks, graph, &(kiln_pagerank_options){.control = control, .tolerance = 1e-14}, &o->report);
+    const kiln_pagerank_options options = {.control = control, .tolerance = 1e-14, .max_iterations = limit};
+    const kiln_status status = kiln_pagerank(ranks, graph, &options, &o->report);
     keep(o, ranks);
     return status;
 }
@@ -69,6 +77,7 @@ static kiln_status kmeans_by(struct outcome *o, kiln_kmeans_options options, con
     kiln_matrix *centres = room(7, kiln_matrix_cols(data)), *labels = room(ROWS, 1);
     options.labels = labels;
     options.tolerance = 1e-12;
+    options.max_iterations = most(options.max_iterations);
     const kiln_status status = kiln_kmeans(centres, data, &options, &o->report);
     keep(o, centres);
     keep(o, labels);
@@ -96,7 +105,8 @@ static kiln_status kmeans_batch(struct outcome *o, kiln_control control) {
 static kiln_status mds_by(struct outcome *o, kiln_control control, kiln_mds_metric metric) {
     kiln_matrix *Y = room(ROWS, 2);
     const kiln_status status = kiln_mds(
-        Y, X, &(kiln_mds_options){.control = control, .metric = metric, .restarts = 2, .max_iterations = 8},
+        Y, X,
+        &(kiln_mds_options){.control = control, .metric = metric, .restarts = 2, .max_iterations = most(8)},
         &o->report);
     keep(o, Y);
     return status;
@@ -119,7 +129,7 @@ static kiln_status keep_both(struct outcome *o, kiln_matrix *A, kiln_matrix *B, 
 
 static kiln_status als_by(struct outcome *o, kiln_als_options options) {
     kiln_matrix *A = room(ROWS, 4), *B = room(COLS, 4);
-    options.max_iterations = 9;
+    options.max_iterations = most(9);
     options.tolerance = 1e-14;
     return keep_both(o, A, B, kiln_als(A, B, counts, &options, &o->report));
 }
@@ -139,13 +149,13 @@ static kiln_status als_ccd(struct outcome *o, kiln_control control) {
 static kiln_status sfa(struct outcome *o, kiln_control control) {
     kiln_matrix *A = room(ROWS, 4), *B = room(COLS, 4);
     const kiln_sfa_options options = {
-        .control = control, .max_iterations = 9, .tolerance = 1e-14, .test = counts};
+        .control = control, .max_iterations = most(9), .tolerance = 1e-14, .test = counts};
     return keep_both(o, A, B, kiln_sfa(A, B, counts, &options, &o->report));
 }
 
 static kiln_status lda_by(struct outcome *o, kiln_lda_options options) {
     kiln_matrix *A = room(ROWS, 3), *B = room(COLS, 3);
-    options.max_iterations = 8;
+    options.max_iterations = most(8);
     options.tolerance = 1e-14;
     return keep_both(o, A, B, kiln_lda(A, B, counts, &options, &o->report));
 }
@@ -161,7 +171,7 @@ static kiln_status lda_batch(struct outcome *o, kiln_control control) {
 static kiln_status gap(struct outcome *o, kiln_control control) {
     kiln_matrix *A = room(ROWS, 3), *B = room(COLS, 3);
     const kiln_gap_options options = {
-        .control = control, .max_iterations = 9, .tolerance = 1e-14, .test = counts};
+        .control = control, .max_iterations = most(9), .tolerance = 1e-14, .test = counts};
     return keep_both(o, A, B, kiln_gap(A, B, counts, &options, &o->report));
 }
 
@@ -296,7 +306,7 @@ static const struct run {
             {"glm, gamma", glm_gamma},
             {"glm, tall", glm_tall},
             {"glm, no intercept", glm_without_intercept}};
-enum { RUNS = sizeof runs / sizeof *runs };
+enum { RUNS = sizeof runs / sizeof *runs, LIMITED = 15 }; /* the first 15 take `limit` */
 
 /* ---- stopping and going on ---- */
 
@@ -376,6 +386,34 @@ static void test_every_iteration(void **state) {
         int64_t stops = 0;
         for (int64_t at = 1; at < STOPS_MOST && stop_and_go_on(&runs[r], &whole, at); at++) stops++;
         if (stops < 3) fail_msg("%s was stopped %d times", runs[r].name, (int)stops);
+        kiln_report_free(&whole.report);
+    }
+}
+
+/* A run that has ended at a limit of iterations goes on under a higher one, in the start that the limit has cut. */
+static void test_limits(void **state) {
+    (void)state;
+    static struct outcome whole, part;
+    const char *path = in_scratch("state");
+    for (int r = 0; r < LIMITED; r++) {
+        whole = (struct outcome){.count = 0};
+        assert_int_equal(runs[r].call(&whole, (kiln_control){NULL, NULL}), KILN_OK);
+        for (int64_t at = 1; at < 5; at++) {
+            remove(path);
+            for (int piece = 0; piece < 2; piece++) {
+                kiln_checkpoint *checkpoint = open_at(path, piece > 0);
+                limit = piece == 0 ? at : 0;
+                part = (struct outcome){.count = 0};
+                const kiln_control control = kiln_checkpoint_control(checkpoint, (kiln_control){NULL, NULL});
+                if (runs[r].call(&part, control) != KILN_OK)
+                    fail_msg("%s: %s", runs[r].name, kiln_last_error()->message);
+                kiln_checkpoint_close(checkpoint);
+                if (at == 1 && piece == 0 && part.report.stopped_by != KILN_STOP_ITERATIONS)
+                    fail_msg("%s: stopped by %s", runs[r].name, kiln_stop_name(part.report.stopped_by));
+                if (piece > 0) compare(runs[r].name, &whole, &part);
+                kiln_report_free(&part.report);
+            }
+        }
         kiln_report_free(&whole.report);
     }
 }
@@ -846,15 +884,12 @@ static int free_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_iteration),
-                                       cmocka_unit_test(test_other_device),
-                                       cmocka_unit_test(test_descents),
-                                       cmocka_unit_test(test_starts),
-                                       cmocka_unit_test(test_all_algorithms),
-                                       cmocka_unit_test(test_other_runs),
-                                       cmocka_unit_test(test_lies),
-                                       cmocka_unit_test(test_damage),
-                                       cmocka_unit_test(test_full_disk),
-                                       cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_iteration), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_other_device),    cmocka_unit_test(test_descents),
+        cmocka_unit_test(test_starts),          cmocka_unit_test(test_all_algorithms),
+        cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }

@@ -6,7 +6,7 @@
  * the halves alone would take hundreds of sweeps. */
 #include "algorithms/factor/als.h"
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 #include "algorithms/factor/balance.h"
 #include "algorithms/factor/ccd.h"
 #include "algorithms/factor/entries.h"
@@ -223,12 +223,12 @@ done:
 
 enum { STATE = 6 };
 static void state_of(struct ki_state state[STATE], struct als *s) {
-    const struct ki_state parts[STATE] = {{"A", .matrix = s->A},
-                                          {"B", .matrix = s->B},
+    const struct ki_state parts[STATE] = {{"A", .matrix = &s->A},
+                                          {"B", .matrix = &s->B},
                                           {"objective", .reals = &s->objective},
                                           {"test", .reals = &s->test_rmse},
-                                          {"residuals by rows", .matrix = s->ccd.E},
-                                          {"residuals by columns", .matrix = s->ccd.T}};
+                                          {"residuals by rows", .matrix = &s->ccd.E},
+                                          {"residuals by columns", .matrix = &s->ccd.T}};
     memcpy(state, parts, sizeof parts);
 }
 
@@ -284,15 +284,15 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     TRY(ki_report_begin(&s.report));
     const kiln_als_options wanted = s.options; /* for checkpoints: what the data decide is 0 still */
     TRY(begin(&s, A, B));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
-                                             .algorithm = "als",
-                                             .options = &wanted,
-                                             .seed = s.options.seed,
-                                             .X = R,
-                                             .given = {{"the entries held out", s.options.test}},
-                                             .report = &s.report,
-                                             .start = &s.start,
-                                             .most = s.options.max_iterations}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s.options.control,
+                                                   .algorithm = "als",
+                                                   .options = &wanted,
+                                                   .seed = s.options.seed,
+                                                   .X = R,
+                                                   .given = {{"the entries held out", s.options.test}},
+                                                   .report = &s.report,
+                                                   .start = &s.start,
+                                                   .most = s.options.max_iterations}));
     TRY(iterate(&s));
     ki_report_figure(&s.report, "mean", s.mean);
     ki_report_setbacks(&s.report, 1, 0, kiln_matrix_type(R));

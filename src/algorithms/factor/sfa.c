@@ -12,7 +12,7 @@
  * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 #include "algorithms/factor/penalty.h"
 
 enum { STREAM = 0x5fa, SIDES = 2 };
@@ -244,14 +244,14 @@ static kiln_status check_value(const struct sfa *s) {
 enum { STATE = 13 };
 static void state_of(struct ki_state state[STATE], struct sfa *s) {
     const struct side *a = &s->side[0], *b = &s->side[1];
-    const struct ki_state parts[STATE] = {{"A", .matrix = a->F},
-                                          {"A gradient", .matrix = a->G},
-                                          {"A scaled", .matrix = a->Z},
-                                          {"A direction", .matrix = a->D},
-                                          {"B", .matrix = b->F},
-                                          {"B gradient", .matrix = b->G},
-                                          {"B scaled", .matrix = b->Z},
-                                          {"B direction", .matrix = b->D},
+    const struct ki_state parts[STATE] = {{"A", .matrix = &a->F},
+                                          {"A gradient", .matrix = &a->G},
+                                          {"A scaled", .matrix = &a->Z},
+                                          {"A direction", .matrix = &a->D},
+                                          {"B", .matrix = &b->F},
+                                          {"B gradient", .matrix = &b->G},
+                                          {"B scaled", .matrix = &b->Z},
+                                          {"B direction", .matrix = &b->D},
                                           {"sums", .reals = s->sum, .count = SUMS},
                                           {"decrease", .reals = &s->decrease},
                                           {"step", .reals = &s->step},
@@ -425,15 +425,15 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     if (o.test && kiln_matrix_nnz(o.test) > 0) TRY(ki_sfa_centred(&s.T, o.test, &s.means));
     TRY(allocate(&s, A, B));
     TRY(start(&s, A, B));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &o.control,
-                                             .algorithm = "sfa",
-                                             .options = &wanted,
-                                             .seed = o.seed,
-                                             .X = R,
-                                             .given = {{"the entries held out", o.test}},
-                                             .report = &s.report,
-                                             .start = &s.start,
-                                             .most = o.max_iterations}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &o.control,
+                                                   .algorithm = "sfa",
+                                                   .options = &wanted,
+                                                   .seed = o.seed,
+                                                   .X = R,
+                                                   .given = {{"the entries held out", o.test}},
+                                                   .report = &s.report,
+                                                   .start = &s.start,
+                                                   .most = o.max_iterations}));
     TRY(iterate(&s));
     TRY(report_figures(&s));
     TRY(ki_sfa_join(A, s.side[0].F, s.means.row));

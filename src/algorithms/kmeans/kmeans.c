@@ -393,13 +393,13 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     TRY(ki_kmeans_open_bounds(&s));
     TRY(measure(&s));
     if (s.options.init == KILN_INIT_GIVEN) s.options.restarts = 1;
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
-                                             .algorithm = "kmeans",
-                                             .options = &s.options,
-                                             .X = X,
-                                             .given = {{"the weights", s.options.weights}},
-                                             .report = &s.report,
-                                             .start = &s.began}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s.options.control,
+                                                   .algorithm = "kmeans",
+                                                   .options = &s.options,
+                                                   .X = X,
+                                                   .given = {{"the weights", s.options.weights}},
+                                                   .report = &s.report,
+                                                   .start = &s.began}));
     if (s.options.batch > 0) TRY(ki_kmeans_batches_begin(&s));
     TRY(ki_kmeans_resume(&resumed, &s));
     for (; s.turn < s.options.restarts && !s.cancelled; s.turn++, resumed = false)

@@ -4,7 +4,7 @@
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 
 enum {
     KI_PIECE = 4096, /* rows, one of which is drawn on the host */

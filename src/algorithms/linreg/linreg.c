@@ -294,13 +294,14 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     if (!intercepts) TRY(ki_fail_nomem((size_t)k * sizeof *intercepts, "the intercepts"));
     TRY(ki_report_begin(&system.report));
     TRY(system_new(&system, y));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &system.options.control,
-                                             .algorithm = "linreg",
-                                             .options = &system.options,
-                                             .X = X,
-                                             .given = {{"y", y}, {"the weights", system.options.weights}},
-                                             .report = &system.report,
-                                             .start = &system.start}));
+    TRY(ki_checkpoint_begin(
+        &(struct ki_described){.control = &system.options.control,
+                               .algorithm = "linreg",
+                               .options = &system.options,
+                               .X = X,
+                               .given = {{"y", y}, {"the weights", system.options.weights}},
+                               .report = &system.report,
+                               .start = &system.start}));
     TRY(system.blocks > 1 ? solve_blocks(&system, W, intercepts, y)
                           : solve_at_once(&system, W, intercepts, y));
     if (b) TRY(set_intercepts(b, intercepts));

@@ -10,7 +10,7 @@
 #define KI_LINREG_H
 
 #include "algorithms/certificate/certificate.h"
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 #include "algorithms/cholesky.h"
 
 /* A factor of the normal equations, see linreg_direct.c. */

@@ -11,7 +11,7 @@
  * otherwise fall by shrinking all. */
 #include "algorithms/mds/mds.h"
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 
 enum { STRESS, SQUARES, DISTANCES, PRODUCTS, SUMS }; /* of kiln_guttman */
 enum { ORDINAL_MOST = 30000 };
@@ -158,11 +158,11 @@ static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
     const bool former = s->turn > 0;
     const struct ki_state parts[STATE] = {{"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
                                           {"steps", .integers = &s->steps},
-                                          {"layout", .matrix = s->Y},
-                                          {"next", .matrix = s->next},
+                                          {"layout", .matrix = &s->Y},
+                                          {"next", .matrix = &s->next},
                                           {"stress", .reals = &s->stress},
                                           {"squares", .reals = &s->squares},
-                                          {"best", .matrix = former ? s->best : NULL},
+                                          {"best", .matrix = former ? &s->best : NULL},
                                           {"best stress", .reals = former ? &s->best_stress : NULL},
                                           {"best squares", .reals = former ? &s->best_squares : NULL},
                                           {"best report", .report = former ? &s->best_report : NULL}};
@@ -365,15 +365,15 @@ static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_
              ki_hint("divide the data by a constant")));
     if (s->weights) TRY(ki_laplacian_new(s));
     if (s->options.metric == KILN_MDS_ORDINAL) TRY(ki_ordinal_new(s));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s->options.control,
-                                             .algorithm = "mds",
-                                             .options = &s->options,
-                                             .seed = s->options.seed,
-                                             .X = X,
-                                             .given = {{"the weights", s->options.weights}},
-                                             .report = &s->report,
-                                             .start = &s->start_time,
-                                             .most = s->options.max_iterations}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s->options.control,
+                                                   .algorithm = "mds",
+                                                   .options = &s->options,
+                                                   .seed = s->options.seed,
+                                                   .X = X,
+                                                   .given = {{"the weights", s->options.weights}},
+                                                   .report = &s->report,
+                                                   .start = &s->start_time,
+                                                   .most = s->options.max_iterations}));
     TRY(try_starts(s, given));
 done:
     return status;

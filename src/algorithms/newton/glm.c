@@ -244,7 +244,7 @@ static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matr
     const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
     struct ki_newton_start start = {.warm = warm, .origin = glm->null, .own_reference = bounded};
     TRY(ki_newton_open(&glm->newton));
-    TRY(ki_checkpoint_begin(&(struct ki_run){
+    TRY(ki_checkpoint_begin(&(struct ki_described){
         .control = &glm->options->control,
         .algorithm = "glm",
         .options = glm->options,

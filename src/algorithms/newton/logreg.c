@@ -154,13 +154,13 @@ static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *
         newton->steep = 1;
     }
     TRY(ki_newton_open(newton));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = control,
-                                             .algorithm = "logreg",
-                                             .options = options,
-                                             .X = newton->X,
-                                             .given = {{"y", y}, {"the weights", labels->weights}},
-                                             .report = &newton->report,
-                                             .start = &newton->start}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = control,
+                                                   .algorithm = "logreg",
+                                                   .options = options,
+                                                   .X = newton->X,
+                                                   .given = {{"y", y}, {"the weights", labels->weights}},
+                                                   .report = &newton->report,
+                                                   .start = &newton->start}));
     if (options->warm_start) TRY(ki_newton_set_start(newton, W, b));
     if (dual && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
         TRY(start_from_dual(newton, descent));

@@ -14,7 +14,7 @@
 #define KI_NEWTON_H
 
 #include "algorithms/certificate/certificate.h"
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 
 enum { KI_NEWTON_OUTER = 6 }; /* entries of the caller's own in a checkpoint */
 

@@ -2,7 +2,7 @@
  * random numbers that the next sweep goes on with. What follows from the data is made anew. */
 #include <limits.h>
 
-#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/run/checkpoint.h"
 #include "algorithms/newton/newton_dual_work.h"
 
 enum { PLACE = 4, COUNTS = 7, SCALARS = 6, OWN = 6, HALF = 32 };

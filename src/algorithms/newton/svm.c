@@ -263,13 +263,13 @@ static kiln_status begin(struct machine *m) {
     memcpy(m->state, state, sizeof state);
     m->newton.outer = m->state;
     m->newton.outer_count = KI_NEWTON_OUTER;
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &m->options->control,
-                                             .algorithm = "svm",
-                                             .options = m->options,
-                                             .X = m->X,
-                                             .given = {{"y", m->y}, {"the weights", m->weights}},
-                                             .report = &m->newton.report,
-                                             .start = &m->newton.start}));
+    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &m->options->control,
+                                                   .algorithm = "svm",
+                                                   .options = m->options,
+                                                   .X = m->X,
+                                                   .given = {{"y", m->y}, {"the weights", m->weights}},
+                                                   .report = &m->newton.report,
+                                                   .start = &m->newton.start}));
     TRY(ki_checkpoint_look(&m->options->control, m->state, KI_NEWTON_OUTER));
 done:
     return status;

@@ -6,19 +6,17 @@
  * anything: what is returned is what was measured. */
 #include "algorithms/topics/gap.h"
 
-#include "algorithms/checkpoint/checkpoint.h"
-
 enum { STREAM_A = 0x9a9, STREAM_B };
 
 struct gap {
+    struct ki_run run;
     const kiln_matrix *X;
     kiln_matrix *A, *B, *Y, *Z, *rows, *words; /* own copies; Q B and Q^T A; ones, m x 1 and n x 1 */
     double *sum_A, *sum_B, *a, *b;             /* k each */
     kiln_gap_options options;
     double total, entropy, factorials; /* sums of x, of x log x - x, of log(x!) */
-    double start, objective, likelihood, test_perplexity;
+    double objective, likelihood, test_perplexity;
     struct ki_topics_test test;
-    kiln_report report;
 };
 
 /* ------------------------------------------------------------------------------------------- checks */
@@ -37,8 +35,8 @@ static kiln_status check_init(const kiln_gap_options *o, const kiln_matrix *X, i
     return KILN_OK;
 }
 
-static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *X,
-                         const kiln_gap_options *o) {
+static kiln_status gap_check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *X,
+                             const kiln_gap_options *o) {
     static const char call[] = "kiln_gap";
     kiln_status status;
     TRY(ki_topics_check(call, A, B, X, o->test));
@@ -120,34 +118,28 @@ done:
     return status;
 }
 
-static kiln_status allocate(struct gap *s, int64_t k) {
-    kiln_device *device = kiln_matrix_device(s->X);
-    const kiln_type type = kiln_matrix_type(s->X);
-    const int64_t m = kiln_matrix_rows(s->X), n = kiln_matrix_cols(s->X);
-    double **const lists[] = {&s->sum_A, &s->sum_B, &s->a, &s->b};
-    kiln_status status;
-    TRY(kiln_matrix_dense(&s->A, device, type, m, k, NULL));
-    TRY(kiln_matrix_dense(&s->B, device, type, n, k, NULL));
-    TRY(kiln_matrix_dense(&s->Y, device, type, m, k, NULL));
-    TRY(kiln_matrix_dense(&s->Z, device, type, n, k, NULL));
-    TRY(ki_topics_ones(&s->rows, s->X, m));
-    TRY(ki_topics_ones(&s->words, s->X, n));
-    for (int i = 0; i < 4; i++)
-        if (!(*lists[i] = ki_alloc((size_t)k * sizeof(double))))
-            TRY(ki_fail_nomem((size_t)k * sizeof(double), "the topics' sums"));
-done:
-    return status;
-}
-
-static kiln_status begin(struct gap *s, const kiln_matrix *A, const kiln_matrix *B) {
+static kiln_status gap_begin(struct gap *s, const kiln_matrix *A, const kiln_matrix *B) {
+    const kiln_gap_options *o = &s->options;
+    const int64_t n = kiln_matrix_cols(s->X), k = kiln_matrix_cols(A);
+    struct ki_run *run = &s->run;
     kiln_status status;
     TRY(take_entries(s));
-    TRY(allocate(s, kiln_matrix_cols(A)));
-    if (s->options.test) TRY(ki_topics_begin(&s->test, "kiln_gap", s->options.test, kiln_matrix_cols(A)));
-    TRY(s->options.warm_start                ? copy_start(s, A, B)
-        : s->options.init == KILN_GAP_RANDOM ? random_start(s)
-                                             : singular_start(s));
-    if (s->options.prior == KILN_GAP_GAMMA) TRY(normalise(s));
+    s->A = ki_run_rows(run, s->X, k);
+    s->Y = ki_run_rows(run, s->X, k);
+    s->B = ki_run_model(run, n, k);
+    s->Z = ki_run_model(run, n, k);
+    s->rows = ki_arena_fill(&run->arena, ki_run_rows(run, s->X, 1), 1);
+    s->words = ki_arena_fill(&run->arena, ki_run_model(run, n, 1), 1);
+    s->sum_A = ki_run_reals(run, k);
+    s->sum_B = ki_run_reals(run, k);
+    s->a = ki_run_reals(run, k);
+    s->b = ki_run_reals(run, k);
+    TRY(run->arena.status);
+    if (o->test) TRY(ki_topics_begin(&s->test, &run->arena, "kiln_gap", o->test, k));
+    TRY(o->warm_start                ? copy_start(s, A, B)
+        : o->init == KILN_GAP_RANDOM ? random_start(s)
+                                     : singular_start(s));
+    if (o->prior == KILN_GAP_GAMMA) TRY(normalise(s));
 done:
     return status;
 }
@@ -167,7 +159,7 @@ done:
 }
 
 /* The objective at A and B; leaves Q B in Y, and the column sums. */
-static kiln_status measure(struct gap *s) {
+static kiln_status gap_measure(struct gap *s) {
     const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = s->X, .A = s->A, .B = s->B};
     kiln_status status;
     double fit, prior, means = 0, size = 0;
@@ -187,6 +179,7 @@ static kiln_status measure(struct gap *s) {
         TRY(ki_hint("scale the entries of X"));
     }
     if (s->options.test) TRY(ki_topics_perplexity(&s->test_perplexity, &s->test, s->A, s->B, true));
+    s->run.report.passes++;
 done:
     return status;
 }
@@ -204,6 +197,17 @@ done:
     return status;
 }
 
+/* A from B, whose sums and Q B the last measurement has left. */
+static kiln_status update_documents(struct gap *s) {
+    const struct ki_gap_rows rows = {.shape = s->options.shape,
+                                     .rate = s->options.rate,
+                                     .sums = s->sum_B,
+                                     .a = s->a,
+                                     .b = s->b,
+                                     .ones = s->rows};
+    return ki_gap_update(s->A, s->Y, &rows);
+}
+
 /* B from the A that is new; under the prior what it is divided by is its own sum. */
 static kiln_status update_words(struct gap *s) {
     const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = s->X, .A = s->A, .B = s->B};
@@ -214,112 +218,71 @@ static kiln_status update_words(struct gap *s) {
     TRY(unit ? ki_topics_sums(s->a, s->B, s->words) : ki_topics_sums(s->a, s->A, s->rows));
     for (int64_t c = 0; c < kiln_matrix_cols(s->B); c++) s->a[c] = s->a[c] > 0 ? 1 / s->a[c] : 0;
     TRY(ki_topics_scale(s->B, s->a, s->B));
+    s->run.report.passes++;
 done:
     return status;
 }
 
-/* Records the state that `before` became, and whether to stop at it. */
-static kiln_status record(struct gap *s, double before) {
-    kiln_report *report = &s->report;
-    const kiln_trace_row row = {.iteration = report->iterations,
-                                .objective = s->objective,
-                                .residual = fmax(before - s->objective, 0) / fmax(fabs(before), DBL_MIN),
-                                .seconds = ki_clock() - s->start,
-                                .test = s->options.test ? s->test_perplexity : 0};
-    if (row.iteration == 0) return ki_report_row(report, &row);
-    return ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
-                          2 * ki_bytes_of(s->X) * row.iteration);
+/* What the objective, `before` until now, has become. */
+static kiln_trace_row gap_row(const struct gap *s, double before) {
+    return (kiln_trace_row){.objective = s->objective,
+                            .residual = fmax(before - s->objective, 0) / fmax(fabs(before), DBL_MIN),
+                            .test = s->options.test ? s->test_perplexity : 0};
 }
 
-/* A and B, and what was measured of them. */
-enum { STATE = 8 };
-static void state_of(struct ki_state state[STATE], struct gap *s) {
+static kiln_status gap_iterate(struct gap *s) {
+    struct ki_run *run = &s->run;
     const int64_t k = kiln_matrix_cols(s->A);
-    const struct ki_state parts[STATE] = {{"A", .matrix = s->A},
-                                          {"B", .matrix = s->B},
-                                          {"Q B", .matrix = s->Y},
-                                          {"sums A", .reals = s->sum_A, .count = k},
-                                          {"sums B", .reals = s->sum_B, .count = k},
-                                          {"objective", .reals = &s->objective},
-                                          {"likelihood", .reals = &s->likelihood},
-                                          {"test", .reals = &s->test_perplexity}};
-    memcpy(state, parts, sizeof parts);
-}
-
-static kiln_status iterate(struct gap *s) {
-    kiln_report *report = &s->report;
-    struct ki_state state[STATE];
-    bool measured;
+    const struct ki_state state[] = {{"A", .matrix = &s->A},
+                                     {"B", .matrix = &s->B},
+                                     {"Q B", .matrix = &s->Y},
+                                     {"sums A", .reals = s->sum_A, .count = k},
+                                     {"sums B", .reals = s->sum_B, .count = k},
+                                     {"objective", .reals = &s->objective},
+                                     {"likelihood", .reals = &s->likelihood},
+                                     {"test", .reals = &s->test_perplexity}};
+    kiln_trace_row row;
     kiln_status status;
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(&measured, &s->options.control, state, STATE));
-    for (;; report->iterations++, measured = false) {
-        const double before = s->objective;
-        if (!measured) {
-            TRY(measure(s));
-            TRY(record(s, before));
-            TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
-        }
-        if (report->stopped_by != KILN_STOP_NONE) break;
-        TRY(ki_gap_update(s->A, s->Y,
-                          &(struct ki_gap_rows){.shape = s->options.shape,
-                                                .rate = s->options.rate,
-                                                .sums = s->sum_B,
-                                                .a = s->a,
-                                                .b = s->b,
-                                                .ones = s->rows}));
-        TRY(update_words(s));
+    KI_RUN_STATE(run, state);
+    TRY(ki_run_resume(run));
+    if (!run->resumed) {
+        TRY(gap_measure(s));
+        row = gap_row(s, 0);
+        TRY(ki_run_row(run, &row));
     }
-    report->objective = s->objective;
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
-    report->passes = 2 * report->iterations + 1;
+    while (ki_run_goes_on(run)) {
+        const double before = s->objective;
+        TRY(update_documents(s));
+        TRY(update_words(s));
+        TRY(gap_measure(s));
+        row = gap_row(s, before);
+        TRY(ki_run_step(run, &row));
+    }
 done:
     return status;
 }
 
 /* --------------------------------------------------------------------------------------------- the whole */
 
-static void free_gap(struct gap *s) {
-    kiln_matrix *const all[] = {s->A, s->B, s->Y, s->Z, s->rows, s->words};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    ki_free(s->sum_A);
-    ki_free(s->sum_B);
-    ki_free(s->a);
-    ki_free(s->b);
-    ki_topics_free(&s->test);
-    kiln_report_free(&s->report);
-}
-
 kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const kiln_gap_options *options,
                      kiln_report *report) {
     kiln_status status;
-    struct gap s = {.X = X, .start = ki_clock(), .test_perplexity = NAN};
-    TRY(KI_TAKE(kiln_gap_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_gap));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    TRY(check(A, B, X, &s.options));
-    ki_gap_fill(&s.options, kiln_matrix_type(X));
-    s.report.tolerance = s.options.tolerance;
-    TRY(ki_report_begin(&s.report));
-    TRY(begin(&s, A, B));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
-                                             .algorithm = "gap",
-                                             .options = &s.options,
-                                             .seed = s.options.seed,
-                                             .X = X,
-                                             .given = {{"the entries held out", s.options.test}},
-                                             .report = &s.report,
-                                             .start = &s.start,
-                                             .most = s.options.max_iterations}));
-    TRY(iterate(&s));
+    struct gap s = {.X = X, .test_perplexity = NAN};
+    kiln_gap_options *o = &s.options;
+    TRY(KI_RUN_OPEN(&s.run, gap, o, options, report));
+    TRY(gap_check(A, B, X, o));
+    ki_gap_fill(o, kiln_matrix_type(X));
+    ki_run_on(&s.run, X, o->tolerance, o->max_iterations);
+    TRY(gap_begin(&s, A, B));
+    TRY(ki_run_begin(
+        &s.run,
+        (struct ki_described){.options = o, .seed = o->seed, .given = {{"the entries held out", o->test}}}));
+    TRY(gap_iterate(&s));
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
-    ki_report_figure(&s.report, "log_likelihood", s.likelihood);
-    ki_report_setbacks(&s.report, 1, 0, kiln_matrix_type(X));
-    if (s.options.test) ki_report_figure(&s.report, "test_perplexity", s.test_perplexity);
-    s.report.seconds = ki_clock() - s.start;
-    ki_report_hand_over(report, &s.report);
+    ki_report_figure(&s.run.report, "log_likelihood", s.likelihood);
+    ki_report_setbacks(&s.run.report, 1, 0, kiln_matrix_type(X));
+    if (o->test) ki_report_figure(&s.run.report, "test_perplexity", s.test_perplexity);
 done:
-    free_gap(&s);
-    return status;
+    return ki_run_close(&s.run, status);
 }

@@ -19,35 +19,24 @@ static kiln_status check_model(const kiln_model *model) {
 
 /* What a transform works with. */
 struct fold {
-    kiln_matrix *A, *B, *Y, *rows, *words;
+    kiln_matrix *A, *B, *Y, *rows;
     double *sums, *a, *b;
 };
 
-static void free_fold(struct fold *f) {
-    kiln_matrix *const all[] = {f->A, f->B, f->Y, f->rows, f->words};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    ki_free(f->sums);
-    ki_free(f->a);
-    ki_free(f->b);
-}
-
-static kiln_status begin(struct fold *f, const kiln_model *model, const kiln_matrix *X) {
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t m = kiln_matrix_rows(X);
+static kiln_status begin(struct fold *f, struct ki_arena *arena, const kiln_model *model,
+                         const kiln_matrix *X) {
     kiln_status status;
-    TRY(ki_factor_columns(&f->B, model, X));
+    TRY(ki_arena_take(arena, &f->B, ki_factor_columns(&f->B, model, X)));
     const int64_t k = kiln_matrix_cols(f->B);
-    TRY(kiln_matrix_dense(&f->A, device, type, m, k, NULL));
-    TRY(kiln_matrix_dense(&f->Y, device, type, m, k, NULL));
-    TRY(ki_topics_ones(&f->rows, X, m));
-    TRY(ki_topics_ones(&f->words, X, kiln_matrix_cols(X)));
-    f->sums = ki_alloc((size_t)k * sizeof(double));
-    f->a = ki_alloc((size_t)k * sizeof(double));
-    f->b = ki_alloc((size_t)k * sizeof(double));
-    if (!f->sums || !f->a || !f->b) TRY(ki_fail_nomem(3 * (size_t)k * sizeof(double), "the topics' sums"));
-    TRY(ki_topics_sums(f->sums, f->B, f->words));
-    TRY(kiln_fill(f->A, 1));
+    kiln_matrix *const words = ki_arena_fill(arena, ki_arena_model(arena, X, kiln_matrix_cols(X), 1), 1);
+    f->A = ki_arena_fill(arena, ki_arena_rows(arena, X, k), 1);
+    f->Y = ki_arena_rows(arena, X, k);
+    f->rows = ki_arena_fill(arena, ki_arena_rows(arena, X, 1), 1);
+    f->sums = KI_ARENA_NEW(arena, double, k);
+    f->a = KI_ARENA_NEW(arena, double, k);
+    f->b = KI_ARENA_NEW(arena, double, k);
+    TRY(arena->status);
+    TRY(ki_topics_sums(f->sums, f->B, words));
 done:
     return status;
 }
@@ -55,9 +44,10 @@ done:
 /* Until a step raises the likelihood of X by less than 1e-7 of it: the objective's other parts are about as large. */
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
     kiln_status status;
+    struct ki_arena arena = {0};
     struct fold f = {0};
     double fit = 0, before = 0;
-    TRY(begin(&f, model, X));
+    TRY(begin(&f, &arena, model, X));
     const bool gamma = ki_factor_setting(model, PRIOR) == KILN_GAP_GAMMA;
     const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = X, .A = f.A, .B = f.B};
     const struct ki_gap_rows rows = {.shape = gamma ? ki_factor_setting(model, SHAPE) : 1,
@@ -71,23 +61,20 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
         TRY(ki_gap_update(f.A, f.Y, &rows));
         if (step > 1 && fabs(fit - before) <= 1e-7 * fabs(fit)) break;
     }
-    *A = f.A;
-    f.A = NULL;
+    *A = ki_arena_give(&arena, f.A);
 done:
-    free_fold(&f);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status mixtures(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     kiln_matrix *A = NULL, *B = NULL;
+    struct ki_arena arena = {0};
     kiln_status status;
-    TRY(transform(&A, model, X));
-    TRY(kiln_model_tensor(&B, kiln_matrix_device(X), kiln_matrix_type(X), model, "B"));
+    TRY(ki_arena_take(&arena, &A, transform(&A, model, X)));
+    TRY(ki_arena_take(&arena, &B, ki_factor_columns(&B, model, X)));
     TRY(ki_topics_mixtures(P, A, B));
 done:
-    kiln_matrix_free(A);
-    kiln_matrix_free(B);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static bool no_biases(const kiln_model *model, double *mean) {

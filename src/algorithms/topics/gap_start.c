@@ -21,34 +21,21 @@ struct pairs {
     double *g, *q, *r; /* p x p */
 };
 
-static kiln_status pairs_new(struct pairs *s, const kiln_matrix *X, int64_t k) {
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_cols(X);
-    double **const lists[] = {&s->g, &s->q, &s->r};
-    kiln_status status;
+static kiln_status pairs_new(struct pairs *s, struct ki_arena *arena, const kiln_matrix *X, int64_t k) {
+    const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_cols(X), p = ki_min(k + EXTRA, ki_min(m, n));
     s->X = X;
     s->k = k;
-    s->p = ki_min(k + EXTRA, ki_min(m, n));
-    TRY(kiln_matrix_dense(&s->U, device, type, m, s->p, NULL));
-    TRY(kiln_matrix_dense(&s->Y, device, type, m, s->p, NULL));
-    TRY(kiln_matrix_dense(&s->V, device, type, n, s->p, NULL));
-    TRY(kiln_matrix_dense(&s->Z, device, type, n, s->p, NULL));
-    TRY(kiln_matrix_dense(&s->gram, device, type, s->p, s->p, NULL));
-    TRY(kiln_matrix_dense(&s->rotation, device, type, s->p, s->p, NULL));
-    for (int i = 0; i < 3; i++)
-        if (!(*lists[i] = ki_alloc((size_t)(s->p * s->p) * sizeof(double))))
-            TRY(ki_fail_nomem((size_t)(s->p * s->p) * sizeof(double), "a start from singular vectors"));
-done:
-    return status;
-}
-
-static void pairs_free(struct pairs *s) {
-    kiln_matrix *const all[] = {s->U, s->V, s->Y, s->Z, s->gram, s->rotation};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    ki_free(s->g);
-    ki_free(s->q);
-    ki_free(s->r);
+    s->p = p;
+    s->U = ki_arena_rows(arena, X, p);
+    s->Y = ki_arena_rows(arena, X, p);
+    s->V = ki_arena_model(arena, X, n, p);
+    s->Z = ki_arena_model(arena, X, n, p);
+    s->gram = ki_arena_model(arena, X, p, p);
+    s->rotation = ki_arena_model(arena, X, p, p);
+    s->g = KI_ARENA_NEW(arena, double, p *p);
+    s->q = KI_ARENA_NEW(arena, double, p *p);
+    s->r = KI_ARENA_NEW(arena, double, p *p);
+    return arena->status;
 }
 
 /* W = an orthonormal basis of Y's columns, by descending singular values of Y; *sum of the first k of these. What vanishes becomes 0. */
@@ -136,16 +123,13 @@ static void take_pairs(double *a, double *b, const double *u, const double *v, c
 
 kiln_status ki_gap_start(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, int64_t seed, double least) {
     const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_cols(X), k = kiln_matrix_cols(A);
+    struct ki_arena arena = {0};
     struct pairs s = {.k = 0};
-    double *u = NULL, *v = NULL, *a = NULL, *b = NULL;
     kiln_status status;
-    TRY(pairs_new(&s, X, k));
-    u = ki_alloc((size_t)(m * s.p) * sizeof *u);
-    v = ki_alloc((size_t)(n * s.p) * sizeof *v);
-    a = ki_alloc((size_t)(m * k) * sizeof *a);
-    b = ki_alloc((size_t)(n * k) * sizeof *b);
-    if (!u || !v || !a || !b)
-        TRY(ki_fail_nomem((size_t)((m + n) * (s.p + k)) * sizeof *u, "a start from singular vectors"));
+    TRY(pairs_new(&s, &arena, X, k));
+    double *const u = KI_ARENA_NEW(&arena, double, m *s.p), *const v = KI_ARENA_NEW(&arena, double, n *s.p);
+    double *const a = KI_ARENA_NEW(&arena, double, m *k), *const b = KI_ARENA_NEW(&arena, double, n *k);
+    TRY(arena.status);
     TRY(iterate(&s, seed));
     TRY(ki_vector_get(u, s.U));
     TRY(ki_vector_get(v, s.Z));
@@ -153,8 +137,5 @@ kiln_status ki_gap_start(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, i
     TRY(ki_vector_set(A, a));
     TRY(ki_vector_set(B, b));
 done:
-    pairs_free(&s);
-    double *const lists[] = {u, v, a, b};
-    for (int i = 0; i < 4; i++) ki_free(lists[i]);
-    return status;
+    return ki_arena_free(&arena, status);
 }

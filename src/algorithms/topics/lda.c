@@ -11,21 +11,19 @@
  * of lambda's update. */
 #include "algorithms/topics/lda.h"
 
-#include "algorithms/checkpoint/checkpoint.h"
-
 enum { STREAM = 0x1da, ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
 
 struct lda {
+    struct ki_run run;
     const kiln_matrix *X;
     struct ki_lda_documents documents;
     struct ki_lda_topics topics;
     struct ki_lda_batches *batches; /* NULL: all documents at once */
     kiln_lda_options options;
     double *alpha, *work; /* k; 2 k */
-    int64_t anew, passes; /* rounds in which documents begin anew; over X, so far */
-    double words, start, bound, test_perplexity;
+    int64_t anew;         /* rounds in which documents begin anew */
+    double words, bound, test_perplexity;
     struct ki_topics_test test;
-    kiln_report report;
 };
 
 /* ------------------------------------------------------------------------------------------- checks */
@@ -54,8 +52,8 @@ static kiln_status check_online(const kiln_lda_options *o) {
     return KILN_OK;
 }
 
-static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *X,
-                         const kiln_lda_options *o) {
+static kiln_status lda_check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *X,
+                             const kiln_lda_options *o) {
     static const char call[] = "kiln_lda";
     kiln_status status;
     TRY(ki_topics_check(call, A, B, X, o->test));
@@ -83,23 +81,26 @@ done:
 }
 
 static kiln_status check_positive(const char *name, const kiln_matrix *A, const kiln_matrix *like) {
-    kiln_status status;
-    kiln_matrix *inverse = NULL;
     const int64_t k = kiln_matrix_cols(A);
-    double *largest = ki_alloc((size_t)k * sizeof *largest);
-    if (!largest) return ki_fail_nomem((size_t)k * sizeof *largest, name);
+    struct ki_arena arena = {0};
+    kiln_matrix *const logarithm = ki_arena_model(&arena, like, kiln_matrix_rows(A), k);
+    double *const largest = KI_ARENA_NEW(&arena, double, k);
+    kiln_status status;
+    TRY(arena.status);
     TRY(ki_check_finite("kiln_lda", name, A, true));
-    TRY(kiln_matrix_dense(&inverse, kiln_matrix_device(like), kiln_matrix_type(like), kiln_matrix_rows(A), k,
-                          NULL));
-    TRY(kiln_map(inverse, KILN_MAP_LOG, A)); /* NaN or infinite unless A > 0 */
-    TRY(kiln_norm(largest, inverse, KILN_NORM_MAX));
+    TRY(kiln_map(logarithm, KILN_MAP_LOG, A)); /* NaN or infinite unless A > 0 */
+    TRY(kiln_norm(largest, logarithm, KILN_NORM_MAX));
     for (int64_t c = 0; c < k; c++)
         if (!isfinite(largest[c]))
             TRY(ki_fail(KILN_ERR_DATA, "kiln_lda: an entry of %s is not above 0", name));
 done:
-    kiln_matrix_free(inverse);
-    ki_free(largest);
-    return status;
+    return ki_arena_free(&arena, status);
+}
+
+/* The documents' prior, on the device too. */
+static kiln_status set_alpha(struct lda *s) {
+    const size_t bytes = (size_t)kiln_matrix_cols(s->topics.lambda) * sizeof(double);
+    return ki_vector_set(s->topics.alpha, memcpy(s->work, s->alpha, bytes));
 }
 
 static kiln_status copy_start(struct lda *s, const kiln_matrix *A, const kiln_matrix *B) {
@@ -113,37 +114,36 @@ static kiln_status copy_start(struct lda *s, const kiln_matrix *A, const kiln_ma
         TRY(check_positive("alphas", s->options.alphas, s->X));
         TRY(ki_vector_get(s->alpha, s->options.alphas));
     }
-    TRY(ki_vector_set(t->alpha, memcpy(s->work, s->alpha, (size_t)kiln_matrix_cols(A) * sizeof(double))));
+    TRY(set_alpha(s));
     TRY(ki_lda_documents_ready(&s->documents, t));
 done:
     return status;
 }
 
-static kiln_status begin(struct lda *s, const kiln_matrix *A, const kiln_matrix *B) {
+static kiln_status lda_begin(struct lda *s, const kiln_matrix *A, const kiln_matrix *B) {
+    const kiln_lda_options *o = &s->options;
+    struct ki_arena *arena = &s->run.arena;
     const int64_t k = kiln_matrix_cols(A);
-    struct ki_host_entries entries = {0};
     kiln_status status;
     TRY(ki_topics_counts("kiln_lda", &s->words, 1, s->X));
-    s->alpha = ki_alloc((size_t)k * sizeof(double));
-    s->work = ki_alloc(2 * (size_t)k * sizeof(double));
-    if (!s->alpha || !s->work) TRY(ki_fail_nomem(3 * (size_t)k * sizeof(double), "alpha"));
-    for (int64_t c = 0; c < k; c++) s->alpha[c] = s->options.alpha;
-    TRY(ki_lda_documents_new(&s->documents, s->X, k, s->options.learn_alpha != 0));
-    TRY(ki_lda_topics_new(&s->topics, s->X, k, s->options.eta));
-    if (s->options.batch > 0) TRY(ki_entries_get(&entries, s->X));
-    if (s->options.batch > 0) TRY(ki_lda_batches_new(&s->batches, s->X, &entries, k, &s->options));
-    if (s->options.test) TRY(ki_topics_begin(&s->test, "kiln_lda", s->options.test, k));
-    if (s->options.warm_start) {
+    s->alpha = ki_run_reals(&s->run, k);
+    s->work = ki_run_reals(&s->run, 2 * k);
+    TRY(arena->status);
+    for (int64_t c = 0; c < k; c++) s->alpha[c] = o->alpha;
+    TRY(ki_lda_documents_new(&s->documents, arena, s->X, k, o->learn_alpha != 0));
+    TRY(ki_lda_topics_new(&s->topics, arena, s->X, k, o->eta));
+    if (o->batch > 0) TRY(ki_lda_batches_new(&s->batches, arena, s->X, k, o));
+    if (o->test) TRY(ki_topics_begin(&s->test, arena, "kiln_lda", o->test, k));
+    if (o->warm_start) {
         TRY(copy_start(s, A, B));
     } else {
         TRY(random_topics(s));
-        TRY(ki_vector_set(s->topics.alpha, memcpy(s->work, s->alpha, (size_t)k * sizeof(double))));
+        TRY(set_alpha(s));
         TRY(ki_lda_documents_begin(&s->documents, &s->topics, s->alpha));
         s->anew = s->batches ? 0 : ROUNDS_ANEW;
     }
     TRY(ki_lda_topics_ready(&s->topics));
 done:
-    ki_host_entries_free(&entries);
     return status;
 }
 
@@ -160,8 +160,7 @@ static double prior_bound(const struct lda *s) {
 }
 
 /* The documents' steps, and the bound of what they lead to; leaves the words' sums in Z. */
-static kiln_status measure(struct lda *s) {
-    const bool anew = s->report.iterations < s->anew;
+static kiln_status lda_measure(struct lda *s, bool anew) {
     const int64_t steps = anew ? ki_max(s->options.steps, STEPS_ANEW) : s->options.steps;
     kiln_status status;
     double documents, fit;
@@ -170,7 +169,7 @@ static kiln_status measure(struct lda *s) {
         TRY(ki_lda_documents_step(&s->documents, &s->topics, NULL, NULL));
     TRY(ki_lda_documents_step(&s->documents, &s->topics, &documents, NULL));
     TRY(ki_lda_words(&fit, &s->documents, &s->topics));
-    s->passes += steps + 1;
+    s->run.report.passes += steps + 1;
     s->bound = fit + documents + prior_bound(s) + s->topics.bound;
     if (!isfinite(s->bound)) {
         ki_fail(KILN_ERR_DATA, "kiln_lda: the bound overflows %s",
@@ -188,12 +187,12 @@ static kiln_status learn_alpha(struct lda *s) {
     kiln_status status;
     TRY(ki_topics_sums(s->topics.sums, s->documents.logs, s->documents.ones));
     ki_lda_learn_alpha(s->alpha, s->work, k, s->topics.sums, (double)kiln_matrix_rows(s->X));
-    TRY(ki_vector_set(s->topics.alpha, memcpy(s->work, s->alpha, (size_t)k * sizeof(double))));
+    TRY(set_alpha(s));
 done:
     return status;
 }
 
-static kiln_status update(struct lda *s) {
+static kiln_status lda_update(struct lda *s) {
     kiln_status status;
     if (s->batches) return ki_lda_batches_run(s->batches, &s->topics, s->alpha);
     TRY(ki_lda_topics_update(&s->topics, 0, 1, 1));
@@ -203,124 +202,83 @@ done:
     return status;
 }
 
-static kiln_status record(struct lda *s, double before) {
-    kiln_report *report = &s->report;
-    const bool may_fall = s->batches || report->iterations < s->anew;
+/* What the bound, `before` until now, has become. */
+static kiln_trace_row lda_row(const struct lda *s, double before, bool may_fall) {
     const double rise = may_fall ? fabs(s->bound - before) : fmax(s->bound - before, 0);
-    const kiln_trace_row row = {.iteration = report->iterations,
-                                .objective = s->bound,
-                                .residual = rise / fmax(fabs(before), DBL_MIN),
-                                .seconds = ki_clock() - s->start,
-                                .test = s->options.test ? s->test_perplexity : 0};
-    /* A small change of documents that begin anew says nothing: the bound may turn there. */
-    const double tolerance = report->iterations < s->anew ? -1 : s->options.tolerance;
-    if (row.iteration == 0) return ki_report_row(report, &row);
-    return ki_report_step(report, &row, tolerance, s->options.max_iterations, &s->options.control,
-                          s->passes * ki_bytes_of(s->X));
-}
-
-/* gamma and lambda, and what was measured of them. */
-enum { STATE = 9 };
-static void state_of(struct ki_state state[STATE], struct lda *s) {
-    const struct ki_state parts[STATE] = {
-        {"gamma", .matrix = s->documents.gamma},
-        {"lambda", .matrix = s->topics.lambda},
-        {"words", .matrix = s->topics.Z},
-        {"logs", .matrix = s->documents.logs},
-        {"alpha", .reals = s->alpha, .count = kiln_matrix_cols(s->topics.lambda)},
-        {"bound", .reals = &s->bound},
-        {"test", .reals = &s->test_perplexity},
-        {"passes", .integers = &s->passes},
-        {"steps", .integers = ki_lda_batches_steps(s->batches)}};
-    memcpy(state, parts, sizeof parts);
+    return (kiln_trace_row){.objective = s->bound,
+                            .residual = rise / fmax(fabs(before), DBL_MIN),
+                            .test = s->options.test ? s->test_perplexity : 0};
 }
 
 /* Goes on from a checkpoint, if there is one; what follows from gamma and lambda is made anew. */
-static kiln_status resume(bool *resumed, struct lda *s) {
+static kiln_status lda_resume(struct lda *s) {
     kiln_status status;
-    struct ki_state state[STATE];
-    const size_t bytes = (size_t)kiln_matrix_cols(s->topics.lambda) * sizeof(double);
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
-    if (!*resumed) return KILN_OK;
-    TRY(ki_vector_set(s->topics.alpha, memcpy(s->work, s->alpha, bytes)));
+    TRY(ki_run_resume(&s->run));
+    if (!s->run.resumed) return KILN_OK;
+    TRY(set_alpha(s));
     TRY(ki_lda_documents_ready(&s->documents, &s->topics));
     TRY(ki_lda_topics_ready(&s->topics));
 done:
     return status;
 }
 
-static kiln_status iterate(struct lda *s) {
-    kiln_report *report = &s->report;
-    struct ki_state state[STATE];
-    bool measured;
+static kiln_status lda_iterate(struct lda *s) {
+    struct ki_run *run = &s->run;
+    /* gamma and lambda, and what was measured of them */
+    const struct ki_state state[] = {
+        {"gamma", .matrix = &s->documents.gamma},
+        {"lambda", .matrix = &s->topics.lambda},
+        {"words", .matrix = &s->topics.Z},
+        {"logs", .matrix = &s->documents.logs},
+        {"alpha", .reals = s->alpha, .count = kiln_matrix_cols(s->topics.lambda)},
+        {"bound", .reals = &s->bound},
+        {"test", .reals = &s->test_perplexity},
+        {"steps", .integers = ki_lda_batches_steps(s->batches)}};
+    kiln_trace_row row;
     kiln_status status;
-    TRY(resume(&measured, s));
-    state_of(state, s);
-    for (;; report->iterations++, measured = false) {
-        const double before = s->bound;
-        if (!measured) {
-            TRY(measure(s));
-            TRY(record(s, before));
-            TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
-        }
-        if (report->stopped_by != KILN_STOP_NONE) break;
-        TRY(update(s));
+    KI_RUN_STATE(run, state);
+    TRY(lda_resume(s));
+    if (!run->resumed) {
+        TRY(lda_measure(s, s->anew > 0));
+        row = lda_row(s, 0, s->anew > 0);
+        TRY(ki_run_row(run, &row));
     }
-    report->objective = s->bound;
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
-    report->passes = s->passes;
+    while (ki_run_goes_on(run)) {
+        const bool anew = run->report.iterations + 1 < s->anew;
+        const double before = s->bound;
+        TRY(lda_update(s));
+        TRY(lda_measure(s, anew));
+        row = lda_row(s, before, anew || s->batches);
+        run->unsettled = anew; /* the bound may turn there */
+        TRY(ki_run_step(run, &row));
+    }
 done:
     return status;
 }
 
 /* --------------------------------------------------------------------------------------------- the whole */
 
-static kiln_status hand_over(kiln_matrix *A, kiln_matrix *B, struct lda *s) {
-    struct ki_lda_topics *t = &s->topics;
-    kiln_status status;
-    TRY(ki_copy(A, s->documents.gamma));
-    TRY(ki_copy(B, t->lambda));
-    if (s->options.alphas) TRY(ki_copy(s->options.alphas, t->alpha));
-    ki_report_figure(&s->report, "perplexity_bound", exp(-s->bound / s->words));
-    if (!s->batches) ki_report_setbacks(&s->report, -1, s->anew, kiln_matrix_type(s->X));
-    if (s->options.test) ki_report_figure(&s->report, "test_perplexity", s->test_perplexity);
-done:
-    return status;
-}
-
 kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const kiln_lda_options *options,
                      kiln_report *report) {
     kiln_status status;
-    struct lda s = {.X = X, .start = ki_clock(), .test_perplexity = NAN};
-    TRY(KI_TAKE(kiln_lda_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_lda));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    TRY(check(A, B, X, &s.options));
-    ki_lda_fill(&s.options, kiln_matrix_cols(A), kiln_matrix_type(X));
-    s.report.tolerance = s.options.tolerance;
-    TRY(ki_report_begin(&s.report));
-    TRY(begin(&s, A, B));
-    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
-                                             .algorithm = "lda",
-                                             .options = &s.options,
-                                             .seed = s.options.seed,
-                                             .X = X,
-                                             .given = {{"the entries held out", s.options.test}},
-                                             .report = &s.report,
-                                             .start = &s.start,
-                                             .most = s.options.max_iterations}));
-    TRY(iterate(&s));
-    TRY(hand_over(A, B, &s));
-    s.report.seconds = ki_clock() - s.start;
-    ki_report_hand_over(report, &s.report);
+    struct lda s = {.X = X, .test_perplexity = NAN};
+    kiln_lda_options *o = &s.options;
+    kiln_report *const own = &s.run.report;
+    TRY(KI_RUN_OPEN(&s.run, lda, o, options, report));
+    TRY(lda_check(A, B, X, o));
+    ki_lda_fill(o, kiln_matrix_cols(A), kiln_matrix_type(X));
+    ki_run_on(&s.run, X, o->tolerance, o->max_iterations);
+    TRY(lda_begin(&s, A, B));
+    TRY(ki_run_begin(
+        &s.run,
+        (struct ki_described){.options = o, .seed = o->seed, .given = {{"the entries held out", o->test}}}));
+    TRY(lda_iterate(&s));
+    TRY(ki_copy(A, s.documents.gamma));
+    TRY(ki_copy(B, s.topics.lambda));
+    if (o->alphas) TRY(ki_copy(o->alphas, s.topics.alpha));
+    ki_report_figure(own, "perplexity_bound", exp(-s.bound / s.words));
+    if (!s.batches) ki_report_setbacks(own, -1, s.anew, kiln_matrix_type(X));
+    if (o->test) ki_report_figure(own, "test_perplexity", s.test_perplexity);
 done:
-    ki_lda_documents_free(&s.documents);
-    ki_lda_topics_free(&s.topics);
-    ki_lda_batches_free(s.batches);
-    ki_topics_free(&s.test);
-    ki_free(s.alpha);
-    ki_free(s.work);
-    kiln_report_free(&s.report);
-    return status;
+    return ki_run_close(&s.run, status);
 }

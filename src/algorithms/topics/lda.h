@@ -20,11 +20,11 @@ struct ki_lda_topics {
     double eta, bound;                  /* bound: the topics' part */
 };
 
-/* Each zeroed before, and freed in any case. *_length is filled in by _new. */
-kiln_status ki_lda_documents_new(struct ki_lda_documents *d, const kiln_matrix *X, int64_t k, bool logs);
-void ki_lda_documents_free(struct ki_lda_documents *d);
-kiln_status ki_lda_topics_new(struct ki_lda_topics *t, const kiln_matrix *X, int64_t k, double eta);
-void ki_lda_topics_free(struct ki_lda_topics *t);
+/* In the arena; length is filled in. */
+kiln_status ki_lda_documents_new(struct ki_lda_documents *d, struct ki_arena *arena, const kiln_matrix *X,
+                                 int64_t k, bool logs);
+kiln_status ki_lda_topics_new(struct ki_lda_topics *t, struct ki_arena *arena, const kiln_matrix *X,
+                              int64_t k, double eta);
 
 /* gamma_dc = alpha_c + length_d / k, the start without any knowledge; T of it. */
 kiln_status ki_lda_documents_begin(struct ki_lda_documents *d, struct ki_lda_topics *t, const double *alpha);
@@ -47,10 +47,9 @@ void ki_lda_learn_alpha(double *alpha, double *work, int64_t k, const double *lo
 /* Passes over the documents in batches, in an order of its own. */
 struct ki_lda_batches;
 int64_t *ki_lda_batches_steps(struct ki_lda_batches *batches); /* of lambda so far; NULL for NULL */
-kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, const kiln_matrix *X,
-                               const struct ki_host_entries *entries, int64_t k,
-                               const kiln_lda_options *options);
-void ki_lda_batches_free(struct ki_lda_batches *batches);
+/* In the arena. */
+kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, struct ki_arena *arena, const kiln_matrix *X,
+                               int64_t k, const kiln_lda_options *options);
 kiln_status ki_lda_batches_run(struct ki_lda_batches *batches, struct ki_lda_topics *t, const double *alpha);
 
 #endif

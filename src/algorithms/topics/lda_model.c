@@ -28,13 +28,13 @@ static kiln_status check_model(const kiln_model *model) {
     return status;
 }
 
-static kiln_status take_topics(struct ki_lda_topics *t, double *alpha, const kiln_model *model,
-                               const kiln_matrix *X) {
+static kiln_status take_topics(struct ki_lda_topics *t, double *alpha, struct ki_arena *arena,
+                               const kiln_model *model, const kiln_matrix *X) {
     const struct ki_tensor *stored = ki_model_tensor(model, "alpha");
     kiln_matrix *lambda = NULL;
     kiln_status status;
-    TRY(ki_factor_columns(&lambda, model, X));
-    TRY(ki_lda_topics_new(t, X, stored->cols, eta_of(model)));
+    TRY(ki_arena_take(arena, &lambda, ki_factor_columns(&lambda, model, X)));
+    TRY(ki_lda_topics_new(t, arena, X, stored->cols, eta_of(model)));
     for (int64_t c = 0; c < stored->cols; c++) {
         t->a[c] = 1;
         alpha[c] = t->b[c] = ki_tensor_value(stored, c);
@@ -42,31 +42,28 @@ static kiln_status take_topics(struct ki_lda_topics *t, double *alpha, const kil
     TRY(ki_topics_scale(t->lambda, t->a, lambda));
     TRY(ki_vector_set(t->alpha, t->b));
     TRY(ki_lda_topics_ready(t));
+    ki_arena_drop(arena, lambda);
 done:
-    kiln_matrix_free(lambda);
     return status;
 }
 
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
     const int64_t k = ki_model_tensor(model, "alpha")->cols;
+    struct ki_arena arena = {0};
     struct ki_lda_documents d = {0};
     struct ki_lda_topics t = {0};
-    double change = INFINITY, *alpha = ki_alloc((size_t)k * sizeof *alpha);
-    kiln_status status = KILN_OK;
-    if (!alpha) return ki_fail_nomem((size_t)k * sizeof *alpha, "alpha");
-    TRY(take_topics(&t, alpha, model, X));
-    TRY(ki_lda_documents_new(&d, X, k, false));
+    double change = INFINITY, *const alpha = KI_ARENA_NEW(&arena, double, k);
+    kiln_status status;
+    TRY(arena.status);
+    TRY(take_topics(&t, alpha, &arena, model, X));
+    TRY(ki_lda_documents_new(&d, &arena, X, k, false));
     TRY(ki_lda_documents_begin(&d, &t, alpha));
     const double rest = REST * (double)kiln_matrix_rows(X) * (double)k;
     for (int step = 0; step < STEPS_MOST && change > rest; step++)
         TRY(ki_lda_documents_step(&d, &t, NULL, &change));
-    *A = d.gamma;
-    d.gamma = NULL;
+    *A = ki_arena_give(&arena, d.gamma);
 done:
-    ki_lda_documents_free(&d);
-    ki_lda_topics_free(&t);
-    ki_free(alpha);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status mixtures(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {

@@ -9,24 +9,11 @@ enum { STEPS_MOST = 100, STREAM = 0x1db };
 struct ki_lda_batches {
     int64_t count, topics, steps; /* steps of lambda so far */
     double documents, delay, decay;
-    struct batch {
-        kiln_matrix *X;
-        struct ki_lda_documents documents;
-    } * list;
+    kiln_matrix **X; /* of each batch */
 };
 
 int64_t *ki_lda_batches_steps(struct ki_lda_batches *batches) {
     return batches ? &batches->steps : NULL;
-}
-
-void ki_lda_batches_free(struct ki_lda_batches *batches) {
-    if (!batches) return;
-    for (int64_t i = 0; batches->list && i < batches->count; i++) {
-        ki_lda_documents_free(&batches->list[i].documents);
-        kiln_matrix_free(batches->list[i].X);
-    }
-    ki_free(batches->list);
-    ki_free(batches);
 }
 
 /* Fisher and Yates. */
@@ -62,56 +49,53 @@ done:
     return status;
 }
 
-kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, const kiln_matrix *X,
-                               const struct ki_host_entries *entries, int64_t k,
-                               const kiln_lda_options *options) {
-    const int64_t m = entries->rows, size = options->batch;
-    const int64_t count = (m + size - 1) / size;
-    struct ki_lda_batches *made = ki_calloc(sizeof *made);
-    int64_t *order = ki_alloc((size_t)m * sizeof *order);
-    kiln_status status = KILN_OK;
-    if (!made || !order) TRY(ki_fail_nomem((size_t)m * sizeof *order, "the batches"));
+kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, struct ki_arena *arena, const kiln_matrix *X,
+                               int64_t k, const kiln_lda_options *options) {
+    const int64_t m = kiln_matrix_rows(X), size = options->batch, count = ki_ceil_div(m, size);
+    struct ki_arena own = {0};
+    struct ki_host_entries entries = {0};
+    struct ki_lda_batches *made = KI_ARENA_NEW(arena, struct ki_lda_batches, 1);
+    kiln_matrix **const list = KI_ARENA_NEW(arena, kiln_matrix *, count);
+    int64_t *const order = KI_ARENA_NEW(&own, int64_t, m);
+    kiln_status status;
+    TRY(arena->status);
+    TRY(own.status);
+    TRY(ki_entries_get(&entries, X));
     *made = (struct ki_lda_batches){
-        .topics = k, .documents = (double)m, .delay = options->delay, .decay = options->decay};
-    if (!(made->list = ki_calloc((size_t)count * sizeof *made->list)))
-        TRY(ki_fail_nomem((size_t)count * sizeof *made->list, "the batches"));
+        .topics = k, .documents = (double)m, .delay = options->delay, .decay = options->decay, .X = list};
     shuffle(order, m, (uint64_t)options->seed);
-    for (; made->count < count; made->count++) {
-        struct batch *batch = &made->list[made->count];
-        const int64_t first = made->count * size, rows = first + size < m ? size : m - first;
-        TRY(take_rows(&batch->X, entries, order + first, rows, X));
+    for (int64_t *i = &made->count; *i < count; ++*i) {
+        const int64_t first = *i * size, rows = ki_min(size, m - first);
+        TRY(ki_arena_take(arena, &list[*i], take_rows(&list[*i], &entries, order + first, rows, X)));
     }
     *batches = made;
-    made = NULL;
 done:
-    ki_lda_batches_free(made);
-    ki_free(order);
-    return status;
+    ki_host_entries_free(&entries);
+    return ki_arena_free(&own, status);
 }
 
-static kiln_status run_batch(struct ki_lda_batches *batches, struct batch *batch, struct ki_lda_topics *t,
+static kiln_status run_batch(struct ki_lda_batches *batches, const kiln_matrix *X, struct ki_lda_topics *t,
                              const double *alpha) {
-    const double rows = (double)kiln_matrix_rows(batch->X);
+    const double rows = (double)kiln_matrix_rows(X);
     const double share = pow(batches->delay + (double)++batches->steps, -batches->decay);
-    struct ki_lda_documents *d = &batch->documents;
+    struct ki_arena arena = {0};
+    struct ki_lda_documents d = {0};
     kiln_status status;
     double change = INFINITY;
-    TRY(ki_lda_documents_new(d, batch->X, batches->topics, false));
-    TRY(ki_lda_documents_begin(d, t, alpha));
+    TRY(ki_lda_documents_new(&d, &arena, X, batches->topics, false));
+    TRY(ki_lda_documents_begin(&d, t, alpha));
     for (int step = 0; step < STEPS_MOST && change > REST * rows * (double)batches->topics; step++)
-        TRY(ki_lda_documents_step(d, t, NULL, &change));
-    TRY(ki_lda_words(NULL, d, t));
+        TRY(ki_lda_documents_step(&d, t, NULL, &change));
+    TRY(ki_lda_words(NULL, &d, t));
     TRY(ki_lda_topics_update(t, 1 - share, share, batches->documents / rows));
     TRY(ki_lda_topics_ready(t));
 done:
-    ki_lda_documents_free(d);
-    *d = (struct ki_lda_documents){0};
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_lda_batches_run(struct ki_lda_batches *batches, struct ki_lda_topics *t, const double *alpha) {
     kiln_status status = KILN_OK;
-    for (int64_t i = 0; i < batches->count; i++) TRY(run_batch(batches, &batches->list[i], t, alpha));
+    for (int64_t i = 0; i < batches->count; i++) TRY(run_batch(batches, batches->X[i], t, alpha));
 done:
     return status;
 }

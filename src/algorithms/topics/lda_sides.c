@@ -2,62 +2,48 @@
  * times a factor, and comes back in the logarithm: log(sum_k T U) + scale_d + scale_w. */
 #include "algorithms/topics/lda.h"
 
-kiln_status ki_lda_documents_new(struct ki_lda_documents *d, const kiln_matrix *X, int64_t k, bool logs) {
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t m = kiln_matrix_rows(X);
-    kiln_matrix *words = NULL, **const all[] = {&d->gamma, &d->T, &d->Y, &d->logs};
-    kiln_status status = KILN_OK;
+kiln_status ki_lda_documents_new(struct ki_lda_documents *d, struct ki_arena *arena, const kiln_matrix *X,
+                                 int64_t k, bool logs) {
+    kiln_status status;
+    kiln_matrix *const words = ki_arena_fill(arena, ki_arena_model(arena, X, kiln_matrix_cols(X), 1), 1);
     d->X = X;
-    for (int i = 0; i < (logs ? 4 : 3); i++) TRY(kiln_matrix_dense(all[i], device, type, m, k, NULL));
-    TRY(kiln_matrix_dense(&d->scale, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&d->length, device, type, m, 1, NULL));
-    TRY(ki_topics_ones(&d->ones, X, m));
-    TRY(ki_topics_ones(&words, X, kiln_matrix_cols(X)));
+    d->gamma = ki_arena_rows(arena, X, k);
+    d->T = ki_arena_rows(arena, X, k);
+    d->Y = ki_arena_rows(arena, X, k);
+    d->logs = logs ? ki_arena_rows(arena, X, k) : NULL;
+    d->scale = ki_arena_rows(arena, X, 1);
+    d->length = ki_arena_rows(arena, X, 1);
+    d->ones = ki_arena_fill(arena, ki_arena_rows(arena, X, 1), 1);
+    TRY(arena->status);
     TRY(kiln_multiply(d->length, 1, KILN_PLAIN, X, words, 0, NULL));
+    ki_arena_drop(arena, words);
 done:
-    kiln_matrix_free(words);
     return status;
 }
 
-void ki_lda_documents_free(struct ki_lda_documents *d) {
-    kiln_matrix *const all[] = {d->gamma, d->T, d->Y, d->logs, d->scale, d->length, d->ones};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-}
-
-kiln_status ki_lda_topics_new(struct ki_lda_topics *t, const kiln_matrix *X, int64_t k, double eta) {
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
+kiln_status ki_lda_topics_new(struct ki_lda_topics *t, struct ki_arena *arena, const kiln_matrix *X,
+                              int64_t k, double eta) {
     const int64_t n = kiln_matrix_cols(X);
-    kiln_matrix *documents = NULL, **const wide[] = {&t->lambda, &t->U, &t->Z},
-                **const row[] = {&t->prior, &t->shift, &t->alpha};
-    double **const lists[] = {&t->sums, &t->a, &t->b};
-    kiln_status status = KILN_OK;
+    kiln_matrix *const documents = ki_arena_fill(arena, ki_arena_rows(arena, X, 1), 1);
+    kiln_status status;
     t->eta = eta;
-    for (int i = 0; i < 3; i++) {
-        TRY(kiln_matrix_dense(wide[i], device, type, n, k, NULL));
-        TRY(kiln_matrix_dense(row[i], device, type, 1, k, NULL));
-        if (!(*lists[i] = ki_alloc((size_t)k * sizeof(double))))
-            TRY(ki_fail_nomem((size_t)k * sizeof(double), "the topics' sums"));
-    }
-    TRY(kiln_fill(t->prior, eta));
-    TRY(kiln_matrix_dense(&t->scale, device, type, n, 1, NULL));
-    TRY(kiln_matrix_dense(&t->length, device, type, n, 1, NULL));
-    TRY(ki_topics_ones(&t->ones, X, n));
-    TRY(ki_topics_ones(&documents, X, kiln_matrix_rows(X)));
+    t->lambda = ki_arena_model(arena, X, n, k);
+    t->U = ki_arena_model(arena, X, n, k);
+    t->Z = ki_arena_model(arena, X, n, k);
+    t->prior = ki_arena_fill(arena, ki_arena_model(arena, X, 1, k), eta);
+    t->shift = ki_arena_model(arena, X, 1, k);
+    t->alpha = ki_arena_model(arena, X, 1, k);
+    t->scale = ki_arena_model(arena, X, n, 1);
+    t->length = ki_arena_model(arena, X, n, 1);
+    t->ones = ki_arena_fill(arena, ki_arena_model(arena, X, n, 1), 1);
+    t->sums = KI_ARENA_NEW(arena, double, k);
+    t->a = KI_ARENA_NEW(arena, double, k);
+    t->b = KI_ARENA_NEW(arena, double, k);
+    TRY(arena->status);
     TRY(kiln_multiply(t->length, 1, KILN_TRANSPOSED, X, documents, 0, NULL));
+    ki_arena_drop(arena, documents);
 done:
-    kiln_matrix_free(documents);
     return status;
-}
-
-void ki_lda_topics_free(struct ki_lda_topics *t) {
-    kiln_matrix *const all[] = {t->lambda, t->U,     t->Z,     t->scale, t->length,
-                                t->ones,   t->prior, t->shift, t->alpha};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    ki_free(t->sums);
-    ki_free(t->a);
-    ki_free(t->b);
 }
 
 kiln_status ki_lda_documents_ready(struct ki_lda_documents *d, const struct ki_lda_topics *t) {

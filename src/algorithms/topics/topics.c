@@ -56,51 +56,34 @@ done:
     return status;
 }
 
-kiln_status ki_topics_ones(kiln_matrix **ones, const kiln_matrix *like, int64_t rows) {
-    kiln_status status =
-        kiln_matrix_dense(ones, kiln_matrix_device(like), kiln_matrix_type(like), rows, 1, NULL);
-    return status == KILN_OK ? kiln_fill(*ones, 1) : status;
-}
-
-kiln_status ki_topics_begin(struct ki_topics_test *t, const char *call, const kiln_matrix *test,
-                            int64_t topics) {
-    kiln_device *device = kiln_matrix_device(test);
-    const kiln_type type = kiln_matrix_type(test);
-    const int64_t m = kiln_matrix_rows(test), n = kiln_matrix_cols(test);
+kiln_status ki_topics_begin(struct ki_topics_test *t, struct ki_arena *arena, const char *call,
+                            const kiln_matrix *test, int64_t topics) {
+    const int64_t n = kiln_matrix_cols(test);
     kiln_status status;
     t->test = test;
     TRY(ki_topics_counts(call, &t->words, 1, test));
-    TRY(kiln_matrix_dense(&t->theta, device, type, m, topics, NULL));
-    TRY(kiln_matrix_dense(&t->phi, device, type, n, topics, NULL));
-    TRY(kiln_matrix_dense(&t->totals, device, type, m, 1, NULL));
-    TRY(ki_topics_ones(&t->ones, test, n));
-    if (!(t->sums = ki_alloc((size_t)topics * sizeof *t->sums)))
-        TRY(ki_fail_nomem((size_t)topics * sizeof *t->sums, "the topics' sums"));
+    t->theta = ki_arena_rows(arena, test, topics);
+    t->phi = ki_arena_model(arena, test, n, topics);
+    t->totals = ki_arena_rows(arena, test, 1);
+    t->ones = ki_arena_fill(arena, ki_arena_model(arena, test, n, 1), 1);
+    t->sums = KI_ARENA_NEW(arena, double, topics);
+    TRY(arena->status);
 done:
     return status;
-}
-
-void ki_topics_free(struct ki_topics_test *t) {
-    kiln_matrix_free(t->theta);
-    kiln_matrix_free(t->phi);
-    kiln_matrix_free(t->totals);
-    kiln_matrix_free(t->ones);
-    ki_free(t->sums);
 }
 
 /* theta = A diag(weight), its rows divided by their sums; weight NULL: ones. totals m x 1 is work space. */
 static kiln_status mix(kiln_matrix *theta, kiln_matrix *totals, const kiln_matrix *A, double *weight) {
     kiln_status status;
-    const int64_t k = kiln_matrix_cols(A);
-    kiln_matrix *ones = NULL;
-    TRY(ki_topics_ones(&ones, A, k));
+    struct ki_arena arena = {0};
+    kiln_matrix *const ones = ki_arena_fill(&arena, ki_arena_model(&arena, A, kiln_matrix_cols(A), 1), 1);
+    TRY(arena.status);
     if (weight) TRY(ki_topics_scale(theta, weight, A));
     TRY(kiln_multiply(totals, 1, KILN_PLAIN, weight ? theta : A, ones, 0, NULL));
     TRY(kiln_map(totals, KILN_MAP_RECIPROCAL, totals));
     TRY(kiln_times(theta, weight ? theta : A, totals));
 done:
-    kiln_matrix_free(ones);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_topics_perplexity(double *perplexity, struct ki_topics_test *t, const kiln_matrix *A,
@@ -121,33 +104,29 @@ done:
 }
 
 kiln_status ki_topics_mixtures(kiln_matrix **theta, const kiln_matrix *A, const kiln_matrix *B) {
-    kiln_device *device = kiln_matrix_device(A);
-    const kiln_type type = kiln_matrix_type(A);
-    const int64_t m = kiln_matrix_rows(A), k = kiln_matrix_cols(A);
-    kiln_matrix *made = NULL, *totals = NULL, *ones = NULL;
+    const int64_t k = kiln_matrix_cols(A);
+    struct ki_arena arena = {0};
+    kiln_matrix *const made = ki_arena_rows(&arena, A, k), *const totals = ki_arena_rows(&arena, A, 1),
+                       *ones = NULL;
     double *sums = NULL;
     kiln_status status;
-    TRY(kiln_matrix_dense(&made, device, type, m, k, NULL));
-    TRY(kiln_matrix_dense(&totals, device, type, m, 1, NULL));
-    if (B && !(sums = ki_alloc((size_t)k * sizeof *sums)))
-        TRY(ki_fail_nomem((size_t)k * sizeof *sums, "the topics' sums"));
-    if (B) TRY(ki_topics_ones(&ones, B, kiln_matrix_rows(B)));
+    if (B) {
+        ones = ki_arena_fill(&arena, ki_arena_model(&arena, B, kiln_matrix_rows(B), 1), 1);
+        sums = KI_ARENA_NEW(&arena, double, k);
+    }
+    TRY(arena.status);
     if (B) TRY(ki_topics_sums(sums, B, ones));
     TRY(mix(made, totals, A, sums));
-    *theta = made;
-    made = NULL;
+    *theta = ki_arena_give(&arena, made);
 done:
-    kiln_matrix_free(made);
-    kiln_matrix_free(totals);
-    kiln_matrix_free(ones);
-    ki_free(sums);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status kiln_perplexity(double *perplexity, const kiln_model *model, const kiln_matrix *A,
                             const kiln_matrix *test) {
     static const char call[] = "kiln_perplexity";
     struct ki_topics_test t = {0};
+    struct ki_arena arena = {0};
     kiln_matrix *B = NULL;
     kiln_status status;
     if (!perplexity || !model || !A || !test)
@@ -156,12 +135,11 @@ kiln_status kiln_perplexity(double *perplexity, const kiln_model *model, const k
     const struct ki_algorithm *algorithm = ki_algorithm_of(model);
     if (!algorithm->topics)
         TRY(ki_fail(KILN_ERR_MODEL, "%s: a model of %s has no topics", call, algorithm->shown.name));
-    TRY(kiln_model_tensor(&B, kiln_matrix_device(test), kiln_matrix_type(test), model, "B"));
+    TRY(ki_arena_take(&arena, &B,
+                      kiln_model_tensor(&B, kiln_matrix_device(test), kiln_matrix_type(test), model, "B")));
     TRY(ki_topics_check(call, A, B, test, NULL));
-    TRY(ki_topics_begin(&t, call, test, kiln_matrix_cols(A)));
+    TRY(ki_topics_begin(&t, &arena, call, test, kiln_matrix_cols(A)));
     TRY(ki_topics_perplexity(perplexity, &t, A, B, algorithm->topics == KI_TOPICS_RATES));
 done:
-    ki_topics_free(&t);
-    kiln_matrix_free(B);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -3,7 +3,7 @@
 #define KI_TOPICS_H
 
 #include "algorithms/factor/entries.h"
-#include "algorithms/registry.h"
+#include "algorithms/run/run.h"
 
 enum { KI_TOPICS_MOST = 4096 };
 
@@ -15,15 +15,14 @@ kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_m
 enum { KI_TOPICS_WORDS, KI_TOPICS_ENTROPY, KI_TOPICS_FACTORIALS, KI_TOPICS_SUMS };
 kiln_status ki_topics_counts(const char *call, double *sums, int many, const kiln_matrix *X);
 
-/* What the perplexity of entries held out takes, made once: zeroed, then ki_topics_begin, in the end ki_topics_free. */
+/* What the perplexity of entries held out takes, made once in the arena. */
 struct ki_topics_test {
     const kiln_matrix *test;
     kiln_matrix *theta, *phi, *totals, *ones;
     double words, *sums; /* of test; k numbers */
 };
-kiln_status ki_topics_begin(struct ki_topics_test *t, const char *call, const kiln_matrix *test,
-                            int64_t topics);
-void ki_topics_free(struct ki_topics_test *t);
+kiln_status ki_topics_begin(struct ki_topics_test *t, struct ki_arena *arena, const char *call,
+                            const kiln_matrix *test, int64_t topics);
 /* weighted: a topic's share of a document is A's entry times the sum of B's column, else A's entry itself. */
 kiln_status ki_topics_perplexity(double *perplexity, struct ki_topics_test *t, const kiln_matrix *A,
                                  const kiln_matrix *B, bool weighted);
@@ -34,7 +33,6 @@ kiln_status ki_topics_mixtures(kiln_matrix **theta, const kiln_matrix *A, const 
 static inline kiln_status ki_topics_sums(double *sums, const kiln_matrix *A, const kiln_matrix *ones) {
     return kiln_dot(sums, A, ones);
 }
-kiln_status ki_topics_ones(kiln_matrix **ones, const kiln_matrix *like, int64_t rows);
 /* W_ij = a_j X_ij for a on the host; W may be X. */
 static inline kiln_status ki_topics_scale(kiln_matrix *W, const double *a, const kiln_matrix *X) {
     return kiln_combine(W, a, X, NULL, NULL);

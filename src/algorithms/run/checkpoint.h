@@ -1,5 +1,5 @@
-/* What an algorithm says of its state so that a run can be stopped and go on: a table, made when it is asked for, as matrices
- * change places. Every call does nothing where the control brings no checkpoint (kiln/checkpoint.h). */
+/* What an algorithm says of its state so that a run can be stopped and go on: a table of its parts. Every call does nothing where
+ * the control brings no checkpoint (kiln/checkpoint.h). Methods that take steps make these calls through run.h. */
 #ifndef KI_CHECKPOINT_H
 #define KI_CHECKPOINT_H
 
@@ -10,7 +10,7 @@
 /* One part: a matrix, numbers of the host, a flag, or another report. None of them: the run has no such part. */
 struct ki_state {
     const char *name;
-    kiln_matrix *matrix; /* of a sparse one the values */
+    kiln_matrix *const *matrix; /* where it stands, as matrices change places; of a sparse one the values */
     double *reals;
     int64_t *integers; /* up to KI_STATE_MOST */
     bool *flag;
@@ -27,7 +27,7 @@ struct ki_given {
 enum { KI_GIVEN = 4 };
 
 /* What makes a run the same as another. */
-struct ki_run {
+struct ki_described {
     const kiln_control *control;
     const char *algorithm; /* as the registry has it */
     const void *options;   /* defaults filled in */
@@ -43,7 +43,7 @@ struct ki_run {
 
 /* To be called when data and options have been checked. Looks at the data, once, and at the checkpoint: ERR_MODEL says in what
  * they differ. */
-kiln_status ki_checkpoint_begin(const struct ki_run *run);
+kiln_status ki_checkpoint_begin(const struct ki_described *run);
 /* Whether there is a state to go on from, which nobody has taken yet. */
 bool ki_checkpoint_waits(const kiln_control *control);
 /* Whether that state has a part of that name; whether there is a state without one, as of a device that works without it. */

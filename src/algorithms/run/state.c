@@ -5,7 +5,7 @@
  * pass costs what any pass over X does, on every device and for an X that streams. */
 #include <stdio.h>
 
-#include "algorithms/checkpoint/parts.h"
+#include "algorithms/run/parts.h"
 
 enum { BANDS = 256, SEED = 0xc4e, LINE = 128, TRACE = 7 };
 /* Of the roots of sums of squares: roundings of another device add up like that. */
@@ -167,7 +167,7 @@ kiln_status ki_state_put(struct ki_container *container, const struct ki_state *
     kiln_status status = KILN_OK;
     for (const struct ki_state *s = state; s < state + count; s++) {
         const int64_t size = ki_max(s->count, 1), flag = s->flag && *s->flag;
-        if (s->matrix) TRY(put_matrix(container, s->name, s->matrix));
+        if (s->matrix && *s->matrix) TRY(put_matrix(container, s->name, *s->matrix));
         if (s->reals) TRY(put(container, s->name, 1, size, KILN_F64, s->reals));
         if (s->integers) TRY(put_integers(container, s->name, s->integers, size));
         if (s->flag) TRY(put_integers(container, s->name, &flag, 1));
@@ -203,12 +203,9 @@ done:
 kiln_status ki_state_take(const struct ki_container *container, const struct ki_state *state, int count) {
     kiln_status status = KILN_OK;
     for (const struct ki_state *s = state; s < state + count; s++) {
-        if (s->matrix)
-            TRY(take_matrix(s->matrix, container, s->name));
-        else if (s->report)
-            TRY(take_report(s->report, container, s->name));
-        else if (s->reals || s->integers || s->flag)
-            TRY(take_numbers(s, container));
+        if (s->matrix && *s->matrix) TRY(take_matrix(*s->matrix, container, s->name));
+        if (s->report) TRY(take_report(s->report, container, s->name));
+        if (s->reals || s->integers || s->flag) TRY(take_numbers(s, container));
     }
 done:
     return status;
@@ -300,7 +297,7 @@ done:
     return status;
 }
 
-kiln_status ki_state_describe(struct ki_container *container, const struct ki_run *run) {
+kiln_status ki_state_describe(struct ki_container *container, const struct ki_described *run) {
     kiln_status status;
     const kiln_algorithm *algorithm = kiln_algorithm_named(run->algorithm);
     char key[LINE], text[LINE];

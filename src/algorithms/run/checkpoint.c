@@ -3,7 +3,7 @@
  * A checkpoint travels in a control: one whose callback is the function below and whose user is the checkpoint, which asks the
  * caller's own control. So every algorithm has it where it has its control, and everything else that takes a control takes this
  * one as any other. */
-#include "algorithms/checkpoint/parts.h"
+#include "algorithms/run/parts.h"
 
 static const char call[] = "kiln_checkpoint_open";
 static const double STANDARD_SECONDS = 600, MOST_SECONDS = 1e10;
@@ -168,7 +168,7 @@ static void own_state(struct ki_state state[OWN], const kiln_checkpoint *c, doub
     memcpy(state, parts, sizeof parts);
 }
 
-kiln_status ki_checkpoint_begin(const struct ki_run *run) {
+kiln_status ki_checkpoint_begin(const struct ki_described *run) {
     kiln_status status = KILN_OK;
     kiln_checkpoint *c = checkpoint_of(run->control);
     if (!c || (!c->path && !c->waits)) return KILN_OK;

@@ -1,0 +1,37 @@
+/* Memory of a call: its matrices and the numbers that it needs on the host. They are freed together, and by nobody else.
+ *
+ * The first error stays with the arena, and what is asked for after it is NULL. So several things are asked for in turn, and one
+ * line, TRY(arena.status), checks them all. */
+#ifndef KI_ARENA_H
+#define KI_ARENA_H
+
+#include "algorithms/algorithm.h"
+
+struct ki_arena {
+    struct ki_held *held; /* full whenever count is a power of two */
+    int64_t count;
+    kiln_status status;
+};
+
+/* New dense matrices, whose numbers are not set, on X's device. _rows: as long as X, of X's type. _model: of the model's size,
+ * whatever X's number of rows; of X's type. _sums: f64 where the device has it, for sums. */
+kiln_matrix *ki_arena_rows(struct ki_arena *arena, const kiln_matrix *X, int64_t cols);
+kiln_matrix *ki_arena_model(struct ki_arena *arena, const kiln_matrix *X, int64_t rows, int64_t cols);
+kiln_matrix *ki_arena_sums(struct ki_arena *arena, const kiln_matrix *X, int64_t rows, int64_t cols);
+/* A, with one value throughout; NULL passes. */
+kiln_matrix *ki_arena_fill(struct ki_arena *arena, kiln_matrix *A, double value);
+/* Host memory for `count` elements, all zero. */
+void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size);
+#define KI_ARENA_NEW(arena, type, count) ((type *)ki_arena_zeros((arena), (count), sizeof(type)))
+
+/* Takes the matrix *A that a call has made, if `made` says so. Returns the first error. */
+kiln_status ki_arena_take(struct ki_arena *arena, kiln_matrix *const *A, kiln_status made);
+
+/* A matrix that the arena no longer holds: the caller frees it. */
+kiln_matrix *ki_arena_give(struct ki_arena *arena, kiln_matrix *A);
+/* Frees a matrix before its time. */
+void ki_arena_drop(struct ki_arena *arena, kiln_matrix *A);
+/* Frees all, and is empty again. Returns `status`, so that a function can end with it. */
+kiln_status ki_arena_free(struct ki_arena *arena, kiln_status status);
+
+#endif

@@ -1,0 +1,132 @@
+/* What every method that takes steps does beside its mathematics. */
+#include "algorithms/run/run.h"
+
+kiln_status ki_run_open(struct ki_run *run, const struct ki_algorithm *algorithm, void *own,
+                        const void *given, const struct ki_layout *layout, const kiln_control *control,
+                        kiln_report *to) {
+    kiln_status status;
+    run->algorithm = algorithm;
+    run->control = control;
+    run->to = to;
+    run->start = ki_clock();
+    TRY(ki_take(own, given, layout));
+    TRY(ki_options_check(own, algorithm));
+    TRY(KI_CHECK_RESULT(kiln_report, to));
+    TRY(ki_report_begin(&run->report));
+done:
+    return status;
+}
+
+void ki_run_on(struct ki_run *run, const kiln_matrix *X, double tolerance, int64_t most) {
+    run->X = X;
+    run->pass_bytes = ki_bytes_of(X);
+    run->tolerance = tolerance;
+    run->most = most;
+}
+
+kiln_status ki_run_begin(struct ki_run *run, struct ki_described about) {
+    about.control = run->control;
+    about.algorithm = run->algorithm->shown.name;
+    about.X = run->X;
+    about.report = &run->report;
+    about.start = &run->start;
+    about.most = run->most;
+    return ki_checkpoint_begin(&about);
+}
+
+static void conclude(struct ki_run *run) {
+    const kiln_stop stop = run->report.stopped_by;
+    run->report.converged =
+        stop == KILN_STOP_TOLERANCE || (run->tolerance < 0 && stop == KILN_STOP_ITERATIONS);
+}
+
+kiln_status ki_run_close(struct ki_run *run, kiln_status status) {
+    kiln_report *report = &run->report;
+    if (status == KILN_OK) {
+        report->tolerance = run->tolerance < 0 ? INFINITY : run->tolerance;
+        report->seconds = ki_clock() - run->start;
+        conclude(run);
+        if (run->unbounded)
+            ki_report_give(run->to, report);
+        else
+            ki_report_hand_over(run->to, report);
+    }
+    kiln_report_free(report);
+    return ki_arena_free(&run->arena, status);
+}
+
+kiln_matrix *ki_run_rows(struct ki_run *run, const kiln_matrix *X, int64_t cols) {
+    return ki_arena_rows(&run->arena, X, cols);
+}
+
+kiln_matrix *ki_run_model(struct ki_run *run, int64_t rows, int64_t cols) {
+    return ki_arena_model(&run->arena, run->X, rows, cols);
+}
+
+kiln_matrix *ki_run_sums(struct ki_run *run, int64_t rows, int64_t cols) {
+    return ki_arena_sums(&run->arena, run->X, rows, cols);
+}
+
+double *ki_run_reals(struct ki_run *run, int64_t count) {
+    return KI_ARENA_NEW(&run->arena, double, count);
+}
+
+/* ---- steps ---- */
+
+kiln_status ki_run_look(struct ki_run *run, int count) {
+    return ki_checkpoint_look(run->control, run->state, count);
+}
+
+kiln_status ki_run_resume(struct ki_run *run) {
+    return ki_checkpoint_resume(&run->resumed, run->control, run->state, run->parts);
+}
+
+kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row) {
+    kiln_report *report = &run->report;
+    kiln_trace_row whole = *row;
+    whole.iteration = report->iterations;
+    whole.seconds = ki_clock() - run->start;
+    report->residual = row->residual;
+    report->objective = row->objective;
+    return ki_report_row(report, &whole);
+}
+
+void ki_run_tell(struct ki_run *run) {
+    const kiln_report *report = &run->report;
+    const kiln_progress now = {.phase = "solve",
+                               .done = report->iterations,
+                               .total = run->most,
+                               .objective = report->objective,
+                               .residual = report->residual,
+                               .seconds = ki_clock() - run->start,
+                               .bytes = run->pass_bytes * report->passes,
+                               .test =
+                                   report->trace_count > 0 ? report->trace[report->trace_count - 1].test : 0};
+    if (run->control->progress && run->control->progress(run->control->user, &now)) run->cancelled = true;
+}
+
+void ki_run_judge(struct ki_run *run) {
+    kiln_report *report = &run->report;
+    if (report->stopped_by != KILN_STOP_NONE) return;
+    if (report->residual <= run->tolerance && !run->unsettled)
+        report->stopped_by = KILN_STOP_TOLERANCE;
+    else if (run->cancelled)
+        report->stopped_by = KILN_STOP_CANCELLED;
+    else if (report->iterations >= run->most)
+        report->stopped_by = KILN_STOP_ITERATIONS;
+}
+
+kiln_status ki_run_keep(struct ki_run *run) {
+    return ki_checkpoint_step(run->control, run->state, run->parts, run->report.stopped_by);
+}
+
+kiln_status ki_run_step(struct ki_run *run, const kiln_trace_row *row) {
+    kiln_status status;
+    run->report.iterations++;
+    TRY(ki_run_row(run, row));
+    ki_run_tell(run);
+    ki_run_judge(run);
+    TRY(ki_run_keep(run));
+done:
+    return status;
+}
