@@ -175,7 +175,7 @@ static int tell_json(const struct solving *s) {
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, s->solver->objective, report->objective);
     if (!s->solver->ranks) train_put_certificate(object, report);
-    json_put(object, "warnings", train_warnings_json(report));
+    json_put(object, "warnings", train_warnings_json(report, NULL));
     json_put(object, "options", options_json(s));
     json_put_text(object, "model", run->settings->output);
     checkpoint_json(run, object);

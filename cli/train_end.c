@@ -133,14 +133,30 @@ static bool by_levels(const struct run *run, const kiln_report *report, const ki
     return (double)columns - found <= (double)(whole_columns(data) - !intercept);
 }
 
-json_t *train_warnings_json(const kiln_report *report) {
+/* The library counts columns from 0 and knows no names. */
+static const char *naming(char *words, size_t room, const char *text, const kiln_data *data) {
+    char named[512];
+    long long j;
+    int length = 0;
+    if (sscanf(text, "column %lld%n", &j, &length) != 1 || !length) return wording(words, room, text);
+    const char *name = data ? kiln_data_feature_name(data, j) : NULL;
+    if (name)
+        snprintf(named, sizeof named, "column '%s'%s", name, text + length);
+    else
+        snprintf(named, sizeof named, "column %lld%s", j + 1, text + length);
+    char *counted = strstr(named, " (columns count from 0)");
+    if (counted) *counted = '\0';
+    return wording(words, room, named);
+}
+
+json_t *train_warnings_json(const kiln_report *report, const kiln_data *data) {
     json_t *array = json_array();
     const char *text, *name;
     char words[512];
     for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, NULL)); i++) {
         json_t *object = json_object();
         json_put_text(object, "name", name);
-        json_put_text(object, "text", wording(words, sizeof words, text));
+        json_put_text(object, "text", naming(words, sizeof words, text, data));
         json_add(array, object);
     }
     return array;
@@ -154,7 +170,7 @@ static bool warn_of_result(const struct run *run, const kiln_report *report, con
     for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, &hint)); i++) {
         if (strcmp(name, "rank") == 0 && by_levels(run, report, data)) continue;
         reason |= strcmp(name, "out-of-reach") == 0;
-        say_error("kiln: warning: %s", wording(words, sizeof words, text));
+        say_error("kiln: warning: %s", naming(words, sizeof words, text, data));
         if (*hint) say_error("hint: %s", wording(words, sizeof words, hint));
     }
     return reason;

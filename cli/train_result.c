@@ -334,7 +334,7 @@ static int tell_json(struct run *run, const struct training *job, const struct c
     json_put_number(object, "objective", report->objective);
     if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(report, "gap"));
     train_put_certificate(object, report);
-    json_put(object, "warnings", train_warnings_json(report));
+    json_put(object, "warnings", train_warnings_json(report, job->data));
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);

@@ -165,6 +165,8 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  *   out-of-reach      glm: the link's means do not come near y
  *   saturated         logreg, glm (binomial), with a penalty: every row is certain of its class to 1e-6
  *   margins           svm, l2 = 0: every margin is kept, and many coefficients do that
+ *   constant          linear models with an intercept, or standardised: a column's spread is within 16 units of what its
+ *                     type resolves at its mean. It counts as constant: its coefficient is 0 under an intercept
  *   rank              linreg with l2 = 0, glm without a penalty: columns depend on each other
  *   clusters          kmeans: fewer different rows than clusters
  *   zero-factors      als, sfa: the penalty leaves nothing of the factors */

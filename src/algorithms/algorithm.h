@@ -75,6 +75,12 @@ kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_i
 kiln_status ki_check_strength(const char *call, const char *field, double given);
 int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
 
+/* Columns that count as constant, and yet are not. */
+struct ki_flats {
+    int64_t count, first; /* how many; the first one's number */
+    double centred;       /* the sum over them of sum_i s_i (x_ij - mean_j)^2 */
+};
+
 /* Weighted moments of X's columns, n x 1 each on X's device; see moments.c. */
 struct ki_moments {
     double weight;       /* sum of the weights */
@@ -82,6 +88,7 @@ struct ki_moments {
     kiln_matrix *mean;   /* sum_i s_i x_ij / weight */
     kiln_matrix
         *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a column that is constant, but for ki_flat */
+    struct ki_flats flats;
     bool rough;   /* asked for: centred of a sparse X may be rounding where it is small */
     /* asked for, where it costs no pass more: right = sum_i s_i (y_i - d) x_ij, y m x 1; else right stays
      * NULL */
@@ -100,6 +107,7 @@ struct ki_columns {
     double weight;
     double *square, *mean;
     double *variance; /* centred / weight */
+    struct ki_flats flats;
 };
 /* What is asked for stands in *moments, whose right and passes it leaves. */
 kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *moments, const kiln_matrix *X,
@@ -122,6 +130,8 @@ void ki_report_warn(kiln_report *report, const char *name, const char *hint, con
 /* The warning "rank" of a fit without a penalty, where X's columns (centred, under an intercept) depend on
  * each other. */
 void ki_report_rank(kiln_report *report, int64_t rank, int64_t columns);
+/* The warning "constant" of a fit with an intercept, or standardised: columns that count as constant. */
+void ki_report_flats(kiln_report *report, const struct ki_flats *flats, kiln_type type);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
 /* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who
  * is told of it with the bytes of X read so far, or its number. */

@@ -67,6 +67,7 @@ kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *as
     TRY(ki_vector_get(made.mean, moments.mean));
     TRY(ki_vector_get(made.variance, moments.centred));
     for (int64_t j = 0; j < cols; j++) made.variance[j] /= weight;
+    made.flats = moments.flats;
     asked->passes = moments.passes;
     asked->right = moments.right;
     moments.right = NULL;

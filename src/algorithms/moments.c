@@ -73,7 +73,7 @@ done:
 static kiln_status settle(struct ki_moments *moments, double *doubts, const kiln_matrix *X,
                           const kiln_matrix *c) {
     kiln_status status;
-    double found[2]; /* columns that are not finite, or lost; in doubt */
+    double found[KI_SCALES_SUMS]; /* columns that are not finite, or lost; in doubt; that count as constant */
     const bool narrow = kiln_matrix_type(X) == KILN_F32;
     const double flat = ki_flat(kiln_matrix_type(X));
     TRY(ki_scales_run(found, &(struct ki_scales){.op = KI_SCALES_MEASURE,
@@ -86,6 +86,7 @@ static kiln_status settle(struct ki_moments *moments, double *doubts, const kiln
                                                  .flat = flat * flat}));
     if (found[0] > 0) TRY(name_bad_column(moments, X));
     *doubts = found[1];
+    moments->flats.count = (int64_t)found[2];
 done:
     return status;
 }
@@ -169,6 +170,7 @@ static kiln_status look_again(struct ki_moments *moments, const kiln_matrix *X, 
         moments->passes++;
         count = 0;
     }
+    for (int64_t j = 0; j < n; j++) moments->flats.count += values[2 * n + j] < 0;
     for (int i = 0; i < 3; i++) TRY(ki_vector_set(parts[i], values + i * n));
 done:
     ki_free(values);
@@ -189,12 +191,34 @@ done:
     return status;
 }
 
+/* From here on columns that count as constant are: what they vary by is noted. */
+static kiln_status flatten(struct ki_moments *moments) {
+    kiln_status status = KILN_OK;
+    struct ki_flats *flats = &moments->flats;
+    const int64_t n = kiln_matrix_rows(moments->centred);
+    if (flats->count == 0) return KILN_OK;
+    double *values = ki_alloc((size_t)n * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)n * sizeof *values, "column means");
+    TRY(ki_vector_get(values, moments->centred));
+    for (int64_t j = n; j-- > 0;) {
+        if (!(values[j] < 0)) continue;
+        flats->first = j;
+        flats->centred -= values[j];
+        values[j] = 0;
+    }
+    TRY(ki_vector_set(moments->centred, values));
+done:
+    ki_free(values);
+    return status;
+}
+
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                                double weight) {
     kiln_status status;
     struct ki_moments made = {.weight = weight, .rough = moments->rough, .y = moments->y, .d = moments->d};
     TRY(make_room(&made, X));
     TRY((ki_column_sums_apply(X) ? look : measure_apart)(&made, X, weights));
+    TRY(flatten(&made));
     *moments = made;
     made = (struct ki_moments){0};
 done:

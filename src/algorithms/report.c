@@ -95,6 +95,21 @@ void ki_report_rank(kiln_report *report, int64_t rank, int64_t columns) {
                        (long long)rank, (long long)columns);
 }
 
+void ki_report_flats(kiln_report *report, const struct ki_flats *flats, kiln_type type) {
+    const bool narrow = type == KILN_F32;
+    char counts[64] = " counts";
+    if (flats->count == 0) return;
+    if (flats->count > 1)
+        snprintf(counts, sizeof counts, " and %lld more count", (long long)flats->count - 1);
+    ki_report_warn(
+        report, "constant",
+        narrow ? "--type f64, or a constant taken off that column before, such as its mean"
+               : "a constant taken off that column before, such as its mean",
+        "column %lld%s as constant: a spread within 16 units of what %s resolves at the mean is rounding "
+        "(columns count from 0)",
+        (long long)flats->first, counts, narrow ? "f32" : "f64");
+}
+
 const char *kiln_report_warning(const kiln_report *report, int64_t i, const char **name, const char **hint) {
     const struct kiln_figures *figures = report ? report->figures : NULL;
     if (!figures || i < 0 || i >= figures->warned) return NULL;

@@ -92,9 +92,12 @@ SCALAR_FN void FN(column_measure)(real *square, real *mean, real *centred, real 
     const bool lost = told && (q > 0 ? inverse - inverse != 0 : size > 0); /* to underflow */
     *square = q;
     *mean = told ? m : (real)0; /* what is left of c is no better a start */
-    *centred = about > flat * about_zero ? (real)about : (real)0;
+    const bool varies = about > flat * about_zero,
+               counts_as_constant = !varies && about > doubted * about_c; /* else it is constant, or rounding */
+    *centred = varies ? (real)about : (counts_as_constant ? (real)-about : (real)0);
     if (!(q - q == 0 && m - m == 0 && about - about == 0) || lost) sums[0] += 1;
     if (about_c > 0 && about <= doubted * about_c) sums[1] += 1;
+    if (counts_as_constant) sums[2] += 1;
 }
 
 /* Divided by 1 + l2, so that f32 has room for it. */

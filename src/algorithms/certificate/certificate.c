@@ -95,6 +95,15 @@ static double entry(const struct ki_certificate *at, int64_t j, int64_t c, doubl
     return at->g[j * at->k + c];
 }
 
+/* By Cauchy and Schwarz |z_j| is at most (slope + drift / sqrt(weight)) c_j^(1/2), c_j = sum_i s_i (x_ij - mean_j)^2. So a coefficient
+ * that is 0 adds z_j^2 / (2 L_j) at most, and nothing where |z_j| <= l1_j. */
+double ki_certificate_flats(const struct ki_certificate *at) {
+    const double reach = at->slope + at->drift / sqrt(at->weight),
+                 centred = at->standardize ? at->weight * (double)at->flats.count : at->flats.centred;
+    if (at->flats.count == 0 || !at->intercept || reach * sqrt(centred) <= at->l1) return 0;
+    return at->l2 > 0 ? reach * reach * centred / (2 * at->l2) : (double)INFINITY;
+}
+
 /* Columns with L_j > 0. d is convex in z, so that one end of what z may be has the largest. */
 static double penalised(const struct ki_certificate *at) {
     double sum = 0, off;
@@ -144,7 +153,10 @@ static double scaled(const struct ki_certificate *at) {
 double ki_certificate_gap(const struct ki_certificate *at) {
     if (!(at->l2 > 0) && !(at->l1 > 0)) return INFINITY;
     const double rounding = ki_certificate_rounding(at);
-    const double gap = !(at->l2 > 0) ? scaled(at) : at->g ? penalised(at) : penalised_alike(at);
+    const double gap = (!(at->l2 > 0) ? scaled(at)
+                        : at->g       ? penalised(at)
+                                      : penalised_alike(at)) +
+                       ki_certificate_flats(at);
     if (isnan(gap) || !isfinite(rounding)) return INFINITY;
     /* no loss is below its own least value, and no penalty below 0 */
     return fmin(at->settled + gap, at->excess + penalties(at)) + rounding;

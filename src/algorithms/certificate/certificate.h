@@ -17,6 +17,7 @@ struct ki_certificate {
     const double *square, *mean,
         *variance; /* n: sum_i s_i x_ij^2, weighted mean and variance; the last two may be
                                                NULL where there is neither an intercept nor standardising */
+    struct ki_flats flats; /* columns whose coefficient is 0 as they count as constant: under an intercept */
     const double *w,
         *g; /* n x k: W; the gradient with respect to it of the columns about their means (under an intercept), without
                             the l1 term's */
@@ -39,6 +40,8 @@ double ki_certificate_gap(const struct ki_certificate *at);
 /* Its parts: what rounding may have made of the computed f, and of entry j of g. */
 double ki_certificate_rounding(const struct ki_certificate *at);
 double ki_certificate_blur(const struct ki_certificate *at, int64_t j);
+/* What the columns of at->flats, whose gradient nobody has, may add to the bound; INFINITY: there is none. */
+double ki_certificate_flats(const struct ki_certificate *at);
 
 /* What a sum of so many terms may be off by, beside the sum of their sizes. */
 double ki_units(int64_t terms, kiln_type type);

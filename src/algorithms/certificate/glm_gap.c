@@ -118,6 +118,7 @@ static kiln_status certify_by_form(struct ki_glm *glm, struct ki_certificate *at
         !(at->quadratic || glm->loss.family == KILN_BINOMIAL || glm->loss.family == KILN_POISSON))
         return KILN_OK;
     TRY(ki_newton_describe(&values, at, &glm->newton));
+    if (ki_certificate_flats(at) > 0) goto done; /* the form lacks columns */
     const double off =
         4 * ki_units(kiln_matrix_rows(glm->X), kiln_matrix_type(glm->X)) * at->slope *
         (sqrt(form->inverse * form->spread) + (form->weight > 0 ? sqrt(glm->weight / form->weight) : 0));

@@ -16,6 +16,7 @@ static struct ki_certificate problem_of(const struct ki_block *t, const double *
                                    .intercept = !system->options.no_intercept,
                                    .standardize = system->options.standardize != 0,
                                    .weight = system->weight,
+                                   .flats = system->flats,
                                    .w = w,
                                    .g = g,
                                    .b = &t->b[j],
@@ -89,7 +90,8 @@ kiln_status ki_block_certify(struct ki_block *t) {
         part = fmax(part, room.variance[i] > 0 ? room.square[i] / (room.variance[i] * system->weight) : 0);
     part = fmax(part * ki_units(kiln_matrix_rows(system->X), kiln_matrix_type(system->X)),
                 ki_direct_part(system->X));
-    if (!penalised && direct->U && direct->usable && !direct->by_rows && direct->left == 0)
+    const bool whole = system->options.no_intercept || system->flats.count == 0;
+    if (!penalised && whole && direct->U && direct->usable && !direct->by_rows && direct->left == 0)
         norm = ki_inverse_square(direct->U, n, &part, room.work);
     for (int j = 0; j < t->k; j++) {
         for (int64_t i = 0; i < n; i++) room.w[i] = room.W[i * t->k + j], room.g[i] = room.G[i * t->k + j];

@@ -110,6 +110,7 @@ kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const
     at->square = newton->columns.square;
     at->mean = newton->columns.mean;
     at->variance = newton->columns.variance;
+    at->flats = newton->columns.flats;
     at->w = w;
     at->g = g;
     at->b = b;

@@ -106,7 +106,7 @@ static kiln_status add_by_rows(struct ki_svm_gap *gap, struct ki_newton *newton,
     for (int64_t i = 0; i < r.count; i++) r.t[i] += at->b[0];
     make_dual(&r);
     TRY(scatter(&z, newton, T, r.t));
-    gap->dual += r.dual - 0.5 * penalty_term(&blur, newton, at, z);
+    gap->dual += r.dual - 0.5 * penalty_term(&blur, newton, at, z) - ki_certificate_flats(at);
     gap->rounding += 0.5 * blur + 4 * DBL_EPSILON * sqrt((double)r.count) * r.size;
     newton->report.passes += 2;
 done:
@@ -149,6 +149,7 @@ kiln_status ki_svm_gap_add(struct ki_svm_gap *gap, struct ki_newton *newton, con
                                       .square = newton->columns.square,
                                       .mean = newton->columns.mean,
                                       .variance = newton->columns.variance,
+                                      .flats = newton->columns.flats,
                                       .w = w,
                                       .b = &b,
                                       .slope = sqrt(2 * newton->loss),

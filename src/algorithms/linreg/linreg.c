@@ -50,7 +50,7 @@ static kiln_status build_vectors(struct ki_system *system, struct ki_moments *mo
     kiln_device *device = kiln_matrix_device(system->X);
     const kiln_type type = kiln_matrix_type(system->X);
     const int64_t cols = kiln_matrix_cols(system->X);
-    double sums[2];
+    double sums[KI_SCALES_SUMS];
     TRY(kiln_matrix_dense(&system->inverse, device, type, cols, 1, NULL));
     if (options->warm_start) TRY(kiln_matrix_dense(&system->kept, device, type, cols, 1, NULL));
     if (options->standardize) TRY(kiln_matrix_dense(&system->penalty, device, type, cols, 1, NULL));
@@ -77,6 +77,7 @@ static kiln_status build_vectors(struct ki_system *system, struct ki_moments *mo
         system->mean = moments->mean;
         moments->mean = NULL;
     }
+    system->flats = moments->flats;
     system->square = moments->square;
     system->centred = moments->centred;
     moments->square = moments->centred = NULL;
@@ -261,6 +262,8 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     if (system->rank.known)
         ki_report_figure(report, "rank", decided ? (double)system->rank.rank : (double)NAN);
     if (system->rank.known && decided) ki_report_rank(report, system->rank.rank, kiln_matrix_cols(system->X));
+    if (!system->options.no_intercept || system->options.standardize)
+        ki_report_flats(report, &system->flats, kiln_matrix_type(system->X));
     ki_report_certify(report, system->gap, system->options.l2 > 0 ? "duality gap" : "normal equations");
     report->passes = system->passes;
     report->solver = system->direct.U && system->direct.wanted ? ki_direct_name(&system->direct) : "cg";

@@ -61,6 +61,7 @@ struct ki_system {
     kiln_matrix *penalty;          /* n x 1: the diagonal of L; NULL where that is l2 throughout */
     kiln_matrix *
         inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero); NULL: ones */
+    struct ki_flats flats;
     kiln_matrix *kept;     /* n x 1, for a warm start: 1 for columns that take part, 0 for those left out */
     int64_t passes, bytes; /* over X so far; of X */
     int64_t blocks;        /* of targets, KI_BLOCK in each */

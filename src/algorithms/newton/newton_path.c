@@ -197,6 +197,7 @@ static kiln_status measure_wide(struct ki_lanes *t) {
             lane->mean[j] = t->intercept ? columns.mean[j] : 0;
             lane->spread[j] = t->intercept ? lane->weight * columns.variance[j] : columns.square[j];
         }
+        lane->flats = columns.flats;
         ki_columns_free(&columns);
     }
 done:
@@ -276,6 +277,7 @@ static kiln_status write_report(kiln_report *report, const struct ki_lanes *t, c
     report->passes = passes;
     report->seconds = ki_clock() - t->start;
     report->solver = t->solver;
+    if (t->intercept || t->standardize) ki_report_flats(report, &lane->flats, kiln_matrix_type(t->X));
     if (!t->deviances) return KILN_OK;
     /* what a deviance has beside twice the loss depends on y alone */
     ki_report_figure(report, "deviance", lane->origin.deviance + 2 * (lane->loss - lane->zero_loss));

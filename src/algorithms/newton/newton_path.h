@@ -41,6 +41,7 @@ struct ki_lane {
     double loss, objective, norm, reference, t, first; /* t: of the step that is tried; first: its slope */
     double next_loss, next_objective, next_norm;
     int64_t pairs, iterations, shortened;
+    struct ki_flats flats;
     bool met, bad; /* bad: to be trained alone */
 };
 

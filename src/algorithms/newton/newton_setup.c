@@ -89,6 +89,8 @@ static kiln_status measure_columns(struct ki_newton *newton) {
     TRY(ki_columns_measure(&newton->columns, &moments, newton->X, weights ? weights : ones, total));
     newton->work->right = moments.right;
     newton->report.passes += moments.passes;
+    if (!newton->no_intercept || newton->standardize)
+        ki_report_flats(&newton->report, &newton->columns.flats, kiln_matrix_type(newton->X));
 done:
     kiln_matrix_free(ones);
     return status;

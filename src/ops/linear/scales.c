@@ -8,7 +8,7 @@
 #include "ops/linear/scales.cl"
 #include "pass/combine.h"
 
-enum { GROUP = 128, SUMS = 2 };
+enum { GROUP = 128, SUMS = KI_SCALES_SUMS };
 
 KI_ARGUMENTS(scales);
 

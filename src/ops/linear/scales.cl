@@ -1,4 +1,4 @@
-/* GPU body of ops/linear/scales.h: OP's formula for each column; each group leaves its two sums. The operation is an argument, as one
+/* GPU body of ops/linear/scales.h: OP's formula for each column; each group leaves its three sums. The operation is an argument, as one
  * built kernel then serves all, and all threads go the same way. */
 
 #define ARGUMENTS_scales(FIRST, NEXT)                                                                        \
@@ -26,7 +26,7 @@
 __kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);
-    wide sums[2] = {0, 0};
+    wide sums[3] = {0, 0, 0};
     for (index_t j = (index_t)get_global_id(0); j < (index_t)n; j += (index_t)get_global_size(0)) {
         if (op == 0) {
             real q = square[j], m = mean[j], v;
@@ -43,14 +43,14 @@ __kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
             inverse[j] = column_invert(square[j], inverse[j], sums);
         }
     }
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 3; s++) {
         shared[lane] = sums[s];
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int reach = GROUP / 2; reach > 0; reach /= 2) {
             if (lane < reach) shared[lane] += shared[lane + reach];
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (lane == 0) partial[2 * (long)get_group_id(0) + s] = shared[0];
+        if (lane == 0) partial[3 * (long)get_group_id(0) + s] = shared[0];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -5,7 +5,7 @@ enum { FN(SCALES_PARTS) = 64 };
 
 struct FN(scales) {
     const struct ki_scales *scales;
-    double sums[FN(SCALES_PARTS)][2];
+    double sums[FN(SCALES_PARTS)][KI_SCALES_SUMS];
 };
 
 static void FN(scales_column)(const struct ki_scales *s, int64_t j, double *sums) {
@@ -31,7 +31,7 @@ static void FN(scales_column)(const struct ki_scales *s, int64_t j, double *sums
 static void FN(scales_part)(void *arg, int part) {
     struct FN(scales) *work = arg;
     const int64_t n = work->scales->square->rows, end = ki_part_begin(n, part + 1, FN(SCALES_PARTS));
-    double sums[2] = {0};
+    double sums[KI_SCALES_SUMS] = {0};
     for (int64_t j = ki_part_begin(n, part, FN(SCALES_PARTS)); j < end; j++)
         FN(scales_column)(work->scales, j, sums);
     memcpy(work->sums[part], sums, sizeof sums);
@@ -42,7 +42,7 @@ void FN(scales_run)(double *sums, const struct ki_scales *scales) {
     const kiln_matrix *square = scales->square;
     ki_parallel(square->rows > 16384 ? square->device->threads : 1, FN(SCALES_PARTS), FN(scales_part), &work);
     if (!sums) return;
-    sums[0] = sums[1] = 0;
+    memset(sums, 0, KI_SCALES_SUMS * sizeof *sums);
     for (int part = 0; part < FN(SCALES_PARTS); part++)
-        for (int i = 0; i < 2; i++) sums[i] += work.sums[part][i];
+        for (int i = 0; i < KI_SCALES_SUMS; i++) sums[i] += work.sums[part][i];
 }

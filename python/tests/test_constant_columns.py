@@ -1,0 +1,101 @@
+"""Columns whose spread is rounding count as constant: every linear model says so, and its bound belongs to the problem that was posed."""
+import json
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import kiln
+
+M = 300
+RNG = np.random.default_rng(4)
+NEAR = (1 + 2e-7 * RNG.standard_normal(M)).astype(np.float32)  # 2 units of float32 at 1, in as many values as float32 has there
+FREE = RNG.standard_normal(M).astype(np.float32)
+ETA = FREE + 3 * (NEAR.astype(float) - 1) / 2e-7
+Y = (ETA + 0.3 * RNG.standard_normal(M)).astype(np.float32)
+COUNTS = RNG.poisson(np.exp(ETA / 4)).astype(np.float32)
+
+MODELS = {  # and the targets; f64 keeps the column, so that its objective is the posed problem's
+    "least squares": (lambda **on: kiln.Ridge(alpha=1.0, **on), Y),
+    "conjugate gradient": (lambda **on: kiln.Ridge(alpha=1.0, solver="cg", **on), Y),
+    "minimum norm": (lambda **on: kiln.Ridge(alpha=0.0, **on), Y),
+    "gaussian": (lambda **on: kiln.GeneralizedLinearRegressor("gaussian", alpha=1e-3, **on), Y),
+    "lasso": (lambda **on: kiln.Lasso(alpha=1e-3, **on), Y),
+    "poisson": (lambda **on: kiln.GeneralizedLinearRegressor("poisson", alpha=1e-3, **on), COUNTS),
+    "logistic": (lambda **on: kiln.LogisticRegression(C=1.0, **on), Y > 0),
+    "softmax": (lambda **on: kiln.LogisticRegression(C=1.0, **on), np.digitize(Y, [-1, 1])),
+    "l1": (lambda **on: kiln.LogisticRegression(C=1.0, l1_ratio=1.0, **on), Y > 0),
+    "svm": (lambda **on: kiln.LinearSVC(C=1.0, **on), Y > 0),
+    "svr": (lambda **on: kiln.LinearSVR(C=1.0, epsilon=0.1, **on), Y),
+}
+
+
+def fitted(model, X, y):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    return model, [str(w.message) for w in said if "as constant" in str(w.message)]
+
+
+def needs(device):
+    if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
+        pytest.skip("no OpenCL device")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu*2", "opencl"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_spread_of_rounding(name, form, device):
+    needs(device)
+    if device == "opencl" and (name not in ("least squares", "logistic") or form is sp.csr_matrix):
+        pytest.skip("a CPU has the others: each is kernels to compile")
+    make, y = MODELS[name]
+    X = np.c_[FREE, NEAR, FREE ** 2, NEAR].astype(np.float32)
+    for standardize in [False, True]:
+        narrow, said = fitted(make(standardize=standardize, device=device), form(X), y)
+        wide, nothing = fitted(make(standardize=standardize), X.astype(float), y.astype(float) if y.dtype == np.float32 else y)
+        assert len(said) == 1 and "column 1 and 1 more count" in said[0] and "float64" in said[0] and not nothing
+        assert np.all(np.atleast_2d(narrow.coef_)[:, [1, 3]] == 0)
+        assert narrow.report_.objective - narrow.optimality_gap_ <= wide.report_.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_constant_columns_are_no_news(form, dtype):
+    """Whatever their value and the weights are: a constant is exactly that."""
+    rng = np.random.default_rng(6)
+    for rows in (7, 300, 5000):
+        values = np.r_[0.1, 1 / 3, 1e8 / 7, -1e-5 / 3, rng.standard_normal(6) * 10.0 ** rng.integers(-6, 6, 6)]
+        X = np.c_[rng.standard_normal(rows), np.tile(values, (rows, 1))].astype(dtype)
+        y = (X[:, 0] + rng.standard_normal(rows)).astype(dtype)
+        for model, target in [(kiln.Ridge(alpha=1.0), y), (kiln.LogisticRegression(), y > y.mean())]:
+            for weights in (None, rng.uniform(0, 3, rows).astype(dtype), (rng.random(rows) < 0.5).astype(dtype) + (np.arange(rows) < 2)):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    model.fit(form(X), target, sample_weight=weights)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_without_an_intercept_nothing_is_left_out(form):
+    X = np.c_[FREE, NEAR].astype(np.float32)
+    model, said = fitted(kiln.Ridge(alpha=1.0, fit_intercept=False), form(X), Y)
+    assert not said and model.coef_[1] != 0
+
+
+def test_the_tool_names_the_column(tool, tmp_path):
+    rows = "".join(f"{a!r},{b!r},{y!r}\n" for a, b, y in zip(FREE.tolist(), NEAR.tolist(), Y.tolist()))
+    (tmp_path / "t.csv").write_text("free,near,y\n" + rows)
+    run = subprocess.run([tool, "linreg", tmp_path / "t.csv", "--target", "y", "--l2", "1", "--type", "f32", "--device", "cpu", "--json"],
+                         capture_output=True, text=True, check=True)
+    (said,) = json.loads(run.stdout)["warnings"]
+    assert said["name"] == "constant" and said["text"].startswith("column 'near' counts as constant") and said["text"] in run.stderr
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_every_fold_and_penalty(form):
+    X = np.c_[FREE, NEAR].astype(np.float32)
+    for model, y in [(kiln.RidgeCV(alphas=[0.1, 1.0], cv=3), Y), (kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=3), Y > 0)]:
+        _, said = fitted(model, form(X), y)
+        assert len(said) == 1
