@@ -70,10 +70,15 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
     } else if (op == 6) {
         const real v = y > 0 ? x + column : (y < 0 ? x - column : x);
         *out = y != 0 || column == 0 ? inverse * v + (scalar != 0 ? scalar * *out : (real)0) : (real)0;
-    } else {
+    } else if (op == 7) {
         *out = x + (scalar != 0 ? scalar * y : (real)0);
         sums[0] += (wide)*out * (wide)*second;
         sums[1] += (wide)column * (wide)(*out < 0 ? -*out : *out);
+    } else {
+        const wide move = (wide)x - (wide)y, size = x < 0 ? -(wide)x : (wide)x;
+        const bool settled = (move < 0 ? -move : move) <= (wide)scalar * size;
+        *out = settled ? y : x;
+        sums[0] += settled ? (wide)0 : move * move;
     }
 }
 

@@ -20,6 +20,37 @@
  * Fercoq, Gramfort and Salmon, JMLR 18 (2017), for theta. */
 #include "algorithms/certificate/certificate.h"
 
+enum { PARTS = 64 };
+
+typedef double column_term(const struct ki_certificate *at, int64_t j);
+
+struct column_sum {
+    const struct ki_certificate *at;
+    column_term *term;
+    double sums[PARTS];
+};
+
+static void sum_part(void *arg, int part) {
+    struct column_sum *s = arg;
+    const int64_t n = kiln_matrix_cols(s->at->X), each = ki_ceil_div(n, PARTS);
+    double sum = 0;
+    for (int64_t j = part * each; j < ki_min((part + 1) * each, n); j++) sum += s->term(s->at, j);
+    s->sums[part] = sum;
+}
+
+/* The sum of a term over the columns. A million of them take the host as long as some passes take a GPU: all
+ * threads add up, part by part, so that their number does not matter. */
+static double sum_columns(const struct ki_certificate *at, column_term *term) {
+    enum { MANY = 16384 };
+    struct column_sum s = {.at = at, .term = term};
+    double sum = 0;
+    const bool many = kiln_matrix_cols(at->X) * at->k > MANY;
+    if (many) ki_newton_parallel(kiln_matrix_device(at->X), PARTS, sum_part, &s);
+    for (int part = 0; part < PARTS && !many; part++) sum_part(&s, part);
+    for (int part = 0; part < PARTS; part++) sum += s.sums[part];
+    return sum;
+}
+
 double ki_units(int64_t terms, kiln_type type) {
     const double n = (double)terms;
     return (fmin(n, 8 * sqrt(n)) + 8) * ki_epsilon(type) / 2;
@@ -35,26 +66,30 @@ static double l1_of(const struct ki_certificate *at, int64_t j) {
 
 /* sqrt(sum_i s_i e_i^2) at most, e_i the sum of the sizes of what eta_i is made of: columns know their
  * norms. */
+static double size_at(const struct ki_certificate *at, int64_t j) {
+    const double shift = at->intercept ? fabs(at->mean[j]) * sqrt(at->weight) : 0;
+    double sum = 0;
+    for (int64_t c = 0; c < at->k; c++) sum += fabs(at->w[j * at->k + c]);
+    return sum * (sqrt(at->square[j]) + shift);
+}
+
 static double size_of(const struct ki_certificate *at) {
-    const int64_t n = kiln_matrix_cols(at->X);
-    double size = at->target, level = 1;
+    double level = 1;
     for (int64_t c = 0; c < at->k && at->b; c++) level += fabs(at->b[c]);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t c = 0; c < at->k; c++) {
-            size += fabs(at->w[j * at->k + c]) * sqrt(at->square[j]);
-            if (at->intercept) level += fabs(at->mean[j] * at->w[j * at->k + c]);
-        }
-    return size + level * sqrt(at->weight);
+    return at->target + level * sqrt(at->weight) + sum_columns(at, size_at);
+}
+
+static double penalty_at(const struct ki_certificate *at, int64_t j) {
+    double sum = 0;
+    for (int64_t c = 0; c < at->k; c++) {
+        const double w = at->w[j * at->k + c];
+        sum += penalty_of(at, j) * w * w / 2 + l1_of(at, j) * fabs(w);
+    }
+    return sum;
 }
 
 static double penalties(const struct ki_certificate *at) {
-    double sum = 0;
-    for (int64_t j = 0; j < kiln_matrix_cols(at->X); j++)
-        for (int64_t c = 0; c < at->k; c++) {
-            const double w = at->w[j * at->k + c];
-            sum += penalty_of(at, j) * w * w / 2 + l1_of(at, j) * fabs(w);
-        }
-    return sum;
+    return sum_columns(at, penalty_at);
 }
 
 double ki_certificate_rounding(const struct ki_certificate *at) {
@@ -105,28 +140,28 @@ double ki_certificate_flats(const struct ki_certificate *at) {
 }
 
 /* Columns with L_j > 0. d is convex in z, so that one end of what z may be has the largest. */
-static double penalised(const struct ki_certificate *at) {
+static double penalised(const struct ki_certificate *at, int64_t j) {
+    const double l2 = penalty_of(at, j), l1 = l1_of(at, j);
     double sum = 0, off;
-    for (int64_t j = 0; j < kiln_matrix_cols(at->X); j++) {
-        if (left_out(at, j)) continue;
-        const double l2 = penalty_of(at, j), l1 = l1_of(at, j);
-        if (!(l2 > 0)) return INFINITY;
-        for (int64_t c = 0; c < at->k; c++) {
-            const double w = at->w[j * at->k + c], g = entry(at, j, c, &off);
-            /* without l1 the gradient's own digits count, which L w - g would lose */
-            sum += l1 > 0 ? fmax(distance(w, l2 * w - g - off, l2, l1), distance(w, l2 * w - g + off, l2, l1))
-                          : (fabs(g) + off) * (fabs(g) + off) / (2 * l2);
-        }
+    if (left_out(at, j)) return 0;
+    if (!(l2 > 0)) return INFINITY;
+    for (int64_t c = 0; c < at->k; c++) {
+        const double w = at->w[j * at->k + c], g = entry(at, j, c, &off);
+        /* without l1 the gradient's own digits count, which L w - g would lose */
+        sum += l1 > 0 ? fmax(distance(w, l2 * w - g - off, l2, l1), distance(w, l2 * w - g + off, l2, l1))
+                      : (fabs(g) + off) * (fabs(g) + off) / (2 * l2);
     }
     return sum;
 }
 
 /* The same of a gradient of which the norm is known alone. */
+static double square_blur(const struct ki_certificate *at, int64_t j) {
+    return ki_certificate_blur(at, j) * ki_certificate_blur(at, j);
+}
+
 static double penalised_alike(const struct ki_certificate *at) {
-    double off = 0;
-    for (int64_t j = 0; j < kiln_matrix_cols(at->X); j++)
-        off += ki_certificate_blur(at, j) * ki_certificate_blur(at, j);
-    return (at->norm + sqrt(off)) * (at->norm + sqrt(off)) / (2 * at->l2);
+    const double norm = at->norm + sqrt(sum_columns(at, square_blur));
+    return norm * norm / (2 * at->l2);
 }
 
 /* With l2 = 0: t scaled so that no column has more than its l1_j. */
@@ -154,7 +189,7 @@ double ki_certificate_gap(const struct ki_certificate *at) {
     if (!(at->l2 > 0) && !(at->l1 > 0)) return INFINITY;
     const double rounding = ki_certificate_rounding(at);
     const double gap = (!(at->l2 > 0) ? scaled(at)
-                        : at->g       ? penalised(at)
+                        : at->g       ? sum_columns(at, penalised)
                                       : penalised_alike(at)) +
                        ki_certificate_flats(at);
     if (isnan(gap) || !isfinite(rounding)) return INFINITY;

@@ -62,40 +62,19 @@ done:
     return status;
 }
 
-/* Some centres' moves may be rounding alone: number by number. */
-static kiln_status keep_near_means(struct kmeans *s, double *moved) {
-    kiln_status status;
-    TRY(ki_vector_get(s->next, s->means));
-    TRY(ki_vector_get(s->centres, s->C));
-    *moved = 0;
-    for (int64_t c = 0; c < s->k; c++) *moved += keep_near(s, c);
-    TRY(ki_vector_set(s->means, s->next));
-done:
-    return status;
-}
-
-/* On the device: s->means = s->sums over the weights. The sums are not needed any more, and differences take
- * their place. Where no move may be rounding alone, the means need not come to the host. */
+/* On the device: s->means = s->sums over the weights, number by number as keep_near. */
 static kiln_status find_means_there(struct kmeans *s, double *moved) {
-    const kiln_ratio minus = {.factor = -1};
-    const double rounding = 2 * rounding_of(s);
-    double *const move = s->next, *const length = s->centres;
-    bool near = false;
+    double *const inverse = s->next, sums[3];
     kiln_status status;
-    for (int64_t c = 0; c < s->k; c++) move[c] = 1 / s->totals[2 * c];
-    TRY(ki_vector_set(s->per, move));
+    for (int64_t c = 0; c < s->k; c++) inverse[c] = 1 / s->totals[2 * c];
+    TRY(ki_vector_set(s->per, inverse));
     TRY(kiln_batch_scale(s->means, s->sums, s->per, NULL));
-    TRY(kiln_combine_from(s->sums, NULL, s->means, &minus, s->C));
-    TRY(kiln_batch_reduce(s->per, KILN_BATCH_L2, s->sums, NULL));
-    TRY(ki_vector_get(move, s->per));
-    TRY(kiln_batch_reduce(s->per, KILN_BATCH_L2, s->means, NULL));
-    TRY(ki_vector_get(length, s->per));
-    *moved = 0;
-    for (int64_t c = 0; c < s->k; c++) {
-        *moved += move[c] * move[c];
-        near |= move[c] > 0 && move[c] <= rounding * length[c];
-    }
-    if (near) TRY(keep_near_means(s, moved));
+    TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_SETTLE,
+                                              .out.w = s->means,
+                                              .x.w = s->means,
+                                              .y.w = s->C,
+                                              .scalar = 2 * rounding_of(s)}));
+    *moved = sums[0];
 done:
     return status;
 }

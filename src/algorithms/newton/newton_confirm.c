@@ -70,33 +70,69 @@ done:
     return status;
 }
 
-/* || L^-1/2 g ||^2 / 2, with l1 of the least subgradient. Uses P. */
-static kiln_status by_penalty(double *left, struct ki_newton_work *work) {
-    kiln_status status = KILN_OK;
+/* The intercepts' part of what the penalty tells: by the curvature that is left. */
+static kiln_status by_curvature(double *left, struct ki_newton_work *work) {
+    kiln_status status;
+    const int64_t k = work->newton->k;
+    double *b = ki_alloc((size_t)(2 * k) * sizeof *b);
+    if (!b) return ki_fail_nomem((size_t)(2 * k) * sizeof *b, "the criterion");
+    double *totals = b + k;
+    TRY(ki_vector_get(b, work->here.gradient.b));
+    TRY(measure_totals(totals, work));
+    for (int64_t c = 0; c < k; c++)
+        if (b[c] != 0) *left += b[c] * b[c] / (2 * totals[c]);
+done:
+    ki_free(b);
+    return status;
+}
+
+/* The same of all columns with one penalty and no l1: where there are a million of them, the gradient stays
+ * on the device. Takes there.gradient. */
+static kiln_status by_one_penalty(double *left, struct ki_newton_work *work) {
+    kiln_status status;
+    const int64_t k = work->newton->k;
+    kiln_matrix *const g = work->there.gradient.w;
+    double *norms = ki_alloc((size_t)k * sizeof *norms);
+    if (!norms) return ki_fail_nomem((size_t)k * sizeof *norms, "the criterion");
+    TRY(kiln_times(g, work->here.gradient.w, work->kept));
+    TRY(kiln_norm(norms, g, KILN_NORM_2));
+    for (int64_t c = 0; c < k; c++) *left += norms[c] * norms[c] / (2 * work->newton->l2);
+done:
+    ki_free(norms);
+    return status;
+}
+
+/* The same column by column. */
+static kiln_status by_penalties(double *left, struct ki_newton_work *work) {
+    kiln_status status;
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
-    double *values = NULL;
-    *left = INFINITY;
-    if (!(newton->l2 > 0)) return KILN_OK;
-    values = ki_calloc((size_t)(2 * n * k + n + 2 * k) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(2 * n * k + n + 2 * k) * sizeof *values, "the criterion");
-    double *g = values, *w = g + n * k, *b = w + n * k, *totals = b + k, *l1 = totals + k;
+    double *g = ki_calloc((size_t)(2 * n * k + n) * sizeof *g);
+    if (!g) return ki_fail_nomem((size_t)(2 * n * k + n) * sizeof *g, "the criterion");
+    double *w = g + n * k, *l1 = w + n * k;
     TRY(ki_vector_get(g, work->here.gradient.w));
     if (work->l1) TRY(ki_vector_get(w, work->here.at.w));
     if (work->l1) TRY(ki_vector_get(l1, work->l1));
-    if (work->mean) TRY(ki_vector_get(b, work->here.gradient.b));
-    if (work->mean) TRY(measure_totals(totals, work));
-    *left = 0;
     for (int64_t j = 0; j < n; j++)
         for (int64_t c = 0; c < k && work->diagonal[j] > 0; c++) {
             const double at = w[j * k + c], slope = g[j * k + c];
             const double least = at == 0 ? fmax(fabs(slope) - l1[j], 0) : fabs(slope + copysign(l1[j], at));
             *left += least * least / (2 * ki_newton_penalty_of(newton, j));
         }
-    for (int64_t c = 0; c < k && work->mean; c++)
-        if (b[c] != 0) *left += b[c] * b[c] / (2 * totals[c]);
 done:
-    ki_free(values);
+    ki_free(g);
+    return status;
+}
+
+/* || L^-1/2 g ||^2 / 2, with l1 of the least subgradient. */
+static kiln_status by_penalty(double *left, struct ki_newton_work *work) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    *left = newton->l2 > 0 ? 0 : (double)INFINITY;
+    if (!(newton->l2 > 0)) return KILN_OK;
+    TRY((newton->standardize || work->l1 ? by_penalties : by_one_penalty)(left, work));
+    if (work->mean) TRY(by_curvature(left, work));
+done:
     return status;
 }
 
@@ -269,12 +305,14 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     kiln_status status = KILN_OK;
     double bound;
     bool regular;
-    TRY(ki_newton_prove(work, left));
-    if (work->proved || !ki_newton_meets(work) || !(work->reference > 0)) return KILN_OK;
-    if (!ki_newton_hinged(work)) TRY(is_regular(&regular, work));
+    work->proved = false;
+    if (!ki_newton_meets(work)) return KILN_OK;
+    if (work->newton->k > 1) TRY(is_regular(&regular, work)); /* while there.C is what it needs */
     TRY(by_penalty(&bound, work));
     work->proved = bound <= enough_of(work);
-    if (work->proved) return KILN_OK;
+    if (!work->proved) TRY(ki_newton_prove(work, left));
+    if (work->proved || !(work->reference > 0)) return KILN_OK;
+    if (!ki_newton_hinged(work)) TRY(is_regular(&regular, work));
     work->goal = STRICTER * work->norm / work->reference;
     if (work->level == 0) TRY(refresh(work));
 done:

@@ -73,4 +73,5 @@ __kernel void pairs(PARAMETERS(pairs)) {
 // build OP=5 GROUP=128
 // build OP=6 GROUP=128
 // build OP=7 GROUP=128
+// build OP=8 GROUP=128
 #endif

@@ -40,6 +40,7 @@ static void FN(pair_rows)(const struct ki_pairs *p, bool intercepts, int64_t fir
     case KI_PAIR_MOVE: FN(pair_range)(KI_PAIR_MOVE, p, intercepts, first, end, sums); break;
     case KI_PAIR_FACE: FN(pair_range)(KI_PAIR_FACE, p, intercepts, first, end, sums); break;
     case KI_PAIR_MIX: FN(pair_range)(KI_PAIR_MIX, p, intercepts, first, end, sums); break;
+    case KI_PAIR_SETTLE: FN(pair_range)(KI_PAIR_SETTLE, p, intercepts, first, end, sums); break;
     }
 }
 

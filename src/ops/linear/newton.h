@@ -30,7 +30,9 @@ enum ki_pair_op {
      * fixed ones */
     KI_PAIR_FACE = 6,
     /* out = x + scalar y;  out . second, sum |column .* out| */
-    KI_PAIR_MIX = 7
+    KI_PAIR_MIX = 7,
+    /* out = x, but y where x is no further from it than scalar |x|;  (out - y) . (out - y) */
+    KI_PAIR_SETTLE = 8
 };
 
 struct ki_pair {
