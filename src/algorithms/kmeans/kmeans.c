@@ -16,52 +16,33 @@ double ki_kmeans_random(struct kmeans *s) {
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-void ki_kmeans_tell(struct kmeans *s) {
-    const kiln_control *control = &s->options.control;
-    const kiln_progress now = {"solve",
-                               s->report.iterations,
-                               s->options.max_iterations,
-                               s->objective,
-                               s->residual,
-                               ki_clock() - s->began,
-                               ki_bytes_of(s->X) * s->report.passes,
-                               0};
-    if (control->progress && control->progress(control->user, &now) != 0) s->cancelled = true;
-}
-
-kiln_status ki_kmeans_pieces(kiln_batch **pieces, const struct kmeans *s, int64_t m, int64_t rows) {
+kiln_status ki_kmeans_pieces(kiln_batch **pieces, struct ki_arena *arena, const struct kmeans *s, int64_t m,
+                             int64_t rows) {
     const int64_t count = ki_ceil_div(m, rows);
-    int64_t *offsets = ki_alloc((size_t)(count + 1) * sizeof *offsets);
-    kiln_status status;
-    if (!offsets) return ki_fail_nomem((size_t)(count + 1) * sizeof *offsets, "pieces of rows");
+    int64_t *const offsets = KI_ARENA_NEW(arena, int64_t, count + 1);
+    if (!offsets) return arena->status;
     for (int64_t p = 0; p <= count; p++) offsets[p] = ki_min(p * rows, m);
-    status = kiln_batch_ragged(pieces, s->device, count, offsets);
-    ki_free(offsets);
-    return status;
+    return ki_arena_take_batch(arena, pieces, kiln_batch_ragged(pieces, s->device, count, offsets));
 }
 
 static kiln_status unit_of(kiln_matrix **U, const kiln_matrix *X) {
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    kiln_matrix *scale = NULL, *made = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const scale = ki_arena_rows(&arena, X, 1), *made = NULL;
     kiln_batch *rows = NULL;
     kiln_status status;
-    TRY(kiln_batch_rows(&rows, X));
-    TRY(kiln_matrix_dense(&scale, device, type, kiln_matrix_rows(X), 1, NULL));
+    TRY(arena.status);
+    TRY(ki_arena_take_batch(&arena, &rows, kiln_batch_rows(&rows, X)));
     TRY(kiln_batch_reduce(scale, KILN_BATCH_L2, X, rows));
     TRY(kiln_map(scale, KILN_MAP_RECIPROCAL, scale));
     if (kiln_matrix_format(X) == KILN_DENSE)
-        TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), kiln_matrix_cols(X), NULL));
+        made = ki_arena_rows(&arena, X, kiln_matrix_cols(X));
     else
-        TRY(kiln_matrix_like(&made, X, type, NULL));
+        TRY(ki_arena_take(&arena, &made, kiln_matrix_like(&made, X, kiln_matrix_type(X), NULL)));
+    TRY(arena.status);
     TRY(kiln_batch_scale(made, X, scale, rows));
-    *U = made;
-    made = NULL;
+    *U = ki_arena_give(&arena, made);
 done:
-    kiln_batch_free(rows);
-    kiln_matrix_free(scale);
-    kiln_matrix_free(made);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status unit_rows(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
@@ -85,8 +66,8 @@ kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_
         .size = sizeof wanted, .sums = s->sums, .totals = s->totals, .bounds = bounds};
     TRY(kiln_assign(&wanted, X, s->C, weights));
     if (bounds) TRY(kiln_bounds_sums(&s->running, bounds));
-    s->objective = 0;
-    for (int64_t c = 0; c < s->k; c++) s->objective += s->totals[2 * c + 1];
+    s->run.report.objective = 0;
+    for (int64_t c = 0; c < s->k; c++) s->run.report.objective += s->totals[2 * c + 1];
 done:
     return status;
 }
@@ -104,23 +85,15 @@ static double residual_of(const struct kmeans *s, double moved) {
 }
 
 kiln_status ki_kmeans_row(struct kmeans *s, double moved) {
-    kiln_status status;
-    s->residual = residual_of(s, moved);
-    TRY(ki_report_row(&s->report, &(kiln_trace_row){.iteration = s->report.iterations,
-                                                    .residual = s->residual,
-                                                    .objective = s->objective,
-                                                    .seconds = ki_clock() - s->began}));
-    ki_kmeans_tell(s);
-done:
+    const kiln_trace_row row = {.residual = residual_of(s, moved), .objective = s->run.report.objective};
+    const kiln_status status = ki_run_row(&s->run, &row);
+    if (status == KILN_OK) ki_run_tell(&s->run);
     return status;
 }
 
 void ki_kmeans_judge(struct kmeans *s) {
-    const int64_t done = s->options.batch > 0 ? s->round : s->report.iterations - s->begun;
-    s->report.stopped_by = s->residual <= s->options.tolerance && !s->filled ? KILN_STOP_TOLERANCE
-                           : s->cancelled                                    ? KILN_STOP_CANCELLED
-                           : done >= s->options.max_iterations               ? KILN_STOP_ITERATIONS
-                                                                             : KILN_STOP_NONE;
+    s->run.unsettled = s->filled > 0;
+    ki_run_judge(&s->run);
 }
 
 /* A pass that adds up all rows anew, where the last one corrected the sums of the pass before. */
@@ -153,24 +126,24 @@ done:
 static kiln_status say_exactly(struct kmeans *s) {
     double moved;
     kiln_status status = KILN_OK;
-    kiln_trace_row *last = s->report.trace + s->report.trace_count - 1;
-    if (!s->running || s->report.stopped_by == KILN_STOP_TOLERANCE) return KILN_OK;
+    kiln_trace_row *last = s->run.report.trace + s->run.report.trace_count - 1;
+    if (!s->running || s->run.report.stopped_by == KILN_STOP_TOLERANCE) return KILN_OK;
     TRY(find_means_anew(s, &moved));
-    last->residual = s->residual = residual_of(s, moved);
-    last->objective = s->objective;
+    last->residual = s->run.report.residual = residual_of(s, moved);
+    last->objective = s->run.report.objective;
 done:
     return status;
 }
 
-/* `passed`: in a run that goes on, the pass over these centres was made before. */
-static kiln_status lloyd(struct kmeans *s, bool passed) {
+static kiln_status lloyd(struct kmeans *s) {
     kiln_status status = KILN_OK;
-    for (;; s->report.iterations++, passed = false) {
-        if (!passed) TRY(lloyd_pass(s));
-        if (s->report.stopped_by != KILN_STOP_NONE) break;
+    if (!s->run.resumed) TRY(lloyd_pass(s));
+    while (ki_run_goes_on(&s->run)) {
         kiln_matrix *const means = s->means;
         s->means = s->C;
         s->C = means;
+        s->run.report.iterations++;
+        TRY(lloyd_pass(s));
     }
     TRY(say_exactly(s));
     TRY(ki_vector_get(s->centres, s->C));
@@ -180,7 +153,7 @@ done:
 
 /* ---------------------------------------------------------------------------------------- the whole */
 
-static kiln_status check(const struct kmeans *s, const kiln_matrix *centres) {
+static kiln_status kmeans_check(const struct kmeans *s, const kiln_matrix *centres) {
     static const char call[] = "kiln_kmeans";
     const kiln_kmeans_options *o = &s->options;
     kiln_status status;
@@ -212,30 +185,29 @@ done:
 /* Names the column in which X has numbers that are not finite. Only called when there is one, or squares
  * overflow. */
 static kiln_status name_bad_column(const struct kmeans *s) {
+    struct ki_arena arena = {0};
     struct ki_columns columns = {0};
     struct ki_moments rough = {.rough = true};
-    kiln_matrix *ones = NULL;
+    kiln_matrix *const ones = ki_arena_fill(&arena, ki_arena_rows(&arena, s->X, 1), 1);
     kiln_status status;
-    TRY(kiln_matrix_dense(&ones, s->device, s->type, s->m, 1, NULL));
-    TRY(kiln_fill(ones, 1));
-    TRY(ki_columns_measure(&columns, &rough, s->options.spherical ? s->unit : s->X, ones, (double)s->m));
+    TRY(arena.status);
+    TRY(ki_columns_measure(&columns, &rough, s->X, ones, (double)s->m));
     status = ki_fail(KILN_ERR_DATA, "kiln_kmeans: the squares of the numbers in X overflow");
 done:
     ki_columns_free(&columns);
-    kiln_matrix_free(ones);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The mean variance of the columns, and that all of X is finite: what one centre, at the origin and at the
  * mean, says. */
 static kiln_status measure(struct kmeans *s) {
-    double totals[2], *mean = s->next;
-    kiln_matrix *centre = NULL, *sum = NULL;
-    kiln_status status;
-    TRY(kiln_matrix_dense(&centre, s->device, s->type, 1, s->n, NULL));
-    TRY(kiln_matrix_dense(&sum, s->device, s->type, 1, s->n, NULL));
+    double totals[2], *const mean = s->next;
+    struct ki_arena arena = {0};
+    kiln_matrix *const centre = ki_arena_fill(&arena, ki_arena_model(&arena, s->X, 1, s->n), 0),
+                       *const sum = ki_arena_model(&arena, s->X, 1, s->n);
     const kiln_assignment wanted = {.sums = sum, .totals = totals};
-    TRY(kiln_fill(centre, 0));
+    kiln_status status;
+    TRY(arena.status);
     TRY(kiln_assign(&wanted, s->X, centre, NULL));
     if (!isfinite(totals[1])) TRY(name_bad_column(s));
     if (s->options.weights) TRY(kiln_assign(&wanted, s->X, centre, s->options.weights));
@@ -245,32 +217,35 @@ static kiln_status measure(struct kmeans *s) {
     TRY(ki_vector_set(centre, mean));
     TRY(kiln_assign(&(kiln_assignment){.totals = totals}, s->X, centre, s->options.weights));
     s->scale = totals[1] / totals[0] / (double)s->n;
-    s->report.passes += s->options.weights ? 3 : 2;
+    s->run.report.passes += s->options.weights ? 3 : 2;
 done:
-    kiln_matrix_free(centre);
-    kiln_matrix_free(sum);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status allocate(struct kmeans *s) {
+static kiln_status kmeans_begin(struct kmeans *s) {
+    struct ki_run *run = &s->run;
+    kiln_matrix *unit = NULL;
     kiln_status status;
-    int64_t elements, bytes;
-    if (!ki_mul(s->k, s->n, &elements) || !ki_mul3(3 * elements + 6 * s->k, sizeof(double), 1, &bytes))
-        return ki_fail_nomem(SIZE_MAX, "centres");
-    TRY(ki_report_begin(&s->report));
-    TRY(kiln_matrix_dense(&s->C, s->device, s->type, s->k, s->n, NULL));
-    TRY(kiln_matrix_dense(&s->sums, s->device, s->type, s->k, s->n, NULL));
-    TRY(kiln_matrix_dense(&s->means, s->device, s->type, s->k, s->n, NULL));
-    TRY(kiln_matrix_dense(&s->per, s->device, s->type, s->k, 1, NULL));
-    if (!(s->centres = ki_alloc((size_t)bytes))) return ki_fail_nomem((size_t)bytes, "centres");
-    s->next = s->centres + elements;
-    s->best = s->next + elements;
-    s->totals = s->best + elements;
-    s->best_totals = s->totals + 2 * s->k;
-    s->found = s->best_totals + 2 * s->k;
-    if (!s->options.spherical) return KILN_OK;
-    TRY(ki_kmeans_unit(&s->unit, s->X));
-    s->X = s->unit;
+    int64_t all;
+    if (!ki_mul(s->k, s->n, &all)) return ki_fail_nomem(SIZE_MAX, "centres");
+    s->C = ki_run_model(run, s->k, s->n);
+    s->sums = ki_run_model(run, s->k, s->n);
+    s->means = ki_run_model(run, s->k, s->n);
+    s->per = ki_run_model(run, s->k, 1);
+    s->centres = ki_run_reals(run, all);
+    s->next = ki_run_reals(run, all);
+    s->best = ki_run_reals(run, all);
+    s->totals = ki_run_reals(run, 2 * s->k);
+    s->best_totals = ki_run_reals(run, 2 * s->k);
+    s->found = ki_run_reals(run, 2 * s->k);
+    s->seen = ki_run_reals(run, s->k);
+    TRY(run->arena.status);
+    if (s->options.spherical) {
+        TRY(ki_arena_take(&run->arena, &unit, ki_kmeans_unit(&unit, s->X)));
+        s->X = unit;
+    }
+    TRY(ki_kmeans_open_bounds(s));
+    TRY(measure(s));
 done:
     return status;
 }
@@ -286,23 +261,23 @@ done:
 }
 
 /* One start to its end, or from where a run goes on; it stays the best if its inertia is the least so far. */
-static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, bool resumed) {
-    kiln_report *report = &s->report, *best = &s->best_so_far;
+static kiln_status run_once(struct kmeans *s, const kiln_matrix *given) {
+    const kiln_report *report = &s->run.report;
+    kiln_report *best = &s->run.best;
     kiln_status status = KILN_OK;
-    if (!resumed) {
-        report->stopped_by = KILN_STOP_NONE;
-        s->begun = report->iterations;
+    if (!s->run.resumed) {
+        ki_run_start(&s->run);
         if (s->running) TRY(ki_kmeans_open_bounds(s));
         TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
-        s->cut = s->cancelled;
+        s->cut = s->run.cancelled;
     }
     if (s->options.batch > 0) TRY(ki_vector_get(s->centres, s->C));
-    TRY(s->options.batch > 0 ? ki_kmeans_batches(s, resumed) : lloyd(s, resumed));
-    if (best->stopped_by != KILN_STOP_NONE && !(s->objective < best->objective)) goto done;
+    TRY(s->options.batch > 0 ? ki_kmeans_batches(s) : lloyd(s));
+    if (best->stopped_by != KILN_STOP_NONE && !(report->objective < best->objective)) goto done;
     memcpy(s->best, s->centres, (size_t)(s->k * s->n) * sizeof *s->best);
     memcpy(s->best_totals, s->found, (size_t)(2 * s->k) * sizeof *s->best_totals);
-    best->objective = s->objective;
-    best->residual = s->residual;
+    best->objective = report->objective;
+    best->residual = report->residual;
     best->stopped_by = report->stopped_by;
 done:
     return status;
@@ -310,14 +285,12 @@ done:
 
 /* clusters = weight, inertia and radius of each; labels, which the radius needs, in the same pass. */
 static kiln_status give_clusters(struct kmeans *s) {
-    const size_t bytes = (size_t)s->k * KI_CLUSTER * sizeof(double);
-    kiln_matrix *distances = NULL, *own_labels = NULL;
-    double *clusters = ki_alloc(bytes), *const squares = s->next;
+    struct ki_arena arena = {0};
+    double *const clusters = KI_ARENA_NEW(&arena, double, s->k *KI_CLUSTER), *const squares = s->next;
+    kiln_matrix *const distances = ki_arena_rows(&arena, s->X, 1);
+    kiln_matrix *const labels = s->options.labels ? s->options.labels : ki_arena_rows(&arena, s->X, 1);
     kiln_status status;
-    if (!clusters) return ki_fail_nomem(bytes, "clusters");
-    TRY(kiln_matrix_dense(&distances, s->device, s->type, s->m, 1, NULL));
-    if (!s->options.labels) TRY(kiln_matrix_dense(&own_labels, s->device, s->type, s->m, 1, NULL));
-    kiln_matrix *const labels = s->options.labels ? s->options.labels : own_labels;
+    TRY(arena.status);
     TRY(kiln_assign(&(kiln_assignment){.labels = labels, .distances = distances}, s->X, s->C, NULL));
     TRY(ki_furthest(s->per, distances, labels));
     TRY(ki_vector_get(squares, s->per));
@@ -327,24 +300,21 @@ static kiln_status give_clusters(struct kmeans *s) {
     }
     TRY(ki_vector_set(s->options.clusters, clusters));
 done:
-    kiln_matrix_free(distances);
-    kiln_matrix_free(own_labels);
-    ki_free(clusters);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Some centres have no rows: because there are no more different ones, or because the run has ended so. */
 static kiln_status say_empty(struct kmeans *s, int64_t filled) {
     kiln_status status;
     TRY(ki_kmeans_different(s));
-    ki_report_figure(&s->report, "different", (double)s->different);
+    ki_report_figure(&s->run.report, "different", (double)s->different);
     if (s->different < s->k)
-        ki_report_warn(&s->report, "clusters", "fewer clusters",
+        ki_report_warn(&s->run.report, "clusters", "fewer clusters",
                        "number of distinct clusters (%lld) found smaller than the number wanted (%lld): the "
                        "data have %lld different rows",
                        (long long)filled, (long long)s->k, (long long)s->different);
     else
-        ki_report_warn(&s->report, "clusters", "other starts, or fewer clusters",
+        ki_report_warn(&s->run.report, "clusters", "other starts, or fewer clusters",
                        "number of distinct clusters (%lld) found smaller than the number wanted (%lld): the "
                        "others had no rows at the end",
                        (long long)filled, (long long)s->k);
@@ -356,8 +326,8 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     kiln_status status = KILN_OK;
     int64_t filled = 0;
     for (int64_t c = 0; c < s->k; c++) filled += s->best_totals[2 * c] > 0;
-    ki_report_figure(&s->report, "clusters", (double)filled);
-    ki_report_figure(&s->report, "relocated", (double)s->relocated);
+    ki_report_figure(&s->run.report, "clusters", (double)filled);
+    ki_report_figure(&s->run.report, "relocated", (double)s->relocated);
     if (filled < s->k) TRY(say_empty(s, filled));
     ki_kmeans_close_bounds(s);
     memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
@@ -366,7 +336,7 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
         TRY(give_clusters(s));
     else if (s->options.labels)
         TRY(kiln_assign(&(kiln_assignment){.labels = s->options.labels}, s->X, s->C, NULL));
-    s->report.passes += s->options.clusters || s->options.labels;
+    s->run.report.passes += s->options.clusters || s->options.labels;
     TRY(ki_vector_set(centres, s->best));
 done:
     return status;
@@ -375,11 +345,11 @@ done:
 kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_kmeans_options *options,
                         kiln_report *report) {
     kiln_status status;
-    struct kmeans s = {.X = X, .began = ki_clock(), .objective = NAN, .residual = NAN};
-    bool resumed = false;
-    TRY(KI_TAKE(kiln_kmeans_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_kmeans));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
+    struct kmeans s = {.X = X};
+    struct ki_run *const run = &s.run;
+    kiln_kmeans_options *o = &s.options;
+    struct ki_state state[KI_KMEANS_STATE];
+    TRY(KI_RUN_OPEN(run, kmeans, o, options, report));
     if (X && centres) {
         s.device = kiln_matrix_device(X);
         s.type = kiln_matrix_type(X);
@@ -387,43 +357,24 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
         s.n = kiln_matrix_cols(X);
         s.k = kiln_matrix_rows(centres);
     }
-    TRY(check(&s, centres));
-    ki_options_fill(&s.options, &ki_algorithm_kmeans, s.type);
-    TRY(allocate(&s));
-    TRY(ki_kmeans_open_bounds(&s));
-    TRY(measure(&s));
-    if (s.options.init == KILN_INIT_GIVEN) s.options.restarts = 1;
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s.options.control,
-                                                   .algorithm = "kmeans",
-                                                   .options = &s.options,
-                                                   .X = X,
-                                                   .given = {{"the weights", s.options.weights}},
-                                                   .report = &s.report,
-                                                   .start = &s.began}));
-    if (s.options.batch > 0) TRY(ki_kmeans_batches_begin(&s));
-    TRY(ki_kmeans_resume(&resumed, &s));
-    for (; s.turn < s.options.restarts && !s.cancelled; s.turn++, resumed = false)
-        TRY(run_once(&s, centres, resumed));
+    TRY(kmeans_check(&s, centres));
+    ki_options_fill(o, &ki_algorithm_kmeans, s.type);
+    if (o->init == KILN_INIT_GIVEN) o->restarts = 1;
+    ki_run_on(run, X, o->tolerance, o->max_iterations);
+    run->restarts = o->restarts;
+    run->report.objective = run->report.residual = NAN;
+    TRY(kmeans_begin(&s));
+    TRY(ki_run_begin(run, (struct ki_described){.options = o, .given = {{"the weights", o->weights}}}));
+    ki_kmeans_state(state, &s);
+    TRY(ki_kmeans_resume(&s));
+    for (; run->turn < run->restarts && !run->cancelled; run->turn++, run->resumed = false)
+        TRY(run_once(&s, centres));
     TRY(give(&s, centres));
-    if (s.turn == s.options.restarts && s.report.stopped_by != KILN_STOP_CANCELLED)
-        s.report.stopped_by = s.best_so_far.stopped_by;
-    else
-        s.report.stopped_by = KILN_STOP_CANCELLED; /* of the starts, even if the best one had ended */
-    s.report.converged = s.report.stopped_by == KILN_STOP_TOLERANCE;
-    s.report.objective = s.best_so_far.objective;
-    s.report.residual = s.best_so_far.residual;
-    s.report.tolerance = s.options.tolerance;
-    s.report.seconds = ki_clock() - s.began;
-    ki_report_hand_over(report, &s.report);
+    const bool whole = run->turn == run->restarts && run->report.stopped_by != KILN_STOP_CANCELLED;
+    run->report.stopped_by = whole ? run->best.stopped_by : KILN_STOP_CANCELLED;
+    run->report.objective = run->best.objective;
+    run->report.residual = run->best.residual;
 done:
-    kiln_report_free(&s.report);
     kiln_bounds_free(s.bounds);
-    kiln_matrix_free(s.C);
-    kiln_matrix_free(s.sums);
-    kiln_matrix_free(s.means);
-    kiln_matrix_free(s.per);
-    kiln_matrix_free(s.unit);
-    ki_free(s.centres);
-    ki_free(s.seen);
-    return status;
+    return ki_run_close(run, status);
 }

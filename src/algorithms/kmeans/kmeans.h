@@ -4,7 +4,7 @@
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 
-#include "algorithms/run/checkpoint.h"
+#include "algorithms/run/run.h"
 
 enum {
     KI_PIECE = 4096, /* rows, one of which is drawn on the host */
@@ -12,8 +12,8 @@ enum {
 };
 
 struct kmeans {
-    const kiln_matrix *X; /* spherical: `unit` */
-    kiln_matrix *unit;
+    struct ki_run run;
+    const kiln_matrix *X;        /* spherical: with rows of length 1 */
     kiln_kmeans_options options; /* defaults filled in */
     kiln_device *device;
     kiln_type type;
@@ -27,30 +27,23 @@ struct kmeans {
     kiln_bounds *bounds;        /* of this start; NULL: every pass measures all distances */
     kiln_matrix *running; /* sums and totals that the bounds hold; NULL: no pass of this start was made */
     double scale;         /* mean variance of X's columns */
-    double began, objective, residual;
-    int64_t draws;                   /* random numbers taken so far */
-    int64_t turn, begun;             /* of the starts; iterations before it */
-    int64_t round;                   /* mini-batches in this start */
-    double *seen, mean;              /* of them: weights that the centres have seen; see kmeans_batch.c */
-    bool cancelled, cut;             /* cut: before this start had its first centres */
-    bool limited;                    /* a start has ended at the limit of iterations: the checkpoint has it */
-    int64_t different;               /* rows of weight above 0, k at most; 0: not counted yet */
-    int64_t relocated, filled;       /* filled: centres that got rows in the last pass */
-    kiln_report report, best_so_far; /* of the starts before */
+    int64_t draws;        /* random numbers taken so far */
+    int64_t round;        /* mini-batches in this start */
+    double *seen, mean;   /* of them: weights that the centres have seen; see kmeans_batch.c */
+    int64_t adding;       /* whether there are `running` sums */
+    bool cut;             /* before this start had its first centres */
+    int64_t different;    /* rows of weight above 0, k at most; 0: not counted yet */
+    int64_t relocated, filled; /* filled: centres that got rows in the last pass */
 };
 
 double ki_kmeans_random(struct kmeans *s); /* uniform in [0, 1) */
-/* Tells the control how far the run is; s->cancelled if it asks to stop. Once a pass. */
-void ki_kmeans_tell(struct kmeans *s);
 /* Bounds for a start, where there are some, and they are asked for or pay; _close: the report says what they
  * saved. */
 kiln_status ki_kmeans_open_bounds(struct kmeans *s);
 void ki_kmeans_close_bounds(struct kmeans *s);
 kiln_status ki_kmeans_start(struct kmeans *s); /* s->C */
-/* Iterations on rows drawn at random, to the end of the start; in a run that goes on, from where it was.
- * _begin: once, before. */
-kiln_status ki_kmeans_batches_begin(struct kmeans *s);
-kiln_status ki_kmeans_batches(struct kmeans *s, bool resumed);
+/* Iterations on rows drawn at random, to the end of the start; in a run that goes on, from where it was. */
+kiln_status ki_kmeans_batches(struct kmeans *s);
 /* Centres without rows get some: corrects s->next, which are sums, and s->totals. *moved: how many. */
 kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved);
 kiln_status ki_kmeans_different(struct kmeans *s); /* counts s->different, once */
@@ -79,13 +72,15 @@ struct kmeans_drawn {
 kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn);
 /* Takes the state of a start, where one waits; `drawn` stays as it is otherwise. */
 kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn);
-/* Takes a checkpoint's state, where one waits; *resumed: whether it did. Of a state in a start the number of
- * the start alone. */
-kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s);
-/* A line of the trace: of the centres that s->objective and `moved` belong to. */
+/* The state of a run, for its end of an iteration; and takes one that waits. Of a state in a start the number of the start alone. */
+enum { KI_KMEANS_STATE = 16 };
+void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s);
+kiln_status ki_kmeans_resume(struct kmeans *s);
+/* A line of the trace: of the centres that the report's objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);
 /* The numbers of m rows, `rows` of them a piece, of which the last may have fewer. */
-kiln_status ki_kmeans_pieces(kiln_batch **pieces, const struct kmeans *s, int64_t m, int64_t rows);
+kiln_status ki_kmeans_pieces(kiln_batch **pieces, struct ki_arena *arena, const struct kmeans *s, int64_t m,
+                             int64_t rows);
 /* *U = X with rows of length 1; rows of zeros stay. */
 kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X);
 

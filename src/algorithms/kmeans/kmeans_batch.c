@@ -10,45 +10,29 @@ struct batch {
     int64_t *rows, count;
 };
 
-static void close_batch(struct batch *batch) {
-    kiln_matrix_free(batch->X);
-    kiln_matrix_free(batch->weights);
-    ki_free(batch->rows);
-}
-
-static kiln_status open_batch(struct batch *batch, const struct kmeans *s) {
-    const kiln_kmeans_options *o = &s->options;
-    kiln_status status = KILN_OK;
-    *batch = (struct batch){.count = ki_min(o->batch, s->m)};
-    batch->rows = ki_alloc((size_t)batch->count * sizeof *batch->rows);
-    if (!batch->rows) TRY(ki_fail_nomem((size_t)batch->count * sizeof *batch->rows, "a batch"));
-    TRY(kiln_matrix_dense(&batch->X, s->device, s->type, batch->count, s->n, NULL));
-    if (o->weights) TRY(kiln_matrix_dense(&batch->weights, s->device, s->type, batch->count, 1, NULL));
-done:
-    return status;
-}
-
-kiln_status ki_kmeans_batches_begin(struct kmeans *s) {
-    s->seen = ki_calloc((size_t)s->k * sizeof *s->seen);
-    return s->seen ? KILN_OK : ki_fail_nomem((size_t)s->k * sizeof *s->seen, "a batch");
+static kiln_status open_batch(struct batch *batch, struct ki_arena *arena, const struct kmeans *s) {
+    batch->count = ki_min(s->options.batch, s->m);
+    batch->rows = KI_ARENA_NEW(arena, int64_t, batch->count);
+    batch->X = ki_arena_model(arena, s->X, batch->count, s->n);
+    batch->weights = s->options.weights ? ki_arena_model(arena, s->X, batch->count, 1) : NULL;
+    return arena->status;
 }
 
 /* What the centres of a start have seen: nothing, or what the caller says of given ones. */
 static kiln_status begin_start(struct kmeans *s) {
     const kiln_kmeans_options *o = &s->options;
-    double *known = NULL;
-    kiln_status status = KILN_OK;
+    struct ki_arena arena = {0};
+    double *const known = KI_ARENA_NEW(&arena, double, s->k *KI_CLUSTER);
+    kiln_status status;
+    TRY(arena.status);
     s->round = 0;
     s->mean = 0;
     memset(s->seen, 0, (size_t)s->k * sizeof *s->seen);
-    if (o->init != KILN_INIT_GIVEN || !o->clusters) return KILN_OK;
-    if (!(known = ki_alloc((size_t)s->k * KI_CLUSTER * sizeof *known)))
-        TRY(ki_fail_nomem((size_t)s->k * KI_CLUSTER * sizeof *known, "a batch"));
+    if (o->init != KILN_INIT_GIVEN || !o->clusters) goto done;
     TRY(ki_vector_get(known, o->clusters));
     for (int64_t c = 0; c < s->k; c++) s->seen[c] = fmax(known[c * KI_CLUSTER], 0);
 done:
-    ki_free(known);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status draw(struct batch *batch, struct kmeans *s) {
@@ -77,28 +61,27 @@ static double take_steps(struct kmeans *s) {
     return moved;
 }
 
-kiln_status ki_kmeans_batches(struct kmeans *s, bool resumed) {
-    const kiln_kmeans_options *o = &s->options;
+kiln_status ki_kmeans_batches(struct kmeans *s) {
+    struct ki_arena arena = {0};
     struct batch batch;
     kiln_status status;
-    TRY(open_batch(&batch, s));
-    if (!resumed) TRY(begin_start(s));
-    while (s->report.stopped_by == KILN_STOP_NONE) {
+    TRY(open_batch(&batch, &arena, s));
+    if (!s->run.resumed) TRY(begin_start(s));
+    while (ki_run_goes_on(&s->run)) {
         TRY(draw(&batch, s));
         TRY(ki_kmeans_assign(s, batch.X, batch.weights));
         TRY(ki_vector_get(s->next, s->sums));
         const double moved = take_steps(s);
         s->mean += (moved - s->mean) / (double)ki_min(++s->round, MEMORY);
-        s->report.iterations++;
+        s->run.report.iterations++;
         TRY(ki_kmeans_row(s, s->round < MEMORY && moved > 0 ? INFINITY : s->mean));
         TRY(ki_kmeans_move(s));
         ki_kmeans_judge(s);
         TRY(ki_kmeans_keep(s));
     }
-    TRY(ki_kmeans_assign(s, s->X, o->weights));
-    s->report.passes++;
+    TRY(ki_kmeans_assign(s, s->X, s->options.weights));
+    s->run.report.passes++;
     memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
 done:
-    close_batch(&batch);
-    return status;
+    return ki_arena_free(&arena, status);
 }

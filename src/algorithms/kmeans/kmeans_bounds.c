@@ -34,7 +34,7 @@ done:
 }
 
 void ki_kmeans_close_bounds(struct kmeans *s) {
-    if (s->bounds && on_cpu(s)) ki_report_figure(&s->report, "skipped", kiln_bounds_skipped(s->bounds));
+    if (s->bounds && on_cpu(s)) ki_report_figure(&s->run.report, "skipped", kiln_bounds_skipped(s->bounds));
     kiln_bounds_free(s->bounds);
     s->bounds = NULL;
 }

@@ -30,35 +30,33 @@ enum { AT_ONCE = 1 << 16 }; /* rows of a piece: a fetch takes little beside its 
 static kiln_status find_largest(double *least, double *largest, struct far *far, const struct kmeans *s,
                                 const kiln_matrix *distances) {
     const int64_t pieces = ki_ceil_div(s->m, AT_ONCE);
-    kiln_matrix *R = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const R = ki_arena_model(&arena, s->X, pieces, 1);
     kiln_batch *batch = NULL;
     kiln_status status;
-    TRY(ki_kmeans_pieces(&batch, s, s->m, AT_ONCE));
-    TRY(kiln_matrix_dense(&R, s->device, s->type, pieces, 1, NULL));
+    TRY(ki_kmeans_pieces(&batch, &arena, s, s->m, AT_ONCE));
     TRY(kiln_batch_reduce(R, KILN_BATCH_MAX, distances, batch));
     TRY(ki_vector_get(largest, R));
     for (int64_t p = 0; p < pieces; p++) note(far, largest[p], p, 0);
     if (far->count == far->most) *least = far->rows[far->most - 1].distance;
     far->count = 0;
 done:
-    kiln_batch_free(batch);
-    kiln_matrix_free(R);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The furthest rows, from the pieces that may have some. Rows without weight do not count, and then all
  * pieces may. */
 static kiln_status note_rows(struct far *far, const struct kmeans *s) {
     const kiln_matrix *const weights = s->options.weights;
-    const int64_t most = ki_min(s->m, AT_ONCE), pieces = ki_ceil_div(s->m, AT_ONCE),
-                  bytes = (3 * most + pieces) * (int64_t)sizeof(double);
-    kiln_matrix *D = NULL, *L = NULL;
-    double *const distance = ki_alloc((size_t)bytes), least = 0;
+    const int64_t most = ki_min(s->m, AT_ONCE), pieces = ki_ceil_div(s->m, AT_ONCE);
+    struct ki_arena arena = {0};
+    kiln_matrix *const D = ki_arena_rows(&arena, s->X, 1), *const L = ki_arena_rows(&arena, s->X, 1);
+    double *const distance = KI_ARENA_NEW(&arena, double, most),
+                  *const label = KI_ARENA_NEW(&arena, double, most),
+                  *const weight = KI_ARENA_NEW(&arena, double, most),
+                  *const largest = KI_ARENA_NEW(&arena, double, pieces), least = 0;
     kiln_status status;
-    if (!distance) return ki_fail_nomem((size_t)bytes, "labels and distances");
-    double *const label = distance + most, *const weight = label + most, *const largest = weight + most;
-    TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
-    TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
+    TRY(arena.status);
     TRY(kiln_assign(&(kiln_assignment){.labels = L, .distances = D}, s->X, s->C, NULL));
     if (!weights) TRY(find_largest(&least, largest, far, s, D));
     for (int64_t p = 0; p < pieces; p++) {
@@ -71,21 +69,18 @@ static kiln_status note_rows(struct far *far, const struct kmeans *s) {
             if (!weights || weight[i] > 0) note(far, distance[i], first + i, (int64_t)label[i]);
     }
 done:
-    kiln_matrix_free(D);
-    kiln_matrix_free(L);
-    ki_free(distance);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The row leaves its cluster and becomes cluster c, with weight 1, so that its mean is the row itself. */
 static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *from) {
-    kiln_matrix *row = NULL;
-    double w = 1, *x = ki_alloc((size_t)s->n * sizeof *x);
-    kiln_status status = KILN_OK;
-    if (!x) return ki_fail_nomem((size_t)s->n * sizeof *x, "a row");
+    struct ki_arena arena = {0};
+    kiln_matrix *const row = ki_arena_model(&arena, s->X, 1, s->n);
+    double w = 1, *const x = KI_ARENA_NEW(&arena, double, s->n);
+    kiln_status status;
+    TRY(arena.status);
     if (s->options.weights) TRY(ki_vector_part(&w, s->options.weights, from->row, 1));
     if (!(s->totals[2 * from->cluster] > w)) goto done; /* it is all that the cluster has */
-    TRY(kiln_matrix_dense(&row, s->device, s->type, 1, s->n, NULL));
     TRY(kiln_rows(row, s->X, &from->row));
     TRY(ki_vector_get(x, row));
     for (int64_t j = 0; j < s->n; j++) {
@@ -95,9 +90,7 @@ static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *f
     s->totals[2 * from->cluster] -= w;
     s->totals[2 * c] = 1;
 done:
-    kiln_matrix_free(row);
-    ki_free(x);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ------------------------------------------------------------------------------------- different rows */
@@ -125,14 +118,16 @@ static void add_row(struct different *of, const double *x) {
     of->slot[at] = ++of->count;
 }
 
-/* Adds rows of weight above 0 until there are as many different ones as wanted. `piece`: a matrix of so many
- * rows, x: for its values. */
-static kiln_status walk(struct different *of, const struct kmeans *s, kiln_matrix *piece, double *x) {
-    const int64_t rows = kiln_matrix_rows(piece);
-    int64_t *wanted = ki_alloc((size_t)rows * sizeof *wanted);
-    double *weights = ki_alloc((size_t)rows * sizeof *weights);
-    kiln_status status = KILN_OK;
-    if (!wanted || !weights) TRY(ki_fail_nomem((size_t)rows * 16, "different rows"));
+/* Adds rows of weight above 0 until there are as many different ones as wanted. */
+static kiln_status walk(struct different *of, struct ki_arena *arena, const struct kmeans *s) {
+    enum { PIECE = 1 << 18 }; /* numbers at once */
+    const int64_t rows = ki_max(ki_min(PIECE / s->n, s->m), 1);
+    kiln_matrix *const piece = ki_arena_model(arena, s->X, rows, s->n);
+    int64_t *const wanted = KI_ARENA_NEW(arena, int64_t, rows);
+    double *const weights = KI_ARENA_NEW(arena, double, rows), *const x =
+                                                                   KI_ARENA_NEW(arena, double, rows * s->n);
+    kiln_status status;
+    TRY(arena->status);
     for (int64_t first = 0; first < s->m && of->count < of->most; first += rows) {
         const int64_t count = ki_min(rows, s->m - first);
         for (int64_t i = 0; i < rows; i++) wanted[i] = ki_min(first + i, s->m - 1);
@@ -143,37 +138,26 @@ static kiln_status walk(struct different *of, const struct kmeans *s, kiln_matri
             if (!s->options.weights || weights[i] > 0) add_row(of, x + i * s->n);
     }
 done:
-    ki_free(wanted);
-    ki_free(weights);
     return status;
 }
 
 kiln_status ki_kmeans_different(struct kmeans *s) {
-    enum { PIECE = 1 << 18 }; /* numbers at once */
-    const int64_t rows = ki_max(ki_min(PIECE / s->n, s->m), 1);
     struct different of = {.most = s->k, .n = s->n, .slots = 2 * s->k + 1};
-    kiln_matrix *piece = NULL;
-    double *x = ki_alloc((size_t)(rows * s->n) * sizeof *x);
-    kiln_status status = KILN_OK;
-    if (s->different > 0) goto done;
-    of.rows = ki_alloc((size_t)(s->k * s->n) * sizeof *of.rows);
-    of.slot = ki_calloc((size_t)of.slots * sizeof *of.slot);
-    if (!x || !of.rows || !of.slot)
-        TRY(ki_fail_nomem((size_t)((rows + s->k) * s->n) * sizeof *x, "different rows"));
-    TRY(kiln_matrix_dense(&piece, s->device, s->type, rows, s->n, NULL));
-    TRY(walk(&of, s, piece, x));
+    struct ki_arena arena = {0};
+    kiln_status status;
+    if (s->different > 0) return KILN_OK;
+    of.rows = KI_ARENA_NEW(&arena, double, s->k * s->n);
+    of.slot = KI_ARENA_NEW(&arena, int64_t, of.slots);
+    TRY(walk(&of, &arena, s));
     s->different = of.count;
 done:
-    kiln_matrix_free(piece);
-    ki_free(x);
-    ki_free(of.rows);
-    ki_free(of.slot);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved) {
     struct far far = {0};
-    kiln_status status = KILN_OK;
+    struct ki_arena arena = {0};
+    kiln_status status;
     int64_t empty = 0;
     *moved = 0;
     for (int64_t c = 0; c < s->k; c++) empty += !(s->totals[2 * c] > 0);
@@ -181,16 +165,15 @@ kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved) {
     TRY(ki_kmeans_different(s));
     far.most = s->different - (s->k - empty);
     if (far.most <= 0) return KILN_OK;
-    if (!(far.rows = ki_alloc((size_t)far.most * sizeof *far.rows)))
-        return ki_fail_nomem((size_t)far.most * sizeof *far.rows, "rows far from their centres");
+    far.rows = KI_ARENA_NEW(&arena, struct far_row, far.most);
+    TRY(arena.status);
     TRY(note_rows(&far, s));
-    s->report.passes++;
+    s->run.report.passes++;
     for (int64_t c = 0, next = 0; c < s->k; c++)
         for (; !(s->totals[2 * c] > 0) && next < far.count; next++) TRY(relocate(s, c, &far.rows[next]));
     for (int64_t c = 0; c < s->k; c++) *moved += s->totals[2 * c] > 0;
     *moved -= s->k - empty;
     s->relocated += *moved;
 done:
-    ki_free(far.rows);
-    return status;
+    return ki_arena_free(&arena, status);
 }

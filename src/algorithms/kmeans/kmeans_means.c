@@ -84,7 +84,7 @@ kiln_status ki_kmeans_means(struct kmeans *s, double *moved) {
     kiln_status status;
     s->filled = 0;
     TRY(ki_kmeans_assign(s, s->X, s->options.weights));
-    s->report.passes++;
+    s->run.report.passes++;
     memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
     for (int64_t c = 0; c < s->k; c++) there &= s->totals[2 * c] > LIGHT && s->totals[2 * c] < 1 / LIGHT;
     TRY(there ? find_means_there(s, moved) : find_means_on_host(s, moved));

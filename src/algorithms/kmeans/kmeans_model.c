@@ -6,34 +6,28 @@
 
 static kiln_status predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     static const double left[2] = {1, 0}, right[2] = {0, 1};
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t m = kiln_matrix_rows(X);
     const char *geometry = kiln_model_text(model, "geometry");
-    kiln_matrix *C = NULL, *unit = NULL, *labels = NULL, *distances = NULL, *made = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *C = NULL, *unit = NULL;
     kiln_status status;
-    TRY(kiln_model_tensor(&C, device, type, model, "centres"));
+    TRY(ki_arena_take(&arena, &C,
+                      kiln_model_tensor(&C, kiln_matrix_device(X), kiln_matrix_type(X), model, "centres")));
     if (kiln_matrix_cols(C) != kiln_matrix_cols(X)) {
         ki_fail(KILN_ERR_MODEL, "the model was trained on %lld columns, the data have %lld",
                 (long long)kiln_matrix_cols(C), (long long)kiln_matrix_cols(X));
         TRY(ki_hint("read the data as the model's training data were read (kiln_read_options.model)"));
     }
-    TRY(kiln_matrix_dense(&labels, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&distances, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&made, device, type, m, 2, NULL));
-    if (geometry && strcmp(geometry, "spherical") == 0) TRY(ki_kmeans_unit(&unit, X));
+    kiln_matrix *const labels = ki_arena_rows(&arena, X, 1), *const distances = ki_arena_rows(&arena, X, 1),
+                       *const made = ki_arena_rows(&arena, X, 2);
+    TRY(arena.status);
+    if (geometry && strcmp(geometry, "spherical") == 0)
+        TRY(ki_arena_take(&arena, &unit, ki_kmeans_unit(&unit, X)));
     TRY(kiln_assign(&(kiln_assignment){.labels = labels, .distances = distances}, unit ? unit : X, C, NULL));
     TRY(kiln_map(distances, KILN_MAP_SQRT, distances));
     TRY(kiln_combine(made, left, labels, right, distances));
-    *P = made;
-    made = NULL;
+    *P = ki_arena_give(&arena, made);
 done:
-    kiln_matrix_free(C);
-    kiln_matrix_free(unit);
-    kiln_matrix_free(labels);
-    kiln_matrix_free(distances);
-    kiln_matrix_free(made);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static const kiln_option options_table[] = {

@@ -21,14 +21,6 @@ struct pool {
     double *block, total; /* the sums on the host */
 };
 
-static void close_pool(struct pool *pool) {
-    if (pool->P != pool->D) kiln_matrix_free(pool->P);
-    kiln_matrix_free(pool->D);
-    kiln_matrix_free(pool->sums);
-    kiln_batch_free(pool->batch);
-    ki_free(pool->block);
-}
-
 /* The sums of P. */
 static kiln_status add_up(struct pool *pool, const kiln_matrix *P) {
     kiln_status status;
@@ -40,39 +32,31 @@ done:
     return status;
 }
 
-static kiln_status open_pool(struct pool *pool, const struct kmeans *s, const kiln_matrix *X,
-                             const kiln_matrix *weights) {
-    const int64_t m = kiln_matrix_rows(X);
-    kiln_status status;
-    *pool = (struct pool){.X = X, .weights = weights, .m = m, .blocks = ki_ceil_div(m, KI_PIECE)};
-    pool->block = ki_alloc((size_t)pool->blocks * sizeof *pool->block);
-    if (!pool->block) return ki_fail_nomem((size_t)pool->blocks * sizeof *pool->block, "distances");
-    TRY(ki_kmeans_pieces(&pool->batch, s, m, KI_PIECE));
-    TRY(kiln_matrix_dense(&pool->sums, s->device, s->type, pool->blocks, 1, NULL));
-    TRY(kiln_matrix_dense(&pool->D, s->device, s->type, m, 1, NULL));
-    pool->P = pool->D;
-    if (weights) {
-        pool->P = NULL;
-        TRY(kiln_matrix_dense(&pool->P, s->device, s->type, m, 1, NULL));
-    }
-done:
-    return status;
+static kiln_status open_pool(struct pool *pool, struct ki_arena *arena, const struct kmeans *s,
+                             const kiln_matrix *X, const kiln_matrix *weights) {
+    const int64_t m = kiln_matrix_rows(X), blocks = ki_ceil_div(m, KI_PIECE);
+    *pool = (struct pool){.X = X, .weights = weights, .m = m, .blocks = blocks};
+    pool->block = KI_ARENA_NEW(arena, double, blocks);
+    pool->sums = ki_arena_model(arena, X, blocks, 1);
+    pool->D = ki_arena_rows(arena, X, 1);
+    pool->P = weights ? ki_arena_rows(arena, X, 1) : pool->D;
+    return ki_kmeans_pieces(&pool->batch, arena, s, m, KI_PIECE);
 }
 
 /* Distances from `count` more centres, rows of the pool, the first of which has the number `first`. */
 static kiln_status measure(struct pool *pool, struct kmeans *s, const int64_t *rows, int64_t count,
                            int64_t first) {
-    kiln_matrix *C = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const C = ki_arena_model(&arena, s->X, count, s->n);
     kiln_status status;
-    TRY(kiln_matrix_dense(&C, s->device, s->type, count, s->n, NULL));
+    TRY(arena.status);
     TRY(kiln_rows(C, pool->X, rows));
     TRY(kiln_assign(&(kiln_assignment){.distances = pool->D, .first = first}, pool->X, C, NULL));
     if (pool->weights) TRY(kiln_times(pool->P, pool->D, pool->weights));
     TRY(add_up(pool, pool->P));
-    ki_kmeans_tell(s);
+    ki_run_tell(&s->run);
 done:
-    kiln_matrix_free(C);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The i of p at which what comes before, and p_i, have passed u; the last with p_i > 0 where rounding leaves
@@ -130,13 +114,13 @@ static int64_t candidates_of(int64_t k) {
  * would be. */
 static kiln_status draw_best(int64_t *row, struct kmeans *s, const struct pool *pool) {
     const int64_t count = candidates_of(s->k);
-    double *potential = ki_alloc((size_t)count * sizeof *potential);
-    int64_t *drawn = ki_alloc((size_t)count * sizeof *drawn), best = 0;
-    kiln_matrix *C = NULL;
-    kiln_status status = KILN_OK;
-    if (!potential || !drawn) TRY(ki_fail_nomem((size_t)count * 2 * sizeof *potential, "candidates"));
+    struct ki_arena arena = {0};
+    double *const potential = KI_ARENA_NEW(&arena, double, count);
+    int64_t *const drawn = KI_ARENA_NEW(&arena, int64_t, count), best = 0;
+    kiln_matrix *const C = ki_arena_model(&arena, s->X, count, s->n);
+    kiln_status status;
+    TRY(arena.status);
     for (int64_t i = 0; i < count; i++) TRY(draw(&drawn[i], s, pool, pool->P));
-    TRY(kiln_matrix_dense(&C, s->device, s->type, count, s->n, NULL));
     TRY(kiln_rows(C, pool->X, drawn));
     TRY(ki_potentials(&(struct ki_potentials){
         .potential = potential, .X = pool->X, .C = C, .D = pool->D, .weights = pool->weights}));
@@ -144,38 +128,33 @@ static kiln_status draw_best(int64_t *row, struct kmeans *s, const struct pool *
         if (potential[i] < potential[best]) best = i;
     *row = drawn[best];
 done:
-    kiln_matrix_free(C);
-    ki_free(potential);
-    ki_free(drawn);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Greedy k-means++; s->C = the rows that it takes from X. A start on the data themselves, not on candidates,
  * is kept in checkpoints. */
 static kiln_status choose(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
+    struct ki_arena arena = {0};
     struct pool pool;
     kiln_status status;
     const bool kept = X == s->X;
-    int64_t *chosen = ki_calloc((size_t)s->k * sizeof *chosen), count = 0;
-    TRY(open_pool(&pool, s, X, weights));
-    if (!chosen) TRY(ki_fail_nomem((size_t)s->k * sizeof *chosen, "centres"));
+    int64_t *const chosen = KI_ARENA_NEW(&arena, int64_t, s->k), count = 0;
+    TRY(open_pool(&pool, &arena, s, X, weights));
     const struct kmeans_drawn drawn = {&count, chosen, pool.D};
     if (kept) TRY(ki_kmeans_resume_start(s, &drawn));
     if (count == 0) TRY(draw_first(&chosen[count++], s, &pool));
     while (count < s->k) {
-        const bool goes_on = !s->cancelled;
+        const bool goes_on = !s->run.cancelled;
         chosen[count] = draw_any(s, pool.m);
         if (goes_on) TRY(measure(&pool, s, chosen + count - 1, 1, count - 1));
         if (goes_on) TRY(draw_best(&chosen[count], s, &pool));
         count++;
-        s->report.passes += goes_on && kept ? 2 : 0;
+        s->run.report.passes += goes_on && kept ? 2 : 0;
         if (goes_on && kept) TRY(ki_kmeans_keep_start(s, &drawn));
     }
     TRY(kiln_rows(s->C, X, chosen));
 done:
-    close_pool(&pool);
-    ki_free(chosen);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Each row by itself, OVERSAMPLING k of them on average; *count: how many there are before and after it. */
@@ -196,55 +175,55 @@ done:
 }
 
 /* What k-means++ weighs candidates by: the rows that are nearest to each. */
-static kiln_status weigh(kiln_matrix **weights, struct kmeans *s, const kiln_matrix *candidates) {
+static kiln_status weigh(kiln_matrix *weights, struct kmeans *s, const kiln_matrix *candidates) {
     const int64_t count = kiln_matrix_rows(candidates);
-    double *totals = ki_alloc((size_t)count * 2 * sizeof *totals);
+    struct ki_arena arena = {0};
+    double *const totals = KI_ARENA_NEW(&arena, double, 2 * count);
     kiln_status status;
-    if (!totals) return ki_fail_nomem((size_t)count * 2 * sizeof *totals, "candidates' weights");
+    TRY(arena.status);
     TRY(kiln_assign(&(kiln_assignment){.totals = totals}, s->X, candidates, s->options.weights));
-    s->report.passes++;
+    s->run.report.passes++;
     for (int64_t c = 0; c < count; c++) totals[c] = totals[2 * c];
-    TRY(ki_vector_new(weights, s->device, s->type, count, totals));
+    TRY(ki_vector_set(weights, totals));
 done:
-    ki_free(totals);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* k-means||. */
 static kiln_status choose_parallel(struct kmeans *s) {
     const int64_t most = 1 + s->k + 2 * ROUNDS * OVERSAMPLING * s->k;
+    struct ki_arena arena = {0};
     struct pool pool;
-    kiln_matrix *candidates = NULL, *weights = NULL;
-    int64_t *chosen = ki_alloc((size_t)most * sizeof *chosen), count = 1, measured = 0;
+    int64_t *const chosen = KI_ARENA_NEW(&arena, int64_t, most), count = 1, measured = 0;
     kiln_status status;
-    TRY(open_pool(&pool, s, s->X, s->options.weights));
-    if (!chosen) TRY(ki_fail_nomem((size_t)most * sizeof *chosen, "candidates"));
+    TRY(open_pool(&pool, &arena, s, s->X, s->options.weights));
     TRY(draw_first(&chosen[0], s, &pool));
-    for (int round = 0; round < ROUNDS && measured < count && !s->cancelled; round++) {
+    for (int round = 0; round < ROUNDS && measured < count && !s->run.cancelled; round++) {
         TRY(measure(&pool, s, chosen + measured, count - measured, measured));
-        s->report.passes++;
+        s->run.report.passes++;
         measured = count;
         TRY(draw_round(s, &pool, chosen, &count, most - s->k));
     }
     while (count < s->k) chosen[count++] = draw_any(s, s->m);
-    TRY(kiln_matrix_dense(&candidates, s->device, s->type, count, s->n, NULL));
+    kiln_matrix *const candidates = ki_arena_model(&arena, s->X, count, s->n), *const weights =
+                                                                                   ki_arena_model(&arena,
+                                                                                                  s->X, count,
+                                                                                                  1);
+    TRY(arena.status);
     TRY(kiln_rows(candidates, s->X, chosen));
-    TRY(weigh(&weights, s, candidates));
+    TRY(weigh(weights, s, candidates));
     TRY(choose(s, candidates, weights));
 done:
-    close_pool(&pool);
-    kiln_matrix_free(candidates);
-    kiln_matrix_free(weights);
-    ki_free(chosen);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* k different rows: each of the last k numbers, or, where the draw says so or it is taken, one before it
  * (Floyd). */
 static kiln_status choose_random(struct kmeans *s) {
+    struct ki_arena arena = {0};
+    int64_t *const chosen = KI_ARENA_NEW(&arena, int64_t, s->k);
     kiln_status status;
-    int64_t *chosen = ki_alloc((size_t)s->k * sizeof *chosen);
-    if (!chosen) return ki_fail_nomem((size_t)s->k * sizeof *chosen, "centres");
+    TRY(arena.status);
     for (int64_t c = 0; c < s->k; c++) {
         const int64_t last = s->m - s->k + c;
         int64_t row = ki_min((int64_t)(ki_kmeans_random(s) * (double)(last + 1)), last);
@@ -254,8 +233,7 @@ static kiln_status choose_random(struct kmeans *s) {
     }
     TRY(kiln_rows(s->C, s->X, chosen));
 done:
-    ki_free(chosen);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_kmeans_start(struct kmeans *s) {

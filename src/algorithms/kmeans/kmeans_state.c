@@ -3,41 +3,41 @@
  * the one before, these go along, as the roundings in them are those of all passes so far. */
 #include "algorithms/kmeans/kmeans.h"
 
-enum { STATE = 18, LOOKED_AT = 2 };
-/* adding: whether s->running are part of it. */
-static void state_of(struct ki_state state[STATE], struct kmeans *s, int64_t *adding) {
+enum { LOOKED_AT = 2, FORMER = 3 };
+
+void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
     const int64_t all = s->k * s->n, two = 2 * s->k;
-    const bool batches = s->options.batch > 0, former = s->turn > 0;
-    *adding = s->running != NULL;
-    const struct ki_state parts[STATE] = {
-        {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
-        {"adding", .integers = adding, .least = 0, .most = 1},
+    const bool batches = s->options.batch > 0;
+    const struct ki_state parts[KI_KMEANS_STATE] = {
+        {"turn", .integers = &s->run.turn, .least = 0, .most = KI_STATE_MOST},
+        {"adding", .integers = &s->adding, .least = 0, .most = 1},
         {"sums", .matrix = &s->running},
-        {"begun", .integers = &s->begun},
+        {"begun", .integers = &s->run.begun},
         {"draws", .integers = &s->draws},
         {"relocated", .integers = &s->relocated},
         {"centres", .matrix = &s->C},
-        {"objective", .reals = &s->objective},
-        {"residual", .reals = &s->residual},
         {"filled", .integers = &s->filled},
         {"means", .matrix = batches ? NULL : &s->means},
         {"found", .reals = batches ? NULL : s->found, .count = two},
         {"round", .integers = batches ? &s->round : NULL},
         {"seen", .reals = batches ? s->seen : NULL, .count = s->k},
         {"mean", .reals = batches ? &s->mean : NULL},
-        {"best", .reals = former ? s->best : NULL, .count = all},
-        {"best found", .reals = former ? s->best_totals : NULL, .count = two},
-        {"best report", .report = former ? &s->best_so_far : NULL}};
+        {"best", .reals = s->best, .count = all},
+        {"best found", .reals = s->best_totals, .count = two},
+        {"best report", .report = &s->run.best}};
     memcpy(state, parts, sizeof parts);
+    s->run.state = state;
+    s->run.parts = KI_KMEANS_STATE;
+    s->run.former = FORMER;
 }
 
 /* Of a start that is under way: k-means++ after so many draws. */
 enum { START = 10, TURN = 1 };
 static void start_of(struct ki_state state[START], struct kmeans *s, const struct kmeans_drawn *drawn) {
-    const bool former = s->turn > 0;
+    const bool former = s->run.turn > 0;
     const struct ki_state parts[START] = {
-        {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
-        {"begun", .integers = &s->begun},
+        {"turn", .integers = &s->run.turn, .least = 0, .most = KI_STATE_MOST},
+        {"begun", .integers = &s->run.begun},
         {"draws", .integers = &s->draws},
         {"relocated", .integers = &s->relocated},
         {"drawn", .integers = drawn->count, .least = 1, .most = s->k},
@@ -45,7 +45,7 @@ static void start_of(struct ki_state state[START], struct kmeans *s, const struc
         {"distances", .matrix = &drawn->distances},
         {"best", .reals = former ? s->best : NULL, .count = s->k * s->n},
         {"best found", .reals = former ? s->best_totals : NULL, .count = 2 * s->k},
-        {"best report", .report = former ? &s->best_so_far : NULL}};
+        {"best report", .report = former ? &s->run.best : NULL}};
     memcpy(state, parts, sizeof parts);
 }
 
@@ -55,10 +55,10 @@ static bool waits_in_start(const struct kmeans *s) {
 
 kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn) {
     struct ki_state state[START];
-    if (s->limited) return KILN_OK;
+    if (s->run.limited) return KILN_OK;
     start_of(state, s, drawn);
     return ki_checkpoint_step(&s->options.control, state, START,
-                              s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE);
+                              s->run.cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE);
 }
 
 kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn) {
@@ -70,50 +70,42 @@ kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *
 }
 
 kiln_status ki_kmeans_keep(struct kmeans *s) {
-    struct ki_state state[STATE];
-    int64_t adding;
-    const bool another = s->report.stopped_by == KILN_STOP_TOLERANCE && s->turn + 1 < s->options.restarts;
-    const kiln_stop next = s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
-    if (s->cut || s->limited) return KILN_OK;
-    s->limited = s->report.stopped_by == KILN_STOP_ITERATIONS;
-    state_of(state, s, &adding);
-    return ki_checkpoint_step(&s->options.control, state, STATE, another ? next : s->report.stopped_by);
+    s->adding = s->running != NULL;
+    return s->cut ? KILN_OK : ki_run_keep(&s->run);
 }
 
 /* A pass over the centres of before says which rows are theirs; the sums are those of the run that was stopped. */
 static kiln_status resume_bounds(struct kmeans *s, const kiln_matrix *sums) {
     kiln_status status;
-    const size_t bytes = (size_t)kiln_matrix_rows(sums) * sizeof(double);
-    double *values = ki_alloc(bytes);
+    struct ki_arena arena = {0};
+    double *const values = KI_ARENA_NEW(&arena, double, kiln_matrix_rows(sums));
     const kiln_assignment pass = {
         .size = sizeof pass, .sums = s->sums, .totals = s->totals, .bounds = s->bounds};
-    if (!values) return ki_fail_nomem(bytes, "sums");
+    TRY(arena.status);
     TRY(kiln_assign(&pass, s->X, s->C, s->options.weights));
     TRY(kiln_bounds_sums(&s->running, s->bounds));
     TRY(ki_vector_get(values, sums));
     TRY(ki_vector_set(s->running, values));
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_kmeans_resume(bool *resumed, struct kmeans *s) {
-    kiln_status status;
-    struct ki_state state[STATE];
+kiln_status ki_kmeans_resume(struct kmeans *s) {
+    struct ki_run *run = &s->run;
+    struct ki_arena arena = {0};
     kiln_matrix *sums = NULL;
-    int64_t adding;
-    state_of(state, s, &adding);
-    if (waits_in_start(s)) return ki_checkpoint_look(&s->options.control, state, TURN);
-    TRY(ki_checkpoint_look(&s->options.control, state, LOOKED_AT)); /* which decide what else there is */
-    if (adding && s->bounds) TRY(kiln_matrix_dense(&sums, s->device, KILN_F64, s->k * (s->n + 2), 1, NULL));
+    const int64_t rows = s->k * (s->n + 2);
+    kiln_status status;
+    if (waits_in_start(s)) return ki_run_look(run, TURN);
+    TRY(ki_run_look(run, LOOKED_AT)); /* which decide what else there is */
+    if (s->adding && s->bounds)
+        TRY(ki_arena_take(&arena, &sums, kiln_matrix_dense(&sums, s->device, KILN_F64, rows, 1, NULL)));
     s->running = sums;
-    state_of(state, s, &adding);
-    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
+    TRY(ki_run_resume(run));
     s->running = NULL;
-    if (*resumed) ki_kmeans_judge(s);
-    s->limited = *resumed && s->report.stopped_by == KILN_STOP_ITERATIONS;
-    if (*resumed && sums) TRY(resume_bounds(s, sums));
+    if (!run->resumed) goto done;
+    ki_kmeans_judge(s);
+    if (sums) TRY(resume_bounds(s, sums));
 done:
-    kiln_matrix_free(sums);
-    return status;
+    return ki_arena_free(&arena, status);
 }

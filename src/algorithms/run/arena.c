@@ -1,7 +1,7 @@
 /* What an arena holds is a list of pointers and of what frees each; the last is freed first. */
 #include "algorithms/run/arena.h"
 
-enum kind { MEMORY, MATRIX };
+enum kind { MEMORY, MATRIX, BATCH };
 
 struct ki_held {
     enum kind kind;
@@ -9,10 +9,11 @@ struct ki_held {
 };
 
 static void release(const struct ki_held *held) {
-    if (held->kind == MATRIX)
-        kiln_matrix_free(held->thing);
-    else
-        ki_free(held->thing);
+    switch (held->kind) {
+    case MATRIX: kiln_matrix_free(held->thing); break;
+    case BATCH: kiln_batch_free(held->thing); break;
+    default: ki_free(held->thing);
+    }
 }
 
 /* The arena's, or freed at once where there is no room to write it down. */
@@ -69,10 +70,18 @@ void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size) {
     return memory ? hold(arena, MEMORY, memory) : NULL;
 }
 
-kiln_status ki_arena_take(struct ki_arena *arena, kiln_matrix *const *A, kiln_status made) {
+static kiln_status take(struct ki_arena *arena, enum kind kind, void *thing, kiln_status made) {
     if (made != KILN_OK) return arena->status = made;
-    hold(arena, MATRIX, *A);
+    hold(arena, kind, thing);
     return arena->status;
+}
+
+kiln_status ki_arena_take(struct ki_arena *arena, kiln_matrix *const *A, kiln_status made) {
+    return take(arena, MATRIX, *A, made);
+}
+
+kiln_status ki_arena_take_batch(struct ki_arena *arena, kiln_batch *const *pieces, kiln_status made) {
+    return take(arena, BATCH, *pieces, made);
 }
 
 kiln_matrix *ki_arena_give(struct ki_arena *arena, kiln_matrix *A) {

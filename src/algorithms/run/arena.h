@@ -24,8 +24,9 @@ kiln_matrix *ki_arena_fill(struct ki_arena *arena, kiln_matrix *A, double value)
 void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size);
 #define KI_ARENA_NEW(arena, type, count) ((type *)ki_arena_zeros((arena), (count), sizeof(type)))
 
-/* Takes the matrix *A that a call has made, if `made` says so. Returns the first error. */
+/* Takes the matrix *A, or *pieces, that a call has made, if `made` says so. Returns the first error. */
 kiln_status ki_arena_take(struct ki_arena *arena, kiln_matrix *const *A, kiln_status made);
+kiln_status ki_arena_take_batch(struct ki_arena *arena, kiln_batch *const *pieces, kiln_status made);
 
 /* A matrix that the arena no longer holds: the caller frees it. */
 kiln_matrix *ki_arena_give(struct ki_arena *arena, kiln_matrix *A);

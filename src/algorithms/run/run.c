@@ -30,7 +30,6 @@ kiln_status ki_run_begin(struct ki_run *run, struct ki_described about) {
     about.X = run->X;
     about.report = &run->report;
     about.start = &run->start;
-    about.most = run->most;
     return ki_checkpoint_begin(&about);
 }
 
@@ -52,6 +51,7 @@ kiln_status ki_run_close(struct ki_run *run, kiln_status status) {
             ki_report_hand_over(run->to, report);
     }
     kiln_report_free(report);
+    kiln_report_free(&run->best);
     return ki_arena_free(&run->arena, status);
 }
 
@@ -77,8 +77,22 @@ kiln_status ki_run_look(struct ki_run *run, int count) {
     return ki_checkpoint_look(run->control, run->state, count);
 }
 
+static bool at_limit(const struct ki_run *run) {
+    return run->report.iterations - run->begun >= run->most;
+}
+
+/* Parts of the state that there are. */
+static int parts_of(const struct ki_run *run) {
+    return run->turn > 0 ? run->parts : run->parts - run->former;
+}
+
 kiln_status ki_run_resume(struct ki_run *run) {
-    return ki_checkpoint_resume(&run->resumed, run->control, run->state, run->parts);
+    kiln_status status;
+    TRY(ki_checkpoint_resume(&run->resumed, run->control, run->state, parts_of(run)));
+    if (run->resumed && at_limit(run) && !(run->report.residual <= run->tolerance))
+        run->report.stopped_by = KILN_STOP_ITERATIONS;
+done:
+    return status;
 }
 
 kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row) {
@@ -89,6 +103,12 @@ kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row) {
     report->residual = row->residual;
     report->objective = row->objective;
     return ki_report_row(report, &whole);
+}
+
+void ki_run_start(struct ki_run *run) {
+    run->limited |= run->report.stopped_by == KILN_STOP_ITERATIONS;
+    run->report.stopped_by = KILN_STOP_NONE;
+    run->begun = run->report.iterations;
 }
 
 void ki_run_tell(struct ki_run *run) {
@@ -112,12 +132,16 @@ void ki_run_judge(struct ki_run *run) {
         report->stopped_by = KILN_STOP_TOLERANCE;
     else if (run->cancelled)
         report->stopped_by = KILN_STOP_CANCELLED;
-    else if (report->iterations >= run->most)
+    else if (at_limit(run))
         report->stopped_by = KILN_STOP_ITERATIONS;
 }
 
 kiln_status ki_run_keep(struct ki_run *run) {
-    return ki_checkpoint_step(run->control, run->state, run->parts, run->report.stopped_by);
+    kiln_stop stop = run->report.stopped_by;
+    if (run->limited) return KILN_OK;
+    if (stop == KILN_STOP_TOLERANCE && run->turn + 1 < run->restarts) /* not the run's end */
+        stop = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
+    return ki_checkpoint_step(run->control, run->state, parts_of(run), stop);
 }
 
 kiln_status ki_run_step(struct ki_run *run, const kiln_trace_row *row) {

@@ -44,6 +44,14 @@ struct ki_run {
 
     const struct ki_state *state; /* at the end of an iteration */
     int parts;
+
+    /* Restarts, of which the best one is the result. `most` is for each of them. The first start that ends at that limit stays in
+     * the checkpoint: under a higher limit the run goes on there, and makes the starts after it again. */
+    int64_t restarts, turn; /* 0: one start; those that have ended */
+    int64_t begun;          /* report.iterations when this one began */
+    int former;             /* parts at the end of the state that there are from the second start on */
+    bool limited;           /* a start before this one ended at the limit */
+    kiln_report best;       /* of the starts before */
 };
 
 /* ---- from beginning to end ---- */
@@ -81,7 +89,10 @@ kiln_status ki_run_look(struct ki_run *run, int count);
 /* Takes a state that waits; run->resumed: whether there was one. */
 kiln_status ki_run_resume(struct ki_run *run);
 
-/* Whether no rule has stopped the run. */
+/* The next of several starts begins; not where a start is resumed. */
+void ki_run_start(struct ki_run *run);
+
+/* Whether no rule has stopped the run, or this start. */
 static inline bool ki_run_goes_on(const struct ki_run *run) {
     return run->report.stopped_by == KILN_STOP_NONE;
 }
