@@ -240,7 +240,7 @@ static kiln_status lda_iterate(struct lda *s) {
     TRY(lda_resume(s));
     if (!run->resumed) {
         TRY(lda_measure(s, s->anew > 0));
-        row = lda_row(s, 0, s->anew > 0);
+        row = lda_row(s, 0, s->anew > 0 || s->batches);
         TRY(ki_run_row(run, &row));
     }
     while (ki_run_goes_on(run)) {
