@@ -58,7 +58,7 @@ kiln_status ki_find_negative(int64_t *column, const kiln_matrix *A) {
     const int64_t cols = kiln_matrix_cols(A);
     const kiln_ratio minus = {.factor = -1};
     kiln_matrix *const twice = ki_arena_rows(&arena, A, cols);
-    double *const largest = KI_ARENA_NEW(&arena, double, cols);
+    double *const largest = ki_arena_reals(&arena, cols);
     TRY(arena.status);
     TRY(kiln_map(twice, KILN_MAP_ABS, A));
     TRY(kiln_combine_from(twice, NULL, twice, &minus, A));

@@ -14,8 +14,8 @@
 #include "algorithms/hits.h"
 #include "algorithms/registry.h"
 
-static kiln_status check(const kiln_matrix *hubs, const kiln_matrix *authorities, const kiln_matrix *A,
-                         const kiln_hits_options *options) {
+static kiln_status hits_check(const kiln_matrix *hubs, const kiln_matrix *authorities, const kiln_matrix *A,
+                              const kiln_hits_options *options) {
     if (!hubs || !authorities || !A)
         return ki_fail(KILN_ERR_ARGUMENT, "hubs, authorities and A must not be NULL");
     if (hubs == authorities) return ki_fail(KILN_ERR_ARGUMENT, "hubs and authorities are one matrix");
@@ -46,7 +46,7 @@ static kiln_status drop_weights(struct ki_hits *s) {
         return (ki_fail(KILN_ERR_UNSUPPORTED,
                         "kiln_hits_options.unweighted: a dense A stores every entry, zeros too"),
                 ki_hint("give the graph as a sparse matrix"));
-    TRY(kiln_matrix_like(&s->links, A, KILN_TYPE_DEFAULT, NULL));
+    TRY(ki_arena_take(&s->run.arena, &s->links, kiln_matrix_like(&s->links, A, KILN_TYPE_DEFAULT, NULL)));
     s->A = s->links;
 done:
     return status;
@@ -96,31 +96,26 @@ static kiln_status check_signs(const kiln_matrix *v, const char *what) {
     return ki_hint("the weights of links must not be negative");
 }
 
-static kiln_status allocate(struct ki_hits *s) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(s->A);
-    const kiln_type type = kiln_matrix_type(s->A);
-    TRY(kiln_matrix_dense(&s->a, device, type, kiln_matrix_cols(s->A), 1, NULL));
-    TRY(kiln_matrix_dense(&s->next, device, type, kiln_matrix_cols(s->A), 1, NULL));
-    TRY(kiln_matrix_dense(&s->h, device, type, kiln_matrix_rows(s->A), 1, NULL));
-done:
-    return status;
+/* Vectors of A's type. */
+static kiln_status make_vectors(struct ki_hits *s) {
+    struct ki_arena *arena = &s->run.arena;
+    s->a = ki_arena_model(arena, s->A, kiln_matrix_cols(s->A), 1);
+    s->next = ki_arena_model(arena, s->A, kiln_matrix_cols(s->A), 1);
+    s->h = ki_arena_rows(arena, s->A, 1);
+    return arena->status;
 }
 
-static kiln_status begin(struct ki_hits *s, const kiln_matrix *authorities) {
+static kiln_status hits_begin(struct ki_hits *s, const kiln_matrix *authorities) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(s->A);
-    const int64_t cols = kiln_matrix_cols(s->A);
-    const double one = 1;
     kiln_device_info info = {0};
-    TRY(kiln_device_get_info(device, &info));
+    TRY(kiln_device_get_info(kiln_matrix_device(s->A), &info));
     s->gpu = strcmp(info.name, "cpu") != 0, s->has_f64 = info.has_f64;
-    TRY(kiln_matrix_dense(&s->scalars, device, info.has_f64 ? KILN_F64 : KILN_F32, 2 * AHEAD, 1, NULL));
-    TRY(allocate(s));
+    s->scalars = ki_run_sums(&s->run, 2 * AHEAD, 1);
+    TRY(make_vectors(s));
     if (s->options.warm_start)
-        TRY(kiln_combine(s->a, &one, authorities, NULL, NULL));
+        TRY(ki_copy(s->a, authorities));
     else
-        TRY(kiln_fill(s->a, 1.0 / (double)cols));
+        TRY(kiln_fill(s->a, 1.0 / (double)kiln_matrix_cols(s->A)));
     TRY(normalise(s->a, s, "authorities at the start"));
     TRY(check_signs(s->a, "authorities at the start"));
 done:
@@ -152,28 +147,14 @@ static kiln_status read_scalars(double scalars[2 * AHEAD], const struct ki_hits 
     return status;
 }
 
-static bool cancelled(const struct ki_hits *s, const kiln_trace_row *row) {
-    const kiln_control *control = &s->options.control;
-    const kiln_progress now = {
-        "solve",       row->iteration, s->options.max_iterations,          row->objective,
-        row->residual, row->seconds,   ki_bytes_of(s->A) * row->iteration, 0};
-    return control->progress && control->progress(control->user, &now) != 0;
-}
-
 kiln_status ki_hits_record(struct ki_hits *s, double eigenvalue, double change) {
     kiln_status status;
-    kiln_report *report = &s->report;
-    const kiln_trace_row row = {.iteration = report->iterations + 1,
-                                .objective = eigenvalue,
-                                .residual = change,
-                                .seconds = ki_clock() - s->start};
-    TRY(check_norm(row.objective, kiln_matrix_type(s->a), "authorities"));
-    TRY(ki_report_row(report, &row));
-    report->iterations = row.iteration;
-    report->passes++;
-    report->residual = row.residual;
-    report->objective = row.objective;
-    s->stop |= cancelled(s, &row);
+    const kiln_trace_row row = {.objective = eigenvalue, .residual = change};
+    TRY(check_norm(eigenvalue, kiln_matrix_type(s->a), "authorities"));
+    s->run.report.iterations++;
+    s->run.report.passes++;
+    TRY(ki_run_row(&s->run, &row));
+    ki_run_tell(&s->run);
 done:
     return status;
 }
@@ -192,8 +173,8 @@ done:
  * one on the CPU, which gains nothing by more. */
 static int64_t look_ahead(const struct ki_hits *s, double seconds) {
     if (!s->gpu || !isfinite(s->before)) return 1;
-    const double rate = log(s->before / s->report.residual) / (double)s->queued;
-    const double left = rate > 0 ? log(s->report.residual / s->options.tolerance) / rate : AHEAD;
+    const double rate = log(s->before / s->run.report.residual) / (double)s->queued;
+    const double left = rate > 0 ? log(s->run.report.residual / s->options.tolerance) / rate : AHEAD;
     const double most = fmin(AHEAD, ahead_seconds * (double)s->queued / fmax(seconds, 1e-9));
     return (int64_t)fmax(fmin(left / 2, most), 1);
 }
@@ -202,14 +183,14 @@ static int64_t look_ahead(const struct ki_hits *s, double seconds) {
 static bool slow(const struct ki_hits *s) {
     if (s->accelerations >= ACCELERATIONS || !isfinite(s->before)) return false;
     if (s->options.solver) return s->options.solver == KILN_HITS_LOBPCG;
-    const double rate = log(s->before / s->report.residual) / (double)s->queued;
-    return s->report.iterations >= PATIENCE &&
-           !(log(s->report.residual / s->options.tolerance) <= WORTH * rate);
+    const double rate = log(s->before / s->run.report.residual) / (double)s->queued;
+    return s->run.report.iterations >= PATIENCE &&
+           !(log(s->run.report.residual / s->options.tolerance) <= WORTH * rate);
 }
 
 static kiln_status accelerate(struct ki_hits *s) {
     kiln_status status;
-    s->report.solver = "lobpcg";
+    s->run.report.solver = "lobpcg";
     TRY(ki_hits_accelerate(s));
     TRY(normalise(s->a, s, "authorities"));
     s->accelerations++;
@@ -229,46 +210,32 @@ int ki_hits_state(struct ki_state state[KI_HITS_STATE], struct ki_hits *s) {
 }
 
 /* Goes on from a checkpoint, if there is one. */
-static kiln_status resume(struct ki_hits *s) {
-    struct ki_state state[KI_HITS_STATE];
-    bool resumed;
+static kiln_status hits_resume(struct ki_hits *s) {
     kiln_status status;
-    ki_hits_state(state, s);
-    TRY(ki_checkpoint_look(&s->options.control, state, KI_HITS_STATE));
+    TRY(ki_run_look(&s->run, KI_HITS_STATE));
     if (s->faster) return KILN_OK; /* that method takes the whole of the state */
-    TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, KI_HITS_STATE));
-    if (s->accelerations) s->report.solver = "lobpcg";
+    TRY(ki_run_resume(&s->run));
+    if (s->accelerations) s->run.report.solver = "lobpcg";
 done:
     return status;
 }
 
-static void judge(struct ki_hits *s) {
-    kiln_report *report = &s->report;
-    if (report->residual <= s->options.tolerance)
-        report->stopped_by = KILN_STOP_TOLERANCE;
-    else if (s->stop)
-        report->stopped_by = KILN_STOP_CANCELLED;
-    else if (report->iterations >= s->options.max_iterations)
-        report->stopped_by = KILN_STOP_ITERATIONS;
-}
-
-static kiln_status iterate(struct ki_hits *s) {
-    kiln_report *report = &s->report;
+static kiln_status hits_iterate(struct ki_hits *s) {
+    struct ki_run *run = &s->run;
+    const kiln_report *report = &run->report;
     kiln_status status = KILN_OK;
-    struct ki_state state[KI_HITS_STATE];
     double seconds = 0;
-    while (report->stopped_by == KILN_STOP_NONE) {
+    while (ki_run_goes_on(run)) {
         if (s->faster || slow(s)) TRY(accelerate(s));
         const int64_t ahead = look_ahead(s, seconds);
         if (report->iterations > 0) s->before = report->residual;
-        s->queued = ki_min(ahead, s->options.max_iterations - report->iterations);
+        s->queued = ki_min(ahead, run->most - report->iterations);
         const double began = ki_clock();
         for (int64_t slot = 0; slot < s->queued; slot++) TRY(step(s, slot));
         TRY(account(s, s->queued));
         seconds = ki_clock() - began;
-        judge(s);
-        ki_hits_state(state, s);
-        if (!s->cut) TRY(ki_checkpoint_step(&s->options.control, state, KI_HITS_STATE, report->stopped_by));
+        ki_run_judge(run);
+        if (!s->cut) TRY(ki_run_keep(run));
     }
 done:
     return status;
@@ -281,51 +248,51 @@ static bool sums_are_long(const struct ki_hits *s) {
     return kiln_matrix_type(s->A) == KILN_F32 && terms * ki_epsilon(KILN_F32) > s->options.tolerance / 4;
 }
 
-/* A and a in f64. */
+/* A and a in f64. s->wide: A was copied, so that what fails is no lack of room for it. */
 static kiln_status widen(struct ki_hits *s) {
     kiln_status status;
     kiln_device *device = kiln_matrix_device(s->A);
-    const double one = 1;
-    kiln_matrix *former[] = {s->a, s->next, s->h}, *start = NULL;
-    if (s->links)
-        TRY(kiln_matrix_like(&s->wide, s->links, KILN_F64, NULL));
-    else
-        TRY(kiln_matrix_copy(&s->wide, device, KILN_F64, s->A));
-    TRY(kiln_matrix_copy(&start, device, KILN_F64, s->a));
-    s->a = s->next = s->h = NULL;
-    s->A = s->wide;
-    TRY(allocate(s));
-    TRY(kiln_combine(s->a, &one, start, NULL, NULL));
+    struct ki_arena own = {0}, *arena = &s->run.arena;
+    kiln_matrix *wide = NULL, *start = NULL;
+    TRY(ki_arena_take(&own, &wide,
+                      s->links ? kiln_matrix_like(&wide, s->links, KILN_F64, NULL)
+                               : kiln_matrix_copy(&wide, device, KILN_F64, s->A)));
+    TRY(ki_arena_take(&own, &start, kiln_matrix_copy(&start, device, KILN_F64, s->a)));
+    s->wide = true;
+    TRY(ki_arena_take(arena, &wide, (ki_arena_give(&own, wide), KILN_OK)));
+    ki_arena_drop(arena, s->a);
+    ki_arena_drop(arena, s->next);
+    ki_arena_drop(arena, s->h);
+    s->A = wide;
+    TRY(make_vectors(s));
+    TRY(ki_copy(s->a, start));
     TRY(normalise(s->a, s, "authorities"));
 done:
-    for (int i = 0; i < 3 && s->A == s->wide; i++) kiln_matrix_free(former[i]);
-    kiln_matrix_free(start);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* Where f32 cannot promise what it has found, f64 goes on from there; where there is no room for it, the run
  * has stalled. */
 static kiln_status confirm(struct ki_hits *s) {
-    kiln_report *report = &s->report;
+    kiln_report *report = &s->run.report;
     kiln_status status = KILN_OK;
     if (report->stopped_by != KILN_STOP_TOLERANCE || !sums_are_long(s)) goto done;
     report->stopped_by = KILN_STOP_STALLED;
     if (!s->has_f64) goto done;
-    if (report->iterations >= s->options.max_iterations) {
+    if (report->iterations >= s->run.most) {
         report->stopped_by = KILN_STOP_ITERATIONS;
         goto done;
     }
     status = widen(s);
     if (status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM) {
-        status = s->A == s->wide ? status : KILN_OK;
+        status = s->wide ? status : KILN_OK;
         goto done;
     }
     if (status != KILN_OK) goto done;
     report->stopped_by = KILN_STOP_NONE;
     s->before = INFINITY, s->cut = true; /* checkpoints are f32's */
-    TRY(iterate(s));
+    TRY(hits_iterate(s));
 done:
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
     return status;
 }
 
@@ -335,7 +302,7 @@ done:
  * that are not negative: their rounding is a share of lambda. */
 static kiln_status tell_error(struct ki_hits *s) {
     kiln_status status;
-    kiln_report *report = &s->report;
+    kiln_report *report = &s->run.report;
     const kiln_type type = kiln_matrix_type(s->A);
     const double rounding = ki_units(kiln_matrix_rows(s->A), type) + ki_units(kiln_matrix_cols(s->A), type);
     double length;
@@ -350,14 +317,14 @@ done:
 /* to = from, which may be wider. */
 static kiln_status give(kiln_matrix *to, const kiln_matrix *from) {
     kiln_status status;
-    const double one = 1;
+    struct ki_arena arena = {0};
     kiln_matrix *narrow = NULL;
-    if (kiln_matrix_type(to) == kiln_matrix_type(from)) return kiln_combine(to, &one, from, NULL, NULL);
-    TRY(kiln_matrix_copy(&narrow, kiln_matrix_device(to), kiln_matrix_type(to), from));
-    TRY(kiln_combine(to, &one, narrow, NULL, NULL));
+    if (kiln_matrix_type(to) == kiln_matrix_type(from)) return ki_copy(to, from);
+    TRY(ki_arena_take(&arena, &narrow,
+                      kiln_matrix_copy(&narrow, kiln_matrix_device(to), kiln_matrix_type(to), from)));
+    TRY(ki_copy(to, narrow));
 done:
-    kiln_matrix_free(narrow);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ------------------------------------------------------------------------------------- the registry's row */
@@ -398,46 +365,33 @@ const struct ki_algorithm ki_algorithm_hits = {
 kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                       const kiln_hits_options *options, kiln_report *report) {
     kiln_status status;
-    struct ki_hits s = {.A = A, .start = ki_clock(), .before = INFINITY};
+    struct ki_hits s = {.A = A, .before = INFINITY};
+    struct ki_run *const run = &s.run;
+    kiln_hits_options *o = &s.options;
+    struct ki_state state[KI_HITS_STATE];
     bool weighted = false;
-    TRY(KI_TAKE(kiln_hits_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_hits));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    TRY(check(hubs, authorities, A, &s.options));
-    ki_options_fill(&s.options, &ki_algorithm_hits, kiln_matrix_type(A));
-    TRY(ki_report_begin(&s.report));
-    s.report.tolerance = s.options.tolerance;
-    TRY(s.options.unweighted ? drop_weights(&s) : ki_links_weighted(&weighted, A));
-    ki_report_figure(&s.report, "weighted", weighted);
-    TRY(begin(&s, authorities));
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s.options.control,
-                                                   .algorithm = "hits",
-                                                   .options = &s.options,
-                                                   .X = A,
-                                                   .report = &s.report,
-                                                   .start = &s.start,
-                                                   .most = s.options.max_iterations}));
-    s.report.solver = "power";
-    TRY(resume(&s));
-    TRY(iterate(&s));
+    TRY(KI_RUN_OPEN(run, hits, o, options, report));
+    TRY(hits_check(hubs, authorities, A, o));
+    ki_options_fill(o, &ki_algorithm_hits, kiln_matrix_type(A));
+    ki_run_on(run, A, o->tolerance, o->max_iterations);
+    TRY(o->unweighted ? drop_weights(&s) : ki_links_weighted(&weighted, A));
+    ki_report_figure(&run->report, "weighted", weighted);
+    TRY(hits_begin(&s, authorities));
+    TRY(ki_run_begin(run, (struct ki_described){.options = o}));
+    run->report.solver = "power";
+    ki_hits_state(state, &s);
+    KI_RUN_STATE(run, state);
+    TRY(hits_resume(&s));
+    TRY(hits_iterate(&s));
     TRY(confirm(&s));
     TRY(kiln_multiply(s.h, 1, KILN_PLAIN, s.A, s.a, 0, NULL));
-    s.report.passes++;
+    run->report.passes++;
     TRY(normalise(s.h, &s, "hubs"));
     TRY(check_signs(s.a, "authorities"));
     TRY(check_signs(s.h, "hubs"));
     TRY(tell_error(&s));
     TRY(give(hubs, s.h));
     TRY(give(authorities, s.a));
-    s.report.seconds = ki_clock() - s.start;
-    ki_report_hand_over(report, &s.report);
 done:
-    kiln_report_free(&s.report);
-    kiln_matrix_free(s.wide);
-    kiln_matrix_free(s.links);
-    kiln_matrix_free(s.a);
-    kiln_matrix_free(s.next);
-    kiln_matrix_free(s.h);
-    kiln_matrix_free(s.scalars);
-    return status;
+    return ki_run_close(run, status);
 }

@@ -2,23 +2,21 @@
 #ifndef KI_HITS_H
 #define KI_HITS_H
 
-#include "algorithms/run/checkpoint.h"
+#include "algorithms/run/run.h"
 
 struct ki_hits {
-    const kiln_matrix *A;
+    struct ki_run run;
     kiln_hits_options options; /* defaults filled in */
-    kiln_matrix *links;        /* A with ones for its values, if unweighted; else NULL */
-    kiln_matrix *wide;         /* A in f64, where f32's sums do not do; else NULL */
+    const kiln_matrix *A; /* with ones for its values, if unweighted; in f64, where f32's sums do not do */
+    kiln_matrix *links;   /* A with ones, or NULL */
     kiln_matrix *a, *next, *h;
     kiln_matrix
         *scalars; /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
-    bool gpu, has_f64, stop;       /* stop: the user has asked for it */
+    bool gpu, has_f64, wide;       /* wide: in f64 */
     bool faster;                   /* the other method is at work */
     bool cut;                      /* it was ended before its time, and a checkpoint of it is the last */
     int64_t accelerations, queued; /* so far; iterations at once, the last time */
     double before;                 /* the change before these */
-    double start;
-    kiln_report report;
 };
 
 /* The next row of the trace, and the user's say. */

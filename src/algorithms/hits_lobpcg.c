@@ -9,7 +9,7 @@
 
 #include "algorithms/hits.h"
 
-enum { X, R, P, BASIS };
+enum { X, R, P, BASIS, STATE = KI_HITS_STATE + 2 * BASIS + 5 };
 enum { THETA, CHANGE, LEAST, BEST, SEEN };
 enum {
     FRESH = 50, /* iterations after which the image of x is computed anew, as it drifts with the recurrence */
@@ -25,6 +25,7 @@ struct lobpcg {
     int64_t size,
         since; /* size: of the basis: 2 in the first iteration, 0 where the residual is nothing but rounding */
     int64_t number; /* of the next iteration */
+    struct ki_state state[STATE];
 };
 
 static kiln_status image_of(struct lobpcg *t, int i) {
@@ -43,30 +44,22 @@ done:
     return status;
 }
 
-static kiln_status lobpcg_new(struct lobpcg *t) {
+static kiln_status lobpcg_new(struct lobpcg *t, struct ki_arena *arena) {
     kiln_status status;
     const kiln_matrix *a = t->hits->a;
-    const double one = 1;
     double length;
-    kiln_matrix **const all[] = {&t->v[X],     &t->v[R],     &t->v[P], &t->image[X],
-                                 &t->image[R], &t->image[P], &t->room, &t->best};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        TRY(kiln_matrix_dense(all[i], kiln_matrix_device(a), kiln_matrix_type(a), kiln_matrix_rows(a), 1,
-                              NULL));
-    TRY(kiln_combine(t->v[X], &one, a, NULL, NULL));
+    for (int i = 0; i < BASIS; i++) {
+        t->v[i] = ki_arena_rows(arena, a, 1);
+        t->image[i] = ki_arena_rows(arena, a, 1);
+    }
+    t->room = ki_arena_rows(arena, a, 1);
+    t->best = ki_arena_rows(arena, a, 1);
+    TRY(arena->status);
+    TRY(ki_copy(t->v[X], a));
     TRY(scale(t, X, false, &length));
     t->size = 2;
 done:
     return status;
-}
-
-static void lobpcg_free(struct lobpcg *t) {
-    for (int i = 0; i < BASIS; i++) {
-        kiln_matrix_free(t->v[i]);
-        kiln_matrix_free(t->image[i]);
-    }
-    kiln_matrix_free(t->room);
-    kiln_matrix_free(t->best);
 }
 
 /* theta, r and what a power step would change. */
@@ -202,7 +195,7 @@ static kiln_status step(struct lobpcg *t) {
     t->size = length > 0 ? BASIS : 2;
     if (t->number % FRESH == 0) {
         TRY(image_of(t, X));
-        t->hits->report.passes++;
+        t->hits->run.report.passes++;
     }
 done:
     return status;
@@ -222,9 +215,8 @@ done:
     return status;
 }
 
-enum { STATE = KI_HITS_STATE + 2 * BASIS + 5 };
-static void state_of(struct ki_state state[STATE], struct lobpcg *t) {
-    const int first = ki_hits_state(state, t->hits);
+static void set_state(struct lobpcg *t) {
+    const int first = ki_hits_state(t->state, t->hits);
     const struct ki_state parts[STATE - KI_HITS_STATE] = {
         {"x", .matrix = &t->v[X]},
         {"r", .matrix = &t->v[R]},
@@ -237,23 +229,20 @@ static void state_of(struct ki_state state[STATE], struct lobpcg *t) {
         {"size", .integers = &t->size, .least = 2, .most = BASIS},
         {"since", .integers = &t->since},
         {"number", .integers = &t->number}};
-    memcpy(state + first, parts, sizeof parts);
+    memcpy(t->state + first, parts, sizeof parts);
 }
 
-static kiln_status begin(struct lobpcg *t) {
+static kiln_status lobpcg_begin(struct lobpcg *t) {
     kiln_status status;
-    bool resumed;
-    struct ki_state state[STATE];
-    TRY(lobpcg_new(t));
-    state_of(state, t);
-    TRY(ki_checkpoint_resume(&resumed, &t->hits->options.control, state, STATE));
-    t->hits->cut = t->hits->report.iterations >= t->hits->options.max_iterations - 1;
-    if (resumed) return KILN_OK;
-    t->hits->faster = true;
+    struct ki_hits *s = t->hits;
+    TRY(ki_checkpoint_resume(&s->run.resumed, s->run.control, t->state, STATE));
+    s->cut = s->run.report.iterations >= s->run.most - 1;
+    if (s->run.resumed) return KILN_OK;
+    s->faster = true;
     t->seen[CHANGE] = t->seen[LEAST] = t->seen[BEST] = INFINITY;
     t->number = 1;
     TRY(image_of(t, X));
-    t->hits->report.passes++;
+    s->run.report.passes++;
     TRY(look(t));
     TRY(remember(t));
 done:
@@ -261,21 +250,21 @@ done:
 }
 
 /* After an iteration: whether the run ends here, but for the power step that judges it; and the checkpoint. */
-static kiln_status keep(struct lobpcg *t) {
+static kiln_status lobpcg_keep(struct lobpcg *t) {
     struct ki_hits *s = t->hits;
-    struct ki_state state[STATE];
-    const bool last = s->report.iterations >= s->options.max_iterations - 1;
-    const kiln_stop stop = s->stop ? KILN_STOP_CANCELLED : last ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
+    const bool last = s->run.report.iterations >= s->run.most - 1;
+    const kiln_stop stop = s->run.cancelled ? KILN_STOP_CANCELLED
+                           : last           ? KILN_STOP_ITERATIONS
+                                            : KILN_STOP_NONE;
     s->cut = stop != KILN_STOP_NONE;
-    state_of(state, t);
-    return ki_checkpoint_step(&s->options.control, state, STATE, stop);
+    return ki_checkpoint_step(s->run.control, t->state, STATE, stop);
 }
 
 /* Where the end was not what the last change said: x as it is, or an earlier one that was better. */
 static kiln_status take_best(struct lobpcg *t) {
     kiln_status status;
     TRY(image_of(t, X));
-    t->hits->report.passes++;
+    t->hits->run.report.passes++;
     TRY(look(t));
     if (!(t->seen[CHANGE] <= t->seen[BEST])) TRY(ki_copy(t->v[X], t->best));
 done:
@@ -285,7 +274,10 @@ done:
 kiln_status ki_hits_accelerate(struct ki_hits *s) {
     kiln_status status;
     struct lobpcg t = {.hits = s};
-    TRY(begin(&t));
+    struct ki_arena arena = {0};
+    TRY(lobpcg_new(&t, &arena));
+    set_state(&t);
+    TRY(lobpcg_begin(&t));
     while (t.seen[CHANGE] > 0.5 * s->options.tolerance && !s->cut) {
         if (!isfinite(t.seen[CHANGE])) break;
         TRY(step(&t));
@@ -297,12 +289,11 @@ kiln_status ki_hits_accelerate(struct ki_hits *s) {
         t.seen[LEAST] = fmin(t.seen[CHANGE], t.seen[LEAST]);
         if (t.since > PATIENCE) break;
         t.number++;
-        TRY(keep(&t));
+        TRY(lobpcg_keep(&t));
     }
     s->faster = false;
-    if (!(t.seen[CHANGE] <= 0.5 * s->options.tolerance) && !s->stop) TRY(take_best(&t));
+    if (!(t.seen[CHANGE] <= 0.5 * s->options.tolerance) && !s->run.cancelled) TRY(take_best(&t));
     TRY(hand_back(&t));
 done:
-    lobpcg_free(&t);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -19,7 +19,7 @@ double ki_kmeans_random(struct kmeans *s) {
 kiln_status ki_kmeans_pieces(kiln_batch **pieces, struct ki_arena *arena, const struct kmeans *s, int64_t m,
                              int64_t rows) {
     const int64_t count = ki_ceil_div(m, rows);
-    int64_t *const offsets = KI_ARENA_NEW(arena, int64_t, count + 1);
+    int64_t *const offsets = ki_arena_integers(arena, count + 1);
     if (!offsets) return arena->status;
     for (int64_t p = 0; p <= count; p++) offsets[p] = ki_min(p * rows, m);
     return ki_arena_take_batch(arena, pieces, kiln_batch_ragged(pieces, s->device, count, offsets));
@@ -286,7 +286,7 @@ done:
 /* clusters = weight, inertia and radius of each; labels, which the radius needs, in the same pass. */
 static kiln_status give_clusters(struct kmeans *s) {
     struct ki_arena arena = {0};
-    double *const clusters = KI_ARENA_NEW(&arena, double, s->k *KI_CLUSTER), *const squares = s->next;
+    double *const clusters = ki_arena_reals(&arena, s->k * KI_CLUSTER), *const squares = s->next;
     kiln_matrix *const distances = ki_arena_rows(&arena, s->X, 1);
     kiln_matrix *const labels = s->options.labels ? s->options.labels : ki_arena_rows(&arena, s->X, 1);
     kiln_status status;

@@ -12,7 +12,7 @@ struct batch {
 
 static kiln_status open_batch(struct batch *batch, struct ki_arena *arena, const struct kmeans *s) {
     batch->count = ki_min(s->options.batch, s->m);
-    batch->rows = KI_ARENA_NEW(arena, int64_t, batch->count);
+    batch->rows = ki_arena_integers(arena, batch->count);
     batch->X = ki_arena_model(arena, s->X, batch->count, s->n);
     batch->weights = s->options.weights ? ki_arena_model(arena, s->X, batch->count, 1) : NULL;
     return arena->status;
@@ -22,7 +22,7 @@ static kiln_status open_batch(struct batch *batch, struct ki_arena *arena, const
 static kiln_status begin_start(struct kmeans *s) {
     const kiln_kmeans_options *o = &s->options;
     struct ki_arena arena = {0};
-    double *const known = KI_ARENA_NEW(&arena, double, s->k *KI_CLUSTER);
+    double *const known = ki_arena_reals(&arena, s->k * KI_CLUSTER);
     kiln_status status;
     TRY(arena.status);
     s->round = 0;

@@ -51,10 +51,9 @@ static kiln_status note_rows(struct far *far, const struct kmeans *s) {
     const int64_t most = ki_min(s->m, AT_ONCE), pieces = ki_ceil_div(s->m, AT_ONCE);
     struct ki_arena arena = {0};
     kiln_matrix *const D = ki_arena_rows(&arena, s->X, 1), *const L = ki_arena_rows(&arena, s->X, 1);
-    double *const distance = KI_ARENA_NEW(&arena, double, most),
-                  *const label = KI_ARENA_NEW(&arena, double, most),
-                  *const weight = KI_ARENA_NEW(&arena, double, most),
-                  *const largest = KI_ARENA_NEW(&arena, double, pieces), least = 0;
+    double *const distance = ki_arena_reals(&arena, most), *const label = ki_arena_reals(&arena, most),
+                  *const weight = ki_arena_reals(&arena, most),
+                  *const largest = ki_arena_reals(&arena, pieces), least = 0;
     kiln_status status;
     TRY(arena.status);
     TRY(kiln_assign(&(kiln_assignment){.labels = L, .distances = D}, s->X, s->C, NULL));
@@ -76,7 +75,7 @@ done:
 static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *from) {
     struct ki_arena arena = {0};
     kiln_matrix *const row = ki_arena_model(&arena, s->X, 1, s->n);
-    double w = 1, *const x = KI_ARENA_NEW(&arena, double, s->n);
+    double w = 1, *const x = ki_arena_reals(&arena, s->n);
     kiln_status status;
     TRY(arena.status);
     if (s->options.weights) TRY(ki_vector_part(&w, s->options.weights, from->row, 1));
@@ -123,9 +122,9 @@ static kiln_status walk(struct different *of, struct ki_arena *arena, const stru
     enum { PIECE = 1 << 18 }; /* numbers at once */
     const int64_t rows = ki_max(ki_min(PIECE / s->n, s->m), 1);
     kiln_matrix *const piece = ki_arena_model(arena, s->X, rows, s->n);
-    int64_t *const wanted = KI_ARENA_NEW(arena, int64_t, rows);
-    double *const weights = KI_ARENA_NEW(arena, double, rows), *const x =
-                                                                   KI_ARENA_NEW(arena, double, rows * s->n);
+    int64_t *const wanted = ki_arena_integers(arena, rows);
+    double *const weights = ki_arena_reals(arena, rows);
+    double *const x = ki_arena_room(arena, rows * s->n, sizeof(double));
     kiln_status status;
     TRY(arena->status);
     for (int64_t first = 0; first < s->m && of->count < of->most; first += rows) {
@@ -146,8 +145,8 @@ kiln_status ki_kmeans_different(struct kmeans *s) {
     struct ki_arena arena = {0};
     kiln_status status;
     if (s->different > 0) return KILN_OK;
-    of.rows = KI_ARENA_NEW(&arena, double, s->k * s->n);
-    of.slot = KI_ARENA_NEW(&arena, int64_t, of.slots);
+    of.rows = ki_arena_room(&arena, s->k * s->n, sizeof(double));
+    of.slot = ki_arena_integers(&arena, of.slots);
     TRY(walk(&of, &arena, s));
     s->different = of.count;
 done:
@@ -165,7 +164,7 @@ kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved) {
     TRY(ki_kmeans_different(s));
     far.most = s->different - (s->k - empty);
     if (far.most <= 0) return KILN_OK;
-    far.rows = KI_ARENA_NEW(&arena, struct far_row, far.most);
+    far.rows = ki_arena_zeros(&arena, far.most, sizeof(struct far_row));
     TRY(arena.status);
     TRY(note_rows(&far, s));
     s->run.report.passes++;

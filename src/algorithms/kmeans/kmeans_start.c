@@ -36,7 +36,7 @@ static kiln_status open_pool(struct pool *pool, struct ki_arena *arena, const st
                              const kiln_matrix *X, const kiln_matrix *weights) {
     const int64_t m = kiln_matrix_rows(X), blocks = ki_ceil_div(m, KI_PIECE);
     *pool = (struct pool){.X = X, .weights = weights, .m = m, .blocks = blocks};
-    pool->block = KI_ARENA_NEW(arena, double, blocks);
+    pool->block = ki_arena_reals(arena, blocks);
     pool->sums = ki_arena_model(arena, X, blocks, 1);
     pool->D = ki_arena_rows(arena, X, 1);
     pool->P = weights ? ki_arena_rows(arena, X, 1) : pool->D;
@@ -115,8 +115,8 @@ static int64_t candidates_of(int64_t k) {
 static kiln_status draw_best(int64_t *row, struct kmeans *s, const struct pool *pool) {
     const int64_t count = candidates_of(s->k);
     struct ki_arena arena = {0};
-    double *const potential = KI_ARENA_NEW(&arena, double, count);
-    int64_t *const drawn = KI_ARENA_NEW(&arena, int64_t, count), best = 0;
+    double *const potential = ki_arena_reals(&arena, count);
+    int64_t *const drawn = ki_arena_integers(&arena, count), best = 0;
     kiln_matrix *const C = ki_arena_model(&arena, s->X, count, s->n);
     kiln_status status;
     TRY(arena.status);
@@ -138,7 +138,7 @@ static kiln_status choose(struct kmeans *s, const kiln_matrix *X, const kiln_mat
     struct pool pool;
     kiln_status status;
     const bool kept = X == s->X;
-    int64_t *const chosen = KI_ARENA_NEW(&arena, int64_t, s->k), count = 0;
+    int64_t *const chosen = ki_arena_integers(&arena, s->k), count = 0;
     TRY(open_pool(&pool, &arena, s, X, weights));
     const struct kmeans_drawn drawn = {&count, chosen, pool.D};
     if (kept) TRY(ki_kmeans_resume_start(s, &drawn));
@@ -178,7 +178,7 @@ done:
 static kiln_status weigh(kiln_matrix *weights, struct kmeans *s, const kiln_matrix *candidates) {
     const int64_t count = kiln_matrix_rows(candidates);
     struct ki_arena arena = {0};
-    double *const totals = KI_ARENA_NEW(&arena, double, 2 * count);
+    double *const totals = ki_arena_reals(&arena, 2 * count);
     kiln_status status;
     TRY(arena.status);
     TRY(kiln_assign(&(kiln_assignment){.totals = totals}, s->X, candidates, s->options.weights));
@@ -194,7 +194,7 @@ static kiln_status choose_parallel(struct kmeans *s) {
     const int64_t most = 1 + s->k + 2 * ROUNDS * OVERSAMPLING * s->k;
     struct ki_arena arena = {0};
     struct pool pool;
-    int64_t *const chosen = KI_ARENA_NEW(&arena, int64_t, most), count = 1, measured = 0;
+    int64_t *const chosen = ki_arena_integers(&arena, most), count = 1, measured = 0;
     kiln_status status;
     TRY(open_pool(&pool, &arena, s, s->X, s->options.weights));
     TRY(draw_first(&chosen[0], s, &pool));
@@ -221,7 +221,7 @@ done:
  * (Floyd). */
 static kiln_status choose_random(struct kmeans *s) {
     struct ki_arena arena = {0};
-    int64_t *const chosen = KI_ARENA_NEW(&arena, int64_t, s->k);
+    int64_t *const chosen = ki_arena_integers(&arena, s->k);
     kiln_status status;
     TRY(arena.status);
     for (int64_t c = 0; c < s->k; c++) {

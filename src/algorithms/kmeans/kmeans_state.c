@@ -78,7 +78,7 @@ kiln_status ki_kmeans_keep(struct kmeans *s) {
 static kiln_status resume_bounds(struct kmeans *s, const kiln_matrix *sums) {
     kiln_status status;
     struct ki_arena arena = {0};
-    double *const values = KI_ARENA_NEW(&arena, double, kiln_matrix_rows(sums));
+    double *const values = ki_arena_reals(&arena, kiln_matrix_rows(sums));
     const kiln_assignment pass = {
         .size = sizeof pass, .sums = s->sums, .totals = s->totals, .bounds = s->bounds};
     TRY(arena.status);
@@ -104,6 +104,7 @@ kiln_status ki_kmeans_resume(struct kmeans *s) {
     TRY(ki_run_resume(run));
     s->running = NULL;
     if (!run->resumed) goto done;
+    run->report.stopped_by = KILN_STOP_NONE; /* a start may have converged, and others follow */
     ki_kmeans_judge(s);
     if (sums) TRY(resume_bounds(s, sums));
 done:

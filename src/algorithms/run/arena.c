@@ -61,13 +61,26 @@ kiln_matrix *ki_arena_fill(struct ki_arena *arena, kiln_matrix *A, double value)
     return A;
 }
 
-void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size) {
+void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
     int64_t bytes = 0;
     void *memory = NULL;
     if (arena->status != KILN_OK) return NULL;
-    if (ki_mul(count, (int64_t)size, &bytes)) memory = ki_calloc((size_t)bytes);
+    if (ki_mul(count, (int64_t)size, &bytes)) memory = ki_alloc((size_t)bytes);
     if (!memory) arena->status = ki_fail_nomem(bytes ? (size_t)bytes : SIZE_MAX, "a method's numbers");
     return memory ? hold(arena, MEMORY, memory) : NULL;
+}
+
+void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size) {
+    void *memory = ki_arena_room(arena, count, size);
+    return memory ? memset(memory, 0, (size_t)count * size) : NULL;
+}
+
+double *ki_arena_reals(struct ki_arena *arena, int64_t count) {
+    return ki_arena_zeros(arena, count, sizeof(double));
+}
+
+int64_t *ki_arena_integers(struct ki_arena *arena, int64_t count) {
+    return ki_arena_zeros(arena, count, sizeof(int64_t));
 }
 
 static kiln_status take(struct ki_arena *arena, enum kind kind, void *thing, kiln_status made) {

@@ -68,7 +68,7 @@ kiln_matrix *ki_run_sums(struct ki_run *run, int64_t rows, int64_t cols) {
 }
 
 double *ki_run_reals(struct ki_run *run, int64_t count) {
-    return KI_ARENA_NEW(&run->arena, double, count);
+    return ki_arena_reals(&run->arena, count);
 }
 
 /* ---- steps ---- */
@@ -89,8 +89,7 @@ static int parts_of(const struct ki_run *run) {
 kiln_status ki_run_resume(struct ki_run *run) {
     kiln_status status;
     TRY(ki_checkpoint_resume(&run->resumed, run->control, run->state, parts_of(run)));
-    if (run->resumed && at_limit(run) && !(run->report.residual <= run->tolerance))
-        run->report.stopped_by = KILN_STOP_ITERATIONS;
+    if (run->resumed && at_limit(run)) run->report.stopped_by = KILN_STOP_ITERATIONS;
 done:
     return status;
 }

@@ -32,9 +32,9 @@ static kiln_status begin(struct fold *f, struct ki_arena *arena, const kiln_mode
     f->A = ki_arena_fill(arena, ki_arena_rows(arena, X, k), 1);
     f->Y = ki_arena_rows(arena, X, k);
     f->rows = ki_arena_fill(arena, ki_arena_rows(arena, X, 1), 1);
-    f->sums = KI_ARENA_NEW(arena, double, k);
-    f->a = KI_ARENA_NEW(arena, double, k);
-    f->b = KI_ARENA_NEW(arena, double, k);
+    f->sums = ki_arena_reals(arena, k);
+    f->a = ki_arena_reals(arena, k);
+    f->b = ki_arena_reals(arena, k);
     TRY(arena->status);
     TRY(ki_topics_sums(f->sums, f->B, words));
 done:

@@ -32,9 +32,9 @@ static kiln_status pairs_new(struct pairs *s, struct ki_arena *arena, const kiln
     s->Z = ki_arena_model(arena, X, n, p);
     s->gram = ki_arena_model(arena, X, p, p);
     s->rotation = ki_arena_model(arena, X, p, p);
-    s->g = KI_ARENA_NEW(arena, double, p *p);
-    s->q = KI_ARENA_NEW(arena, double, p *p);
-    s->r = KI_ARENA_NEW(arena, double, p *p);
+    s->g = ki_arena_reals(arena, p * p);
+    s->q = ki_arena_reals(arena, p * p);
+    s->r = ki_arena_reals(arena, p * p);
     return arena->status;
 }
 
@@ -127,8 +127,10 @@ kiln_status ki_gap_start(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, i
     struct pairs s = {.k = 0};
     kiln_status status;
     TRY(pairs_new(&s, &arena, X, k));
-    double *const u = KI_ARENA_NEW(&arena, double, m *s.p), *const v = KI_ARENA_NEW(&arena, double, n *s.p);
-    double *const a = KI_ARENA_NEW(&arena, double, m *k), *const b = KI_ARENA_NEW(&arena, double, n *k);
+    double *const u = ki_arena_room(&arena, m * s.p, sizeof(double));
+    double *const v = ki_arena_room(&arena, n * s.p, sizeof(double));
+    double *const a = ki_arena_room(&arena, m * k, sizeof(double));
+    double *const b = ki_arena_room(&arena, n * k, sizeof(double));
     TRY(arena.status);
     TRY(iterate(&s, seed));
     TRY(ki_vector_get(u, s.U));

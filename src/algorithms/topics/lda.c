@@ -84,7 +84,7 @@ static kiln_status check_positive(const char *name, const kiln_matrix *A, const 
     const int64_t k = kiln_matrix_cols(A);
     struct ki_arena arena = {0};
     kiln_matrix *const logarithm = ki_arena_model(&arena, like, kiln_matrix_rows(A), k);
-    double *const largest = KI_ARENA_NEW(&arena, double, k);
+    double *const largest = ki_arena_reals(&arena, k);
     kiln_status status;
     TRY(arena.status);
     TRY(ki_check_finite("kiln_lda", name, A, true));

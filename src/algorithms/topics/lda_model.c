@@ -52,7 +52,7 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
     struct ki_arena arena = {0};
     struct ki_lda_documents d = {0};
     struct ki_lda_topics t = {0};
-    double change = INFINITY, *const alpha = KI_ARENA_NEW(&arena, double, k);
+    double change = INFINITY, *const alpha = ki_arena_reals(&arena, k);
     kiln_status status;
     TRY(arena.status);
     TRY(take_topics(&t, alpha, &arena, model, X));

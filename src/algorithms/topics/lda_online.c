@@ -54,9 +54,9 @@ kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, struct ki_arena 
     const int64_t m = kiln_matrix_rows(X), size = options->batch, count = ki_ceil_div(m, size);
     struct ki_arena own = {0};
     struct ki_host_entries entries = {0};
-    struct ki_lda_batches *made = KI_ARENA_NEW(arena, struct ki_lda_batches, 1);
-    kiln_matrix **const list = KI_ARENA_NEW(arena, kiln_matrix *, count);
-    int64_t *const order = KI_ARENA_NEW(&own, int64_t, m);
+    struct ki_lda_batches *made = ki_arena_zeros(arena, 1, sizeof(struct ki_lda_batches));
+    kiln_matrix **const list = ki_arena_zeros(arena, count, sizeof(kiln_matrix *));
+    int64_t *const order = ki_arena_integers(&own, m);
     kiln_status status;
     TRY(arena->status);
     TRY(own.status);

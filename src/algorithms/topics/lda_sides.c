@@ -36,9 +36,9 @@ kiln_status ki_lda_topics_new(struct ki_lda_topics *t, struct ki_arena *arena, c
     t->scale = ki_arena_model(arena, X, n, 1);
     t->length = ki_arena_model(arena, X, n, 1);
     t->ones = ki_arena_fill(arena, ki_arena_model(arena, X, n, 1), 1);
-    t->sums = KI_ARENA_NEW(arena, double, k);
-    t->a = KI_ARENA_NEW(arena, double, k);
-    t->b = KI_ARENA_NEW(arena, double, k);
+    t->sums = ki_arena_reals(arena, k);
+    t->a = ki_arena_reals(arena, k);
+    t->b = ki_arena_reals(arena, k);
     TRY(arena->status);
     TRY(kiln_multiply(t->length, 1, KILN_TRANSPOSED, X, documents, 0, NULL));
     ki_arena_drop(arena, documents);

@@ -66,7 +66,7 @@ kiln_status ki_topics_begin(struct ki_topics_test *t, struct ki_arena *arena, co
     t->phi = ki_arena_model(arena, test, n, topics);
     t->totals = ki_arena_rows(arena, test, 1);
     t->ones = ki_arena_fill(arena, ki_arena_model(arena, test, n, 1), 1);
-    t->sums = KI_ARENA_NEW(arena, double, topics);
+    t->sums = ki_arena_reals(arena, topics);
     TRY(arena->status);
 done:
     return status;
@@ -112,7 +112,7 @@ kiln_status ki_topics_mixtures(kiln_matrix **theta, const kiln_matrix *A, const 
     kiln_status status;
     if (B) {
         ones = ki_arena_fill(&arena, ki_arena_model(&arena, B, kiln_matrix_rows(B), 1), 1);
-        sums = KI_ARENA_NEW(&arena, double, k);
+        sums = ki_arena_reals(&arena, k);
     }
     TRY(arena.status);
     if (B) TRY(ki_topics_sums(sums, B, ones));
