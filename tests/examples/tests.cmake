@@ -12,3 +12,4 @@ kiln_example(01_linreg "converged after [0-9]+ iterations [(]tolerance[)], R2 = 
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz arr_delay ${CMAKE_CURRENT_BINARY_DIR}/flights.kiln cpu)
 kiln_example(02_logreg "converged after [0-9]+ steps, objective [0-9.]+\nanemone: 12 of 12\n"
   ${CMAKE_CURRENT_LIST_DIR}/flowers.csv species)
+kiln_example(03_power_iteration "^largest singular value 1[.]9777 after [0-9]+ steps\n$")
