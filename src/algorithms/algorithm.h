@@ -89,7 +89,7 @@ struct ki_moments {
     kiln_matrix
         *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a column that is constant, but for ki_flat */
     struct ki_flats flats;
-    bool rough;   /* asked for: centred of a sparse X may be rounding where it is small */
+    bool rough; /* asked for: centred of a sparse X may be rounding where it is small */
     /* asked for, where it costs no pass more: right = sum_i s_i (y_i - d) x_ij, y m x 1; else right stays
      * NULL */
     const kiln_matrix *y;

@@ -98,7 +98,8 @@ SCALAR_FN void FN(column_measure)(real *square, real *mean, real *centred, real 
     *square = q;
     *mean = told ? m : (real)0; /* what is left of c is no better a start */
     const bool varies = about > flat * about_zero,
-               counts_as_constant = !varies && about > doubted * about_c; /* else it is constant, or rounding */
+               counts_as_constant =
+                   !varies && about > doubted * about_c; /* else it is constant, or rounding */
     *centred = varies ? (real)about : (counts_as_constant ? (real)-about : (real)0);
     if (!(q - q == 0 && m - m == 0 && about - about == 0) || lost) sums[0] += 1;
     if (about_c > 0 && about <= doubted * about_c) sums[1] += 1;

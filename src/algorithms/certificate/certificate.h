@@ -15,7 +15,7 @@ struct ki_certificate {
     bool intercept, standardize;
     double weight; /* sum of s */
     const double *square, *mean,
-        *variance; /* n: sum_i s_i x_ij^2, weighted mean and variance; the last two may be
+        *variance;         /* n: sum_i s_i x_ij^2, weighted mean and variance; the last two may be
                                                NULL where there is neither an intercept nor standardising */
     struct ki_flats flats; /* columns whose coefficient is 0 as they count as constant: under an intercept */
     const double *w,
