@@ -21,6 +21,12 @@ struct tried {
         sum; /* of the fold under way, which an interruption leaves unfinished; of those finished */
 };
 
+/* What a model says of the rows that it is judged by, on the host. */
+struct fitted {
+    int64_t rows;
+    double *scores, *means;
+};
+
 struct validation {
     const char *metric;
     bool higher_is_better;

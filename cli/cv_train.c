@@ -14,11 +14,14 @@ struct work {
     struct run *run;
     struct training *job;
     struct validation *validation;
-    double *base, *truth;     /* weights of all rows, or NULL; targets, rows x targets */
-    int64_t *rows;            /* that models are judged by: the first judged.rows are the fold's */
-    const kiln_matrix *whole; /* X of all rows, as the fold's models have been trained on it */
-    kiln_matrix *X, *offset;  /* of these rows, where X is dense; NULL: predictions are made for all rows */
-    struct fitted judged;     /* of these rows */
+    double *base, *truth;      /* weights of all rows, or NULL; targets, rows x targets */
+    int64_t *rows;             /* that models are judged by: the first judged.rows are the fold's */
+    const kiln_matrix *whole;  /* X of all rows, as the fold's models have been trained on it */
+    kiln_matrix *X, *offset;   /* of these rows, where X is dense; NULL: predictions are made for all rows */
+    struct fitted judged;      /* of these rows */
+    double *targets, *weights; /* of these rows */
+    kiln_device *host;         /* a device "cpu", and the same on it; sample NULL without weights */
+    kiln_matrix *y, *sample;
     double *eta, *mean,
         *W; /* of all rows and models handed over at once; their coefficients, where they are measured */
     double started, began; /* the clock when all, and the fold or value, began */
@@ -46,12 +49,13 @@ static int allocate(struct work *work) {
     work->rows = malloc(rows * sizeof *work->rows);
     work->judged.scores = malloc(rows * columns * sizeof(double));
     work->judged.means = malloc(rows * columns * sizeof(double));
-    work->judged.truth = malloc(rows * targets * sizeof(double));
-    work->judged.weights = malloc(rows * sizeof(double));
+    work->targets = malloc(rows * targets * sizeof(double));
+    work->weights = malloc(rows * sizeof(double));
     if (is_folded(work)) validation->fold = malloc(rows * sizeof *validation->fold);
-    if (!work->rows || !work->judged.scores || !work->judged.means || !work->judged.truth ||
-        !work->judged.weights || (is_folded(work) && !validation->fold))
+    if (!work->rows || !work->judged.scores || !work->judged.means || !work->targets || !work->weights ||
+        (is_folded(work) && !validation->fold))
         return no_memory("the folds");
+    if (kiln_device_open(&work->host, "cpu", NULL) != KILN_OK) return fail_library(WORKING);
     if (!(work->truth = values_of(kiln_data_y(job->data), &code))) return code;
     if (job->weights && !(work->base = values_of(job->weights, &code))) return code;
     if (!is_folded(work)) return 0;
@@ -63,12 +67,18 @@ static int allocate(struct work *work) {
 static void forget_fold(struct work *work) {
     kiln_matrix_free(work->X);
     kiln_matrix_free(work->offset);
-    work->X = work->offset = NULL;
+    kiln_matrix_free(work->y);
+    kiln_matrix_free(work->sample);
+    work->X = work->offset = work->y = work->sample = NULL;
 }
 
 static void release(struct work *work) {
     forget_fold(work);
-    train_forget(&work->judged);
+    kiln_device_close(work->host);
+    free(work->judged.scores);
+    free(work->judged.means);
+    free(work->targets);
+    free(work->weights);
     free(work->base);
     free(work->truth);
     free(work->rows);
@@ -89,7 +99,6 @@ static kiln_status rows_of(kiln_matrix **part, const struct work *work, const ki
 /* A copy of the rows that the fold holds out, of a dense X in memory: models are judged by them alone. */
 static int take_rows(struct work *work) {
     const struct training *job = work->job;
-    forget_fold(work);
     if (kiln_matrix_format(work->whole) != KILN_DENSE) return 0;
     const kiln_status status = rows_of(&work->X, work, work->whole);
     if (status == KILN_ERR_UNSUPPORTED || status == KILN_ERR_NOMEM) return 0;
@@ -103,15 +112,18 @@ static int begin_fold(struct work *work, int64_t f) {
     const int64_t rows = kiln_matrix_rows(kiln_data_X(work->job->data));
     const size_t targets = (size_t)kiln_matrix_cols(kiln_data_y(work->job->data));
     int64_t count = 0;
+    forget_fold(work);
     for (int64_t i = 0; i < rows; i++) {
         if (is_folded(work) && work->validation->fold[i] != f) continue;
-        memcpy(work->judged.truth + (size_t)count * targets, work->truth + (size_t)i * targets,
+        memcpy(work->targets + (size_t)count * targets, work->truth + (size_t)i * targets,
                targets * sizeof(double));
-        if (work->base) work->judged.weights[count] = work->base[i];
+        if (work->base) work->weights[count] = work->base[i];
         work->rows[count++] = i;
     }
     work->judged.rows = count;
-    return is_folded(work) && count > 0 ? take_rows(work) : 0;
+    int code = host_matrix(&work->y, work->host, count, (int64_t)targets, work->targets);
+    if (!code && work->base) code = host_matrix(&work->sample, work->host, count, 1, work->weights);
+    return !code && is_folded(work) && count > 0 ? take_rows(work) : code;
 }
 
 /* ------------------------------------------------------------------------------------ one model */
@@ -171,14 +183,26 @@ static void gather(struct work *work, int64_t first, int64_t wide) {
     }
 }
 
+static int measure(struct metrics *metrics, const struct work *work) {
+    const struct training *job = work->job;
+    kiln_loss loss = job->loss;
+    kiln_matrix *Eta = NULL;
+    loss.y = work->y;
+    loss.weights = work->sample;
+    int code =
+        host_matrix(&Eta, work->host, work->judged.rows, kiln_matrix_cols(job->W), work->judged.scores);
+    if (!code) code = metrics_measure(metrics, &loss, &job->classes, Eta, NULL);
+    kiln_matrix_free(Eta);
+    return code;
+}
+
 static int judge(struct work *work, struct tried *tried, int64_t f, int64_t first, int64_t wide) {
-    struct training *job = work->job;
-    struct fitted *judged = &work->judged;
-    struct metrics metrics = {0};
+    struct metrics metrics = {.count = 0};
     gather(work, first, wide);
     if (is_folded(work))
-        cv_held_out_keep(work->validation, job, tried - work->validation->tried, judged, work->rows);
-    int code = train_judge(&metrics, job, judged, work->base ? judged->weights : NULL);
+        cv_held_out_keep(work->validation, work->job, tried - work->validation->tried, &work->judged,
+                         work->rows);
+    int code = measure(&metrics, work);
     if (!code) code = take_metrics(work->validation, tried, &metrics, f);
     metrics_free(&metrics);
     return code;
@@ -270,7 +294,7 @@ static int take(void *user, const kiln_path_models *models) {
  * is. */
 static int name_metrics(struct work *work) {
     const struct training *job = work->job;
-    struct metrics metrics = {0};
+    struct metrics metrics = {.count = 0};
     double score[1];
     struct tried unused = {.score = score};
     const kiln_path_models models = {.count = 1, .W = job->W, .b = job->b};
@@ -278,7 +302,7 @@ static int name_metrics(struct work *work) {
     int code = begin_fold(work, 0);
     if (!code) code = predict(work, &models);
     if (!code) gather(work, 0, kiln_matrix_cols(job->W));
-    if (!code) code = train_judge(&metrics, job, &work->judged, work->base ? work->judged.weights : NULL);
+    if (!code) code = measure(&metrics, work);
     if (!code) code = take_metrics(work->validation, &unused, &metrics, 0);
     forget_models(work);
     metrics_free(&metrics);

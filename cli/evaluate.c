@@ -13,10 +13,6 @@
 
 /* --------------------------------------------------------------------------------------- the rows */
 
-static double weight_of(const struct prediction *p, int64_t i) {
-    return p->weight ? p->weight[i] : 1;
-}
-
 static bool has_probabilities(const struct prediction *p) {
     return p->loss.kind == KILN_LOSS_LOGISTIC || p->loss.kind == KILN_LOSS_SOFTMAX;
 }
@@ -31,64 +27,7 @@ static int64_t subject(const struct evaluation *e, int64_t j) {
     return e->p.classes.count == 2 ? 1 : j;
 }
 
-/* 1 or 0: whether the row is of the class. */
-static double is_of_class(const struct evaluation *e, int64_t i, int64_t class) {
-    const double y = e->p.labels[i];
-    if (!e->p.classes.count) return y;
-    const int64_t found = classes_find(&e->p.classes, y);
-    return found == class;
-}
-
-static double score_of(const struct evaluation *e, int64_t i, int64_t class) {
-    const struct prediction *p = &e->p;
-    if (!p->classes.count) return e->ranks[i];
-    if (p->classes.count == 2) return p->scores[i];
-    /* Softmax compares a row's scores with each other, so that only probabilities compare rows. */
-    return (has_probabilities(p) ? p->means : p->scores)[i * p->classes.count + class];
-}
-
-static double prediction_of(const struct evaluation *e, int64_t i, int64_t class) {
-    const struct prediction *p = &e->p;
-    const int64_t columns = p->classes.count ? p->classes.count : p->columns;
-    return p->means[i * columns + class];
-}
-
-static double truth_of(const struct evaluation *e, int64_t i, int64_t class) {
-    return e->p.classes.count ? is_of_class(e, i, class) : e->p.labels[i * e->p.columns + class];
-}
-
 /* --------------------------------------------------------------------------------------- judgement */
-
-static int take_roc(const struct evaluation *e, struct judgement *judged, int64_t class) {
-    struct scored *rows = malloc((size_t)e->p.rows * sizeof *rows);
-    int64_t count = 0;
-    if (!rows)
-        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld scores", (long long)e->p.rows);
-    for (int64_t i = 0; i < e->p.rows; i++) {
-        const double of = is_of_class(e, i, class), weight = weight_of(&e->p, i),
-                     score = score_of(e, i, class);
-        if (isnan(of) || isnan(score)) continue;
-        rows[count++] = (struct scored){score, of > 0 ? weight : -weight};
-    }
-    roc_make(&judged->roc, rows, count);
-    free(rows);
-    return 0;
-}
-
-static int take_bins(const struct evaluation *e, struct judgement *judged, int64_t class) {
-    struct judged *rows = malloc((size_t)e->p.rows * sizeof *rows);
-    int64_t count = 0;
-    if (!rows)
-        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld rows", (long long)e->p.rows);
-    for (int64_t i = 0; i < e->p.rows; i++) {
-        const double truth = truth_of(e, i, class);
-        if (isnan(truth)) continue;
-        rows[count++] = (struct judged){prediction_of(e, i, class), truth, weight_of(&e->p, i)};
-    }
-    judged->bin_count = calibrate(judged->bins, rows, count);
-    free(rows);
-    return 0;
-}
 
 static void name_it(struct judgement *judged, const struct evaluation *e, int64_t class) {
     char number[SHORTEST_ROOM];
@@ -100,84 +39,22 @@ static void name_it(struct judgement *judged, const struct evaluation *e, int64_
         snprintf(judged->name, sizeof judged->name, "target %lld", (long long)class + 1);
 }
 
-static int take_ranks(struct evaluation *e) {
-    e->ranks = malloc((size_t)e->p.rows * sizeof *e->ranks + 1);
-    if (!e->ranks) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the scores");
-    glm_scores(e->ranks, &e->p.loss, e->p.scores, e->p.rows);
-    return 0;
-}
-
 static int judge(struct evaluation *e) {
-    struct prediction *p = &e->p;
-    int code = 0;
+    const struct prediction *p = &e->p;
     e->classes = p->classes.count || has_outcomes(p);
     e->probable = !p->classes.count || has_probabilities(p);
     e->count = p->classes.count == 2 ? 1 : p->classes.count ? p->classes.count : p->columns;
     if (e->count > JUDGED_MOST) e->count = 0;
     e->judged = calloc((size_t)e->count + 1, sizeof *e->judged);
     if (!e->judged) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the curves");
-    if (has_outcomes(p)) code = take_ranks(e);
-    for (int64_t j = 0; !code && j < e->count; j++) {
+    for (int64_t j = 0; j < e->count; j++) {
+        struct judgement *judged = &e->judged[j];
         const int64_t class = subject(e, j);
-        name_it(&e->judged[j], e, class);
-        if (e->classes) code = take_roc(e, &e->judged[j], class);
-        if (!code && e->probable) code = take_bins(e, &e->judged[j], class);
+        name_it(judged, e, class);
+        judged->roc = kiln_metrics_roc(p->metrics.made, class);
+        judged->bins = kiln_metrics_calibration(p->metrics.made, class, &judged->bin_count);
     }
-    return code;
-}
-
-/* ---------------------------------------------------------------------------------- further metrics */
-
-struct shares {
-    double weight, precision, recall, f1; /* NaN: nothing divided by nothing */
-};
-
-static struct shares shares_of(const struct metrics *metrics, int64_t class) {
-    const int64_t k = metrics->classes;
-    double own = 0, taken = 0;
-    const double right = metrics->confusion[class * k + class];
-    for (int64_t c = 0; c < k; c++) own += metrics->confusion[class * k + c];
-    for (int64_t c = 0; c <= k; c++)
-        taken += metrics->confusion[c * k + class]; /* with those that are unknown */
-    return (struct shares){own, taken > 0 ? right / taken : (double)NAN, own > 0 ? right / own : (double)NAN,
-                           own + taken > 0 ? 2 * right / (own + taken) : (double)NAN};
-}
-
-/* Means over the classes that the data have; of those that the model does not know, which count as one, it finds nothing. */
-static void add_class_metrics(struct evaluation *e) {
-    struct metrics *metrics = &e->p.metrics;
-    double recall = 0, f1 = 0, area = 0, present = 0;
-    for (int64_t c = 0; c < metrics->classes; c++) {
-        const struct shares shares = shares_of(metrics, c);
-        if (!(shares.weight > 0)) continue;
-        recall += shares.recall;
-        f1 += shares.f1;
-        present++;
-    }
-    const double known = present;
-    present += metrics_unknown(metrics) > 0;
-    metrics_add(metrics, "balanced_accuracy", "balanced", recall / present);
-    metrics_add(metrics, "macro_f1", "macro F1", f1 / present);
-    if (metrics->classes == 2 || !e->count) return;
-    for (int64_t c = 0; c < metrics->classes; c++) area += e->judged[c].roc.count ? e->judged[c].roc.area : 0;
-    metrics_add(metrics, "auc", "AUC", area / known);
-}
-
-static void add_mean_error(struct prediction *p) {
-    double sum = 0, total = 0;
-    for (int64_t i = 0; i < p->rows; i++) {
-        for (int64_t j = 0; j < p->columns; j++)
-            sum += weight_of(p, i) * (p->means[i * p->columns + j] - p->labels[i * p->columns + j]);
-        total += weight_of(p, i);
-    }
-    metrics_add(&p->metrics, "mean_error", "mean error", sum / (total * (double)p->columns));
-}
-
-static int add_metrics(const struct run *run, struct evaluation *e) {
-    struct prediction *p = &e->p;
-    if (p->metrics.classes) add_class_metrics(e);
-    if (!p->classes.count) add_mean_error(p);
-    return p->loss.kind == KILN_LOSS_GLM ? evaluate_explained_deviance(run, p) : 0;
+    return 0;
 }
 
 /* ----------------------------------------------------------------------------------------- telling */
@@ -188,13 +65,11 @@ static json_t *classes_json(const struct evaluation *e) {
     if (!p->metrics.classes) return json_null();
     json_t *array = json_array();
     for (int64_t c = 0; c < p->metrics.classes; c++) {
-        const struct shares shares = shares_of(&p->metrics, c);
+        static const char *const keys[] = {"weight", "precision", "recall", "f1"};
         json_t *object = json_object();
         json_put_text(object, "class", classes_name(&p->classes, c, number));
-        json_put_number(object, "weight", shares.weight);
-        json_put_number(object, "precision", shares.precision);
-        json_put_number(object, "recall", shares.recall);
-        json_put_number(object, "f1", shares.f1);
+        for (int i = 0; i < 4; i++)
+            json_put_number(object, keys[i], kiln_metrics_part(p->metrics.made, c, keys[i]));
         json_add(array, object);
     }
     return array;
@@ -204,7 +79,7 @@ static json_t *roc_json(const struct evaluation *e) {
     if (!e->classes) return json_null();
     json_t *array = json_array();
     for (int64_t j = 0; j < e->count; j++) {
-        const struct roc *roc = &e->judged[j].roc;
+        const kiln_roc *roc = e->judged[j].roc;
         json_t *object = json_object(), *x = json_array(), *y = json_array();
         for (int64_t i = 0; i < roc->count; i++) {
             json_add(x, json_real(roc->false_share[i]));
@@ -219,7 +94,7 @@ static json_t *roc_json(const struct evaluation *e) {
     return array;
 }
 
-static json_t *bin_json(const struct evaluation *e, const struct bin *bin) {
+static json_t *bin_json(const struct evaluation *e, const kiln_bin *bin) {
     static const char *const names[] = {"residual_10", "residual_50", "residual_90"};
     json_t *object = json_object();
     json_put_number(object, "least", bin->least);
@@ -271,14 +146,14 @@ static void print_classes(FILE *file, const struct evaluation *e) {
     const struct metrics *metrics = &e->p.metrics;
     char number[SHORTEST_ROOM];
     if (!metrics->classes || metrics->classes > CONFUSION_MOST) return;
-    fprintf(file, "class            %10s %10s %10s %10s%s\n", e->p.weight ? "weight" : "rows", "precision",
+    fprintf(file, "class            %10s %10s %10s %10s%s\n", e->p.weights ? "weight" : "rows", "precision",
             "recall", "F1", e->count > 1 ? "        AUC" : "");
     for (int64_t c = 0; c < metrics->classes; c++) {
-        const struct shares shares = shares_of(metrics, c);
-        fprintf(file, "%s %10s %10s %10s %10s", text_cell(classes_name(&e->p.classes, c, number), 16),
-                text_number(shares.weight), number_or_none(shares.precision), number_or_none(shares.recall),
-                number_or_none(shares.f1));
-        if (e->count > 1) fprintf(file, " %10s", number_or_none(e->judged[c].roc.area));
+        fprintf(file, "%s %10s", text_cell(classes_name(&e->p.classes, c, number), 16),
+                text_number(kiln_metrics_part(metrics->made, c, "weight")));
+        static const char *const keys[] = {"precision", "recall", "f1", "auc"};
+        for (int i = 0; i < 3 + (e->count > 1); i++)
+            fprintf(file, " %10s", number_or_none(kiln_metrics_part(metrics->made, c, keys[i])));
         fputc('\n', file);
     }
 }
@@ -290,9 +165,9 @@ static void print_bins(FILE *file, const struct evaluation *e) {
     fputs("calibration of ", file);
     text_put(file, judged->name, 0);
     fprintf(file, "\n  %13s %13s %13s %10s%s\n", "predicted", "observed", "std. error",
-            e->p.weight ? "weight" : "rows", e->classes ? "" : "  residuals: 10 %, 50 %, 90 % below");
+            e->p.weights ? "weight" : "rows", e->classes ? "" : "  residuals: 10 %, 50 %, 90 % below");
     for (int b = 0; b < judged->bin_count; b++) {
-        const struct bin *bin = &judged->bins[b];
+        const kiln_bin *bin = &judged->bins[b];
         fprintf(file, "  %13.6g %13.6g %13s %10s", bin->predicted, bin->observed, number_or_none(bin->error),
                 text_number(bin->weight));
         if (!e->classes)
@@ -316,7 +191,7 @@ static void tell_people(struct run *run, const struct evaluation *e) {
 /* ------------------------------------------------------------------------------------------- verb */
 
 static int check(const struct run *run, const struct prediction *p) {
-    if (p->labels) return 0;
+    if (p->metrics.made) return 0;
     const bool csv = kiln_data_format(p->data) == KILN_FILE_CSV;
     return fail_with(KILN_ERR_DATA, READING,
                      csv ? "--target COLUMN names the column to compare with" : "--target-file FILE has them",
@@ -338,13 +213,12 @@ static int draw(const struct run *run, const struct evaluation *e) {
 }
 
 int verb_evaluate(struct run *run) {
-    struct evaluation e = {.count = 0};
+    struct evaluation e = {.p.evaluated = true};
     int code = run_check_outputs(run);
     if (!code) code = prediction_make(run, &e.p);
     progress_end();
     if (!code) code = check(run, &e.p);
     if (!code) code = judge(&e);
-    if (!code) code = add_metrics(run, &e);
     if (!code) prediction_warn(&e.p);
     if (!code) code = draw(run, &e);
     if (!code && talk_json())
@@ -352,7 +226,6 @@ int verb_evaluate(struct run *run) {
     else if (!code)
         tell_people(run, &e);
     free(e.judged);
-    free(e.ranks);
     prediction_free(&e.p);
     return code;
 }

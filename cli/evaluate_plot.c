@@ -15,7 +15,7 @@ struct figure {
     int panel_count;
     struct series series[PANELS][SERIES];
     char names[JUDGED_MOST][NAME_ROOM];
-    double values[PANELS][3 * JUDGED_MOST][3][BINS]; /* x, y, error of each curve */
+    double values[PANELS][3 * JUDGED_MOST][3][KILN_BINS]; /* x, y, error of each curve */
     double line[2], level[2];
 };
 
@@ -43,7 +43,7 @@ static void add_roc(struct figure *figure) {
     add(figure,
         (struct series){.x = unit, .y = unit, .count = 2, .look = LOOK_LINE | LOOK_DASHED | LOOK_FAINT});
     for (int64_t j = e->count - 1; j >= 0; j--) {
-        const struct roc *roc = &e->judged[j].roc;
+        const kiln_roc *roc = e->judged[j].roc;
         if (!roc->count) continue;
         snprintf(figure->names[j], NAME_ROOM, "AUC %.3f %s", roc->area, e->judged[j].name);
         add(figure, (struct series){.name = figure->names[j],
@@ -75,7 +75,7 @@ static void add_calibration(struct figure *figure) {
     add_line(figure, figure->line);
     for (int64_t j = e->count - 1; j >= 0; j--) {
         const struct judgement *judged = &e->judged[j];
-        double(*values)[BINS] = figure->values[number][j];
+        double(*values)[KILN_BINS] = figure->values[number][j];
         for (int b = 0; b < judged->bin_count; b++) {
             values[0][b] = judged->bins[b].predicted;
             values[1][b] = judged->bins[b].observed;
@@ -101,7 +101,7 @@ static void add_residuals(struct figure *figure) {
     for (int64_t j = 0; j < e->count; j++)
         for (int q = 0; q < 3; q++) {
             const struct judgement *judged = &e->judged[j];
-            double(*values)[BINS] = figure->values[number][3 * j + q];
+            double(*values)[KILN_BINS] = figure->values[number][3 * j + q];
             for (int b = 0; b < judged->bin_count; b++) {
                 values[0][b] = judged->bins[b].predicted;
                 values[1][b] = judged->bins[b].residuals[q];

@@ -1,17 +1,14 @@
-/* How good predictions are. */
+/* How good predictions are: what of the library's metrics is told, and how. */
 #include "metrics.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "curves.h"
-
 /* ------------------------------------------------------------------------------------------- list */
 
 void metrics_free(struct metrics *metrics) {
-    free(metrics->confusion);
+    kiln_metrics_free(metrics->made);
     *metrics = (struct metrics){0};
 }
 
@@ -86,217 +83,49 @@ void metrics_print_confusion(FILE *file, const struct metrics *metrics, const st
 
 /* --------------------------------------------------------------------------------------- measures */
 
-static double weight_of(const double *weights, int64_t i) {
-    return weights ? weights[i] : 1;
+/* What the library's metrics are called; those that are not here are not told. */
+static const struct title {
+    const char *key, *title;
+    bool evaluated; /* kiln evaluate's alone */
+} titles[] = {{"deviance", "deviance", false},
+              {"mean_deviance", "mean dev.", false},
+              {"accuracy", "accuracy", false},
+              {"log_loss", "log loss", false},
+              {"brier", "Brier", false},
+              {"unknown", "unknown", false},
+              {"auc", "AUC", false},
+              {"balanced_accuracy", "balanced", true},
+              {"macro_f1", "macro F1", true},
+              {"r2", "R2", false},
+              {"rss", "RSS", false},
+              {"rmse", "RMSE", false},
+              {"mae", "MAE", false},
+              {"mean_error", "mean error", true},
+              {"d2", "D2", true}};
+
+static const struct title *title_of(const char *key, bool evaluated) {
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (strcmp(titles[i].key, key) == 0) return titles[i].evaluated && !evaluated ? NULL : &titles[i];
+    return NULL;
 }
 
-double metrics_first(const double *truth, const double *weights, int64_t rows, int64_t targets) {
-    int64_t i = 0;
-    while (i < rows - 1 && weight_of(weights, i) == 0) i++;
-    return rows > 0 ? truth[i * targets] : 0;
-}
-
-/* R2 = 1 - RSS / TSS over all targets, each about its own mean. */
-void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
-                     const double *weights, int64_t rows, int64_t targets) {
-    double rss = 0, tss = 0, total = 0, absolute = 0;
-    for (int64_t i = 0; i < rows; i++) total += weight_of(weights, i);
-    for (int64_t j = 0; j < targets; j++) {
-        const double level = metrics_first(truth + j, weights, rows, targets);
-        double mean = level; /* of a constant that constant, so that TSS is 0 and not rounding */
-        for (int64_t i = 0; i < rows; i++)
-            mean += weight_of(weights, i) * (truth[i * targets + j] - level) / total;
-        for (int64_t i = 0; i < rows; i++) {
-            const double y = truth[i * targets + j], error = y - values[i * targets + j];
-            rss += weight_of(weights, i) * error * error;
-            absolute += weight_of(weights, i) * fabs(error);
-            tss += weight_of(weights, i) * (y - mean) * (y - mean);
-        }
+int metrics_measure(struct metrics *metrics, const kiln_loss *loss, const struct classes *classes,
+                    const kiln_matrix *Eta, const kiln_metrics_options *options) {
+    kiln_metrics_options own = options ? *options : (kiln_metrics_options){.size = sizeof own};
+    const char *key;
+    own.classes = classes->count ? classes->values : NULL;
+    own.class_count = classes->count;
+    if (kiln_metrics_of(&metrics->made, loss, Eta, &own) != KILN_OK) return fail_library(WORKING);
+    for (int64_t i = 0; (key = kiln_metrics_name(metrics->made, i)); i++) {
+        const struct title *title = title_of(key, own.explained);
+        if (title) metrics_add(metrics, title->key, title->title, kiln_metrics_value(metrics->made, key));
     }
-    metrics_add(metrics, "r2", "R2", tss > 0 ? 1 - rss / tss : NAN);
-    metrics_add(metrics, "rss", "RSS", rss);
-    metrics_add(metrics, "rmse", "RMSE", sqrt(rss / (total * (double)targets)));
-    metrics_add(metrics, "mae", "MAE", absolute / (total * (double)targets));
-}
-
-static int measure_auc(struct metrics *metrics, const struct classes *classes, const double *scores,
-                       const double *truth, const double *weights, int64_t rows) {
-    struct scored *scored = malloc((size_t)rows * sizeof *scored + 1);
-    int64_t count = 0;
-    if (!scored)
-        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld scores", (long long)rows);
-    for (int64_t i = 0; i < rows; i++) {
-        const double weight = weight_of(weights, i);
-        if (isnan(scores[i])) continue;
-        scored[count++] = (struct scored){scores[i], classes_find(classes, truth[i]) == 1 ? weight : -weight};
-    }
-    metrics_add(metrics, "auc", "AUC", roc_area(scored, count));
-    free(scored);
+    metrics->confusion = kiln_metrics_confusion(metrics->made, &metrics->classes);
     return 0;
 }
 
-/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits, and Brier's score of it: the square
- * of what that lacks of 1. */
-static double logistic_loss(double margin, double *brier) {
-    const double e = exp(-fabs(margin)), missed = (margin > 0 ? e : 1) / (1 + e);
-    *brier = missed * missed;
-    return log1p(e) + (margin > 0 ? 0 : -margin);
-}
-
-/* The squared distance of the probabilities from those of a row that is certainly of `class`. */
-static double brier_loss(const double *means, int64_t class, int64_t columns) {
-    double sum = 0;
-    for (int64_t c = 0; c < columns; c++) sum += (means[c] - (c == class)) * (means[c] - (c == class));
-    return sum;
-}
-
-/* log(sum_c e^scores_c) - scores_class: minus the logarithm of the class's probability, of which none is too
- * small. */
-static double softmax_loss(const double *scores, int64_t class, int64_t columns) {
-    double largest = scores[0], sum = 0;
-    for (int64_t c = 1; c < columns; c++) largest = fmax(largest, scores[c]);
-    for (int64_t c = 0; c < columns; c++) sum += exp(scores[c] - largest);
-    return log(sum) - (scores[class] - largest);
-}
-
-/* Gives what a row loses, and its part of Brier's score: of two classes half the sum, as it is usually
- * given. A class that the model does not know (-1) has the probability 0. */
-static double lost_by(double *brier, const kiln_loss *loss, const double *scores, const double *means,
-                      int64_t class, int64_t columns) {
-    if (loss->kind == KILN_LOSS_LOGISTIC && class >= 0)
-        return logistic_loss(class == 1 ? scores[0] : -scores[0], brier);
-    if (loss->kind == KILN_LOSS_LOGISTIC) {
-        double both[2];
-        logistic_loss(scores[0], &both[0]);
-        logistic_loss(-scores[0], &both[1]);
-        *brier = (both[0] + both[1] + 1) / 2;
-        return INFINITY;
-    }
-    *brier = brier_loss(means, class, columns) + (class < 0);
-    return class < 0 ? INFINITY : softmax_loss(scores, class, columns);
-}
-
-int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
-                    const kiln_loss *loss, const double *means, const double *truth, const double *weights,
-                    int64_t rows) {
-    const bool probable = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
-    const int64_t count = classes->count, columns = count == 2 ? 1 : count;
-    double right = 0, total = 0, lost = 0, brier = 0;
-    double *confusion = calloc((size_t)((count + 1) * count) + 1, sizeof *confusion);
-    if (!confusion)
-        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t class = classes_find(classes, truth[i]);
-        const int64_t taken = class_of_scores(scores + i * columns, columns);
-        const double weight = weight_of(weights, i);
-        double missed = 0;
-        if (weight == 0) continue;
-        total += weight;
-        right += class == taken ? weight : 0;
-        confusion[(class < 0 ? count : class) * count + taken] += weight;
-        if (!probable) continue;
-        lost += weight * lost_by(&missed, loss, scores + i * columns,
-                                 columns > 1 ? means + i * columns : NULL, class, columns);
-        brier += weight * missed;
-    }
-    metrics_add(metrics, "accuracy", "accuracy", right / total);
-    if (probable) metrics_add(metrics, "log_loss", "log loss", lost / total);
-    if (probable) metrics_add(metrics, "brier", "Brier", brier / total);
-    metrics->classes = count;
-    metrics->confusion = confusion;
-    if (metrics_unknown(metrics) > 0) metrics_add(metrics, "unknown", "unknown", metrics_unknown(metrics));
-    return count == 2 ? measure_auc(metrics, classes, scores, truth, weights, rows) : 0;
-}
-
-/* ------------------------------------------------------------------------------ generalised linear models */
-
-/* Whether a larger linear predictor is a larger mean. */
-static bool rises(const kiln_loss *loss) {
-    const bool falls = loss->link == KILN_LINK_INVERSE || loss->link == KILN_LINK_INVERSE_SQUARED;
-    return !falls && !(loss->link == KILN_LINK_POWER && loss->link_power < 0);
-}
-
-/* Twice what each row's log-likelihood lacks to its best, for weight 1: the library's, from eta, as a mean
- * has lost the digits of what it lacks to 1. */
-static int unit_deviances(double *deviances, const kiln_loss *loss, const double *eta, const double *truth,
-                          int64_t rows) {
-    kiln_device *host = NULL;
-    kiln_matrix *Eta = NULL, *y = NULL, *D = NULL;
-    double *all = malloc((size_t)rows * 3 * sizeof *all + 1);
-    kiln_status status = all ? kiln_device_open(&host, "cpu", NULL) : KILN_OK;
-    if (!all) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the deviance");
-    if (status == KILN_OK) status = kiln_matrix_dense(&Eta, host, KILN_F64, rows, 1, eta);
-    if (status == KILN_OK) status = kiln_matrix_dense(&y, host, KILN_F64, rows, 1, truth);
-    if (status == KILN_OK) status = kiln_matrix_dense(&D, host, KILN_F64, rows, 3, NULL);
-    kiln_loss judged = *loss;
-    judged.y = y;
-    judged.weights = judged.offset = NULL;
-    if (status == KILN_OK) status = kiln_loss_deviance(D, &judged, Eta);
-    if (status == KILN_OK) status = kiln_matrix_get(all, D);
-    for (int64_t i = 0; status == KILN_OK && i < rows; i++) deviances[i] = all[3 * i];
-    const int code = status == KILN_OK ? 0 : fail_library(WORKING);
-    kiln_matrix_free(Eta);
-    kiln_matrix_free(y);
-    kiln_matrix_free(D);
-    kiln_device_close(host);
-    free(all);
-    return code;
-}
-
-/* Nothing where a target is neither 0 nor 1: what a row loses is half its deviance then. */
-static int measure_outcomes(struct metrics *metrics, const kiln_loss *loss, const double *deviances,
-                            const double *eta, const double *means, const double *truth,
-                            const double *weights, int64_t rows) {
-    static double outcomes[] = {0, 1};
-    const struct classes classes = {outcomes, 2, NULL};
-    double lost = 0, brier = 0, right = 0, total = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        const double weight = weight_of(weights, i), y = truth[i], p = means[i];
-        if (classes_find(&classes, y) < 0) return 0;
-        if (weight == 0) continue;
-        lost += weight * deviances[i] / 2;
-        brier += weight * (p - y) * (p - y);
-        right += (p > 0.5) == (y > 0) ? weight : 0;
-        total += weight;
-    }
-    metrics_add(metrics, "log_loss", "log loss", lost / total);
-    metrics_add(metrics, "brier", "Brier", brier / total);
-    metrics_add(metrics, "accuracy", "accuracy", right / total);
-    double *scores = malloc((size_t)rows * sizeof *scores + 1);
-    if (!scores) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the scores");
-    glm_scores(scores, loss, eta, rows);
-    const int code = measure_auc(metrics, &classes, scores, truth, weights, rows);
-    free(scores);
-    return code;
-}
-
-void glm_scores(double *scores, const kiln_loss *loss, const double *eta, int64_t rows) {
-    for (int64_t i = 0; i < rows; i++) scores[i] = rises(loss) ? eta[i] : -eta[i];
-}
-
-int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *eta, const double *means,
-                const double *truth, const double *weights, int64_t rows) {
-    const kiln_range range = kiln_family_range(loss->family, loss->parameter);
-    double sum = 0, total = 0;
-    double *deviances = malloc((size_t)rows * sizeof *deviances + 1);
-    if (!deviances) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the deviance");
-    int code = unit_deviances(deviances, loss, eta, truth, rows);
-    for (int64_t i = 0; i < rows && !code; i++) {
-        const double weight = weight_of(weights, i), y = truth[i];
-        if (weight == 0) continue;
-        double mean = means ? means[i] : eta[i]; /* without means eta is one */
-        if (isinf(mean) && isfinite(eta[i]) && eta[i] != 0) mean = copysign(DBL_MAX, mean); /* overflow */
-        const bool possible = (range.open ? y > range.least : y >= range.least) && y <= range.most &&
-                              mean >= range.least && mean <= range.most && isfinite(mean);
-        sum += possible ? weight * deviances[i] : NAN;
-        total += weight;
-    }
-    if (!code) metrics_add(metrics, "deviance", "deviance", sum);
-    if (!code) metrics_add(metrics, "mean_deviance", "mean dev.", sum / total);
-    if (!code && loss->family == KILN_BINOMIAL && means)
-        code = measure_outcomes(metrics, loss, deviances, eta, means, truth, weights, rows);
-    free(deviances);
-    return code;
+int host_matrix(kiln_matrix **A, kiln_device *host, int64_t rows, int64_t cols, const double *values) {
+    return kiln_matrix_dense(A, host, KILN_F64, rows, cols, values) == KILN_OK ? 0 : fail_library(WORKING);
 }
 
 /* ---------------------------------------------------------------------------------- device to host */

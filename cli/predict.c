@@ -85,7 +85,7 @@ static int read_data(struct run *run, struct prediction *p) {
 
 static int take_scores(struct run *run, struct prediction *p) {
     const kiln_matrix *X = kiln_data_X(p->data);
-    kiln_matrix *W = NULL, *b = NULL, *Eta = NULL;
+    kiln_matrix *W = NULL, *b = NULL, *M = NULL;
     kiln_type type;
     int64_t rows, cols;
     int code = 0;
@@ -93,13 +93,16 @@ static int take_scores(struct run *run, struct prediction *p) {
     if (kiln_model_tensor(&W, run->device, kiln_matrix_type(X), p->model, "W") != KILN_OK ||
         (intercept && kiln_model_tensor(&b, run->device, kiln_matrix_type(X), p->model, "b") != KILN_OK))
         code = fail_library(USING_MODEL);
-    if (!code) code = linear_predictor(&Eta, X, W, b, p->offset);
-    if (!code) p->scores = values_of(Eta, &code);
-    if (!code && p->offset && kiln_loss_mean(Eta, &p->loss, Eta) != KILN_OK) code = fail_library(WORKING);
-    if (!code && p->offset) p->means = values_of(Eta, &code);
+    if (!code) code = linear_predictor(&p->Eta, X, W, b, p->offset);
+    if (!code) p->scores = values_of(p->Eta, &code);
+    if (!code && p->offset &&
+        (kiln_matrix_copy(&M, run->device, KILN_TYPE_DEFAULT, p->Eta) != KILN_OK ||
+         kiln_loss_mean(M, &p->loss, M) != KILN_OK))
+        code = fail_library(WORKING);
+    if (!code && p->offset) p->means = values_of(M, &code);
     kiln_matrix_free(W);
     kiln_matrix_free(b);
-    kiln_matrix_free(Eta);
+    kiln_matrix_free(M);
     return code;
 }
 
@@ -109,25 +112,39 @@ static int take_means(struct prediction *p) {
     if (kiln_predict(&P, p->model, kiln_data_X(p->data)) != KILN_OK) return fail_library(USING_MODEL);
     p->means = values_of(P, &code);
     if (!is_linear(p->model)) p->columns = kiln_matrix_cols(P);
+    if (!p->Eta) { /* of numbers it is what is predicted */
+        p->Eta = P;
+        P = NULL;
+    }
     kiln_matrix_free(P);
+    return code;
+}
+
+/* The targets as the model's classes have them. */
+static int take_labels(struct prediction *p, const kiln_matrix *y) {
+    int code = 0;
+    double *labels = values_of(y, &code);
+    if (!code) code = classes_translate(labels, p->rows, &p->classes, p->data);
+    if (!code && kiln_device_open(&p->host, "cpu", NULL) != KILN_OK) code = fail_library(WORKING);
+    if (!code) code = host_matrix(&p->y, p->host, p->rows, 1, labels);
+    free(labels);
     return code;
 }
 
 static int measure_all(struct prediction *p) {
     const kiln_matrix *y = kiln_data_y(p->data);
-    const int64_t targets = p->classes.count ? 1 : p->columns;
+    const int64_t targets = p->classes.count ? 1 : p->columns,
+                  curves = p->classes.count ? p->classes.count : p->columns;
+    const kiln_metrics_options options = {
+        .size = sizeof options, .explained = p->evaluated, .curves = p->evaluated && curves <= JUDGED_MOST};
+    kiln_loss loss = p->loss;
     int code = 0;
     if (!y || kiln_matrix_cols(y) != targets || !p->rows || !is_linear(p->model)) return 0;
-    if (!(p->labels = values_of(y, &code))) return code;
-    if (p->weights && !(p->weight = values_of(p->weights, &code))) return code;
-    if (p->classes.count && (code = classes_translate(p->labels, p->rows, &p->classes, p->data))) return code;
-    if (p->classes.count)
-        return measure_classes(&p->metrics, &p->classes, p->scores, &p->loss, p->means, p->labels, p->weight,
-                               p->rows);
-    if (p->loss.kind == KILN_LOSS_GLM)
-        code = measure_glm(&p->metrics, &p->loss, p->scores, p->means, p->labels, p->weight, p->rows);
-    measure_numbers(&p->metrics, p->means, p->labels, p->weight, p->rows, targets);
-    return code;
+    if (p->classes.count && (code = take_labels(p, y))) return code;
+    loss.y = p->y ? p->y : y;
+    loss.weights = p->weights;
+    loss.offset = p->offset;
+    return metrics_measure(&p->metrics, &loss, &p->classes, p->Eta, &options);
 }
 
 static int measure(struct run *run, struct prediction *p) {
@@ -202,7 +219,7 @@ static int tell_json(struct run *run, const struct prediction *p) {
     run_json_shape(object, kiln_data_X(p->data));
     json_put_count(object, "targets", p->classes.count ? 1 : p->columns);
     json_put(object, "classes", classes_json(&p->classes));
-    json_put(object, "metrics", p->labels ? metrics_json(&p->metrics, &p->classes) : json_null());
+    json_put(object, "metrics", p->metrics.made ? metrics_json(&p->metrics, &p->classes) : json_null());
     json_put_text(object, "output", run->settings->output);
     run_json_seconds(run, object);
     if (!run->settings->output) json_put(object, "predictions", values_json(p));
@@ -218,11 +235,11 @@ static void tell_people(const struct prediction *p) {
         snprintf(line + used, sizeof line - used, "%s%s %s", i ? ", " : "", metric->title,
                  text_number(metric->value));
     }
-    if (!p->labels)
+    if (!p->metrics.made)
         say("predicted %s; the data have no targets to compare with", text_plural(p->rows, "row"));
     else
         say("predicted %s: %s", text_plural(p->rows, "row"), line);
-    if (p->labels && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
+    if (p->metrics.made && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
 }
 
 /* If no class is unknown by its name, which the reader has said then, its number may be. */
@@ -231,7 +248,7 @@ static void warn_unknown(const struct prediction *p) {
     if (!(weight > 0) || (kiln_data_format(p->data) == KILN_FILE_CSV && kiln_data_class_name(p->data, 0, 0)))
         return;
     say_error("kiln: warning: rows of a class that the model does not know %s %s; they count as wrong",
-              p->weight ? "weigh" : "number", text_number(weight));
+              p->weights ? "weigh" : "number", text_number(weight));
 }
 
 /* A link whose inverse leaves the family's range predicts what cannot be: a negative count, no number at
@@ -249,7 +266,7 @@ static void warn_range(const struct prediction *p) {
     say_error("kiln: warning: the link %s gives %s a mean that %s cannot have (the first is row %lld)",
               kiln_link_name(p->loss.link), text_plural(rows, "row"), kiln_family_name(p->loss.family),
               (long long)first);
-    if (p->labels && isnan(metrics_get(&p->metrics, "deviance")))
+    if (p->metrics.made && isnan(metrics_get(&p->metrics, "deviance")))
         say_error("kiln: warning: deviance and D2 are not known, as these rows have none");
     say_error("hint: train with --link %s, whose means stay inside",
               p->loss.family == KILN_BINOMIAL ? "logit" : "log");
@@ -275,8 +292,9 @@ void prediction_warn(const struct prediction *p) {
 void prediction_free(struct prediction *p) {
     free(p->scores);
     free(p->means);
-    free(p->labels);
-    free(p->weight);
+    kiln_matrix_free(p->Eta);
+    kiln_matrix_free(p->y);
+    kiln_device_close(p->host);
     metrics_free(&p->metrics);
     classes_free(&p->classes);
     kiln_matrix_free(p->offset);

@@ -8,15 +8,18 @@ struct prediction {
     kiln_model *model;
     kiln_data *data;
     kiln_loss loss;
-    struct classes classes;          /* count 0: the model predicts numbers */
-    kiln_matrix *offset, *weights;   /* NULL if not given */
-    double *scores, *means, *labels; /* scores: linear predictor; labels NULL if the data have none */
-    double *weight;                  /* of the rows, or NULL */
-    const double *shown;             /* what is printed, rows x columns; NULL: labels */
+    struct classes classes;        /* count 0: the model predicts numbers */
+    kiln_matrix *offset, *weights; /* NULL if not given */
+    kiln_matrix *Eta, *y;          /* linear predictors; targets of classes, values of what the model knows */
+    kiln_device *host;             /* of y */
+    bool evaluated;                /* with all that kiln evaluate tells */
+    double *scores, *means;        /* scores: linear predictor */
+    const double *shown;           /* what is printed, rows x columns; NULL: labels */
     int64_t rows, columns;
-    bool single; /* the values are of 32 bits */
-    struct metrics metrics;
+    bool single;            /* the values are of 32 bits */
+    struct metrics metrics; /* metrics.made NULL: the data have no targets */
 };
+enum { JUDGED_MOST = 20 }; /* of more classes or targets there are no curves */
 
 /* Loads the model, reads the data, chooses a device, predicts and compares with the targets, if there are any; to be freed in any
  * case. 0 or an exit code. */

@@ -83,15 +83,6 @@ double train_value(const struct training *job,
 
 /* How good the model is on the training data, from the report and from predictions where that does not say. */
 int train_measure(struct run *run, struct training *job);
-/* What the model that W and b hold says of the training data, on the host; weights NULL: all 1. */
-struct fitted {
-    int64_t rows;
-    double *scores, *means, *truth, *weights;
-};
-int train_judge(struct metrics *metrics, const struct training *job, const struct fitted *fitted,
-                const double *weights);
-void train_forget(struct fitted *fitted);
-
 /* train_classifier.c: finds the classes of the target; allocates for them. */
 int train_find_classes(struct training *job);
 int train_prepare_classifier(struct run *run, struct training *job);

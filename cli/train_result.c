@@ -27,43 +27,6 @@ static int measure_linreg(struct training *job) {
     return 0;
 }
 
-/* Means where a metric asks for them: of two classes, and of a support vector machine's, scores say it
- * all. */
-static int predict(struct fitted *fitted, const struct training *job) {
-    const bool wanted = !job->classes.count || job->loss.kind == KILN_LOSS_SOFTMAX;
-    kiln_matrix *Eta = NULL;
-    fitted->rows = kiln_matrix_rows(kiln_data_X(job->data));
-    int code = linear_predictor(&Eta, kiln_data_X(job->data), job->W, job->b, job->offset);
-    if (!code) fitted->scores = values_of(Eta, &code);
-    if (!code && wanted && kiln_loss_mean(Eta, &job->loss, Eta) != KILN_OK) code = fail_library(WORKING);
-    if (!code && wanted) fitted->means = values_of(Eta, &code);
-    if (!code) fitted->truth = values_of(kiln_data_y(job->data), &code);
-    if (!code && job->weights) fitted->weights = values_of(job->weights, &code);
-    kiln_matrix_free(Eta);
-    return code;
-}
-
-void train_forget(struct fitted *fitted) {
-    free(fitted->scores);
-    free(fitted->means);
-    free(fitted->truth);
-    free(fitted->weights);
-    *fitted = (struct fitted){0};
-}
-
-int train_judge(struct metrics *metrics, const struct training *job, const struct fitted *fitted,
-                const double *weights) {
-    const int64_t rows = fitted->rows, columns = kiln_matrix_cols(job->W);
-    int code = 0;
-    if (job->classes.count)
-        return measure_classes(metrics, &job->classes, fitted->scores, &job->loss, fitted->means,
-                               fitted->truth, weights, rows);
-    if (job->loss.kind == KILN_LOSS_GLM)
-        code = measure_glm(metrics, &job->loss, fitted->scores, fitted->means, fitted->truth, weights, rows);
-    measure_numbers(metrics, fitted->means, fitted->truth, weights, rows, columns);
-    return code;
-}
-
 static void add_parameters(struct training *job) {
     static const char *const names[] = {"parameters", "parameters_at_most"};
     for (int i = 0; i < 2; i++) {
@@ -101,10 +64,13 @@ static int measure(struct training *job) {
         const int code = add_degrees(job);
         if (code) return code;
     }
-    struct fitted fitted = {0};
-    int code = predict(&fitted, job);
-    if (!code) code = train_judge(&job->metrics, job, &fitted, fitted.weights);
-    train_forget(&fitted);
+    kiln_loss loss = job->loss;
+    kiln_matrix *Eta = NULL;
+    loss.y = kiln_data_y(job->data);
+    loss.weights = job->weights;
+    int code = linear_predictor(&Eta, kiln_data_X(job->data), job->W, job->b, job->offset);
+    if (!code) code = metrics_measure(&job->metrics, &loss, &job->classes, Eta, NULL);
+    kiln_matrix_free(Eta);
     return code;
 }
 

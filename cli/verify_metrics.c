@@ -28,6 +28,8 @@ struct judged {
     json_t *metrics; /* what the file says */
     struct predicted found, best, worst;
     double *rounding, *truth, *weights; /* rounding: of scores */
+    kiln_device *host;                  /* a device "cpu", and targets and weights on it */
+    kiln_matrix *y, *sample;
     int64_t rows, columns;
     double weight, undecided; /* of all rows; of those that may change sides */
     double unit;              /* rounding of the model's type */
@@ -71,6 +73,9 @@ static int take_rows(struct judged *j) {
     if (!code) j->truth = values_of(kiln_data_y(j->v->data), &code);
     if (!code && l->classes->count) code = classes_translate(j->truth, j->rows, l->classes, j->v->data);
     if (!code && l->sample) j->weights = values_of(l->sample, &code);
+    if (!code && kiln_device_open(&j->host, "cpu", NULL) != KILN_OK) code = fail_library(WORKING);
+    if (!code) code = host_matrix(&j->y, j->host, j->rows, l->classes->count ? 1 : j->columns, j->truth);
+    if (!code && l->sample) code = host_matrix(&j->sample, j->host, j->rows, 1, j->weights);
     for (int64_t i = 0; !code && i < j->rows; i++) j->weight += weight_of(j, i);
     kiln_matrix_free(Eta);
     kiln_matrix_free(rounding);
@@ -138,19 +143,20 @@ static int move_numbers(struct judged *j) {
     return code;
 }
 
-static int measure(struct judged *j, struct predicted *p) {
+static int measure(const struct judged *j, struct predicted *p) {
     const struct claimed_linear *l = j->l;
-    struct metrics made = {.count = 0};
-    int code = 0;
-    if (l->classes->count) {
-        code =
-            measure_classes(&made, l->classes, p->scores, l->loss, p->means, j->truth, j->weights, j->rows);
-    } else {
-        if (l->loss->kind == KILN_LOSS_GLM)
-            code = measure_glm(&made, l->loss, p->scores, p->means, j->truth, j->weights, j->rows);
-        measure_numbers(&made, p->means, j->truth, j->weights, j->rows, j->columns);
-    }
-    p->metrics = made;
+    kiln_loss loss = *l->loss;
+    kiln_matrix *Eta = NULL, *means = NULL;
+    loss.y = j->y;
+    loss.weights = j->sample;
+    loss.offset = NULL;
+    int code = host_matrix(&Eta, j->host, j->rows, j->columns, p->scores);
+    if (!code && !l->classes->count) code = host_matrix(&means, j->host, j->rows, j->columns, p->means);
+    if (!code)
+        code = metrics_measure(&p->metrics, &loss, l->classes, Eta,
+                               &(kiln_metrics_options){.size = sizeof(kiln_metrics_options), .means = means});
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(means);
     return code;
 }
 
@@ -341,6 +347,9 @@ int verify_metrics(struct run *run, struct verifying *v, const struct claimed_li
     forget(&j.found);
     forget(&j.best);
     forget(&j.worst);
+    kiln_matrix_free(j.y);
+    kiln_matrix_free(j.sample);
+    kiln_device_close(j.host);
     free(j.rounding);
     free(j.truth);
     free(j.weights);

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "help.h"
+#include "metrics.h"
 #include "verbs.h"
 #include "verify.h"
 
@@ -95,16 +96,18 @@ static void check_solver(struct verifying *v, bool linear) {
 
 /* ------------------------------------------------------------------------------- what is said twice */
 
-/* The number at `column` of a tensor; NaN if it is not there. */
-static double number_of(const struct verifying *v, kiln_device *device, const char *tensor, int64_t column) {
+/* The number at `column` of a tensor; NaN if it is not there, or with v->code where it cannot be read. */
+static double number_of(struct verifying *v, kiln_device *device, const char *tensor, int64_t column) {
     kiln_matrix *values = NULL;
     kiln_type type;
     int64_t rows, cols;
     double *all = NULL, value = NAN;
-    if (!model_tensor_shape(v->model, tensor, &type, &rows, &cols) || column >= rows * cols) return NAN;
-    if (kiln_model_tensor(&values, device, KILN_F64, v->model, tensor) == KILN_OK &&
-        (all = malloc((size_t)(rows * cols) * sizeof *all)) && kiln_matrix_get(all, values) == KILN_OK)
-        value = all[column];
+    if (v->code || !model_tensor_shape(v->model, tensor, &type, &rows, &cols) || column >= rows * cols)
+        return NAN;
+    if (kiln_model_tensor(&values, device, KILN_F64, v->model, tensor) != KILN_OK)
+        v->code = fail_library(USING_MODEL);
+    if (!v->code) all = values_of(values, &v->code);
+    if (!v->code) value = all[column];
     free(all);
     kiln_matrix_free(values);
     return value;
@@ -384,7 +387,11 @@ static void check_weights(struct verifying *v) {
     const int64_t count = kiln_matrix_nnz(X);
     void *values = malloc((size_t)count * sizeof(double) + 1);
     bool weighted = false;
-    if (!values || kiln_matrix_get_csr(NULL, NULL, values, X) != KILN_OK) goto done;
+    if (!values)
+        v->code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld weights", (long long)count);
+    else if (kiln_matrix_get_csr(NULL, NULL, values, X) != KILN_OK)
+        v->code = fail_library(WORKING);
+    if (v->code) goto done;
     for (int64_t e = 0; e < count && !json_is_true(json_object_get(v->options, "unweighted")); e++)
         weighted |= (single ? ((const float *)values)[e] : ((const double *)values)[e]) != 1;
     verify_entry(v, verify_number(v->report, "weighted") == weighted, "report", "weighted");
@@ -401,7 +408,7 @@ static void check_options(struct verifying *v, const struct verb *verb) {
     if (verb->kinds & VERB_BIT(ROWS)) expect_keys(v, v->options, "options", "missing weights weights_file");
 }
 
-void verify_told(const struct run *run, struct verifying *v) {
+int verify_told(const struct run *run, struct verifying *v) {
     const struct verb *verb = verb_named(algorithm_of(v));
     kiln_type type;
     int64_t rows, cols;
@@ -425,4 +432,5 @@ void verify_told(const struct run *run, struct verifying *v) {
     check_priors(v, run->device);
     check_folds(v);
     check_all_names(v, linear);
+    return v->code;
 }

@@ -42,6 +42,7 @@
 #include "kiln/checkpoint.h"
 #include "kiln/models.h"
 #include "kiln/linear.h"
+#include "kiln/metrics.h"
 #include "kiln/mds.h"
 #include "kiln/factors.h"
 #include "kiln/topics.h"

@@ -55,6 +55,7 @@
 #define KI_LAST_kiln_solver why
 #define KI_LAST_kiln_work trial
 #define KI_LAST_kiln_choose_options user
+#define KI_LAST_kiln_metrics_options least_probability
 
 struct ki_layout {
     const char *name;

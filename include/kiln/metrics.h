@@ -1,0 +1,119 @@
+/* Kiln: how good predictions are.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_METRICS_H
+#define KILN_METRICS_H
+
+#include "kiln/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All metrics of a set of predictions, which kiln_metrics_of makes. */
+typedef struct kiln_metrics kiln_metrics;
+
+typedef struct kiln_metrics_options {
+    size_t size;
+    /* A classifier's K classes, as the values of y that stand for them, ascending; NULL: 0, 1, ..., K - 1. A
+     * row with any other y, NaN too, is of an unknown class. */
+    const double *classes;
+    int64_t class_count;      /* K; 0 where classes is NULL */
+    const kiln_matrix *means; /* m x k, what numbers are compared with; NULL: kiln_loss_mean of Eta */
+    int explained;            /* of a GLM also "null_deviance" and "d2" */
+    int unranked;             /* without "auc", which costs more than all others together */
+    int curves; /* kiln_metrics_roc and kiln_metrics_calibration have something; "auc" of several classes */
+    double least_probability; /* a smaller one counts as this in "log_loss"; 0: none does */
+} kiln_metrics_options;
+
+/* Measures predictions Eta = X W + 1 b + offset (m x k) against the loss's y, m x k of numbers, m x 1 of
+ * classes and of a GLM. Each row counts as often as the loss's weights say (m x 1, >= 0; NULL: 1), s below;
+ * rows of weight 0 count for nothing. The matrices may lie on different devices and be of different types.
+ * The loss's offset is read for "d2" alone. With W = sum_i s_i there are, in this order:
+ *
+ *   GLM     "deviance"       sum s d(y, mu), d as in kiln_loss_deviance; NaN where a target or a mean is none
+ *                            that the family has
+ *           "mean_deviance"  deviance / W
+ *           if it is binomial and each y is 0 or 1, also
+ *           "log_loss"       deviance / (2 W)
+ *           "brier"          sum s (mu - y)^2 / W
+ *           "accuracy"       the share of W where mu > 1/2 is y = 1
+ *           "auc"            as below, rows ranked by eta, by -eta where the mean falls with it
+ *   GLM, SQUARED, SQUARED_EPSILON: of e = y - mean, over all k targets
+ *           "r2"             1 - rss / tss, tss = sum s (y - the target's mean)^2; NaN if tss = 0
+ *           "rss"            sum s e^2
+ *           "mse", "rmse"    rss / (k W), and its root
+ *           "mae"            sum s |e| / (k W)
+ *           "mean_error"     - sum s e / (k W)
+ *   GLM     "null_deviance", "d2"  if `explained`: the deviance of the best intercept alone, with the loss's
+ *                            offset; 1 - deviance / null_deviance, NaN if the null_deviance is not positive
+ *   LOGISTIC, SQUARED_HINGE (m x 1: two classes, the second where eta > 0), SOFTMAX, SQUARED_HINGE (m x K:
+ *   the class with the largest eta, the first of them)
+ *           "accuracy"       the share of W where the class is right; an unknown one never is
+ *           "log_loss"       sum s (-log p) / W, p the probability of the row's class, 0 of an unknown one
+ *           "brier"          sum s sum_c (p_c - [c is the row's class])^2 / W, of two classes half of it
+ *                            (these two of LOGISTIC and SOFTMAX alone)
+ *           "unknown"        the weight of the rows of unknown classes, if there are any
+ *           "auc"            two classes: the share of the pairs of a row of the second class and another
+ *                            row, by the product of their weights, in which the first has the larger eta; a
+ *                            tie counts half; rows whose eta is NaN are left out; NaN without a pair
+ *           "balanced_accuracy", "macro_f1"  means over the classes that y has, unknown ones counting as one
+ *                            that is never found
+ *           "auc"            K > 2, if `curves`: the mean over the classes that y has of each one's against
+ *                            all others, ranked by probability (SOFTMAX) or eta
+ *
+ * Cost: one pass over Eta, y and weights, on all threads; with "auc" some five more, and 16 bytes a row of
+ * host memory; K > 2 with curves K times that. What lies on a GPU or with other processes is fetched first.
+ * Determinism: the same bits for any number of threads. Sums are in double and compensated, whatever the
+ * type; the ranks are exact. Errors: ERR_ARGUMENT (shapes, kinds, families, classes that do not ascend),
+ * ERR_DATA (a weight is negative or NaN), ERR_NOMEM, device errors; with an offset those of kiln_glm.
+ * *metrics is to be freed by kiln_metrics_free; on failure it is untouched. */
+KILN_API kiln_status kiln_metrics_of(kiln_metrics **metrics, const kiln_loss *loss, const kiln_matrix *Eta,
+                                     const kiln_metrics_options *options);
+KILN_API void kiln_metrics_free(kiln_metrics *metrics); /* NULL is allowed */
+
+/* The metric of that name, NaN if there is none; the name of the i-th, NULL past the last. */
+KILN_API double kiln_metrics_value(const kiln_metrics *metrics, const char *name);
+KILN_API const char *kiln_metrics_name(const kiln_metrics *metrics, int64_t i);
+/* The same of target j alone: "r2", "rss", "tss", "mse", "mae", "mean_error"; or of class j: "weight" of its
+ * rows, "precision", "recall", "f1", "auc" (NaN where nothing is divided by nothing, or it was not
+ * measured). */
+KILN_API double kiln_metrics_part(const kiln_metrics *metrics, int64_t j, const char *name);
+/* The weight of the rows of class i that were taken for class j, at i * K + j, K + 1 rows: the last one is of
+ * unknown classes. *classes (may be NULL) = K. NULL and 0: these are metrics of numbers. Owned by metrics. */
+KILN_API const double *kiln_metrics_confusion(const kiln_metrics *metrics, int64_t *classes);
+
+/* The receiver operating characteristic: of the rows whose score is above each threshold, the shares of all
+ * others and of all rows of the class, from (0, 0) to (1, 1). Of longer curves about 200 points are kept,
+ * evenly along the curve; the area is that of all of them. */
+enum { KILN_ROC_MOST = 202 };
+typedef struct kiln_roc {
+    int64_t count; /* of points; 0: there are not both, rows of the class and others */
+    double area;
+    double false_share[KILN_ROC_MOST], true_share[KILN_ROC_MOST];
+} kiln_roc;
+/* Of class j against all others; of two classes, and of a binomial GLM's outcomes (j = 0), one class says it
+ * all. NULL: there is none. Owned by metrics. */
+KILN_API const kiln_roc *kiln_metrics_roc(const kiln_metrics *metrics, int64_t j);
+
+/* Rows in order of their predictions, in bins of about equal weight; equal predictions share a bin. */
+enum { KILN_BINS = 10 };
+typedef struct kiln_bin {
+    double least, most, weight; /* of the predictions in it */
+    double predicted, observed; /* means */
+    double error;               /* the standard error of the mean observed; NaN of a single row */
+    /* of observed - predicted: a tenth of the weight lies below the first, half below the second, nine
+     * tenths below the third */
+    double residuals[3];
+} kiln_bin;
+/* *count bins (at most KILN_BINS) of target j, or of the probability of class j; of two classes the second
+ * has the only ones. Rows whose prediction is not finite are left out. NULL and 0: there are none. Owned by
+ * metrics. */
+KILN_API const kiln_bin *kiln_metrics_calibration(const kiln_metrics *metrics, int64_t j, int64_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

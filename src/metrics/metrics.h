@@ -1,0 +1,155 @@
+/* What the metrics of one set of predictions are made of. */
+#ifndef KI_METRICS_H
+#define KI_METRICS_H
+
+#include <math.h>
+
+#include "kiln/metrics.h"
+#include "core/matrix.h"
+
+/* ------------------------------------------------------------------------------------------ operands */
+
+/* The values of a matrix for the host to read: where they lie, or a copy of them. */
+struct ki_home {
+    const kiln_matrix *matrix;
+    const void *values; /* NULL: there is no such matrix */
+    void *copy;         /* NULL: they lie in the matrix, which is held */
+    bool single;
+};
+
+static inline double ki_at(const struct ki_home *home, int64_t e) {
+    return home->single ? (double)((const float *)home->values)[e] : ((const double *)home->values)[e];
+}
+
+struct ki_measured {
+    kiln_loss loss; /* its link filled in */
+    kiln_metrics_options options;
+    struct ki_home eta, y, weights, means;
+    int64_t rows, columns; /* of eta */
+    int64_t classes;       /* 0: numbers */
+    int threads;
+};
+
+/* kiln_metrics_of's arguments, checked, and brought to the host; to be freed on failure, too. */
+kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, const kiln_matrix *Eta,
+                             const kiln_metrics_options *options);
+void ki_measured_free(struct ki_measured *of);
+
+static inline double ki_weight(const struct ki_measured *of, int64_t row) {
+    return of->weights.values ? ki_at(&of->weights, row) : 1;
+}
+
+static inline bool ki_has_probabilities(const struct ki_measured *of) {
+    return of->loss.kind == KILN_LOSS_LOGISTIC || of->loss.kind == KILN_LOSS_SOFTMAX;
+}
+
+/* The row's class, -1 where it is unknown. Which one that is is as good as random: nothing branches on it. */
+static inline int64_t ki_class(const struct ki_measured *of, int64_t row) {
+    const double y = ki_at(&of->y, row);
+    const double *values = of->options.classes;
+    int64_t at = 0;
+    if (!values) {
+        at = y >= 0 && y < (double)of->classes ? (int64_t)y : -1;
+        return (double)at == y ? at : -1;
+    }
+    for (int64_t left = of->classes, half; left > 1; left -= half) {
+        half = left / 2;
+        at += values[at + half] <= y ? half : 0;
+    }
+    return values[at] == y ? at : -1;
+}
+
+double ki_mean(const struct ki_measured *of, int64_t e); /* what number e is predicted to be */
+/* The probabilities of all classes, rows x classes; NULL: no memory. */
+double *ki_probabilities(const struct ki_measured *of);
+
+/* ---------------------------------------------------------------------------------------------- sums */
+
+/* Neumaier's compensated sum. */
+struct ki_sum {
+    double sum, lost;
+};
+
+static inline void ki_sum_add(struct ki_sum *to, double value) {
+    const double sum = to->sum + value;
+    to->lost += fabs(to->sum) >= fabs(value) ? (to->sum - sum) + value : (value - sum) + to->sum;
+    to->sum = sum;
+}
+
+static inline double ki_sum_of(const struct ki_sum *sum) {
+    return sum->sum - sum->sum == 0 ? sum->sum + sum->lost : sum->sum; /* infinity, NaN */
+}
+
+/* Of one target. */
+struct ki_number_sums {
+    struct ki_sum square, absolute, error; /* s e^2, s |e|, -s e */
+    double weight, mean, spread;           /* of y: sum s (y - mean)^2 */
+};
+
+/* Of all rows. */
+struct ki_row_sums {
+    struct ki_sum weight, deviance, lost, brier, right;
+    bool outcomes; /* each y is 0 or 1 */
+    bool wrong;    /* a weight is none */
+};
+
+struct ki_sums {
+    struct ki_row_sums rows;
+    struct ki_number_sums *numbers; /* a target each, or NULL */
+    double *confusion;              /* (classes + 1) x classes, or NULL */
+};
+
+/* One pass over all rows. Both arrays are for ki_free, on failure too. */
+kiln_status ki_sums_take(struct ki_sums *sums, const struct ki_measured *of);
+/* The deviance of one mean for all rows. */
+double ki_deviance_at(const struct ki_measured *of, double mean);
+
+/* --------------------------------------------------------------------------------------------- ranks */
+
+/* A row in an order: 16 bytes. */
+struct ki_ranked {
+    uint64_t key; /* the smallest comes first */
+    double of;    /* what goes along */
+};
+
+/* Rows first ... end - 1 as make() says that they are, in no order. */
+struct ki_unordered {
+    void (*make)(const void *user, int64_t first, int64_t end, struct ki_ranked *to);
+    const void *user;
+};
+
+/* Rows 0 ... count - 1 sorted by key, those of one key as they come, in time of the order of count. make() is
+ * called up to three times for each. */
+kiln_status ki_order(struct ki_ranked *rows, int64_t count, const struct ki_unordered *from, int threads);
+
+/* Keys that rank as numbers do, 0 as -0; and back. */
+static inline uint64_t ki_key(double value) {
+    union {
+        double value;
+        uint64_t bits;
+    } of = {value + 0.0};
+    return of.bits >> 63 ? ~of.bits : of.bits | UINT64_C(1) << 63;
+}
+
+static inline double ki_key_value(uint64_t key) {
+    union {
+        uint64_t bits;
+        double value;
+    } of = {key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key};
+    return of.value;
+}
+
+/* Scores and whose they are. */
+struct ki_scores {
+    const struct ki_measured *of;
+    const double *probabilities; /* rows x classes, whose column `class` is the score; NULL: eta's is */
+    int64_t class;               /* of a GLM's outcomes 1 */
+};
+/* The area under the curve, and the curve unless roc is NULL. */
+kiln_status ki_rank(double *area, kiln_roc *roc, const struct ki_scores *scores);
+
+/* bins: KILN_BINS of them. column: the target or class; probabilities as above, or NULL. */
+kiln_status ki_calibrate(kiln_bin *bins, int64_t *count, const struct ki_measured *of, int64_t column,
+                         const double *probabilities);
+
+#endif

@@ -1,0 +1,96 @@
+/* What is to be measured: checked, and where the host can read it. */
+#include "core/memory.h"
+#include "core/seams.h"
+#include "core/sized.h"
+#include "core/status.h"
+#include "metrics/metrics.h"
+#include "ops/linear/loss.h"
+
+static kiln_status bring(struct ki_home *home, const kiln_matrix *matrix) {
+    kiln_status status = KILN_OK;
+    if (!matrix) return KILN_OK;
+    if (ki_on_cpu(matrix->device) && !matrix->here) {
+        TRY(ki_operands_hold(matrix->device, &(struct ki_operand){matrix, false}, 1));
+        home->values = ki_host(&matrix->values);
+    } else {
+        home->copy = ki_alloc((size_t)ki_matrix_part_bytes(matrix, KI_VALUES));
+        if (!home->copy) return ki_fail_nomem((size_t)ki_matrix_part_bytes(matrix, KI_VALUES), "predictions");
+        TRY(kiln_matrix_get(home->copy, matrix));
+        home->values = home->copy;
+    }
+    home->matrix = matrix;
+    home->single = matrix->type == KILN_F32;
+done:
+    return status;
+}
+
+static void let_go(const struct ki_home *home) {
+    if (home->values && !home->copy)
+        ki_operands_release(home->matrix->device, &(struct ki_operand){home->matrix, false}, 1);
+    ki_free(home->copy);
+}
+
+static const char call[] = "kiln_metrics_of";
+
+static kiln_status check(const char *name, const kiln_matrix *A, int64_t rows, int64_t cols) {
+    if (!A) return KILN_OK;
+    if (A->format == KILN_DENSE && A->rows == rows && A->cols == cols) return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %s%lld x %lld, but must be dense, %lld x %lld", call, name,
+                   A->format == KILN_DENSE ? "" : "sparse, ", (long long)A->rows, (long long)A->cols,
+                   (long long)rows, (long long)cols);
+}
+
+/* How many classes a loss with predictors of k columns tells apart; 0: it predicts numbers. */
+static int64_t classes_of(const kiln_loss *loss, int64_t k) {
+    if (loss->kind == KILN_LOSS_SOFTMAX) return k;
+    const bool classifier = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SQUARED_HINGE;
+    return !classifier ? 0 : k == 1 ? 2 : k;
+}
+
+static kiln_status check_classes(const struct ki_measured *of) {
+    const kiln_metrics_options *options = &of->options;
+    if (of->loss.kind == KILN_LOSS_SOFTMAX && of->columns < 2)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta has %lld columns, but softmax has a column for each class",
+                       call, (long long)of->columns);
+    if ((of->loss.kind == KILN_LOSS_LOGISTIC || of->loss.kind == KILN_LOSS_GLM) && of->columns != 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta has %lld columns, but this loss has one", call,
+                       (long long)of->columns);
+    if (options->classes && options->class_count != of->classes)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: class_count is %lld, but Eta tells %lld classes apart", call,
+                       (long long)options->class_count, (long long)of->classes);
+    for (int64_t i = 1; options->classes && i < of->classes; i++)
+        if (!(options->classes[i] > options->classes[i - 1]))
+            return ki_fail(KILN_ERR_ARGUMENT, "%s: the classes do not ascend", call);
+    return KILN_OK;
+}
+
+kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, const kiln_matrix *Eta,
+                             const kiln_metrics_options *options) {
+    kiln_status status;
+    TRY(KI_TAKE(kiln_metrics_options, &of->options, options));
+    TRY(ki_loss_resolve(call, &of->loss, loss));
+    if (Eta->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta must be dense", call);
+    of->rows = Eta->rows;
+    of->columns = Eta->cols;
+    of->classes = classes_of(&of->loss, of->columns);
+    of->threads = Eta->device->threads;
+    TRY(check_classes(of));
+    if (!of->loss.y) return ki_fail(KILN_ERR_ARGUMENT, "%s: the loss has no y", call);
+    TRY(check("the loss's y", of->loss.y, of->rows, of->classes ? 1 : of->columns));
+    TRY(check("the loss's weights", of->loss.weights, of->rows, 1));
+    TRY(check("the loss's offset", of->loss.offset, of->rows, 1));
+    TRY(check("means", of->options.means, of->rows, of->columns));
+    TRY(bring(&of->eta, Eta));
+    TRY(bring(&of->y, of->loss.y));
+    TRY(bring(&of->weights, of->loss.weights));
+    TRY(bring(&of->means, of->options.means));
+done:
+    return status;
+}
+
+void ki_measured_free(struct ki_measured *of) {
+    let_go(&of->eta);
+    let_go(&of->y);
+    let_go(&of->weights);
+    let_go(&of->means);
+}
