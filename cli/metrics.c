@@ -152,25 +152,42 @@ double *values_of(const kiln_matrix *A, int *code) {
     return values;
 }
 
+/* Eta = 1 b. */
+static kiln_status fill_intercept(kiln_matrix *Eta, const kiln_matrix *b) {
+    kiln_matrix *ones = NULL;
+    kiln_status status = kiln_matrix_dense(&ones, kiln_matrix_device(Eta), kiln_matrix_type(Eta),
+                                           kiln_matrix_rows(Eta), 1, NULL);
+    if (status == KILN_OK) status = kiln_fill(ones, 1);
+    if (status == KILN_OK) status = kiln_multiply(Eta, 1, KILN_PLAIN, ones, b, 0, NULL);
+    kiln_matrix_free(ones);
+    return status;
+}
+
+/* The same of one column, without a vector of ones. */
+static kiln_status fill_number(kiln_matrix *Eta, const kiln_matrix *b) {
+    double number = 0;
+    float single = 0;
+    const bool narrow = kiln_matrix_type(b) == KILN_F32;
+    const kiln_status status = kiln_matrix_get(narrow ? (void *)&single : &number, b);
+    return status == KILN_OK ? kiln_fill(Eta, narrow ? (double)single : number) : status;
+}
+
 int linear_predictor(kiln_matrix **Eta, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b,
                      const kiln_matrix *offset) {
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     const int64_t rows = kiln_matrix_rows(X), columns = kiln_matrix_cols(W);
-    kiln_matrix *made = NULL, *ones = NULL;
+    kiln_matrix *made = NULL;
     kiln_status status = KILN_OK;
     double *one = malloc((size_t)columns * sizeof *one);
     if (!one)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld columns", (long long)columns);
     for (int64_t c = 0; c < columns; c++) one[c] = 1;
     status = kiln_matrix_dense(&made, device, type, rows, columns, NULL);
-    if (status == KILN_OK && b) status = kiln_matrix_dense(&ones, device, type, rows, 1, NULL);
-    if (status == KILN_OK && b) status = kiln_fill(ones, 1);
-    if (status == KILN_OK && b) status = kiln_multiply(made, 1, KILN_PLAIN, ones, b, 0, NULL);
+    if (status == KILN_OK && b) status = columns == 1 ? fill_number(made, b) : fill_intercept(made, b);
     if (status == KILN_OK) status = kiln_multiply(made, 1, KILN_PLAIN, X, W, b ? 1 : 0, b ? made : NULL);
     if (status == KILN_OK && offset) status = kiln_combine(made, one, made, one, offset);
     free(one);
-    kiln_matrix_free(ones);
     if (status == KILN_OK) {
         *Eta = made;
         return 0;

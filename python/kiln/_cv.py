@@ -10,11 +10,12 @@ from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, matrix
 from ._base import beside
-from ._cv_judged import Means, Predictors, Responses, accuracy, log_loss, mean_squared_error, r2, scorer
+from ._cv_judged import Means, Predictors, Responses, negative_log_loss, negative_squared_error, scorer, single_r2
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib
 from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor, _host_vector
+from ._metrics import accuracy
 from ._solve import running
 from ._words import warn
 
@@ -117,7 +118,7 @@ class RidgeCV(_Validated, _Regressor):
 
     _algorithm = "linreg"
     _names = {"l2": "alphas"}
-    _formulas = {None: r2, "r2": r2, "neg_mean_squared_error": mean_squared_error}
+    _formulas = {None: single_r2, "r2": single_r2, "neg_mean_squared_error": negative_squared_error}
 
     def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, standardize: bool = False, scoring: Any = None,
                  cv: Any = None, solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
@@ -168,7 +169,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
     rows held out. As scikit-learn's with use_legacy_attributes=False.
     """
 
-    _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": log_loss}
+    _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": negative_log_loss}
 
     _names = {"l2": "Cs", "l1": "Cs"}
 
@@ -327,7 +328,7 @@ class ElasticNetCV(_Generalized, ElasticNet):
     """
 
     scoring = "neg_mean_squared_error"
-    _formulas = {"neg_mean_squared_error": mean_squared_error}
+    _formulas = {"neg_mean_squared_error": negative_squared_error}
 
     def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, cv: Any = None,
                  tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:

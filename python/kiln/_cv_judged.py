@@ -1,6 +1,6 @@
 """Models as scorers see them: what they predict of the rows held out is known, and nothing else is asked.
 
-Scorers check their operands anew for each model, which takes longer than most models do. The usual scores are formulas here, as
+Scorers check their operands anew for each model, which takes longer than most models do. The usual scores are libkiln's metrics, as
 scikit-learn has them, of linear predictors, true values and weights; None is left to its scorer."""
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, f1_score, jaccard_score, make_scorer, precision_score, recall_score
 
-from ._linear import _class_of, about_first
+from ._linear import _class_of
+from ._metrics import log_loss, mean_squared_error, r2
 
 
 # Scores of the class 1, which of two other classes are of the second, as ROC curves are.
@@ -76,25 +77,13 @@ def scorer(model: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- the usual scores
 
 
-def mean_squared_error(eta: Any, y: Any, weights: Any) -> float | None:
-    return -float(np.average((y - eta[:, 0]) ** 2, weights=weights)) if eta.shape[1] == 1 else None
+def negative_squared_error(eta: Any, y: Any, weights: Any) -> float | None:
+    return -mean_squared_error(eta, y, weights) if eta.shape[1] == 1 else None
 
 
-def r2(eta: Any, y: Any, weights: Any) -> float | None:
-    error = mean_squared_error(eta, y, weights)
-    if error is None or len(y) < 2:
-        return None
-    y, _ = about_first(y, weights)
-    spread = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights))
-    return 1 + error / spread if spread > 0 else float(error == 0)  # of a constant as scikit-learn's
+def single_r2(eta: Any, y: Any, weights: Any) -> float | None:
+    return r2(eta, y, weights) if eta.shape[1] == 1 and len(y) > 1 else None
 
 
-def accuracy(eta: Any, codes: Any, weights: Any) -> float:
-    """codes: the places of the true classes."""
-    return float(np.average((eta[:, 0] > 0 if eta.shape[1] == 1 else eta.argmax(axis=1)) == codes, weights=weights))
-
-
-def log_loss(eta: Any, codes: Any, weights: Any) -> float:
-    """Probabilities are at least epsilon, as scikit-learn's are."""
-    own = log_expit(np.where(codes == 1, eta[:, 0], -eta[:, 0])) if eta.shape[1] == 1 else log_softmax(eta, axis=1)[np.arange(len(codes)), codes]
-    return float(np.average(np.maximum(own, np.log(np.finfo(np.float64).eps)), weights=weights))
+def negative_log_loss(eta: Any, codes: Any, weights: Any) -> float:
+    return -log_loss(eta, codes, weights)

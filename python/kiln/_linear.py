@@ -6,27 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
 
 from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
-from ._solve import algorithm_options, choice, solve
+from ._metrics import accuracy, explained_deviance, r2
+from ._solve import choice
 from ._words import warn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def about_first(y: Any, weights: Any) -> tuple[Any, Any]:
-    """y less its first row that has weight, in float64, and that row: of a target that is constant its mean is exactly 0."""
-    y = np.asarray(y, np.float64)
-    first = y[0 if weights is None else int(np.argmax(np.asarray(weights) > 0))]
-    return y - first, first
 
 
 class _Linear(Estimator):
@@ -94,9 +88,13 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2. y and sample_weight may lie on a device."""
-        weights = None if sample_weight is None else _host_vector(sample_weight)
-        y, first = about_first(_host_vector(y), weights)
-        return float(r2_score(y, np.asarray(self.predict(X), np.float64) - first, sample_weight=weights))
+        y = _host_vector(y)
+        check_consistent_length(X, y, sample_weight)
+        assert_all_finite(y, input_name="y")
+        if len(y) < 2:
+            warn("R2 is not defined with less than two samples", UndefinedMetricWarning)
+            return float("nan")
+        return r2(self.predict(X), y, None if sample_weight is None else _host_vector(sample_weight))
 
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
@@ -240,9 +238,12 @@ class GeneralizedLinearRegressor(_SingleTarget):
             raise ValueError(f"offset has {len(added)} rows, X has {len(eta)}")
         return eta + added
 
+    def _loss_fields(self) -> dict[str, Any]:
+        """kiln_loss's fields for the family and its link."""
+        return {name: value for name, value in self._family().items() if name in ("family", "link", "parameter", "link_power")}
+
     def _loss(self, **more: Any) -> Any:
-        family = self._family()
-        return struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **{name: family[name] for name in ("family", "link", "parameter", "link_power")}, **more)
+        return struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **self._loss_fields(), **more)
 
     def _means(self, eta: Any, *, quiet: bool = False) -> Any:
         """The means at these linear predictors; a warning, unless quiet, where the family cannot have them."""
@@ -275,47 +276,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
         return self._explained(_host_vector(y), eta, sample_weight, offset)
 
     def _explained(self, y: Any, eta: Any, sample_weight: Any, offset: Any) -> float:
-        y = np.asarray(y, np.float64)
         weights = None if sample_weight is None else np.asarray(to_host(sample_weight), np.float64)
-        left = self._deviance(y, eta, weights)
-        if offset is None:
-            about, first = about_first(y, weights)
-            mean = np.full(len(y), first + np.average(about, weights=weights))
-            whole = self._deviance(y, mean, weights, link=lib.KILN_LINK_IDENTITY)
-        else:
-            whole = self._null_deviance(y, weights, np.asarray(to_host(offset), np.float64))
-        return 1 - left / whole if whole > 0 else float(left == 0)  # as scikit-learn's R2
-
-    def _deviance(self, y: Any, eta: Any, weights: Any, **more: Any) -> float:
-        """sum_i s_i d(y_i, mu_i), of linear predictors: a mean has lost the digits of what it lacks to 1."""
-        where = device("cpu")
-        target, operand = (matrix(as_columns(values, np.float64), where) for values in (y, eta))
-        factors = None if weights is None else matrix(as_columns(weights, np.float64), where)
-        parts = Matrix.empty(where, (target.shape[0], 3), np.float64)
-        loss = self._loss(y=target.pointer, weights=factors.pointer if factors else ffi.NULL)
-        for name, value in more.items():
-            setattr(loss, name, value)
-        where.call(lib.kiln_loss_deviance, parts.pointer, loss, operand.pointer)
-        means = Matrix.empty(where, (target.shape[0], 1), np.float64)
-        where.call(lib.kiln_loss_mean, means.pointer, loss, operand.pointer)
-        deviances, found, at = parts.numpy()[:, 0], means.numpy()[:, 0], operand.numpy()[:, 0]
-        overflow = np.isinf(found) & np.isfinite(at) & (at != 0)  # an impossible mean is NaN, out of range, or 1 / 0
-        possible = self._possible(np.where(overflow, np.copysign(np.finfo(float).max, found), found))
-        if weights is not None:
-            possible |= np.asarray(weights) == 0
-        return float(deviances.sum()) if possible.all() else float("nan")
-
-    def _null_deviance(self, y: Any, weights: Any, offset: Any) -> float:
-        """That of the best intercept alone with this offset, fitted to a column that is 0."""
-        where = device("cpu")
-        X, w, b = (Matrix.empty(where, shape, np.float64) for shape in ((len(y), 1), (1, 1), (1, 1)))
-        family = self._family()
-        options = {name: family[name] for name in ("family", "link", "parameter", "link_power")}
-        factors = None if weights is None else matrix(as_columns(weights, np.float64), where)
-        added, target = (matrix(as_columns(values, np.float64), where) for values in (offset, y))
-        made = algorithm_options("glm", {**options, "weights": factors, "offset": added})
-        report = solve(where, lib.kiln_glm, [w.pointer, b.pointer, X.pointer, target.pointer], made)
-        return report.figures["null_deviance"]
+        return explained_deviance(self._loss_fields(), eta, y, weights, None if offset is None else np.asarray(to_host(offset), np.float64))
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, _ = super()._content()
@@ -495,8 +457,11 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; rows of a class that the model does not know count as wrong. y and sample_weight may lie on a device."""
         y = _host_vector(y)
+        check_consistent_length(X, y, sample_weight)
         self._warn_unknown(y)
-        return float(super().score(X, y, None if sample_weight is None else _host_vector(sample_weight)))
+        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        codes = np.where(self.classes_[codes] == y, codes, -1)
+        return accuracy(self._linear_predictor(X), codes, None if sample_weight is None else _host_vector(sample_weight))
 
     def _warn_unknown(self, y: Any) -> None:
         check_is_fitted(self)

@@ -9,7 +9,7 @@ from sklearn.metrics import get_scorer, log_loss, mean_poisson_deviance
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from kiln._cv_judged import Predictors, log_loss as formula
+from kiln._cv_judged import Predictors, negative_log_loss as formula
 
 DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]
 ALPHAS = np.logspace(-4, 2, 12)
