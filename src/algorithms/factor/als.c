@@ -6,7 +6,7 @@
  * the halves alone would take hundreds of sweeps. */
 #include "algorithms/factor/als.h"
 
-#include "algorithms/run/checkpoint.h"
+#include "algorithms/run/run.h"
 #include "algorithms/factor/balance.h"
 #include "algorithms/factor/ccd.h"
 #include "algorithms/factor/entries.h"
@@ -15,6 +15,7 @@ enum { STREAM = 0xa15 };
 #define COUNTED 0.1 /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
+    struct ki_run run;
     const kiln_matrix *R;
     kiln_matrix *transposed;
     kiln_matrix *A, *B, *gram;  /* own copies; gram NULL if explicit */
@@ -24,9 +25,8 @@ struct als {
     struct ki_balance balance;
     kiln_als_options options;
     struct ki_spread spread; /* of R's entries; an implicit model's wanted values are 0 and 1 */
-    double mean, start, objective, test_rmse;
+    double mean, objective, test_rmse;
     bool fresh; /* B is what was drawn: without a penalty nothing else takes that out of a solution */
-    kiln_report report;
 };
 
 /* ------------------------------------------------------------------------------------------- checks */
@@ -67,8 +67,8 @@ kiln_status ki_check_test(const char *call, const kiln_matrix *R, const kiln_mat
                    call, call);
 }
 
-static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
-                         const kiln_als_options *o) {
+static kiln_status als_check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
+                             const kiln_als_options *o) {
     static const char call[] = "kiln_als";
     kiln_status status;
     if (!A || !B || !R) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and R must not be NULL", call);
@@ -93,17 +93,18 @@ done:
  * could never meet. */
 static kiln_status random_start(struct als *s) {
     const int64_t n = kiln_matrix_cols(s->B);
-    double *scale = ki_alloc((size_t)n * sizeof *scale);
-    kiln_status status = KILN_OK;
-    if (!scale) return ki_fail_nomem((size_t)n * sizeof *scale, "the start");
+    struct ki_arena arena = {0};
+    double *const scale = ki_arena_reals(&arena, n);
+    kiln_status status;
+    TRY(arena.status);
     for (int64_t j = 0; j < n; j++) scale[j] = 0.1 * sqrt(s->spread.deviation);
     if (s->options.biases) scale[n - 1] = 0;
+    TRY(kiln_fill(s->A, 0));
     TRY(kiln_fill_random(s->B, KILN_NORMAL, (uint64_t)s->options.seed, STREAM));
     TRY(kiln_map(s->B, KILN_MAP_ABS, s->B));
     TRY(kiln_combine(s->B, scale, s->B, NULL, NULL));
 done:
-    ki_free(scale);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Finds what the entries say before training: transposed, what they are like, and the penalty that stands
@@ -113,13 +114,14 @@ static kiln_status look(struct als *s) {
     const int64_t nnz = kiln_matrix_nnz(s->R);
     double sum;
     kiln_status status;
-    TRY(ki_entries_take(&s->transposed, &sum, "kiln_als", s->R));
+    TRY(ki_arena_take(&s->run.arena, &s->transposed,
+                      ki_entries_take(&s->transposed, &sum, "kiln_als", s->R)));
     if (o->implicit)
         s->spread = (struct ki_spread){.squares = (double)nnz, .deviation = 1};
     else
         TRY(ki_spread_take(&s->spread, s->R, sum));
     if (o->biases) s->mean = s->spread.mean;
-    TRY(ki_counts_take(&s->counts, s->R));
+    TRY(ki_counts_take(&s->counts, &s->run.arena, s->R));
     if (!ki_option_stands(o, &ki_algorithm_als, "l2"))
         o->l2 = o->counted ? COUNTED * s->spread.deviation
                            : ki_factor_penalty(&s->counts, nnz, s->spread.deviation);
@@ -127,30 +129,27 @@ done:
     return status;
 }
 
-static kiln_status begin(struct als *s, const kiln_matrix *A, const kiln_matrix *B) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(s->R);
-    const kiln_type type = kiln_matrix_type(s->R);
+static kiln_status als_begin(struct als *s, const kiln_matrix *A, const kiln_matrix *B) {
+    const kiln_als_options *o = &s->options;
+    struct ki_run *run = &s->run;
     const int64_t n = kiln_matrix_cols(A);
+    kiln_status status;
     TRY(look(s));
-    TRY(ki_balance_begin(&s->balance, s->options.counted ? &s->counts : NULL, A, B));
-    if (s->options.implicit) TRY(kiln_matrix_dense(&s->gram, device, type, n, n, NULL));
-    if (s->options.warm_start) {
+    TRY(ki_balance_begin(&s->balance, &run->arena, o->counted ? &s->counts : NULL, A, B));
+    s->gram = o->implicit ? ki_run_model(run, n, n) : NULL;
+    s->A = ki_run_rows(run, s->R, n);
+    s->B = ki_run_model(run, kiln_matrix_rows(B), n);
+    TRY(run->arena.status);
+    if (o->warm_start) {
         TRY(ki_check_finite("kiln_als", "A", A, false));
         TRY(ki_check_finite("kiln_als", "B", B, false));
-        TRY(kiln_matrix_copy(&s->A, device, type, A));
-        TRY(kiln_matrix_copy(&s->B, device, type, B));
-    } else {
-        TRY(kiln_matrix_dense(&s->A, device, type, kiln_matrix_rows(A), n, NULL));
-        TRY(kiln_matrix_dense(&s->B, device, type, kiln_matrix_rows(B), n, NULL));
+        TRY(ki_copy(s->A, A));
+        TRY(ki_copy(s->B, B));
+    } else
         TRY(random_start(s));
-    }
-    s->ccd = (struct ki_ccd){.l2 = s->options.l2,
-                             .counted = s->options.counted,
-                             .biases = s->options.biases,
-                             .steps = s->options.steps};
-    if (s->options.solver == KILN_FACTOR_CCD)
-        TRY(ki_ccd_begin(&s->ccd, s->R, s->transposed, s->mean, s->A, s->B));
+    s->ccd = (struct ki_ccd){.l2 = o->l2, .counted = o->counted, .biases = o->biases, .steps = o->steps};
+    if (o->solver == KILN_FACTOR_CCD)
+        TRY(ki_ccd_begin(&s->ccd, &run->arena, s->R, s->transposed, s->mean, s->A, s->B));
 done:
     return status;
 }
@@ -176,7 +175,7 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
     return kiln_gram(s->gram, NULL, other, NULL, NULL);
 }
 
-static kiln_status measure(struct als *s) {
+static kiln_status als_measure(struct als *s) {
     kiln_status status;
     kiln_factor_rows rows;
     double fit, penalty, error;
@@ -200,7 +199,7 @@ done:
     return status;
 }
 
-static kiln_status sweep(struct als *s) {
+static kiln_status als_sweep(struct als *s) {
     kiln_status status;
     kiln_factor_rows rows;
     bool changed;
@@ -216,55 +215,37 @@ static kiln_status sweep(struct als *s) {
     }
     TRY(ki_balance_run(&changed, &s->balance, s->A, s->B, kiln_matrix_cols(s->A) - (s->options.biases != 0)));
     if (changed) s->gram_of = NULL;
-    TRY(measure(s));
+    TRY(als_measure(s));
 done:
     return status;
 }
 
-enum { STATE = 6 };
-static void state_of(struct ki_state state[STATE], struct als *s) {
-    const struct ki_state parts[STATE] = {{"A", .matrix = &s->A},
-                                          {"B", .matrix = &s->B},
-                                          {"objective", .reals = &s->objective},
-                                          {"test", .reals = &s->test_rmse},
-                                          {"residuals by rows", .matrix = &s->ccd.E},
-                                          {"residuals by columns", .matrix = &s->ccd.T}};
-    memcpy(state, parts, sizeof parts);
-}
-
-/* The start, or where a checkpoint goes on. */
-static kiln_status enter(struct als *s) {
+static kiln_status als_iterate(struct als *s) {
+    enum { OF_START = 2, OF_SWEEP = 4 }; /* passes over R */
+    struct ki_run *run = &s->run;
+    const struct ki_state state[] = {{"A", .matrix = &s->A},
+                                     {"B", .matrix = &s->B},
+                                     {"objective", .reals = &s->objective},
+                                     {"test", .reals = &s->test_rmse},
+                                     {"residuals by rows", .matrix = &s->ccd.E},
+                                     {"residuals by columns", .matrix = &s->ccd.T}};
     kiln_status status;
-    struct ki_state state[STATE];
-    bool resumed;
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, STATE));
-    s->fresh = !resumed && !s->options.warm_start;
-    if (!resumed) return measure(s);
-done:
-    return status;
-}
-
-static kiln_status iterate(struct als *s) {
-    kiln_report *report = &s->report;
-    struct ki_state state[STATE];
-    kiln_status status;
-    TRY(enter(s));
-    while (report->stopped_by == KILN_STOP_NONE) {
-        const double before = s->objective;
-        TRY(sweep(s));
-        kiln_trace_row row = {.iteration = ++report->iterations,
-                              .objective = s->objective,
-                              .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),
-                              .seconds = ki_clock() - s->start,
-                              .test = isnan(s->test_rmse) ? 0 : s->test_rmse};
-        TRY(ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
-                           2 * ki_bytes_of(s->R) * row.iteration));
-        state_of(state, s);
-        TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
+    KI_RUN_STATE(run, state);
+    TRY(ki_run_resume(run));
+    if (!run->resumed) {
+        s->fresh = !s->options.warm_start;
+        run->report.passes = OF_START;
+        TRY(als_measure(s));
     }
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
-    report->passes = 4 * report->iterations + 2;
+    while (ki_run_goes_on(run)) {
+        const double before = s->objective;
+        TRY(als_sweep(s));
+        run->report.passes += OF_SWEEP;
+        TRY(ki_run_step(run,
+                        &(kiln_trace_row){.objective = s->objective,
+                                          .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),
+                                          .test = isnan(s->test_rmse) ? 0 : s->test_rmse}));
+    }
 done:
     return status;
 }
@@ -274,43 +255,26 @@ done:
 kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const kiln_als_options *options,
                      kiln_report *report) {
     kiln_status status;
-    struct als s = {.R = R, .start = ki_clock(), .test_rmse = NAN};
-    TRY(KI_TAKE(kiln_als_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_als));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    TRY(check(A, B, R, &s.options));
-    ki_als_fill(&s.options, kiln_matrix_type(R));
-    s.report.tolerance = s.options.tolerance;
-    TRY(ki_report_begin(&s.report));
-    const kiln_als_options wanted = s.options; /* for checkpoints: what the data decide is 0 still */
-    TRY(begin(&s, A, B));
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s.options.control,
-                                                   .algorithm = "als",
-                                                   .options = &wanted,
-                                                   .seed = s.options.seed,
-                                                   .X = R,
-                                                   .given = {{"the entries held out", s.options.test}},
-                                                   .report = &s.report,
-                                                   .start = &s.start,
-                                                   .most = s.options.max_iterations}));
-    TRY(iterate(&s));
-    ki_report_figure(&s.report, "mean", s.mean);
-    ki_report_setbacks(&s.report, 1, 0, kiln_matrix_type(R));
-    TRY(ki_factor_figures(&s.report, s.options.l2, s.A, s.B, kiln_matrix_cols(A) - (s.options.biases != 0),
+    struct als s = {.R = R, .test_rmse = NAN};
+    kiln_als_options *o = &s.options;
+    kiln_report *const own = &s.run.report;
+    TRY(KI_RUN_OPEN(&s.run, als, o, options, report));
+    TRY(als_check(A, B, R, o));
+    ki_als_fill(o, kiln_matrix_type(R));
+    ki_run_on(&s.run, R, o->tolerance, o->max_iterations);
+    const kiln_als_options wanted = *o; /* for checkpoints: what the data decide is 0 still */
+    TRY(als_begin(&s, A, B));
+    TRY(ki_run_begin(&s.run, (struct ki_described){.options = &wanted,
+                                                   .seed = o->seed,
+                                                   .given = {{"the entries held out", o->test}}}));
+    TRY(als_iterate(&s));
+    ki_report_figure(own, "mean", s.mean);
+    ki_report_setbacks(own, 1, 0, kiln_matrix_type(R));
+    TRY(ki_factor_figures(own, o->l2, s.A, s.B, kiln_matrix_cols(A) - (o->biases != 0),
                           s.spread.squares + pow(s.spread.mean - s.mean, 2) * (double)kiln_matrix_nnz(R)));
-    if (s.options.test && !s.options.implicit) ki_report_figure(&s.report, "test_rmse", s.test_rmse);
+    if (o->test && !o->implicit) ki_report_figure(own, "test_rmse", s.test_rmse);
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
-    s.report.seconds = ki_clock() - s.start;
-    ki_report_hand_over(report, &s.report);
 done:
-    kiln_report_free(&s.report);
-    kiln_matrix_free(s.transposed);
-    kiln_matrix_free(s.A);
-    kiln_matrix_free(s.B);
-    kiln_matrix_free(s.gram);
-    ki_ccd_free(&s.ccd);
-    ki_counts_free(&s.counts);
-    ki_balance_free(&s.balance);
-    return status;
+    return ki_run_close(&s.run, status);
 }

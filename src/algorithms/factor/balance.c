@@ -3,28 +3,27 @@
 
 #define ENOUGH 1e-3 /* a scale nearer to 1 is left: the penalty is within 4e-6 of its least value */
 
-kiln_status ki_balance_begin(struct ki_balance *balance, const struct ki_counts *counts, const kiln_matrix *A,
-                             const kiln_matrix *B) {
+/* *to = a new column with these numbers. */
+static kiln_status take(kiln_matrix **to, struct ki_arena *arena, const kiln_matrix *A,
+                        const double *numbers) {
     kiln_device *device = kiln_matrix_device(A);
-    const kiln_type type = kiln_matrix_type(A);
-    const int64_t r = kiln_matrix_cols(A);
-    kiln_status status;
-    if (!(balance->a = ki_alloc((size_t)(2 * r) * sizeof *balance->a)))
-        return ki_fail_nomem((size_t)(2 * r) * sizeof *balance->a, "the factors' lengths");
-    balance->b = balance->a + r;
-    TRY(kiln_matrix_dense(&balance->squares, device, type, r, 1, NULL));
-    if (!counts) goto done;
-    TRY(ki_vector_new(&balance->rows, device, type, kiln_matrix_rows(A), counts->row));
-    TRY(ki_vector_new(&balance->columns, device, type, kiln_matrix_rows(B), counts->column));
-done:
-    return status;
+    return ki_arena_take(arena, to,
+                         ki_vector_new(to, device, kiln_matrix_type(A), kiln_matrix_rows(A), numbers));
 }
 
-void ki_balance_free(struct ki_balance *balance) {
-    kiln_matrix_free(balance->rows);
-    kiln_matrix_free(balance->columns);
-    kiln_matrix_free(balance->squares);
-    ki_free(balance->a);
+kiln_status ki_balance_begin(struct ki_balance *balance, struct ki_arena *arena,
+                             const struct ki_counts *counts, const kiln_matrix *A, const kiln_matrix *B) {
+    const int64_t r = kiln_matrix_cols(A);
+    kiln_status status;
+    balance->a = ki_arena_reals(arena, r);
+    balance->b = ki_arena_reals(arena, r);
+    balance->squares = ki_arena_model(arena, A, r, 1);
+    TRY(arena->status);
+    if (!counts) goto done;
+    TRY(take(&balance->rows, arena, A, counts->row));
+    TRY(take(&balance->columns, arena, B, counts->column));
+done:
+    return status;
 }
 
 kiln_status ki_balance_measure(struct ki_balance *balance, const kiln_matrix *A, const kiln_matrix *B) {

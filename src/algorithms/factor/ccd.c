@@ -17,13 +17,16 @@ static kiln_status update(struct ki_ccd *ccd, double sign, const kiln_matrix *u,
 /* u = column k of A. */
 static kiln_status take(struct ki_ccd *ccd, kiln_matrix *u, const kiln_matrix *A, int64_t k) {
     const int64_t r = kiln_matrix_cols(A);
-    kiln_matrix *pick = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const pick = ki_arena_model(&arena, A, r, 1);
+    kiln_status status;
+    TRY(arena.status);
     memset(ccd->unit, 0, (size_t)r * sizeof *ccd->unit);
     ccd->unit[k] = 1;
-    kiln_status status = ki_vector_new(&pick, kiln_matrix_device(A), kiln_matrix_type(A), r, ccd->unit);
-    if (status == KILN_OK) status = kiln_multiply(u, 1, KILN_PLAIN, A, pick, 0, NULL);
-    kiln_matrix_free(pick);
-    return status;
+    TRY(ki_vector_set(pick, ccd->unit));
+    TRY(kiln_multiply(u, 1, KILN_PLAIN, A, pick, 0, NULL));
+done:
+    return ki_arena_free(&arena, status);
 }
 
 /* Column k of A = u. */
@@ -85,31 +88,21 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the start */
 
-static kiln_status allocate(struct ki_ccd *ccd, const kiln_matrix *A, const kiln_matrix *B) {
-    kiln_device *device = kiln_matrix_device(A);
-    const kiln_type type = kiln_matrix_type(A);
-    const size_t bytes = (size_t)kiln_matrix_cols(A) * sizeof(double);
-    kiln_matrix **const vectors[] = {&ccd->u, &ccd->row_ones, &ccd->v, &ccd->column_ones};
-    kiln_status status = KILN_OK;
-    for (int i = 0; i < 4; i++)
-        TRY(kiln_matrix_dense(vectors[i], device, type, kiln_matrix_rows(i < 2 ? A : B), 1, NULL));
-    TRY(kiln_fill(ccd->row_ones, 1));
-    TRY(kiln_fill(ccd->column_ones, 1));
-    ccd->unit = ki_alloc(bytes);
-    ccd->others = ki_alloc(bytes);
-    if (!ccd->unit || !ccd->others) TRY(ki_fail_nomem(bytes, "coefficients"));
-done:
-    return status;
-}
-
-kiln_status ki_ccd_begin(struct ki_ccd *ccd, const kiln_matrix *R, const kiln_matrix *transposed, double mean,
-                         const kiln_matrix *A, const kiln_matrix *B) {
-    const int64_t factors = kiln_matrix_cols(A) - (ccd->biases != 0);
+kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_matrix *R,
+                         const kiln_matrix *transposed, double mean, const kiln_matrix *A,
+                         const kiln_matrix *B) {
+    const int64_t n = kiln_matrix_cols(A), factors = n - (ccd->biases != 0);
     kiln_status status;
-    TRY(allocate(ccd, A, B));
-    TRY(ki_entries_less(&ccd->E, R, mean));
-    TRY(ki_entries_less(&ccd->T, transposed, mean));
-    for (int64_t k = 0; k < kiln_matrix_cols(A); k++) {
+    ccd->u = ki_arena_rows(arena, A, 1);
+    ccd->v = ki_arena_rows(arena, B, 1);
+    ccd->row_ones = ki_arena_fill(arena, ki_arena_rows(arena, A, 1), 1);
+    ccd->column_ones = ki_arena_fill(arena, ki_arena_rows(arena, B, 1), 1);
+    ccd->unit = ki_arena_reals(arena, n);
+    ccd->others = ki_arena_reals(arena, n);
+    TRY(arena->status);
+    TRY(ki_arena_take(arena, &ccd->E, ki_entries_less(&ccd->E, R, mean)));
+    TRY(ki_arena_take(arena, &ccd->T, ki_entries_less(&ccd->T, transposed, mean)));
+    for (int64_t k = 0; k < n; k++) {
         TRY(take(ccd, ccd->u, A, k));
         TRY(take(ccd, ccd->v, B, k));
         TRY(update(ccd, -1, ccd->u, k < factors ? ccd->v : ccd->column_ones));
@@ -117,11 +110,4 @@ kiln_status ki_ccd_begin(struct ki_ccd *ccd, const kiln_matrix *R, const kiln_ma
     }
 done:
     return status;
-}
-
-void ki_ccd_free(struct ki_ccd *ccd) {
-    kiln_matrix *const all[] = {ccd->E, ccd->T, ccd->u, ccd->v, ccd->row_ones, ccd->column_ones};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    ki_free(ccd->unit);
-    ki_free(ccd->others);
 }

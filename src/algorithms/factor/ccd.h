@@ -2,7 +2,7 @@
 #ifndef KI_CCD_H
 #define KI_CCD_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
 /* One column of A and of B at a time, given the residuals of all others (Algorithm 2 of Nisa et al., HiPC 2018). */
 struct ki_ccd {
@@ -15,9 +15,9 @@ struct ki_ccd {
     int64_t steps;
 };
 /* mean was taken off R, whose transposed copy is given; A and B as they stand. */
-kiln_status ki_ccd_begin(struct ki_ccd *ccd, const kiln_matrix *R, const kiln_matrix *transposed, double mean,
-                         const kiln_matrix *A, const kiln_matrix *B);
+kiln_status ki_ccd_begin(struct ki_ccd *ccd, struct ki_arena *arena, const kiln_matrix *R,
+                         const kiln_matrix *transposed, double mean, const kiln_matrix *A,
+                         const kiln_matrix *B);
 kiln_status ki_ccd_sweep(struct ki_ccd *ccd, kiln_matrix *A, kiln_matrix *B);
-void ki_ccd_free(struct ki_ccd *ccd);
 
 #endif

@@ -9,27 +9,21 @@
 #define NOTHING 0.01  /* the share of what is to be explained that counts as none of it */
 #define SMALLEST 1e-3 /* deviation, relative to the mean: equal entries have none */
 
-kiln_status ki_counts_take(struct ki_counts *counts, const kiln_matrix *R) {
+kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R) {
     const int64_t m = kiln_matrix_rows(R), n = kiln_matrix_cols(R);
+    struct ki_arena own = {0};
     kiln_matrix *N = NULL;
     kiln_status status;
-    counts->row = ki_alloc((size_t)m * sizeof *counts->row);
-    counts->column = ki_alloc((size_t)n * sizeof *counts->column);
-    if (!counts->row || !counts->column)
-        TRY(ki_fail_nomem((size_t)(m + n) * sizeof(double), "the numbers of entries"));
-    TRY(kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL));
+    counts->row = ki_arena_reals(arena, m);
+    counts->column = ki_arena_reals(arena, n);
+    TRY(arena->status);
+    TRY(ki_arena_take(&own, &N, kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL)));
     TRY(ki_entries_times(counts->row, KILN_PLAIN, N, NULL));
     TRY(ki_entries_times(counts->column, KILN_TRANSPOSED, N, NULL));
     for (int64_t u = 0; u < m; u++) counts->rows += counts->row[u] > 0;
     for (int64_t i = 0; i < n; i++) counts->columns += counts->column[i] > 0;
 done:
-    kiln_matrix_free(N);
-    return status;
-}
-
-void ki_counts_free(struct ki_counts *counts) {
-    ki_free(counts->row);
-    ki_free(counts->column);
+    return ki_arena_free(&own, status);
 }
 
 kiln_status ki_spread_take(struct ki_spread *spread, const kiln_matrix *R, double sum) {
@@ -49,10 +43,11 @@ double ki_factor_penalty(const struct ki_counts *counts, int64_t nnz, double dev
 
 kiln_status ki_factor_figures(kiln_report *report, double l2, const kiln_matrix *A, const kiln_matrix *B,
                               int64_t factors, double squares) {
+    struct ki_arena arena = {0};
     struct ki_balance balance = {0};
     double size = 0;
     kiln_status status;
-    TRY(ki_balance_begin(&balance, NULL, A, B));
+    TRY(ki_balance_begin(&balance, &arena, NULL, A, B));
     TRY(ki_balance_measure(&balance, A, B));
     for (int64_t k = 0; k < factors; k++) size += sqrt(balance.a[k]) * sqrt(balance.b[k]);
     ki_report_figure(report, "l2", l2);
@@ -62,6 +57,5 @@ kiln_status ki_factor_figures(kiln_report *report, double l2, const kiln_matrix 
         ki_report_warn(report, "zero-factors", "a smaller penalty (kiln_als_options.l2)",
                        "all factors are about 0: the penalty of %.3g leaves nothing of them", l2);
 done:
-    ki_balance_free(&balance);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -2,15 +2,14 @@
 #ifndef KI_FACTOR_PENALTY_H
 #define KI_FACTOR_PENALTY_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
 /* Entries of each row and column of a sparse matrix. */
 struct ki_counts {
     double *row, *column;
     int64_t rows, columns; /* that have entries */
 };
-kiln_status ki_counts_take(struct ki_counts *counts, const kiln_matrix *R);
-void ki_counts_free(struct ki_counts *counts);
+kiln_status ki_counts_take(struct ki_counts *counts, struct ki_arena *arena, const kiln_matrix *R);
 
 /* What R's entries are like: their mean, and their standard deviation, or of equal ones a thousandth of
  * their size, so that it is a unit in any case; squares: the sum of (r - mean)^2. */

@@ -12,8 +12,8 @@
  * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
 
-#include "algorithms/run/checkpoint.h"
 #include "algorithms/factor/penalty.h"
+#include "algorithms/run/run.h"
 
 enum { STREAM = 0x5fa, SIDES = 2 };
 /* Sums over both sides: G.Z, G.Z_old, G.D, F.D, D.D, F.F. */
@@ -26,6 +26,7 @@ struct side {
 };
 
 struct sfa {
+    struct ki_run run;
     struct ki_sfa_means means;
     struct ki_spread spread;
     kiln_matrix *S, *N,
@@ -36,9 +37,8 @@ struct sfa {
     int64_t factors;
     double decrease;  /* G.Z of the step before */
     double sum[SUMS]; /* as last read */
-    double step, objective, start, test_rmse;
-    const kiln_sfa_options *options;
-    kiln_report report;
+    double step, objective, test_rmse;
+    kiln_sfa_options options; /* defaults filled in */
 };
 
 /* ------------------------------------------------------------------------------------------ vectors */
@@ -76,7 +76,7 @@ static kiln_sample sample_of(const kiln_matrix *S, const kiln_matrix *A, const k
 static kiln_status gradients(double *objective, struct sfa *s) {
     struct side *a = &s->side[0], *b = &s->side[1];
     const kiln_sample sample = sample_of(s->S, a->F, b->F);
-    const double l2 = s->options->l2;
+    const double l2 = s->options.l2;
     double squares = 0;
     kiln_status status;
     TRY(kiln_sddmm_multiply(a->G, &squares, -1, KILN_PLAIN, &sample, l2, a->F));
@@ -103,7 +103,7 @@ static kiln_status measure_test(struct sfa *s) {
 static kiln_status scale(struct sfa *s, struct side *own, const struct side *other, kiln_transpose op) {
     kiln_status status;
     TRY(kiln_map(other->trial, KILN_MAP_SQUARE, other->F));
-    TRY(kiln_fill(own->H, s->options->l2));
+    TRY(kiln_fill(own->H, s->options.l2));
     TRY(kiln_multiply(own->H, 1, op, s->N, other->trial, 1, own->H));
     TRY(kiln_map(own->H, KILN_MAP_RECIPROCAL, own->H));
     TRY(kiln_times(own->Z, own->G, own->H));
@@ -158,7 +158,7 @@ static kiln_status value_along(double *objective, struct sfa *s, double t) {
     const kiln_sample sample = sample_of(s->S, s->side[0].trial, s->side[1].trial);
     TRY(kiln_sddmm(NULL, &squares, 1, &sample, 0));
     const double norms = s->sum[NORM] + t * (2 * s->sum[CROSS] + t * s->sum[LENGTH]);
-    *objective = squares / 2 + s->options->l2 / 2 * norms;
+    *objective = squares / 2 + s->options.l2 / 2 * norms;
 done:
     return status;
 }
@@ -241,101 +241,66 @@ static kiln_status check_value(const struct sfa *s) {
     return ki_hint("scale the entries of R");
 }
 
-enum { STATE = 13 };
-static void state_of(struct ki_state state[STATE], struct sfa *s) {
-    const struct side *a = &s->side[0], *b = &s->side[1];
-    const struct ki_state parts[STATE] = {{"A", .matrix = &a->F},
-                                          {"A gradient", .matrix = &a->G},
-                                          {"A scaled", .matrix = &a->Z},
-                                          {"A direction", .matrix = &a->D},
-                                          {"B", .matrix = &b->F},
-                                          {"B gradient", .matrix = &b->G},
-                                          {"B scaled", .matrix = &b->Z},
-                                          {"B direction", .matrix = &b->D},
-                                          {"sums", .reals = s->sum, .count = SUMS},
-                                          {"decrease", .reals = &s->decrease},
-                                          {"step", .reals = &s->step},
-                                          {"objective", .reals = &s->objective},
-                                          {"test", .reals = &s->test_rmse}};
-    memcpy(state, parts, sizeof parts);
-}
-
-/* The start, or where a checkpoint goes on. */
-static kiln_status enter(struct sfa *s) {
+static kiln_status sfa_iterate(struct sfa *s) {
+    enum { OF_START = 2, OF_ITERATION = 7 }; /* passes over R */
+    struct ki_run *run = &s->run;
+    struct side *a = &s->side[0], *b = &s->side[1];
+    const struct ki_state state[] = {{"A", .matrix = &a->F},
+                                     {"A gradient", .matrix = &a->G},
+                                     {"A scaled", .matrix = &a->Z},
+                                     {"A direction", .matrix = &a->D},
+                                     {"B", .matrix = &b->F},
+                                     {"B gradient", .matrix = &b->G},
+                                     {"B scaled", .matrix = &b->Z},
+                                     {"B direction", .matrix = &b->D},
+                                     {"sums", .reals = s->sum, .count = SUMS},
+                                     {"decrease", .reals = &s->decrease},
+                                     {"step", .reals = &s->step},
+                                     {"objective", .reals = &s->objective},
+                                     {"test", .reals = &s->test_rmse}};
     kiln_status status;
-    struct ki_state state[STATE];
-    bool resumed;
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(&resumed, &s->options->control, state, STATE));
-    if (resumed) return KILN_OK;
-    TRY(gradients(&s->objective, s));
-    TRY(check_value(s));
-    s->step = 1;
-done:
-    return status;
-}
-
-static kiln_status iterate(struct sfa *s) {
-    kiln_report *report = &s->report;
-    struct ki_state state[STATE];
-    kiln_status status;
-    TRY(enter(s));
-    while (report->stopped_by == KILN_STOP_NONE) {
+    KI_RUN_STATE(run, state);
+    TRY(ki_run_resume(run));
+    if (!run->resumed) {
+        run->report.passes = OF_START;
+        s->step = 1;
+        TRY(gradients(&s->objective, s));
+        TRY(check_value(s));
+    }
+    while (ki_run_goes_on(run)) {
         const double before = s->objective;
         bool fell = false;
-        TRY(iterate_once(&fell, s, report->iterations == 0));
+        TRY(iterate_once(&fell, s, run->report.iterations == 0));
         /* A step that gains little says nothing of the ones after it, as long and short ones may take
          * turns: the run ends where eight along the scaled gradient gain little, too. */
-        for (int turn = 0; turn < 8 && !(before - s->objective > s->options->tolerance * before); turn++)
+        for (int turn = 0; turn < 8 && !(before - s->objective > run->tolerance * before); turn++)
             TRY(iterate_once(&fell, s, true));
         TRY(measure_test(s));
-        const kiln_trace_row row = {.iteration = ++report->iterations,
-                                    .objective = s->objective,
-                                    .residual = (before - s->objective) / fmax(before, DBL_MIN),
-                                    .seconds = ki_clock() - s->start,
-                                    .test = s->T ? s->test_rmse : 0};
-        TRY(ki_report_step(report, &row, s->options->tolerance, s->options->max_iterations,
-                           &s->options->control, 5 * ki_bytes_of(s->S) * row.iteration));
-        state_of(state, s);
-        TRY(ki_checkpoint_step(&s->options->control, state, STATE, report->stopped_by));
+        run->report.passes += OF_ITERATION;
+        TRY(ki_run_step(run, &(kiln_trace_row){.objective = s->objective,
+                                               .residual = (before - s->objective) / fmax(before, DBL_MIN),
+                                               .test = s->T ? s->test_rmse : 0}));
     }
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
-    report->passes = 7 * report->iterations + 2;
 done:
     return status;
 }
 
 /* ----------------------------------------------------------------------------------------- the start */
 
-static kiln_status allocate(struct sfa *s, const kiln_matrix *A, const kiln_matrix *B) {
-    kiln_status status = KILN_OK;
-    const size_t bytes = (size_t)(SUMS * SIDES * s->factors) * sizeof *s->read;
-    kiln_device *device = kiln_matrix_device(A);
-    kiln_device_info info = {0};
-    if (!(s->read = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
-    TRY(kiln_device_get_info(device, &info));
-    TRY(kiln_matrix_dense(&s->sums, device, info.has_f64 ? KILN_F64 : KILN_F32, SUMS * SIDES, s->factors,
-                          NULL));
-    for (int i = 0; i < SIDES; i++) {
-        struct side *own = &s->side[i];
-        const kiln_matrix *given = i ? B : A;
-        kiln_matrix **const all[] = {&own->F, &own->G, &own->H, &own->Z, &own->former, &own->D, &own->trial};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            TRY(kiln_matrix_dense(all[k], device, kiln_matrix_type(given), kiln_matrix_rows(given),
-                                  s->factors, NULL));
-    }
-done:
-    return status;
+static void make_side(struct side *side, struct ki_arena *arena, const kiln_matrix *given, int64_t factors) {
+    kiln_matrix **const all[] = {&side->F,      &side->G, &side->H,    &side->Z,
+                                 &side->former, &side->D, &side->trial};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) *all[i] = ki_arena_rows(arena, given, factors);
 }
 
 static kiln_status start(struct sfa *s, const kiln_matrix *A, const kiln_matrix *B) {
     kiln_status status = KILN_OK;
     for (int i = 0; i < SIDES; i++) {
         struct side *own = &s->side[i];
-        if (s->options->warm_start) {
+        if (s->options.warm_start) {
             TRY(ki_sfa_factors(own->F, i ? B : A));
         } else {
-            TRY(kiln_fill_random(own->F, KILN_NORMAL, (uint64_t)s->options->seed, STREAM + (uint64_t)i));
+            TRY(kiln_fill_random(own->F, KILN_NORMAL, (uint64_t)s->options.seed, STREAM + (uint64_t)i));
             TRY(add(own->F, 0.1 * sqrt(s->spread.deviation), own->F, 0, NULL));
         }
     }
@@ -343,23 +308,8 @@ done:
     return status;
 }
 
-static void sfa_free(struct sfa *s) {
-    for (int i = 0; i < SIDES; i++) {
-        struct side *own = &s->side[i];
-        kiln_matrix *const all[] = {own->F, own->G, own->H, own->Z, own->former, own->D, own->trial};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++) kiln_matrix_free(all[k]);
-    }
-    kiln_matrix_free(s->S);
-    kiln_matrix_free(s->N);
-    kiln_matrix_free(s->T);
-    ki_sfa_means_free(&s->means);
-    kiln_matrix_free(s->sums);
-    ki_free(s->read);
-    kiln_report_free(&s->report);
-}
-
-static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
-                         const kiln_sfa_options *o) {
+static kiln_status sfa_check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
+                             const kiln_sfa_options *o) {
     static const char call[] = "kiln_sfa";
     kiln_status status;
     if (!A || !B || !R) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and R must not be NULL", call);
@@ -379,28 +329,50 @@ done:
 }
 
 /* The means, and the penalty that stands for 0. */
-static kiln_status look(struct sfa *s, kiln_sfa_options *o, const kiln_matrix *R) {
+static kiln_status look(struct sfa *s, const kiln_matrix *R) {
     const int64_t nnz = kiln_matrix_nnz(R);
+    kiln_sfa_options *o = &s->options;
+    struct ki_arena arena = {0};
     struct ki_counts counts = {0};
     kiln_status status;
-    TRY(ki_sfa_means_measure(&s->means, R, o->damping));
+    TRY(ki_sfa_means_measure(&s->means, &s->run.arena, R, o->damping));
     TRY(ki_spread_take(&s->spread, R, s->means.mean * (double)nnz));
-    TRY(ki_counts_take(&counts, R));
+    TRY(ki_counts_take(&counts, &arena, R));
     if (!ki_option_stands(o, &ki_algorithm_sfa, "l2"))
         o->l2 = ki_factor_penalty(&counts, nnz, s->spread.deviation);
 done:
-    ki_counts_free(&counts);
+    return ki_arena_free(&arena, status);
+}
+
+static kiln_status sfa_begin(struct sfa *s, const kiln_matrix *A, const kiln_matrix *B,
+                             const kiln_matrix *R) {
+    struct ki_arena *arena = &s->run.arena;
+    const kiln_matrix *test = s->options.test;
+    kiln_status status;
+    s->factors = kiln_matrix_cols(A) - 1;
+    TRY(look(s, R));
+    TRY(ki_sfa_centred(&s->S, arena, R, &s->means));
+    TRY(ki_arena_take(arena, &s->N, kiln_matrix_like(&s->N, s->S, KILN_TYPE_DEFAULT, NULL)));
+    if (test && kiln_matrix_nnz(test) > 0) TRY(ki_sfa_centred(&s->T, arena, test, &s->means));
+    s->sums = ki_run_sums(&s->run, SUMS * SIDES, s->factors);
+    s->read = ki_run_reals(&s->run, SUMS * SIDES * s->factors);
+    make_side(&s->side[0], arena, A, s->factors);
+    make_side(&s->side[1], arena, B, s->factors);
+    TRY(arena->status);
+    TRY(start(s, A, B));
+done:
     return status;
 }
 
 static kiln_status report_figures(struct sfa *s) {
+    kiln_report *report = &s->run.report;
     double squares;
     kiln_status status;
-    ki_report_figure(&s->report, "mean", s->means.mean);
-    ki_report_setbacks(&s->report, 1, 0, kiln_matrix_type(s->S));
-    if (s->options->test) ki_report_figure(&s->report, "test_rmse", s->test_rmse);
+    ki_report_figure(report, "mean", s->means.mean);
+    ki_report_setbacks(report, 1, 0, kiln_matrix_type(s->S));
+    if (s->options.test) ki_report_figure(report, "test_rmse", s->test_rmse);
     TRY(ki_entries_squares(&squares, s->S, 0));
-    TRY(ki_factor_figures(&s->report, s->options->l2, s->side[0].F, s->side[1].F, s->factors, squares));
+    TRY(ki_factor_figures(report, s->options.l2, s->side[0].F, s->side[1].F, s->factors, squares));
 done:
     return status;
 }
@@ -408,39 +380,21 @@ done:
 kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const kiln_sfa_options *options,
                      kiln_report *report) {
     kiln_status status;
-    kiln_sfa_options o;
-    struct sfa s = {.start = ki_clock(), .test_rmse = NAN, .options = &o};
-    TRY(KI_TAKE(kiln_sfa_options, &o, options));
-    TRY(ki_options_check(&o, &ki_algorithm_sfa));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    ki_sfa_fill(&o, R ? kiln_matrix_type(R) : KILN_F64);
-    TRY(check(A, B, R, &o));
-    s.factors = kiln_matrix_cols(A) - 1;
-    s.report.tolerance = o.tolerance;
-    TRY(ki_report_begin(&s.report));
-    const kiln_sfa_options wanted = o; /* for checkpoints: what the data decide is 0 still */
-    TRY(look(&s, &o, R));
-    TRY(ki_sfa_centred(&s.S, R, &s.means));
-    TRY(kiln_matrix_like(&s.N, s.S, KILN_TYPE_DEFAULT, NULL));
-    if (o.test && kiln_matrix_nnz(o.test) > 0) TRY(ki_sfa_centred(&s.T, o.test, &s.means));
-    TRY(allocate(&s, A, B));
-    TRY(start(&s, A, B));
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &o.control,
-                                                   .algorithm = "sfa",
-                                                   .options = &wanted,
-                                                   .seed = o.seed,
-                                                   .X = R,
-                                                   .given = {{"the entries held out", o.test}},
-                                                   .report = &s.report,
-                                                   .start = &s.start,
-                                                   .most = o.max_iterations}));
-    TRY(iterate(&s));
+    struct sfa s = {.test_rmse = NAN};
+    kiln_sfa_options *o = &s.options;
+    TRY(KI_RUN_OPEN(&s.run, sfa, o, options, report));
+    ki_sfa_fill(o, R ? kiln_matrix_type(R) : KILN_F64);
+    TRY(sfa_check(A, B, R, o));
+    ki_run_on(&s.run, R, o->tolerance, o->max_iterations);
+    const kiln_sfa_options wanted = *o; /* for checkpoints: what the data decide is 0 still */
+    TRY(sfa_begin(&s, A, B, R));
+    TRY(ki_run_begin(&s.run, (struct ki_described){.options = &wanted,
+                                                   .seed = o->seed,
+                                                   .given = {{"the entries held out", o->test}}}));
+    TRY(sfa_iterate(&s));
     TRY(report_figures(&s));
     TRY(ki_sfa_join(A, s.side[0].F, s.means.row));
     TRY(ki_sfa_join(B, s.side[1].F, s.means.column));
-    s.report.seconds = ki_clock() - s.start;
-    ki_report_hand_over(report, &s.report);
 done:
-    sfa_free(&s);
-    return status;
+    return ki_run_close(&s.run, status);
 }

@@ -20,12 +20,11 @@ static double row_mean(const struct ki_host_entries *entries, int64_t row, doubl
 static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, const kiln_matrix *N,
                            double damping) {
     const int64_t m = kiln_matrix_rows(E), n = kiln_matrix_cols(E);
-    const size_t bytes = (size_t)(ki_max(m, n) + n + m) * sizeof(double);
-    double *counts = ki_alloc(bytes), *of_rows, *rows;
+    struct ki_arena arena = {0};
+    double *const counts = ki_arena_reals(&arena, ki_max(m, n)), *const of_rows = ki_arena_reals(&arena, n),
+                  *const rows = ki_arena_reals(&arena, m);
     kiln_status status;
-    if (!counts) return ki_fail_nomem(bytes, "the means");
-    of_rows = counts + ki_max(m, n);
-    rows = of_rows + n;
+    TRY(arena.status);
     TRY(ki_entries_times(counts, KILN_PLAIN, N, NULL));
     TRY(ki_entries_times(means->row, KILN_PLAIN, E, NULL));
     for (int64_t u = 0; u < m; u++) means->row[u] = counts[u] > 0 ? means->row[u] / (counts[u] + damping) : 0;
@@ -36,97 +35,81 @@ static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, con
     for (int64_t i = 0; i < n; i++)
         means->column[i] = counts[i] > 0 ? (means->column[i] - of_rows[i]) / (counts[i] + damping) : 0;
 done:
-    ki_free(counts);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, const kiln_matrix *R, double damping) {
-    const int64_t m = kiln_matrix_rows(R), n = kiln_matrix_cols(R);
+kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, struct ki_arena *arena, const kiln_matrix *R,
+                                 double damping) {
+    struct ki_arena own = {0};
     kiln_matrix *E = NULL, *N = NULL;
     double sum;
     kiln_status status;
-    means->row = ki_alloc((size_t)m * sizeof *means->row);
-    means->column = ki_alloc((size_t)n * sizeof *means->column);
-    if (!means->row || !means->column) return ki_fail_nomem((size_t)(m + n) * sizeof(double), "the means");
+    means->row = ki_arena_reals(arena, kiln_matrix_rows(R));
+    means->column = ki_arena_reals(arena, kiln_matrix_cols(R));
+    TRY(arena->status);
     TRY(ki_entries_sum(&sum, "kiln_sfa", R));
     means->mean = sum / (double)kiln_matrix_nnz(R);
-    TRY(ki_entries_less(&E, R, means->mean));
-    TRY(kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL));
+    TRY(ki_arena_take(&own, &E, ki_entries_less(&E, R, means->mean)));
+    TRY(ki_arena_take(&own, &N, kiln_matrix_like(&N, R, KILN_TYPE_DEFAULT, NULL)));
     TRY(measure(means, E, N, damping));
 done:
-    kiln_matrix_free(E);
-    kiln_matrix_free(N);
-    return status;
-}
-
-void ki_sfa_means_free(struct ki_sfa_means *means) {
-    ki_free(means->row);
-    ki_free(means->column);
+    return ki_arena_free(&own, status);
 }
 
 /* Two columns whose products are the means: (mean + row, 1) . (1, column). */
-static kiln_status pair(kiln_matrix **made, const kiln_matrix *R, const double *means, int64_t count, int at,
-                        double more) {
-    double *pairs = ki_alloc((size_t)count * 2 * sizeof *pairs);
+static kiln_status pair(kiln_matrix **made, struct ki_arena *arena, const kiln_matrix *R, const double *means,
+                        int64_t count, int at, double more) {
+    double *const pairs = ki_arena_reals(arena, 2 * count);
     kiln_status status;
-    if (!pairs) return ki_fail_nomem((size_t)count * 2 * sizeof *pairs, "the means");
+    *made = ki_arena_model(arena, R, count, 2);
+    TRY(arena->status);
     for (int64_t i = 0; i < count; i++) {
         pairs[2 * i + at] = means[i] + more;
         pairs[2 * i + 1 - at] = 1;
     }
-    TRY(kiln_matrix_dense(made, kiln_matrix_device(R), kiln_matrix_type(R), count, 2, NULL));
     TRY(ki_vector_set(*made, pairs));
 done:
-    ki_free(pairs);
     return status;
 }
 
-kiln_status ki_sfa_centred(kiln_matrix **S, const kiln_matrix *R, const struct ki_sfa_means *means) {
-    kiln_matrix *A = NULL, *B = NULL, *made = NULL;
+kiln_status ki_sfa_centred(kiln_matrix **S, struct ki_arena *arena, const kiln_matrix *R,
+                           const struct ki_sfa_means *means) {
+    struct ki_arena own = {0};
+    kiln_matrix *A = NULL, *B = NULL;
     kiln_status status;
-    TRY(pair(&A, R, means->row, kiln_matrix_rows(R), 0, means->mean));
-    TRY(pair(&B, R, means->column, kiln_matrix_cols(R), 1, 0));
-    TRY(kiln_matrix_like(&made, R, KILN_TYPE_DEFAULT, NULL));
+    TRY(pair(&A, &own, R, means->row, kiln_matrix_rows(R), 0, means->mean));
+    TRY(pair(&B, &own, R, means->column, kiln_matrix_cols(R), 1, 0));
+    TRY(ki_arena_take(arena, S, kiln_matrix_like(S, R, KILN_TYPE_DEFAULT, NULL)));
     const kiln_sample sample = {.kind = KILN_SAMPLE_RESIDUAL, .S = R, .A = A, .B = B};
-    TRY(kiln_sddmm(made, NULL, 1, &sample, 0));
-    *S = made;
-    made = NULL;
+    TRY(kiln_sddmm(*S, NULL, 1, &sample, 0));
 done:
-    kiln_matrix_free(made);
-    kiln_matrix_free(A);
-    kiln_matrix_free(B);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* ------------------------------------------------------------------------------------------ columns */
 
-/* The first columns of `wide`, `cols` in all, are those of `narrow`, of one less. */
-static kiln_status exchange(double **wide, double **narrow, int64_t rows, int64_t cols) {
-    *wide = ki_alloc((size_t)(rows * cols) * sizeof **wide);
-    *narrow = ki_alloc((size_t)(rows * cols) * sizeof **narrow);
-    return *wide && *narrow ? KILN_OK : ki_fail_nomem((size_t)(rows * cols) * sizeof **wide, "the factors");
-}
-
 kiln_status ki_sfa_factors(kiln_matrix *F, const kiln_matrix *A) {
     const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
-    double *wide = NULL, *narrow = NULL;
+    struct ki_arena arena = {0};
+    double *const wide = ki_arena_room(&arena, rows * cols, sizeof(double));
+    double *const narrow = ki_arena_room(&arena, rows * cols, sizeof(double));
     kiln_status status;
-    TRY(exchange(&wide, &narrow, rows, cols));
+    TRY(arena.status);
     TRY(ki_vector_get(wide, A));
     for (int64_t i = 0; i < rows; i++)
         memcpy(narrow + i * (cols - 1), wide + i * cols, (size_t)(cols - 1) * sizeof *wide);
     TRY(ki_vector_set(F, narrow));
 done:
-    ki_free(wide);
-    ki_free(narrow);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_sfa_join(kiln_matrix *A, const kiln_matrix *F, const double *last) {
     const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
-    double *wide = NULL, *narrow = NULL;
+    struct ki_arena arena = {0};
+    double *const wide = ki_arena_room(&arena, rows * cols, sizeof(double));
+    double *const narrow = ki_arena_room(&arena, rows * cols, sizeof(double));
     kiln_status status;
-    TRY(exchange(&wide, &narrow, rows, cols));
+    TRY(arena.status);
     TRY(ki_vector_get(narrow, F));
     for (int64_t i = 0; i < rows; i++) {
         memcpy(wide + i * cols, narrow + i * (cols - 1), (size_t)(cols - 1) * sizeof *wide);
@@ -134,9 +117,7 @@ kiln_status ki_sfa_join(kiln_matrix *A, const kiln_matrix *F, const double *last
     }
     TRY(ki_vector_set(A, wide));
 done:
-    ki_free(wide);
-    ki_free(narrow);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ------------------------------------------------------------------------------------------- models */
@@ -161,16 +142,16 @@ static bool has_biases(const kiln_model *model, double *mean) {
 }
 
 /* The means of new rows, as training would have it, and those of the model's columns. */
-static kiln_status means_of(struct ki_sfa_means *means, const kiln_model *model, const kiln_matrix *X) {
+static kiln_status means_of(struct ki_sfa_means *means, struct ki_arena *arena, const kiln_model *model,
+                            const kiln_matrix *X) {
     struct ki_host_entries entries = {0};
     const struct ki_tensor *B = ki_model_tensor(model, "B");
     kiln_status status;
     means->mean = ki_factor_setting(model, MEAN);
     TRY(ki_entries_get(&entries, X));
-    means->row = ki_calloc((size_t)entries.rows * sizeof *means->row);
-    means->column = ki_calloc((size_t)entries.cols * sizeof *means->column);
-    if (!means->row || !means->column)
-        TRY(ki_fail_nomem((size_t)(entries.rows + entries.cols) * sizeof(double), "the means"));
+    means->row = ki_arena_reals(arena, entries.rows);
+    means->column = ki_arena_reals(arena, entries.cols);
+    TRY(arena->status);
     for (int64_t u = 0; u < entries.rows; u++)
         means->row[u] = row_mean(&entries, u, means->mean, ki_factor_setting(model, DAMPING));
     for (int64_t i = 0; i < entries.cols; i++)
@@ -181,33 +162,26 @@ done:
 }
 
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    kiln_matrix *made = NULL, *B = NULL, *F = NULL, *S = NULL, *solved = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *B = NULL, *S = NULL;
     struct ki_sfa_means means = {0};
     kiln_status status;
-    TRY(ki_factor_columns(&B, model, X));
+    TRY(ki_arena_take(&arena, &B, ki_factor_columns(&B, model, X)));
     const int64_t r = kiln_matrix_cols(B);
-    TRY(means_of(&means, model, X));
-    TRY(ki_sfa_centred(&S, X, &means));
-    TRY(kiln_matrix_dense(&F, device, type, kiln_matrix_rows(B), r - 1, NULL));
+    TRY(means_of(&means, &arena, model, X));
+    TRY(ki_sfa_centred(&S, &arena, X, &means));
+    kiln_matrix *const F = ki_arena_model(&arena, X, kiln_matrix_rows(B), r - 1),
+                       *const solved = ki_arena_rows(&arena, X, r - 1),
+                       *const made = ki_arena_rows(&arena, X, r);
+    TRY(arena.status);
     TRY(ki_sfa_factors(F, B));
-    TRY(kiln_matrix_dense(&solved, device, type, kiln_matrix_rows(X), r - 1, NULL));
     TRY(kiln_factor_solve(
         solved, &(kiln_factor_rows){
                     .R = S, .B = F, .l2 = ki_factor_setting(model, L2), .solver = KILN_FACTOR_CHOLESKY}));
-    TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), r, NULL));
     TRY(ki_sfa_join(made, solved, means.row));
-    *A = made;
-    made = NULL;
+    *A = ki_arena_give(&arena, made);
 done:
-    kiln_matrix_free(made);
-    kiln_matrix_free(solved);
-    kiln_matrix_free(S);
-    kiln_matrix_free(F);
-    kiln_matrix_free(B);
-    ki_sfa_means_free(&means);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static const kiln_option options_table[] = {
