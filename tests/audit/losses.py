@@ -90,7 +90,10 @@ def softmax_loss(y, eta):
     others = np.where(own > 0, 0, p).sum(
         axis=1, keepdims=True
     )  # 1 - p of the row's class, with all of its digits
-    curve = p[:, :, None] * (np.eye(eta.shape[1], dtype=L) - p[:, None, :])
+    curve = -p[:, :, None] * p[:, None, :]
+    each = np.arange(eta.shape[1])  # 1 - p of each class is the sum of the others, with its digits next to 1
+    curve[:, each, each] = 0
+    curve[:, each, each] = -curve.sum(axis=2)
     return value, np.where(own > 0, -others, p), curve
 
 
