@@ -7,8 +7,8 @@
  * columns that nearly depend on each other have directions with much less.
  *
  * Three answers, the cheap ones first. The objective itself is a bound where losses are never negative, and
- * so is || L^-1/2 g ||^2 / 2, L the penalty: strong convexity, but for the intercepts, which go by what
- * curvature is left. Second, the last step: where the objective fell by what its model had promised, no more
+ * so is || L^-1/2 g ||^2 / 2 of convex losses, L the penalty: strong convexity, but for the intercepts, which
+ * go by what curvature is left. Second, the last step: where the objective fell by what its model had promised, no more
  * is left than that, if the model was solved by a factor without a pivot of nothing but rounding, or by
  * coordinate descent. Third, the next step's model: g^T H^-1 g / 2 by the present Hessian, and what
  * conjugate gradient may have left out of it (newton_work.h, rest). While none of them tells, steps go on,
@@ -19,7 +19,9 @@
  * that row lets go of it is in no model before.
  *
  * Without a penalty an optimum may be at infinity, where no curvature is left: there the criterion alone
- * ends a run, but for support vector machines, whose losses have a least value. */
+ * ends a run, but for support vector machines, whose losses have a least value, and for losses that are not
+ * convex: these are level far beyond a row's best mean, too, so that a step that is too long ends where every
+ * gradient is small. The curvature changes with each step there, and steps lead back. */
 #include "algorithms/newton/newton_descent.h"
 
 /* SHARE: of the tolerance, as some of what is left is estimated. STRICTER: than the present point is, the
@@ -42,6 +44,17 @@ static double enough_of(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
     return SHARE * work->newton->tolerance * gain_of(work) + ki_newton_noise(work) +
            (ki_newton_hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
+}
+
+static bool bends_down(const kiln_loss *loss) {
+    const kiln_link link = ki_link_of(loss);
+    if (loss->kind != KILN_LOSS_GLM) return false;
+    switch (loss->family) {
+    case KILN_GAUSSIAN: return link != KILN_LINK_IDENTITY;
+    case KILN_GAMMA: return link != KILN_LINK_LOG && link != KILN_LINK_INVERSE;
+    case KILN_INVERSE_GAUSSIAN: return link != KILN_LINK_INVERSE_SQUARED;
+    default: return false;
+    }
 }
 
 static bool wanted(const struct ki_newton_work *work) {
@@ -295,6 +308,8 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     if (wanted(work) && !bounded) {
         if (!(left <= enough)) return KILN_OK;
         TRY((ki_newton_hinged(work) ? kinks_settled : is_regular)(&regular, work));
+    } else if (bends_down(&work->problem)) {
+        TRY(is_regular(&regular, work));
     }
     work->proved = regular;
 done:
@@ -308,8 +323,10 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     work->proved = false;
     if (!ki_newton_meets(work)) return KILN_OK;
     if (work->newton->k > 1) TRY(is_regular(&regular, work)); /* while there.C is what it needs */
-    TRY(by_penalty(&bound, work));
-    work->proved = bound <= enough_of(work);
+    if (!bends_down(&work->problem)) {
+        TRY(by_penalty(&bound, work));
+        work->proved = bound <= enough_of(work);
+    }
     if (!work->proved) TRY(ki_newton_prove(work, left));
     if (work->proved || !(work->reference > 0)) return KILN_OK;
     if (!ki_newton_hinged(work)) TRY(is_regular(&regular, work));
