@@ -129,19 +129,21 @@ def check_rooms(folder, path, text, rooms):
 
 EXTERNAL = re.compile(r"^(?!static|typedef|#|\s)[\w ]+?\**\b(\w+)\([^;{]*\)\s*\{", re.M)
 MACRO = re.compile(r"^\s*#\s*define(?:\\\n|.)*", re.M)
+INLINE = re.compile(r"^static inline\b[^;{]*\{\n(?:.*\n)*?\}", re.M)
 WORD = re.compile(r"\b[A-Za-z]\w*\b")
 LINES_MOST = 500
 
 
 def check_used():
-    """A function of the library or the tool that is not static is used by another of their files, or by a header's macro."""
+    """A function of the library or the tool that is not static is used by another of their files, or by a header's macro or
+    inline function."""
     defined, users = {}, {}
     for path in files("src") + files("cli"):
         code = code_of(path.read_text())
         if path.suffix == ".c":
             defined.update((name, path) for name in EXTERNAL.findall(code))
         if path.suffix == ".h" and not path.name.endswith(".cpu.h"):
-            code = "\n".join(MACRO.findall(code))
+            code = "\n".join(MACRO.findall(code) + INLINE.findall(code))
         for word in set(WORD.findall(code)):
             users.setdefault(word, set()).add(path)
     for name, path in sorted(defined.items()):

@@ -60,8 +60,7 @@ static void fill_powers(void) {
     }
 }
 
-/* w * 10^q for w > 0 and |q| <= POWER_MAX; false where the cut-off power leaves the rounding open. */
-static bool round_product(uint64_t w, int q, double *value) {
+bool ki_round_decimal(uint64_t w, int q, double *value) {
     pthread_once(&powers_once, fill_powers);
     struct power power = powers[POWER_MAX + q];
     int lead = __builtin_clzll(w);
@@ -119,8 +118,9 @@ static double convert_slowly(const struct decimal *number, bool single) {
     return single ? (double)strtof(copy, NULL) : strtod(copy, NULL);
 }
 
-static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+const double ki_tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+const uint64_t ki_whole_tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 static double convert(const struct decimal *number) {
     double value;
@@ -128,15 +128,13 @@ static double convert(const struct decimal *number) {
     if (number->significant <= 19) {
         int64_t q = number->q;
         if (number->w <= (uint64_t)1 << 53 && q >= -22 && q <= 22)
-            return q < 0 ? (double)number->w / tens[-q] : (double)number->w * tens[q];
-        if (q >= -POWER_MAX && q <= POWER_MAX && round_product(number->w, (int)q, &value)) return value;
+            return q < 0 ? (double)number->w / ki_tens[-q] : (double)number->w * ki_tens[q];
+        if (q >= -POWER_MAX && q <= POWER_MAX && ki_round_decimal(number->w, (int)q, &value)) return value;
     }
     return convert_slowly(number, false);
 }
 
-/* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong,
- * where the first rounding has moved the number into the middle. */
-static bool between_floats(double value) {
+bool ki_between_floats(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     if (fabs(value) >= 0x1p-126) return (bits & 0x1FFFFFFF) == 0x10000000;
@@ -216,69 +214,12 @@ bool ki_parse_real(const char **text, const char *end, bool single, double *valu
     struct decimal number;
     if (parse_digits(&p, end, &number)) {
         magnitude = convert(&number);
-        if (single && between_floats(magnitude)) magnitude = convert_slowly(&number, true);
+        if (single && ki_between_floats(magnitude)) magnitude = convert_slowly(&number, true);
     } else if (!parse_word(&p, end, &magnitude)) {
         return false;
     }
     *value = negative ? -magnitude : magnitude;
     *text = p;
-    return true;
-}
-
-/* Eight bytes, the first one lowest, whatever the machine's order. */
-static uint64_t word_at(const char *text) {
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(word) : word;
-}
-
-/* Up to eight digits, without a loop whose end would be mispredicted: they are aligned to the end of a
- * word and added up in pairs, pairs of pairs, and so on. *bad gets bits where there is something else. */
-static uint64_t digits_of(const char *text, int digits, uint64_t *bad) {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    if (digits <= 0) return 0;
-    uint64_t word = word_at(text) << 8 * (8 - digits);
-    word ^= ones * '0' << 8 * (8 - digits);
-    *bad |= (word | (word + ones * 6)) & ones * 0xF0;
-    word = word * 10 + (word >> 8);
-    return (((word & UINT64_C(0x000000FF000000FF)) * (100 + (UINT64_C(1000000) << 32)) +
-             (word >> 16 & UINT64_C(0x000000FF000000FF)) * (1 + (UINT64_C(10000) << 32))) >>
-            32) &
-           UINT32_MAX;
-}
-
-/* Where the first point of 16 bytes is; 16: nowhere. Of the marks the lowest is right, those above it may
- * not be. */
-static int point_in(const char *text) {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    for (int i = 0; i < 16; i += 8) {
-        const uint64_t differs = word_at(text + i) ^ ones * '.',
-                       marks = (differs - ones) & ~differs & ones << 7;
-        if (marks) return i + __builtin_ctzll(marks) / 8;
-    }
-    return 16;
-}
-
-bool ki_parse_short_real(const char *text, int64_t size, bool single, double *value) {
-    enum { HALF = 8, DIGITS = 16 };
-    static const uint64_t integer_tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-    const int minus = size > 0 && *text == '-';
-    uint64_t bad = 0;
-    text += minus;
-    size -= minus;
-    if (size < 1 || size > DIGITS + 1) return false;
-    const int point = point_in(text), whole = point < size ? point : (int)size;
-    const int fraction = point < size ? (int)size - point - 1 : 0;
-    if (whole > HALF || whole + fraction > DIGITS || whole + fraction == 0) return false;
-    uint64_t w = digits_of(text, whole, &bad);
-    const char *behind = text + whole + 1;
-    const int first = fraction < HALF ? fraction : HALF, second = fraction - first;
-    w = w * integer_tens[first] + digits_of(behind, first, &bad);
-    if (second > 0) w = w * integer_tens[second] + digits_of(behind + HALF, second, &bad);
-    if (bad || w > (uint64_t)1 << 53) return false;
-    const double magnitude = fraction > 0 ? (double)w / tens[fraction] : (double)w;
-    if (single && between_floats(magnitude)) return false;
-    *value = minus ? -magnitude : magnitude;
     return true;
 }
 

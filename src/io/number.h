@@ -13,10 +13,13 @@
 bool ki_parse_double(const char **text, const char *end, double *value);
 /* The same, but single: so that the float of *value is the number's, rounded once. */
 bool ki_parse_real(const char **text, const char *end, bool single, double *value);
-/* All of a text of up to 16 digits, perhaps with a '-' before and a point among them, as ki_parse_real;
- * false: it is something else. KI_SHORT_REAL_READS bytes must be readable. */
-enum { KI_SHORT_REAL_READS = 32 };
-bool ki_parse_short_real(const char *text, int64_t size, bool single, double *value);
+/* w * 10^q for w > 0 and |q| <= 54; false where the rounding stays open. */
+bool ki_round_decimal(uint64_t w, int q, double *value);
+extern const double ki_tens[23];        /* 10^i */
+extern const uint64_t ki_whole_tens[9]; /* 10^i */
+/* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong,
+ * where the first rounding has moved the number into the middle. */
+bool ki_between_floats(double value);
 /* Decimal digits with optional '-' (or '+'); false if there are none or the value does not fit. */
 bool ki_parse_int64(const char **text, const char *end, int64_t *value);
 

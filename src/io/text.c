@@ -2,9 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/size.h"
 #include "core/threads.h"
 #include "io/bytes.h"
 
@@ -100,25 +100,67 @@ bool ki_expected(struct ki_fault *fault, const char *at, const char *end, const 
     return ki_fault(fault, KILN_ERR_PARSE, at, NULL, "expected %s, found '%s'", what, ki_word(at, end).text);
 }
 
-static int compare_keys(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+/* Few entries by insertion. */
+static void sort_few(int32_t *col, double *values, int64_t count) {
+    for (int64_t i = 1; i < count; i++) {
+        const int32_t key = col[i];
+        const double value = values ? values[i] : 0;
+        int64_t at = i;
+        for (; at > 0 && col[at - 1] > key; at--) {
+            col[at] = col[at - 1];
+            if (values) values[at] = values[at - 1];
+        }
+        col[at] = key;
+        if (values) values[at] = value;
+    }
 }
 
-/* Keys of column and position are all different, which makes any sort a stable one. */
-bool ki_sort_row(int32_t *col, double *values, int64_t count, struct ki_bytes *scratch) {
-    int64_t bytes;
-    scratch->size = 0;
-    if (!ki_mul(count, sizeof(uint64_t) + sizeof(double), &bytes) || !ki_bytes_room(scratch, bytes))
-        return false;
-    uint64_t *keys = (uint64_t *)(void *)scratch->data;
-    double *copy = (double *)(void *)(keys + count);
-    for (int64_t i = 0; i < count; i++) keys[i] = (uint64_t)col[i] << 32 | (uint32_t)i;
-    qsort(keys, (size_t)count, sizeof *keys, compare_keys);
-    memcpy(copy, values, (size_t)count * sizeof *values);
-    for (int64_t i = 0; i < count; i++) {
-        col[i] = (int32_t)(keys[i] >> 32);
-        values[i] = copy[(uint32_t)keys[i]];
+/* Entries in the order of one byte of their columns, by counting; false if all have the same, and none has
+ * moved. */
+static bool sort_by_byte(int32_t *to_col, double *to, const int32_t *col, const double *values, int64_t count,
+                         int shift) {
+    int64_t at[256] = {0};
+    for (int64_t i = 0; i < count; i++) at[col[i] >> shift & 255]++;
+    if (at[col[0] >> shift & 255] == count) return false;
+    for (int64_t d = 0, sum = 0; d < 256; d++) {
+        const int64_t more = at[d];
+        at[d] = sum;
+        sum += more;
     }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = at[col[i] >> shift & 255]++;
+        to_col[place] = col[i];
+        if (values) to[place] = values[i];
+    }
+    return true;
+}
+
+/* Byte by byte, the lowest first: each step keeps the order of the one before. */
+bool ki_sort_row(int32_t *col, double *values, int64_t count, struct ki_bytes *scratch) {
+    enum { FEW = 32 };
+    int64_t bytes;
+    int32_t all = 0;
+    if (count <= FEW) {
+        sort_few(col, values, count);
+        return true;
+    }
+    scratch->size = 0;
+    if (!ki_mul(count, sizeof(int32_t) + sizeof(double), &bytes) || !ki_bytes_room(scratch, bytes))
+        return false;
+    double *other = (double *)(void *)scratch->data, *to = values ? other : NULL, *from = values;
+    int32_t *other_col = (int32_t *)(void *)(other + count), *to_col = other_col, *from_col = col;
+    for (int64_t i = 0; i < count; i++) all |= col[i];
+    for (int shift = 0; shift < 32 && all >> shift; shift += 8) {
+        if (!sort_by_byte(to_col, to, from_col, from, count, shift)) continue;
+        int32_t *const was_col = from_col;
+        from_col = to_col;
+        to_col = was_col;
+        double *const was = from;
+        from = to;
+        to = was;
+    }
+    if (from_col == col) return true;
+    memcpy(col, other_col, (size_t)count * sizeof *col);
+    if (values) memcpy(values, other, (size_t)count * sizeof *values);
     return true;
 }

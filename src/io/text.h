@@ -58,8 +58,8 @@ static inline bool ki_is_finite(double value, kiln_type type) {
     return type == KILN_F32 ? __builtin_isfinite((float)value) : __builtin_isfinite(value);
 }
 
-/* Sorts a row by column; entries of one column keep their order. scratch is grown as needed and reused; false
- * if there is no memory for it. */
+/* Sorts a row by column (none below 0); entries of one column keep their order. values may be NULL. scratch
+ * is grown as needed and reused; false if there is no memory for it. */
 struct ki_bytes;
 bool ki_sort_row(int32_t *col, double *values, int64_t count, struct ki_bytes *scratch);
 

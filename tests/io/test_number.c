@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/seams.h"
-#include "io/number.h"
+#include "io/quick.h"
 
 enum { TEXTS = 1000000, LONGEST = 1200 };
 
@@ -255,53 +255,66 @@ static void other_locale(void **state) {
 }
 
 /* Of texts made of few kinds of bytes, whatever follows them: what is taken has the bits of ki_parse_real,
- * and plain numbers of up to eight digits before the point and fifteen in all are taken. */
-static void short_reals(void **state) {
+ * and plain numbers of up to 15 digits are taken. */
+static void quick_reals(void **state) {
     (void)state;
     static const char bytes[] = "0123456789012345678901234567890123456789....--+eE ,_";
     for (int i = 0; i < TEXTS; i++) {
-        char text[64];
+        char text[KI_QUICK_READS + 32];
         double got = 0, want = 0;
         const bool single = i & 1, plain = i % 4 < 2;
         for (size_t k = 0; k < sizeof text; k++) text[k] = bytes[below(sizeof bytes - 1)];
-        int size = below(20);
-        int digits = 0;
+        int size = 0, digits = 0;
         if (plain) {
-            const int whole = below(9), fraction = below(16 - whole);
+            const int whole = below(20), fraction = below(20 - whole);
             digits = whole + fraction;
-            size = 0;
             if (below(2)) text[size++] = '-';
             for (int k = 0; k < whole; k++) text[size++] = (char)('0' + below(10));
-            text[size++] = '.';
-            for (int k = 0; k < fraction; k++) text[size++] = (char)('0' + below(10));
+            if (whole == 0 || fraction > 0) text[size++] = '.';
+            for (int k = 0; k < fraction + (whole == 0 && fraction == 0); k++)
+                text[size++] = (char)('0' + below(10));
+            text[size] = ',';
         }
-        const char *p = text;
-        const bool taken = ki_parse_short_real(text, size, single, &got);
-        const bool parsed = ki_parse_real(&p, text + size, single, &want) && p == text + size;
-        if (taken && (!parsed || memcmp(&got, &want, sizeof got) != 0))
-            fail_msg("'%.*s': %.17g, not %.17g", size, text, got, want);
-        if (digits > 0 && !single && !taken) fail_msg("'%.*s' is not taken", size, text);
+        const char *p = text, *q = text;
+        const bool taken = ki_quick_real(&p, single, &got);
+        const bool parsed = ki_parse_real(&q, plain ? text + size : p, single, &want);
+        if (taken && (!parsed || q != p || memcmp(&got, &want, sizeof got) != 0))
+            fail_msg("'%.*s': %.17g, not %.17g", (int)(p - text), text, got, want);
+        if (!taken && p != text) fail_msg("'%.*s' is not taken and left", size, text);
+        if (plain && digits <= 15 && !single && !taken) fail_msg("'%.*s' is not taken", size, text);
     }
-    double value;
-    char room[KI_SHORT_REAL_READS + 32] = "12345678.12345678";
-    assert_true(ki_parse_short_real(room, 17, false, &value) && value == 12345678.12345678);
-    assert_true(ki_parse_short_real(room, 8, false, &value) && value == 12345678);
-    assert_true(ki_parse_short_real(room, 9, false, &value) && value == 12345678);
-    assert_true(ki_parse_short_real(room + 8, 9, false, &value) && value == .12345678);
-    assert_false(ki_parse_short_real(room + 8, 1, false, &value));
-    assert_false(ki_parse_short_real(room, 0, false, &value));
-    strcpy(room, "-0");
-    assert_true(ki_parse_short_real(room, 2, false, &value) && value == 0 && signbit(value));
-    assert_false(ki_parse_short_real(room, 1, false, &value));
-    strcpy(room,
-           "0.9007199254740993"); /* too many digits for a double, of which the last would be rounded twice */
-    assert_false(ki_parse_short_real(room, 18, false, &value));
+    static const struct {
+        const char *text;
+        int size; /* of what is taken; 0: nothing */
+        double value;
+    } known[] = {{"12345678.12345678", 17, 12345678.12345678},
+                 {"12345678", 8, 12345678},
+                 {"12345678.", 9, 12345678},
+                 {".12345678", 9, .12345678},
+                 {".", 0, 0},
+                 {"", 0, 0},
+                 {"-", 0, 0},
+                 {"-0", 2, -0.0},
+                 {"+1", 0, 0},
+                 {"0.9007199254740993", 18, 0.9007199254740993},
+                 {"9999999999999999999", 19, 9999999999999999999.0},
+                 {"10000000000000000000", 0, 0},
+                 {"1.5e3", 3, 1.5}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char room[KI_QUICK_READS + 32] = "";
+        strcpy(room, known[i].text);
+        const char *p = room;
+        double value = 0;
+        assert_true(ki_quick_real(&p, false, &value) == (known[i].size > 0));
+        assert_int_equal(p - room, known[i].size);
+        assert_true(memcmp(&value, &known[i].value, sizeof value) == 0);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_strtod),         cmocka_unit_test(hard_cases),
                                        cmocka_unit_test(floats_round_once), cmocka_unit_test(words),
                                        cmocka_unit_test(stops_at_the_end),  cmocka_unit_test(integers),
-                                       cmocka_unit_test(other_locale),      cmocka_unit_test(short_reals)};
+                                       cmocka_unit_test(other_locale),      cmocka_unit_test(quick_reals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

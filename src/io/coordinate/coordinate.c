@@ -15,9 +15,9 @@ struct job {
     const struct ki_entries *entries;
     const uint32_t *row;
     const int32_t *col;
-    const double *value;
-    double *values; /* as scattered */
-    bool placed;    /* the entries came in order of their rows: there is nothing to scatter */
+    const double *value; /* NULL: all are 1 */
+    double *values;      /* as scattered */
+    bool placed;         /* the entries came in order of their rows: there is nothing to scatter */
     int64_t count;
     enum ki_symmetry symmetry;
     const kiln_read_options *options;
@@ -91,10 +91,11 @@ static void count_rows(const struct job *job, int64_t from, int64_t to) {
     }
 }
 
-static void place(const struct job *job, int64_t row, int64_t col, double value) {
+/* Entry e at (row, col), its value with a sign. */
+static void place(const struct job *job, int64_t row, int64_t col, int64_t e, int sign) {
     int64_t at = job->table->row_start[row]++;
     job->table->col[at] = (int32_t)col;
-    job->values[at] = value;
+    if (job->value) job->values[at] = sign * job->value[e];
 }
 
 /* Rows from..to: puts entries where row_start[r] points, which then moves on to the end of the row. */
@@ -102,9 +103,9 @@ static void scatter_rows(const struct job *job, int64_t from, int64_t to) {
     const uint64_t width = (uint64_t)(to - from);
     for (int64_t e = 0; e < job->count; e++) {
         int64_t r = job->row[e], c = job->col[e];
-        if ((uint64_t)(r - from) < width) place(job, r, c, job->value[e]);
+        if ((uint64_t)(r - from) < width) place(job, r, c, e, 1);
         if (job->symmetry != KI_GENERAL && r != c && (uint64_t)(c - from) < width)
-            place(job, c, r, job->symmetry * job->value[e]);
+            place(job, c, r, e, job->symmetry);
     }
 }
 
@@ -115,13 +116,15 @@ static void sort_rows(struct job *job, int64_t from, int64_t to) {
         int64_t start = job->table->row_start[r], count = job->table->row_start[r + 1] - start, falls = 0,
                 same = 0;
         int32_t *col = job->table->col + start;
+        double *values = job->value ? job->values + start : NULL;
         for (int64_t i = 1; i < count; i++) falls += col[i] < col[i - 1];
-        if (falls > 0 && !ki_sort_row(col, job->values + start, count, &scratch)) {
+        if (falls > 0 && !ki_sort_row(col, values, count, &scratch)) {
             job->no_memory = true;
             break;
         }
         for (int64_t i = 1; i < count; i++) same += col[i] == col[i - 1];
         if (same > 0) job->repeats = true;
+        for (int64_t i = 0; !values && i < count; i++) job->values[start + i] = 1;
     }
     ki_bytes_free(&scratch);
 }
@@ -266,7 +269,8 @@ static kiln_status allocate(struct job *job, struct ki_entries *entries) {
         return ki_fail(KILN_ERR_LIMIT, "%lld entries are too many", (long long)table->nnz);
     table->row_start = ki_calloc((size_t)row_bytes);
     table->col = in_place ? ki_bytes_take(&entries->col) : ki_alloc((size_t)bytes / 2);
-    table->values = job->values = in_place ? ki_bytes_take(&entries->value) : ki_alloc((size_t)bytes);
+    table->values = job->values =
+        in_place && job->value ? ki_bytes_take(&entries->value) : ki_alloc((size_t)bytes);
     job->placed = in_place;
     return table->row_start && table->col && table->values
                ? KILN_OK
@@ -279,7 +283,8 @@ kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries
                       .entries = entries,
                       .row = (const uint32_t *)(const void *)entries->row.data,
                       .col = (const int32_t *)(const void *)entries->col.data,
-                      .value = (const double *)(const void *)entries->value.data,
+                      .value =
+                          entries->value.size > 0 ? (const double *)(const void *)entries->value.data : NULL,
                       .count = entries->count,
                       .symmetry = symmetry,
                       .options = options};

@@ -13,7 +13,7 @@ struct ki_entry_place {
 };
 
 struct ki_entries {
-    struct ki_bytes row, col, value; /* uint32_t, int32_t, double */
+    struct ki_bytes row, col, value; /* uint32_t, int32_t, double; of value nothing: all are 1 */
     int64_t count;
     bool last_counts;           /* of entries at the same place; else they are added up */
     int64_t replaced;           /* how many then did not count */

@@ -11,6 +11,13 @@
 #include "io/number.h"
 #include "io/text.h"
 
+/* A link of the line at hand. */
+struct link {
+    int32_t ends[2];
+    const char *at; /* its second vertex */
+    double weight;
+};
+
 enum { PARTS_PER_THREAD = 4, FROM = KI_RATING_USER, TO = KI_RATING_ITEM, WEIGHT = KI_RATING_VALUE };
 
 static const struct ki_ratings_words words_of_links = {
@@ -42,33 +49,34 @@ struct reader {
 
 /* ------------------------------------------------------------------------------------------- lines */
 
-static bool take_name(struct part *part, struct ki_link *edge, int which, const char **text) {
+static bool take_name(struct part *part, struct link *link, int which, const char **text) {
     const char *p = *text, *end = part->end;
     while (p < end && *p != ' ' && *p != '\t' && *p != '\n' && !ki_at_line_end(p, end)) p++;
     if (p == *text) return ki_expected(&part->fault, p, end, which ? "a second vertex" : "a vertex");
     if (p - *text > INT32_MAX)
         return ki_fault(&part->fault, KILN_ERR_LIMIT, *text, NULL, "a vertex name of 2 GiB or more");
-    edge->name[which] = ki_name_of(*text, p - *text);
+    link->at = *text;
     *text = p;
-    return true;
+    return ki_links_end(&link->ends[which], part->links, link->at, p - link->at, false) ||
+           ki_fault_nomem(&part->fault);
 }
 
-static bool check_weight(struct part *part, const kiln_read_options *options, const struct ki_link *edge,
+static bool check_weight(struct part *part, const kiln_read_options *options, const struct link *link,
                          const char *text) {
-    return options->allow_nonfinite || ki_is_finite(edge->value, options->type) ||
+    return options->allow_nonfinite || ki_is_finite(link->weight, options->type) ||
            ki_fault(&part->fault, KILN_ERR_PARSE, text,
                     "repair or remove the line; --allow-nonfinite accepts such values", "weight '%s'%s",
                     ki_word(text, part->end).text,
-                    __builtin_isfinite(edge->value) ? " is too large for f32" : "");
+                    __builtin_isfinite(link->weight) ? " is too large for f32" : "");
 }
 
-static bool take_weight(struct part *part, const kiln_read_options *options, struct ki_link *edge,
+static bool take_weight(struct part *part, const kiln_read_options *options, struct link *link,
                         const char **text) {
     const char *p = *text, *end = part->end;
-    if (!ki_parse_real(&p, end, options->type == KILN_F32, &edge->value) ||
+    if (!ki_parse_real(&p, end, options->type == KILN_F32, &link->weight) ||
         !(ki_at_line_end(p, end) || *p == ' ' || *p == '\t'))
         return ki_expected(&part->fault, *text, end, "a weight");
-    if (!check_weight(part, options, edge, *text)) return false;
+    if (!check_weight(part, options, link, *text)) return false;
     *text = p;
     return true;
 }
@@ -83,22 +91,17 @@ static bool check_words(struct part *part, int words, const char *line) {
                     "%d words, the lines before have %d", words, part->words);
 }
 
-static bool add_edge(struct part *part, const struct reader *reader, struct ki_link *edge) {
-    const struct ki_names *const names[] = {&reader->names, &reader->names};
-    return ki_links_add(part->links, names, edge) || ki_fault_nomem(&part->fault);
-}
-
 static bool parse_edge(struct part *part, const struct reader *reader, const char **text) {
     const kiln_read_options *options = reader->options;
-    struct ki_link edge = {.value = 1};
+    struct link link;
     const char *line = *text, *p = line, *end = part->end;
     int words = 2;
-    if (!take_name(part, &edge, 0, &p)) return false;
+    if (!take_name(part, &link, 0, &p)) return false;
     p = ki_skip_blanks(p, end);
-    if (!take_name(part, &edge, 1, &p)) return false;
+    if (!take_name(part, &link, 1, &p)) return false;
     p = ki_skip_blanks(p, end);
     if (!ki_at_line_end(p, end)) {
-        if (!take_weight(part, options, &edge, &p)) return false;
+        if (!take_weight(part, options, &link, &p)) return false;
         p = ki_skip_blanks(p, end);
         words = 3;
     }
@@ -106,45 +109,47 @@ static bool parse_edge(struct part *part, const struct reader *reader, const cha
         return ki_fault(&part->fault, KILN_ERR_PARSE, p, "a line is: from to, or: from to weight",
                         "more than three words: '%s'", ki_word(p, end).text);
     if (!check_words(part, words, line)) return false;
-    if (!add_edge(part, reader, &edge)) return false;
+    ki_links_add(part->links, link.ends, words == 3 ? &link.weight : NULL, link.at);
     *text = p;
     return true;
 }
 
 /* ------------------------------------------------------------------------------------------- tables */
 
-static bool take_field(struct part *part, struct ki_link *edge, int which,
+static bool take_field(struct part *part, struct link *link, int which,
                        const struct ki_ratings_field *field) {
     if (field->size == 0)
         return ki_expected(&part->fault, field->text, part->end, which ? "a second vertex" : "a vertex");
     if (field->size > INT32_MAX)
         return ki_fault(&part->fault, KILN_ERR_LIMIT, field->text, NULL, "a vertex name of 2 GiB or more");
-    edge->name[which] = ki_name_of(field->text, field->size);
-    edge->name[which].doubled = field->doubled;
-    return true;
+    link->at = field->text;
+    return ki_links_end(&link->ends[which], part->links, field->text, field->size, field->doubled) ||
+           ki_fault_nomem(&part->fault);
 }
 
 static bool parse_record(struct part *part, const struct reader *reader, const char **text) {
     struct ki_ratings_field fields[KI_RATING_FIELDS];
     const struct ki_ratings_layout *layout = &reader->layout;
     const int weight = layout->role[WEIGHT];
-    struct ki_link edge = {.value = 1};
+    struct link link;
     const char *line = *text;
     const int count = ki_ratings_split(&part->fault, fields, text, part->end, layout->separator);
     if (count < 0) return false;
     if (count != layout->count)
         return ki_fault(&part->fault, KILN_ERR_PARSE, line, words_of_links.line,
                         "%d fields, the first line has %d", count, layout->count);
-    if (!take_field(part, &edge, 0, &fields[layout->role[FROM]]) ||
-        !take_field(part, &edge, 1, &fields[layout->role[TO]]))
+    if (!take_field(part, &link, 0, &fields[layout->role[FROM]]) ||
+        !take_field(part, &link, 1, &fields[layout->role[TO]]))
         return false;
     if (weight >= 0) {
         const char *p = fields[weight].text, *last = p + fields[weight].size;
-        if (!ki_parse_real(&p, last, reader->options->type == KILN_F32, &edge.value) || p != last)
+        if (!ki_parse_real(&p, last, reader->options->type == KILN_F32, &link.weight) || p != last)
             return ki_expected(&part->fault, fields[weight].text, part->end, "a weight");
-        if (!check_weight(part, reader->options, &edge, fields[weight].text)) return false;
+        if (!check_weight(part, reader->options, &link, fields[weight].text)) return false;
     }
-    return check_words(part, weight >= 0 ? 3 : 2, line) && add_edge(part, reader, &edge);
+    if (!check_words(part, weight >= 0 ? 3 : 2, line)) return false;
+    ki_links_add(part->links, link.ends, weight >= 0 ? &link.weight : NULL, link.at);
+    return true;
 }
 
 static bool is_number(const struct ki_ratings_field *field) {
@@ -232,16 +237,14 @@ static bool find_layout(struct reader *reader, struct ki_fault *fault, const cha
     return true;
 }
 
-static void parse_part(void *user, int i) {
-    const struct reader *reader = user;
-    struct part *part = &reader->parts[i];
-    const char *p = reader->cuts[i];
-    part->end = reader->cuts[i + 1];
-    part->links = &reader->links[i];
-    part->links->links.size = part->links->unknown = 0;
-    part->words = 0;
-    part->fault.status = KILN_OK;
+static void parse_lines(struct part *part, const struct reader *reader, const char *p) {
+    struct ki_links_form form = {.separator = '\0'};
+    if (reader->table) form = ki_ratings_form(&reader->layout, reader->options);
     while (p < part->end) {
+        if (part->words > 0 && !reader->table)
+            form =
+                (struct ki_links_form){' ', part->words, part->words == 3, reader->options->type == KILN_F32};
+        if (part->words > 0) ki_links_quick(part->links, &p, part->end, &form);
         const char *word = ki_skip_blanks(p, part->end);
         if (!ki_at_line_end(word, part->end) && *word != '#' && *word != '%') {
             if (!reader->table) p = word;
@@ -250,6 +253,22 @@ static void parse_part(void *user, int i) {
         const char *newline = memchr(p, '\n', (size_t)(part->end - p));
         p = newline ? newline + 1 : part->end;
     }
+}
+
+static void parse_part(void *user, int i) {
+    const struct reader *reader = user;
+    const struct ki_names *const names[] = {&reader->names, &reader->names};
+    struct part *part = &reader->parts[i];
+    part->end = reader->cuts[i + 1];
+    part->links = &reader->links[i];
+    part->words = 0;
+    part->fault.status = KILN_OK;
+    if (!ki_links_begin(part->links, part->end - reader->cuts[i], reader->options->strict)) {
+        ki_fault_nomem(&part->fault);
+        return;
+    }
+    parse_lines(part, reader, reader->cuts[i]);
+    if (part->fault.status == KILN_OK && !ki_links_find(part->links, names)) ki_fault_nomem(&part->fault);
 }
 
 /* ------------------------------------------------------------------------------------------- whole */

@@ -1,9 +1,10 @@
 #include "io/coordinate/names.h"
 
+#include "io/decimal.h"
+
 enum { DIGITS_MOST = 9 };
 
-/* A name as a number if it is written as numbers are: no sign, no leading zero, at most nine digits. */
-static int32_t plain_number(const char *text, int64_t size) {
+int32_t ki_plain_number(const char *text, int64_t size) {
     int32_t number = 0;
     if (size < 1 || size > DIGITS_MOST || (size > 1 && *text == '0')) return -1;
     for (int64_t i = 0; i < size; i++) {
@@ -11,10 +12,6 @@ static int32_t plain_number(const char *text, int64_t size) {
         number = number * 10 + (text[i] - '0');
     }
     return number;
-}
-
-struct ki_name ki_name_of(const char *text, int64_t size) {
-    return (struct ki_name){text, (int32_t)size, plain_number(text, size), false, -1};
 }
 
 void ki_names_init(struct ki_names *names, const char *what) {
@@ -34,7 +31,7 @@ static void enter_known(struct ki_names *names, int64_t from) {
     const int64_t length = names->direct.size / (int64_t)sizeof *direct;
     for (int64_t i = 0; i < names->levels.count; i++) {
         const struct ki_table_level *level = ki_table_level(&names->levels, i);
-        const int32_t number = plain_number(names->levels.text.data + level->text, level->size);
+        const int32_t number = ki_plain_number(names->levels.text.data + level->text, level->size);
         if (number >= from && number < length) direct[number] = (int32_t)i + 1;
     }
 }
@@ -61,30 +58,36 @@ static kiln_status fail_no_text(const struct ki_names *names, const struct ki_in
     return ki_report_fault(input, block, &fault);
 }
 
-void ki_names_find(const struct ki_names *names, struct ki_name *name) {
+int32_t ki_names_find_number(const struct ki_names *names, int32_t plain) {
+    char text[KI_DECIMAL_BYTES];
     const int32_t *direct = (const void *)names->direct.data;
     const int64_t length = names->direct.size / (int64_t)sizeof *direct;
-    if (name->number >= 0 && name->number < length)
-        name->found = direct[name->number] - 1;
-    else if (!name->doubled)
-        name->found = ki_table_levels_find(&names->levels, 0, name->text, name->size);
+    if (plain < length) return direct[plain] - 1;
+    if (names->levels.count == 0) return -1;
+    return ki_table_levels_find(&names->levels, 0, text, ki_print_int64(text, plain) - text);
 }
 
-kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struct ki_name *name,
-                            const struct ki_input *input, const struct ki_block *block) {
-    int32_t *direct = NULL, found;
+static kiln_status fail_full(int64_t size) {
+    return ki_fail_nomem((size_t)size, "the names, or there are 2^31 of them");
+}
+
+kiln_status ki_names_add_number(int32_t *number, struct ki_names *names, int32_t plain, int64_t allowed) {
+    char text[KI_DECIMAL_BYTES];
+    const int64_t size = ki_print_int64(text, plain) - text;
+    const bool direct = reach(names, plain, allowed);
+    int32_t found = ki_names_find_number(names, plain);
+    if (found < 0)
+        found = (direct ? ki_table_levels_add_unhashed : ki_table_levels_add)(&names->levels, 0, text, size);
+    if (found < 0) return fail_full(size);
+    if (direct) ((int32_t *)(void *)names->direct.data)[plain] = found + 1;
+    *number = found;
+    return KILN_OK;
+}
+
+kiln_status ki_names_add(int32_t *number, struct ki_names *names, const struct ki_name *name,
+                         const struct ki_input *input, const struct ki_block *block) {
     const char *text = name->text;
     int64_t size = name->size;
-    if (name->found >= 0) {
-        *number = name->found;
-        return KILN_OK;
-    }
-    if (name->number >= 0 && reach(names, name->number, block->offset + (int64_t)block->size))
-        direct = (int32_t *)(void *)names->direct.data + name->number;
-    if (direct && *direct > 0) {
-        *number = *direct - 1;
-        return KILN_OK;
-    }
     if (name->doubled) {
         names->plain.size = 0;
         if (!ki_table_unquote(&names->plain, &(struct ki_table_field){text, size, true}))
@@ -92,13 +95,12 @@ kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struc
         text = names->plain.data;
         size = names->plain.size;
     }
-    found = direct ? -1 : ki_table_levels_find(&names->levels, 0, text, size);
+    int32_t found = ki_table_levels_find(&names->levels, 0, text, size);
     if (found < 0) {
         if (!ki_table_utf8(text, size)) return fail_no_text(names, input, block, name->text);
         found = ki_table_levels_add(&names->levels, 0, text, size);
-        if (found < 0) return ki_fail_nomem((size_t)size, "the names, or there are 2^31 of them");
+        if (found < 0) return fail_full(size);
     }
-    if (direct) *direct = found + 1;
     *number = found;
     return KILN_OK;
 }

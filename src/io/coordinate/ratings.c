@@ -25,6 +25,13 @@ struct part {
     struct ki_fault fault;
 };
 
+/* A rating of the line at hand. */
+struct rating {
+    int32_t ends[2];
+    const char *at; /* its item */
+    double value;
+};
+
 struct reader {
     const kiln_read_options *options;
     struct ki_ratings_layout layout;
@@ -44,19 +51,19 @@ struct reader {
 /* ------------------------------------------------------------------------------------------- lines */
 
 static bool take_name(struct part *part, const struct reader *reader, int which,
-                      const struct ki_ratings_field *field, struct ki_link *rating) {
+                      const struct ki_ratings_field *field, struct rating *rating) {
     static const char *const what[] = {"a user", "an item"};
     if (field->size == 0) return ki_expected(&part->fault, field->text, part->end, what[which]);
     if (field->size > reader->longest)
         return ki_fault(&part->fault, KILN_ERR_LIMIT, field->text, "is the file what it should be?",
                         "the name of %s has more than %lld bytes", what[which], (long long)reader->longest);
-    rating->name[which] = ki_name_of(field->text, field->size);
-    rating->name[which].doubled = field->doubled;
-    return true;
+    rating->at = field->text;
+    return ki_links_end(&rating->ends[which], part->links, field->text, field->size, field->doubled) ||
+           ki_fault_nomem(&part->fault);
 }
 
 static bool take_value(struct part *part, const kiln_read_options *options,
-                       const struct ki_ratings_field *field, struct ki_link *rating) {
+                       const struct ki_ratings_field *field, struct rating *rating) {
     const char *p = field->text, *end = p + field->size;
     if (!ki_parse_real(&p, end, options->type == KILN_F32, &rating->value) || p != end)
         return ki_expected(&part->fault, field->text, part->end, "a rating");
@@ -70,7 +77,7 @@ static bool take_value(struct part *part, const kiln_read_options *options,
 static bool parse_rating(struct part *part, const struct reader *reader, const char **text) {
     struct ki_ratings_field fields[KI_RATING_FIELDS];
     const struct ki_ratings_layout *layout = &reader->layout;
-    struct ki_link rating = {.value = 1};
+    struct rating rating;
     const char *line = *text;
     const int count = ki_ratings_split(&part->fault, fields, text, part->end, layout->separator);
     if (count < 0) return false;
@@ -80,22 +87,19 @@ static bool parse_rating(struct part *part, const struct reader *reader, const c
     if (!take_name(part, reader, 0, &fields[layout->role[USER]], &rating) ||
         !take_name(part, reader, 1, &fields[layout->role[ITEM]], &rating))
         return false;
-    if (layout->role[RATING] >= 0 &&
-        !take_value(part, reader->options, &fields[layout->role[RATING]], &rating))
-        return false;
-    const struct ki_names *const names[] = {&reader->names[USER], &reader->names[ITEM]};
-    return ki_links_add(part->links, names, &rating) || ki_fault_nomem(&part->fault);
+    const bool rated = layout->role[RATING] >= 0;
+    if (rated && !take_value(part, reader->options, &fields[layout->role[RATING]], &rating)) return false;
+    ki_links_add(part->links, rating.ends, rated ? &rating.value : NULL, rating.at);
+    return true;
 }
 
-static void parse_part(void *user, int i) {
-    const struct reader *reader = user;
-    struct part *part = &reader->parts[i];
-    const char *p = reader->cuts[i];
-    part->end = reader->cuts[i + 1];
-    part->links = &reader->links[i];
-    part->links->links.size = part->links->unknown = 0;
-    part->fault.status = KILN_OK;
+static void parse_lines(struct part *part, const struct reader *reader, const char *p) {
+    enum { LONGEST = 8 };
+    struct ki_links_form form = {.separator = '\0'};
+    if (reader->layout.count > 0 && reader->longest >= LONGEST)
+        form = ki_ratings_form(&reader->layout, reader->options);
     while (p < part->end) {
+        ki_links_quick(part->links, &p, part->end, &form);
         const char *word = ki_skip_blanks(p, part->end);
         if (!ki_at_line_end(word, part->end)) {
             if (!parse_rating(part, reader, &p)) return;
@@ -104,6 +108,22 @@ static void parse_part(void *user, int i) {
         const char *newline = memchr(word, '\n', (size_t)(part->end - word));
         p = newline ? newline + 1 : part->end;
     }
+}
+
+static void parse_part(void *user, int i) {
+    const struct reader *reader = user;
+    const struct ki_names *const names[] = {&reader->names[USER], &reader->names[ITEM]};
+    struct part *part = &reader->parts[i];
+    part->end = reader->cuts[i + 1];
+    part->links = &reader->links[i];
+    part->fault.status = KILN_OK;
+    if (!ki_links_begin(part->links, part->end - reader->cuts[i],
+                        reader->options->strict || reader->known > 0)) {
+        ki_fault_nomem(&part->fault);
+        return;
+    }
+    parse_lines(part, reader, reader->cuts[i]);
+    if (part->fault.status == KILN_OK && !ki_links_find(part->links, names)) ki_fault_nomem(&part->fault);
 }
 
 /* ------------------------------------------------------------------------------------------- entries */
@@ -129,29 +149,39 @@ done:
     return status;
 }
 
-static kiln_status fail_unseen(const struct ki_input *input, const struct ki_block *block,
-                               const struct ki_name *name) {
+static kiln_status fail_unseen(const struct reader *reader, const struct ki_input *input,
+                               const struct ki_block *block, int32_t item, const char *at) {
+    const struct ki_table_level *level = ki_table_level(&reader->names[ITEM].levels, item);
     struct ki_fault fault = {.status = KILN_OK};
     char text[64];
-    ki_fault(&fault, KILN_ERR_DATA, name->text, "--extra-columns ignore leaves such ratings out",
-             "the model does not know the item '%s'", ki_table_excerpt(text, name->text, name->size));
+    ki_fault(&fault, KILN_ERR_DATA, at, "--extra-columns ignore leaves such ratings out",
+             "the model does not know the item '%s'",
+             ki_table_excerpt(text, reader->names[ITEM].levels.text.data + level->text, level->size));
     return ki_report_fault(input, block, &fault);
 }
 
 /* Leaves out the ratings of items that the model does not know. */
 static kiln_status leave_out(struct reader *reader, const struct ki_input *input,
                              const struct ki_block *block, struct ki_links *links) {
-    struct ki_link *link = (void *)links->links.data;
-    const int64_t count = links->links.size / (int64_t)sizeof *link;
+    int32_t *ends = (int32_t *)(void *)links->ends.data;
+    double *values = (double *)(void *)links->values.data;
+    const char **at = (const char **)(void *)links->at.data;
+    const int64_t count = ki_links_count(links);
+    const bool rated = links->values.size > 0;
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (link[i].name[ITEM].found < reader->known)
-            link[kept++] = link[i];
-        else if (reader->options->extra_columns == KILN_EXTRA_ERROR)
-            return fail_unseen(input, block, &link[i].name[ITEM]);
+        if (ends[2 * i + ITEM] < reader->known) {
+            memcpy(&ends[2 * kept], &ends[2 * i], 2 * sizeof *ends);
+            if (rated) values[kept] = values[i];
+            at[kept++] = at[i];
+        } else if (reader->options->extra_columns == KILN_EXTRA_ERROR) {
+            return fail_unseen(reader, input, block, ends[2 * i + ITEM], at[i]);
+        }
     }
     reader->left_out += count - kept;
-    links->links.size = kept * (int64_t)sizeof *link;
+    links->ends.size = kept * 2 * (int64_t)sizeof *ends;
+    links->values.size = rated ? kept * (int64_t)sizeof *values : 0;
+    links->at.size = kept * (int64_t)sizeof *at;
     return KILN_OK;
 }
 

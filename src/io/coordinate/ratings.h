@@ -2,6 +2,7 @@
 #ifndef KI_RATINGS_H
 #define KI_RATINGS_H
 
+#include "io/coordinate/links.h"
 #include "io/text.h"
 
 enum { KI_RATING_USER, KI_RATING_ITEM, KI_RATING_VALUE, KI_RATING_ROLES };
@@ -30,6 +31,9 @@ struct ki_ratings_words {
  * no number is a header. count stays 0 if the text has no such line. false: fault. */
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
                        const char *end, const struct ki_ratings_words *words);
+/* How a line looks that needs no splitting: .separator is 0 where the layout has no such lines. */
+struct ki_links_form ki_ratings_form(const struct ki_ratings_layout *layout,
+                                     const kiln_read_options *options);
 /* Splits a line and moves *text to its end; the number of fields, or -1: fault. */
 int ki_ratings_split(struct ki_fault *fault, struct ki_ratings_field fields[KI_RATING_FIELDS],
                      const char **text, const char *end, const char *separator);

@@ -148,3 +148,12 @@ bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault,
     if (named || (layout->count > 2 && !is_number(&fields[KI_RATING_VALUE]))) *text = p;
     return true;
 }
+
+struct ki_links_form ki_ratings_form(const struct ki_ratings_layout *layout,
+                                     const kiln_read_options *options) {
+    const int *role = layout->role, value = role[KI_RATING_VALUE];
+    const bool in_order = role[KI_RATING_USER] == 0 && role[KI_RATING_ITEM] == 1 && (value == 2 || value < 0);
+    const bool single = strlen(layout->separator) == 1;
+    return (struct ki_links_form){in_order && single ? *layout->separator : '\0', layout->count, value == 2,
+                                  options->type == KILN_F32};
+}

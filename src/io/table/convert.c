@@ -11,8 +11,7 @@
 #include "core/range.h"
 #include "io/decimal.h"
 #include "io/labels.h"
-#include "io/number.h"
-#include "io/text.h"
+#include "io/quick.h"
 
 void ki_table_chunk_free(struct ki_table_chunk *chunk) {
     ki_bytes_free(&chunk->values);
@@ -140,8 +139,9 @@ static enum ki_table_kind known_number(const struct ki_table_chunk *chunk,
 static void number(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                    const struct ki_table_column *column, double *value, bool *drop) {
     const struct ki_table_field *field = field_of(chunk, column);
-    if (layout->plain_numbers && field->text && is_readable(chunk, field->text, KI_SHORT_REAL_READS) &&
-        ki_parse_short_real(field->text, field->size, layout->numbers.single, value))
+    const char *p = field->text;
+    if (layout->plain_numbers && p && is_readable(chunk, p, KI_QUICK_READS) &&
+        ki_quick_real(&p, layout->numbers.single, value) && p == field->text + field->size)
         return;
     enum ki_table_kind kind = field->text ? ki_table_number(field, &layout->numbers, value)
                                           : known_number(chunk, layout, column, value);

@@ -41,12 +41,12 @@ static uint64_t hash(const uint64_t key[2], int32_t column, const char *text, in
     }
     v[2] ^= 0xFF;
     for (int i = 0; i < 3; i++) sip_round(v);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
+    const uint64_t mixed = v[0] ^ v[1] ^ v[2] ^ v[3];
+    return mixed ? mixed : 1;
 }
 
 uint64_t ki_table_hash(const struct ki_table_levels *levels, const char *text, int64_t size) {
-    const uint64_t found = hash(levels->key, -1, text, size);
-    return found ? found : 1;
+    return hash(levels->key, -1, text, size);
 }
 
 void ki_table_new_key(uint64_t key[2]) {
@@ -71,10 +71,9 @@ const struct ki_table_level *ki_table_level(const struct ki_table_levels *levels
     return (const struct ki_table_level *)(const void *)levels->levels.data + i;
 }
 
-int32_t ki_table_levels_find(const struct ki_table_levels *levels, int32_t column, const char *text,
-                             int64_t size) {
-    if (levels->slot_count == 0) return -1;
-    uint64_t mask = (uint64_t)levels->slot_count - 1, sought = hash(levels->key, column, text, size);
+static int32_t find(const struct ki_table_levels *levels, uint64_t sought, int32_t column, const char *text,
+                    int64_t size) {
+    const uint64_t mask = (uint64_t)levels->slot_count - 1;
     for (uint64_t slot = sought & mask; levels->slots[slot]; slot = (slot + 1) & mask) {
         int32_t number = levels->slots[slot] - 1;
         const struct ki_table_level *level = ki_table_level(levels, number);
@@ -83,6 +82,39 @@ int32_t ki_table_levels_find(const struct ki_table_levels *levels, int32_t colum
             return number;
     }
     return -1;
+}
+
+int32_t ki_table_levels_find(const struct ki_table_levels *levels, int32_t column, const char *text,
+                             int64_t size) {
+    return levels->slot_count > 0 ? find(levels, hash(levels->key, column, text, size), column, text, size)
+                                  : -1;
+}
+
+/* The level that stands first where the text may be; NULL: none. */
+static const struct ki_table_level *first_at(const struct ki_table_sought *sought) {
+    const struct ki_table_levels *in = sought->in;
+    const int32_t number = in->slot_count > 0 ? in->slots[sought->hash & (uint64_t)(in->slot_count - 1)] : 0;
+    return number > 0 ? ki_table_level(in, number - 1) : NULL;
+}
+
+/* Each text takes three places in memory that no other has asked for, one behind the other; so those of all
+ * are asked for first. */
+void ki_table_levels_find_all(struct ki_table_sought *sought, int count) {
+    for (int i = 0; i < count; i++) {
+        const struct ki_table_levels *in = sought[i].in;
+        sought[i].hash = hash(in->key, 0, sought[i].text, sought[i].size);
+        if (in->slot_count > 0)
+            __builtin_prefetch(&in->slots[sought[i].hash & (uint64_t)(in->slot_count - 1)]);
+    }
+    for (int i = 0; i < count; i++) __builtin_prefetch(first_at(&sought[i]));
+    for (int i = 0; i < count; i++) {
+        const struct ki_table_level *level = first_at(&sought[i]);
+        if (level) __builtin_prefetch(sought[i].in->text.data + level->text);
+    }
+    for (int i = 0; i < count; i++)
+        sought[i].number = sought[i].in->slot_count > 0
+                               ? find(sought[i].in, sought[i].hash, 0, sought[i].text, sought[i].size)
+                               : -1;
 }
 
 static void put(int32_t *slots, int64_t slot_count, uint64_t hashed, int32_t number) {
@@ -97,22 +129,35 @@ static bool grow(struct ki_table_levels *levels) {
     int64_t slot_count = ki_max(64, 2 * levels->slot_count);
     int32_t *slots = ki_calloc((size_t)slot_count * sizeof *slots);
     if (!slots) return false;
-    for (int64_t i = 0; i < levels->count; i++)
-        put(slots, slot_count, ki_table_level(levels, i)->hash, (int32_t)i);
+    for (int64_t i = 0; i < levels->count; i++) {
+        const struct ki_table_level *level = ki_table_level(levels, i);
+        if (level->hash) put(slots, slot_count, level->hash, (int32_t)i);
+    }
     ki_free(levels->slots);
     levels->slots = slots;
     levels->slot_count = slot_count;
     return true;
 }
 
-int32_t ki_table_levels_add(struct ki_table_levels *levels, int32_t column, const char *text, int64_t size) {
-    struct ki_table_level level = {hash(levels->key, column, text, size), levels->text.size, (int32_t)size,
-                                   column};
-    if (levels->count == INT32_MAX - 1 || !grow(levels)) return -1;
+static int32_t append(struct ki_table_levels *levels, uint64_t hashed, int32_t column, const char *text,
+                      int64_t size) {
+    const struct ki_table_level level = {hashed, levels->text.size, (int32_t)size, column};
+    if (levels->count == INT32_MAX - 1) return -1;
     if (!ki_bytes_room(&levels->levels, sizeof level) || !ki_bytes_room(&levels->text, size + 1)) return -1;
     ki_bytes_append(&levels->levels, &level, sizeof level);
     ki_bytes_append(&levels->text, text, size);
     ki_bytes_append(&levels->text, "", 1);
-    put(levels->slots, levels->slot_count, level.hash, (int32_t)levels->count);
     return (int32_t)levels->count++;
+}
+
+int32_t ki_table_levels_add(struct ki_table_levels *levels, int32_t column, const char *text, int64_t size) {
+    const uint64_t hashed = hash(levels->key, column, text, size);
+    const int32_t number = grow(levels) ? append(levels, hashed, column, text, size) : -1;
+    if (number >= 0) put(levels->slots, levels->slot_count, hashed, number);
+    return number;
+}
+
+int32_t ki_table_levels_add_unhashed(struct ki_table_levels *levels, int32_t column, const char *text,
+                                     int64_t size) {
+    return append(levels, 0, column, text, size);
 }

@@ -63,7 +63,7 @@ const char *ki_table_excerpt(char out[64], const char *text, int64_t size);
 /* ------------------------------------------------------------------------------ levels (levels.c) */
 
 struct ki_table_level {
-    uint64_t hash;
+    uint64_t hash; /* 0: it is not in the hash table */
     int64_t text; /* offset in `text` of the NUL-terminated level */
     int32_t size, column;
 };
@@ -83,8 +83,21 @@ void ki_table_levels_free(struct ki_table_levels *levels);
 /* The level's number, or -1. Threads may look up together while nobody adds. */
 int32_t ki_table_levels_find(const struct ki_table_levels *levels, int32_t column, const char *text,
                              int64_t size);
+/* A text that is looked for among the levels of column 0: number is set as above. */
+struct ki_table_sought {
+    const struct ki_table_levels *in;
+    const char *text;
+    int64_t size;
+    uint64_t hash;
+    int32_t number;
+};
+/* Looks for some dozens of texts together, faster than one by one where the tables are large. */
+void ki_table_levels_find_all(struct ki_table_sought *sought, int count);
 /* Adds a level that is not there yet; -1 if there is no memory. */
 int32_t ki_table_levels_add(struct ki_table_levels *levels, int32_t column, const char *text, int64_t size);
+/* The same of a level that nobody will look for here. */
+int32_t ki_table_levels_add_unhashed(struct ki_table_levels *levels, int32_t column, const char *text,
+                                     int64_t size);
 /* Of any text, under the levels' key; never 0. */
 uint64_t ki_table_hash(const struct ki_table_levels *levels, const char *text, int64_t size);
 const struct ki_table_level *ki_table_level(const struct ki_table_levels *levels, int64_t i);
