@@ -97,7 +97,7 @@ static void variable(const char *name, const char *meaning) {
 static void environment(void) {
     heading("Environment");
     variable("KILN_NUM_THREADS, OMP_NUM_THREADS", "CPU threads where --threads does not say.");
-    variable("KILN_ISA", "scalar, avx2 or avx512: use no better instructions of the CPU than these.");
+    variable("KILN_ISA", "baseline, avx2 or avx512: use no better instructions of the CPU than these.");
     variable("KILN_CACHE_DIR, XDG_CACHE_HOME",
              "Where built kernels and the profile of this machine are kept.");
     variable("KILN_WITHOUT",

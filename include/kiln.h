@@ -22,7 +22,7 @@
  *   - A question about NULL (the rows of no matrix, the text of no model) is answered with 0, NULL or "".
  *   - One thread at a time uses a device and its matrices; different devices are independent.
  *   - The library never prints, exits, aborts, or installs signal handlers. Of the environment it reads
- *     KILN_ISA (scalar, avx2 or avx512: the device "cpu" uses no better instructions), KILN_NUM_THREADS,
+ *     KILN_ISA (baseline, avx2 or avx512: the device "cpu" uses no better instructions), KILN_NUM_THREADS,
  *     KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, KILN_MPI_PATH, KILN_MPI_SILENCE,
  *     KILN_WITHOUT (cuda, opencl or cuda,opencl: drivers that are never loaded, whatever asks for them), and the
  *     standard OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV, and

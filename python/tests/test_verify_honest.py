@@ -53,6 +53,8 @@ HONEST = {
                                                                  ["glm", "--family", "negative-binomial", "--alpha", "5", "--l2", "0.1", "--type", "f32"]),
     "a Tweedie deviance next to 0": ([[-9.110823318355707e18], [5.682458375950557e18]], [4.750066128126133, 0],
                                      ["glm", "--family", "tweedie", "--variance-power", "1.5", "--l2", "300", "--l1", "300"]),
+    "a Tweedie mean of 0": (np.c_[[FAR, *np.linspace(-1, 1, 11)]], [0, *np.linspace(3, 0, 11)],
+                            ["glm", "--family", "tweedie", "--variance-power", "1.2", "--l2", "1e-6", "--no-intercept"]),
     "three rows under an intercept": ([[2461965.5, 0, 1], [2462069.5, 1, 0], [2463006.5, 0, 0]], [0.6, 0.4, 0.9], ["linreg", "--l2", "0", "--type", "f32"]),
     "a logit whose mean is 0": (np.c_[[FAR, 0.66, -0.01, 0.15, 0.24, 1.58, 0.51, 2.25, 1.1, -0.88, -0.67, -0.11, -1.83, -0.89, -2.12, 0.21],
                                       [1.66, -1.64, -0.62, -1.61, 0.24, 0.32, -1.49, -1.92, -0.33, -0.66, 0.38, 1.48, 0, 0.78, -0.34, -1.48]],

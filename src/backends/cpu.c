@@ -12,20 +12,9 @@
 #include "core/seams.h"
 #include "core/size.h"
 
-static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
-
-/* What KILN_ISA allows at most; KI_ISA_COUNT: it is none of the names. */
-static enum ki_isa cap_of(const char *name) {
-    static const char *const caps[KI_ISA_COUNT] = {"scalar", "avx2", "avx512"};
-    int isa = 0;
-    if (!name || !*name) return KI_ISA_AVX512;
-    while (isa < KI_ISA_COUNT && strcmp(name, caps[isa]) != 0) isa++;
-    return (enum ki_isa)isa;
-}
-
 /* The best instruction set that this processor and KILN_ISA both allow. */
 static enum ki_isa choose_isa(void) {
-    return (enum ki_isa)ki_min(ki_isa_of(ki_cpuid_read()), cap_of(secure_getenv("KILN_ISA")));
+    return (enum ki_isa)ki_min(ki_isa_of(ki_cpuid_read()), ki_isa_cap());
 }
 
 static void processor_name(char *name, size_t bytes) {
@@ -49,7 +38,7 @@ static void describe(kiln_device_info *info, int threads) {
     processor_name(processor, sizeof processor);
     *info = (kiln_device_info){.name = "cpu", .usable = 1, .threads = threads, .is_gpu = 0};
     snprintf(info->description, sizeof info->description, "%s, %d thread%s, %s", processor, threads,
-             threads == 1 ? "" : "s", isa_names[choose_isa()]);
+             threads == 1 ? "" : "s", ki_isa_names[choose_isa()]);
     info->memory = ki_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
@@ -77,10 +66,10 @@ static kiln_status cpu_open(kiln_device *device, const char *selector) {
         ki_fail(KILN_ERR_ARGUMENT, "device 'cpu:%s': the CPU is one device", selector);
         return ki_hint("--device cpu");
     }
-    const char *cap = secure_getenv("KILN_ISA");
-    if (cap_of(cap) == KI_ISA_COUNT) {
-        ki_fail(KILN_ERR_ARGUMENT, "KILN_ISA is '%s', which is no instruction set", cap);
-        return ki_hint("scalar, avx2 or avx512, or leave it unset");
+    if (ki_isa_cap() == KI_ISA_COUNT) {
+        ki_fail(KILN_ERR_ARGUMENT, "KILN_ISA is '%s', which is no instruction set",
+                secure_getenv("KILN_ISA"));
+        return ki_hint("baseline, avx2 or avx512, or leave it unset");
     }
     device->isa = choose_isa();
     describe(&device->info, device->threads);

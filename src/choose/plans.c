@@ -11,8 +11,6 @@
 #include "pass/launch.h"
 #include "pass/predict.h"
 
-static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
-
 /* --------------------------------------------------------------------------------------------- CPU */
 
 /* 1, 2, 4, ... threads, and all. */
@@ -46,7 +44,7 @@ static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *devi
         *plan = ki_cpu_plan(device, ki_work_bytes(work));
         plan->number = i;
         plan->chosen = i == n - 1;
-        snprintf(plan->variant, sizeof plan->variant, "cpu %s", isa_names[isa]);
+        snprintf(plan->variant, sizeof plan->variant, "cpu %s", ki_isa_names[isa]);
         plan->group = threads[i];
         plan->columns = (int)work->k;
         plan->coarsening = ki_ceil_div(work->rows, threads[i]);

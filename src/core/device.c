@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "core/device.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -59,6 +60,27 @@ int ki_default_threads(void) {
     cpu_set_t set;
     threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return (int)ki_max(1, ki_min(threads, quota_threads()));
+}
+
+const char *const ki_isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
+
+/* Case and hyphens aside: avx512 is AVX-512. */
+static bool is_isa(const char *name, const char *typed) {
+    for (;; name++, typed++) {
+        while (*name == '-') name++;
+        while (*typed == '-') typed++;
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*typed)) return false;
+        if (!*name) return true;
+    }
+}
+
+enum ki_isa ki_isa_cap(void) {
+    const char *cap = secure_getenv("KILN_ISA");
+    int isa = 0;
+    if (!cap || !*cap) return KI_ISA_AVX512;
+    if (strcmp(cap, "scalar") == 0) return KI_ISA_BASE; /* its earlier name */
+    while (isa < KI_ISA_COUNT && !is_isa(ki_isa_names[isa], cap)) isa++;
+    return (enum ki_isa)isa;
 }
 
 /* Ours has to make sense; OMP_NUM_THREADS may hold a list for nested loops, which is not for us. */

@@ -9,8 +9,11 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-/* Instruction sets that CPU bodies are built for, ascending; KILN_ISA caps the choice. */
+/* Instruction sets that CPU bodies are built for, ascending; as devices and plans print them, and as KILN_ISA takes them. */
 enum ki_isa { KI_ISA_BASE, KI_ISA_AVX2, KI_ISA_AVX512, KI_ISA_COUNT };
+extern const char *const ki_isa_names[KI_ISA_COUNT];
+/* The best that the environment's KILN_ISA allows; KI_ISA_COUNT: its value is none of the names. */
+enum ki_isa ki_isa_cap(void);
 
 struct kiln_device {
     const struct ki_backend *backend;

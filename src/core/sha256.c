@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/device.h"
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
@@ -98,11 +100,10 @@ static bool has_x86(void) {
 
 static void (*compress_blocks)(uint32_t state[8], const uint8_t *block, size_t blocks) = compress;
 
-/* KILN_ISA=scalar is for tests of the plain code. */
+/* KILN_ISA=baseline is for tests of the plain code. */
 static void choose(void) {
 #ifdef __x86_64__
-    const char *cap = secure_getenv("KILN_ISA");
-    if (has_x86() && !(cap && strcmp(cap, "scalar") == 0)) compress_blocks = compress_x86;
+    if (has_x86() && ki_isa_cap() != KI_ISA_BASE) compress_blocks = compress_x86;
 #endif
 }
 

@@ -7,8 +7,8 @@ foreach(file IN LISTS algorithm_tests)
   endif()
   kiln_test(${name} ${file})
 endforeach()
-# Of the CPU's bodies only the scalar ones are looked through for undefined behaviour (CMakeLists.txt), and conformance does not reach dual.cpu.h.
+# Of the CPU's bodies only the baseline's are looked through for undefined behaviour (CMakeLists.txt), and conformance does not reach dual.cpu.h.
 if(KILN_SANITIZE AND NOT KILN_SANITIZE STREQUAL thread)
-  add_test(NAME dual_scalar COMMAND dual)
-  set_tests_properties(dual_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
+  add_test(NAME dual_baseline COMMAND dual)
+  set_tests_properties(dual_baseline PROPERTIES ENVIRONMENT KILN_ISA=baseline)
 endif()

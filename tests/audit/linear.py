@@ -24,14 +24,17 @@ from problems import (
     EPS,
     Problem,
     auc,
+    blur_of,
     check_verify,
     eta_of,
     gap,
     judge_bound,
     judge_fit,
     moments,
+    moved,
     near,
     refused,
+    share,
     within,
 )
 from runs import Tool
@@ -79,8 +82,10 @@ def linreg(rng, tool: Tool, kind: type) -> list[str]:
         found += near("objective", run.out["objective"], total, digits)
         found += near("rss", run.out["metrics"].get("rss"), rss, digits)
         r2 = run.out["metrics"].get("r2")
+        # a mean of numbers as large as Y's is off by e, and TSS by the weights' sum times e^2
+        off = (np.sqrt(problem.n) + 8) * EPS[kind] / 2 * np.abs(Yk).max()
         if tss > 0 and targets == 1 and r2 is not None:
-            found += near("1 - r2", 1 - r2, rss / tss, digits * 10)
+            found += near("1 - r2", 1 - r2, rss / tss, digits * 10 + share(problem.s.sum() * off**2, tss))
     # the minimum-norm solution where the rank is beyond doubt
     tame = all(k in draw.TAME + ("copy", "sum") for k in problem.columns)
     if converged and problem.l2 == 0 and tame and not problem.standardize:
@@ -99,13 +104,17 @@ def linreg(rng, tool: Tool, kind: type) -> list[str]:
     return found + rows.judge_numbers(rng, tool, problem, model)
 
 
-def binary_metrics(problem: Problem, y, eta, run, digits: float) -> list[str]:
-    s = problem.s
+def binary_metrics(problem: Problem, y, model, run, digits: float) -> list[str]:
+    s, eta, blur = problem.s, eta_of(problem, model)[:, 0], blur_of(problem, model)[:, 0]
     p, q = logistic(eta)
     metrics = run.out["metrics"]
-    value = np.where(s > 0, logistic_loss(y, eta)[0], 0)
-    found = near("log_loss", metrics.get("log_loss"), s @ value / s.sum(), digits)
-    found += near("brier", metrics.get("brier"), s @ np.where(y > 0.5, q, p) ** 2 / s.sum(), digits)
+    value = s @ np.where(s > 0, logistic_loss(y, eta)[0], 0)
+    off = moved(s, lambda eta: logistic_loss(y, eta)[0], eta, blur)
+    found = near("log_loss", metrics.get("log_loss"), value / s.sum(), digits + share(off, value))
+    # a probability's logarithm moves by no more than eta does, and its square twice as far
+    missed = s @ np.where(y > 0.5, q, p) ** 2
+    off = s @ (np.where(y > 0.5, q, p) ** 2 * np.expm1(2 * blur))
+    found += near("brier", metrics.get("brier"), missed / s.sum(), digits + share(off, missed))
     found += decided(problem, y, eta, run, digits)
     return found
 
@@ -161,7 +170,7 @@ def logreg(rng, tool: Tool, kind: type) -> list[str]:
     )
     found += judge_bound(problem, [(logistic_loss, model.tensors["W"][:, 0], b, y)], run)
     digits = 1e-7 if kind is np.float64 else 2e-3
-    found += binary_metrics(problem, y, eta_of(problem, model)[:, 0], run, digits)
+    found += binary_metrics(problem, y, model, run, digits)
     check_verify(tool, problem, found, run.out["converged"])
     return found + rows.judge_classes(rng, tool, problem, model, np.unique(y))
 
@@ -252,19 +261,20 @@ def glm(rng, tool: Tool, kind: type) -> list[str]:
     found += judge_bound(problem, [(loss, model.tensors["W"][:, 0], b, yk)], run)
     eta, digits = eta_of(problem, model)[:, 0], 1e-7 if kind is np.float64 else 2e-3
     if family == "binomial":
-        found += binary_metrics(problem, y, eta, run, digits)
-    losses = np.where(problem.s > 0, loss(yk, eta)[0] - saturated(family, loss, yk), 0)
-    deviance = 2 * (problem.s @ losses)
-    scale = float(problem.s @ np.abs(np.where(problem.s > 0, loss(yk, eta)[0], 0)))
-    if float(deviance) > 1e-5 * scale:
-        found += near("deviance", run.out["metrics"].get("deviance"), deviance, 10 * digits)
-    check_verify(tool, problem, found, run.out["converged"])
-    found += statsmodels_glm(problem, tool, family, loss, yk)
-    inverse = {"gaussian": None, "binomial": lambda eta: logistic(eta)[0]}.get(family, np.exp)
+        found += binary_metrics(problem, y, model, run, digits)
 
     def unit_deviance(y, eta):
         return 2 * (loss(y, eta)[0] - saturated(family, loss, y))
 
+    deviance = problem.s @ np.where(problem.s > 0, unit_deviance(yk, eta), 0)
+    off = moved(problem.s, lambda eta: unit_deviance(yk, eta), eta, blur_of(problem, model)[:, 0])
+    scale = float(problem.s @ np.abs(np.where(problem.s > 0, loss(yk, eta)[0], 0)))
+    if float(deviance) > 1e-5 * scale:
+        told = run.out["metrics"].get("deviance")
+        found += near("deviance", told, deviance, 10 * digits + share(off, deviance))
+    check_verify(tool, problem, found, run.out["converged"])
+    found += statsmodels_glm(problem, tool, family, loss, yk)
+    inverse = {"gaussian": None, "binomial": lambda eta: logistic(eta)[0]}.get(family, np.exp)
     whole = {"poisson": np.inf, "negative-binomial": np.inf, "binomial": 1}.get(family)
     return found + rows.judge_numbers(rng, tool, problem, model, inverse, unit_deviance, whole)
 

@@ -55,15 +55,16 @@ def gamma_loss(y, eta):
 
 def inverse_gaussian_loss(y, eta):
     inverse = np.exp(-eta)
-    return y * inverse**2 / 2 - inverse, inverse - y * inverse**2, inverse
+    return inverse * (y * inverse / 2 - 1), inverse * (1 - y * inverse), inverse
 
 
 def negative_binomial_loss(alpha):
     a = L(alpha)
 
     def loss(y, eta):
-        mu = np.exp(eta)
-        return (y + 1 / a) * np.log1p(a * mu) - y * eta, (mu - y) / (1 + a * mu), mu / (1 + a * mu)
+        share, rest = logistic(eta + np.log(a))  # alpha mu / (1 + alpha mu), which no mean overflows
+        softplus = np.logaddexp(L(0), eta + np.log(a))
+        return (y + 1 / a) * softplus - y * eta, share / a - y * rest, share / a
 
     return loss
 
@@ -72,11 +73,10 @@ def tweedie_loss(power):
     p = L(power)
 
     def loss(y, eta):
-        return (
-            np.exp((2 - p) * eta) / (2 - p) - y * np.exp((1 - p) * eta) / (1 - p),
-            np.exp((2 - p) * eta) - y * np.exp((1 - p) * eta),
-            np.exp((2 - p) * eta),
-        )
+        share = np.exp((2 - p) * eta)
+        # a target of 0 has no such term, though the mean be so small that its power is infinite
+        over = np.where(y > 0, y * np.exp((1 - p) * eta), 0)
+        return share / (2 - p) + over / (p - 1), share - over, share
 
     return loss
 

@@ -277,6 +277,26 @@ def eta_of(problem: Problem, model) -> np.ndarray:
     return problem.kept @ W + b + offset
 
 
+def blur_of(problem: Problem, model) -> np.ndarray:
+    """How far the tool's own eta may be from eta_of's: what a sum of so many terms loses in its type."""
+    W = np.abs(model.tensors["W"].astype(L))
+    b = np.abs(model.tensors["b"].astype(L)) if "b" in model.tensors else np.zeros((1, W.shape[1]), L)
+    offset = 0 if problem.offset is None else np.abs(problem.offset.astype(L)[:, None])
+    return 8 * EPS[problem.kind] * (np.abs(problem.kept) @ W + b + offset)
+
+
+def moved(s, value, eta, blur):
+    """How far the weighted sum of value(eta), convex and at least 0, moves where each eta does by its blur."""
+    here, above, below = value(eta), value(eta + blur), value(eta - blur)
+    fall = np.where((above > here) & (below > here), here, 0)  # the least value may lie between
+    rows = np.maximum(np.maximum(np.abs(above - here), np.abs(below - here)), fall)
+    return s @ np.where(s > 0, rows, 0)
+
+
+def share(part, whole) -> float:
+    return float(part / whole) if part > 0 else 0.0
+
+
 def auc(y, score, s, blur: float = 0) -> tuple[float, float]:
     """The least and the largest share of pairs of rows that are in order, of scores that are known to blur."""
     above = score[y > 0.5][:, None] - score[y < 0.5][None, :]

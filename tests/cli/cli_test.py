@@ -652,11 +652,15 @@ class Data(Case):
         kiln("linreg", data, "--zero-based")
 
     def test_instruction_set(self):
-        for isa, named in (("scalar", "baseline"), ("", "thread")):
+        for isa, named in (("baseline", "baseline"), ("scalar", "baseline"), ("", "thread")):
             self.assertIn(named, kiln("devices", environment={"KILN_ISA": isa})[0])
+        # What the list of devices prints can be typed.
+        devices = [kiln("devices", environment={"KILN_ISA": isa})[0] for isa in ("avx2", "AVX2", "avx512", "AVX-512")]
+        names = [re.search("^cpu .*, (.*)$", text, re.MULTILINE)[1] for text in devices]
+        self.assertEqual(names[0::2], names[1::2])
         error = kiln("linreg", FLIGHTS, "--target", "arr_delay", code=2, environment={"KILN_ISA": "avx1024"})[1]
         self.assertIn("KILN_ISA is 'avx1024'", error)
-        self.assertIn("scalar, avx2 or avx512", error)
+        self.assertIn("baseline, avx2 or avx512", error)
 
     def test_threads(self):
         self.assertIn("3 threads", kiln("devices", environment={"KILN_NUM_THREADS": "3"})[0])

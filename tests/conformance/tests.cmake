@@ -16,15 +16,15 @@ endif()
 # with low limits: the bodies of both types have one text. With no instruction set asked for, undefined behaviour is looked for as well
 # (CMakeLists.txt), so f64 goes through those bodies with all problems, and f32 with low limits.
 set(conformance_devices --require ${KILN_REQUIRED_DEVICES})
-set(conformance_of_scalar "")
+set(conformance_of_baseline "")
 set(conformance_of_avx2 "")
 if(KILN_SANITIZE AND NOT KILN_SANITIZE STREQUAL thread)
   set(conformance_devices --device opencl --require opencl)
-  set(conformance_of_scalar --type f64)
+  set(conformance_of_baseline --type f64)
   set(conformance_of_avx2 --type f32)
 endif()
 # OpenCL in f32 comes operation by operation, below.
-if(NOT conformance_of_scalar)
+if(NOT conformance_of_baseline)
   add_test(NAME conformance_f32 COMMAND conformance --type f32 --except opencl --require cpu ${conformance_extent})
   set_tests_properties(conformance_f32 PROPERTIES TIMEOUT 600)
 endif()
@@ -33,7 +33,7 @@ foreach(type f32 f64)
   add_test(NAME conformance_plans_${type} COMMAND conformance --plans --quick --type ${type} --device opencl --require opencl)
 endforeach()
 # What large problems add, the ways of cutting X, does not depend on the instruction set.
-add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1 --quick ${conformance_of_scalar})
+add_test(NAME conformance_baseline COMMAND conformance --device cpu --threads 1 --quick ${conformance_of_baseline})
 add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3 --quick ${conformance_of_avx2})
 # Threads share the work of both types alike; f64 has the machine's number of threads above, and three and one in these. Address
 # sanitizers have no other run of f64 on the CPU with all instruction sets.
@@ -82,12 +82,12 @@ foreach(op IN LISTS optimised)
   add_test(NAME optimised_${op} COMMAND conformance --device opencl --require opencl --op ${op} --type f32 --quick)
   set_tests_properties(optimised_${op} PROPERTIES TIMEOUT 600)
 endforeach()
-set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
+set_tests_properties(conformance_baseline PROPERTIES ENVIRONMENT KILN_ISA=baseline)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
-if(conformance_of_scalar)
-  set_tests_properties(conformance_low_limits_f32 PROPERTIES ENVIRONMENT KILN_ISA=scalar)
+if(conformance_of_baseline)
+  set_tests_properties(conformance_low_limits_f32 PROPERTIES ENVIRONMENT KILN_ISA=baseline)
 endif()
-set_tests_properties(conformance_f64 conformance_scalar conformance_avx2 conformance_threads
+set_tests_properties(conformance_f64 conformance_baseline conformance_avx2 conformance_threads
   conformance_plans_f32 conformance_plans_f64
   conformance_low_limits conformance_low_limits_f32
   PROPERTIES TIMEOUT 600)

@@ -8,8 +8,8 @@ foreach(name memory share wrap group sha256 simd_math gamma half size status sea
   endif()
   kiln_test(core_${name} ${files})
 endforeach()
-add_test(NAME core_sha256_scalar COMMAND core_sha256)
-set_tests_properties(core_sha256_scalar PROPERTIES ENVIRONMENT "KILN_ISA=scalar" TIMEOUT 60)
+add_test(NAME core_sha256_baseline COMMAND core_sha256)
+set_tests_properties(core_sha256_baseline PROPERTIES ENVIRONMENT "KILN_ISA=baseline" TIMEOUT 60)
 kiln_test(core_choose ${CMAKE_CURRENT_LIST_DIR}/choose.c)
 # Its forked children begin threads, which ThreadSanitizer can follow but thinks unwise.
 set_tests_properties(core_threads PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)

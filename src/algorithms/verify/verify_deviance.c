@@ -14,6 +14,7 @@ static long double ratio_log(double y, long double mu, long double log_mu) {
 static long double tweedie_deviance(double y, long double mu, long double p) {
     const long double a = 2 - p, t = (y - mu) / mu;
     long double term = t * t / 2, sum = term;
+    if (y == 0) return 2 * powl(mu, a) / a;
     if (!(fabsl(t) < 0.5L))
         return 2 * (powl(y, a) / ((1 - p) * a) - y * powl(mu, 1 - p) / (1 - p) + powl(mu, a) / a);
     for (int k = 3; fabsl(term) > LDBL_EPSILON / 4 * sum; k++) {

@@ -92,6 +92,11 @@ static struct ki_verify_value sum_of(long double a, long double b) {
     return (struct ki_verify_value){a + b, fabsl(a) + fabsl(b)};
 }
 
+/* c (a + b), which c a and c b that are both infinite would have no value for. */
+static struct ki_verify_value product_of(long double c, long double a, long double b) {
+    return (struct ki_verify_value){c * (a + b), fabsl(c) * (fabsl(a) + fabsl(b))};
+}
+
 static struct ki_verify_value value_at(const kiln_loss *loss, double y, long double eta,
                                        const struct response *at) {
     const struct logs logs = logs_of(loss, eta, at);
@@ -99,9 +104,11 @@ static struct ki_verify_value value_at(const kiln_loss *loss, double y, long dou
     switch (loss->family) {
     case KILN_POISSON: return sum_of(mu, -won);
     case KILN_GAMMA: return sum_of(y / mu, logl(mu));
-    case KILN_INVERSE_GAUSSIAN: return sum_of(y / (2 * mu * mu), -1 / mu);
+    case KILN_INVERSE_GAUSSIAN: return product_of(1 / mu, y / (2 * mu), -1);
     case KILN_BINOMIAL: return sum_of(-won, y == 1 ? 0 : (y - 1) * logs.nu);
-    case KILN_TWEEDIE: return sum_of(powl(mu, 2 - p) / (2 - p), -y * powl(mu, 1 - p) / (1 - p));
+    case KILN_TWEEDIE:
+        /* an infinite power of a mean near 0 counts for nothing where y is 0 */
+        return sum_of(powl(mu, 2 - p) / (2 - p), y == 0 ? 0 : y * powl(mu, 1 - p) / (p - 1));
     case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
     default: return sum_of((mu - y) * (mu - y) / 2, 0);
     }
