@@ -16,7 +16,7 @@ GROUPS = {
                    "LogisticRegressionCV", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GeneralizedLinearRegressor",
                    "GeneralizedLinearRegressorCV", "LinearSVC", "LinearSVR", "KMeans",
                    "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF", "LatentDirichletAllocation"],
-    "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits"],
+    "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits", "enet_path", "lasso_path"],
     "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
                                   "results_on_device", "checkpoint", "processes"],
     "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._load import load
     from ._machine import devices, doctor, explain, processes, read, tune
     from ._manifold import MDS
+    from ._path import enet_path, lasso_path
 
     __version__: str
 
@@ -35,6 +36,7 @@ _NAMES = {
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
     **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV", "GeneralizedLinearRegressorCV"), "_cv"),
     "MDS": "_manifold",
+    **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
@@ -47,7 +49,7 @@ __all__ = [
     "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
     "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "checkpoint", "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
+    "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "hits", "lasso_path", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
     "read", "results_on_device", "sddmm", "spmm", "tune",
 ]
 

@@ -193,6 +193,16 @@ def device(name: str | Device = "auto") -> Device:
         return _opened[name]
 
 
+def with_threads(where: Device, n_jobs: int | None) -> Device:
+    """A CPU with so many threads, as joblib counts them (-1: one for each core, -2: one less); any other device, and None, as it is."""
+    if n_jobs is None or where.name != "cpu":
+        return where
+    if n_jobs == 0:
+        raise ArgumentError("n_jobs=0 leaves nobody to work: take None or -1 for all cores, or a number of threads.")
+    threads = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    return where if threads == where.threads else _same("cpu", threads, 0, False)
+
+
 def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1, algorithm: str = "") -> Device:
     """The device on which so many passes of the algorithm over such a matrix are expected to end first."""
     return device(_best(shape, nnz, np.dtype(dtype), passes, columns, algorithm))

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._arrays import Device, Matrix, check_sparse, choose, device, matrix
+from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, with_threads
 from ._dlpack import as_floats, on_cuda, to_host
-from ._library import c_name, check, ffi, lib, struct
+from ._library import ArgumentError, c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
 from ._told import GIVEN, told
 
@@ -23,6 +23,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     device_: str  # where the last fit ran
     _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
+    _only: dict[str, tuple[tuple[Any, ...], str]] = {}  # scikit-learn's parameters of which Kiln has these values alone, and what to do for others
     _told: dict[str, str] = {}  # what the file said of the fit
     _kept: tuple[bytes, dict[str, bool], str, bool] | None = None  # of the last fit: its options, which of GIVEN there were, device, float32
     report_: Report
@@ -36,6 +37,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
         """X, or X and y, in float32 or float64; a kiln.Matrix as it is."""
+        if more.get("reset", True):
+            self._check_only()
         more.setdefault("accept_sparse", "csr")
         if not isinstance(X, Matrix) and on_cuda(X):
             X = Matrix(X)
@@ -52,6 +55,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             more["y"] = y
         return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
 
+    def _check_only(self) -> None:
+        """Refuses what scikit-learn's class of this name has and this one has not."""
+        for name, (known, remedy) in _of_all(type(self), "_only").items():
+            value = getattr(self, name, known[0])
+            if not any(value is one or (np.isscalar(value) and value == one) for one in known):
+                raise ArgumentError(f"kiln.{type(self).__name__} has no {name}={value!r}: {remedy}.")
+
     def _weights(self, sample_weight: Any, X: Any) -> Any:
         """sample_weight as an array for a validated X; None stays None."""
         if sample_weight is None:
@@ -61,14 +71,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
 
     def _place(self, X: Any, columns: int = 1) -> Device:
-        """The device that `device` names; "auto" weighs them for this X."""
+        """The device that `device` names; "auto" weighs them for this X. n_jobs: threads of the CPU, where `device` says nothing of them."""
         if isinstance(X, Matrix):
             return X.device
         if self.device != "auto":
-            return device(self.device)
-        nnz = X.nnz if hasattr(X, "tocsr") else None
-        passes = lib.kiln_algorithm_passes(self._algorithm.encode(), X.shape[1], getattr(self, "max_iter", None) or 0)
-        return choose(X.shape, nnz, X.dtype, passes, columns, self._algorithm)
+            where = device(self.device)
+        else:
+            nnz = X.nnz if hasattr(X, "tocsr") else None
+            passes = lib.kiln_algorithm_passes(self._algorithm.encode(), X.shape[1], getattr(self, "max_iter", None) or 0)
+            where = choose(X.shape, nnz, X.dtype, passes, columns, self._algorithm)
+        return with_threads(where, getattr(self, "n_jobs", None)) if isinstance(self.device, str) else where
 
     # --------------------------------------------------------------------------------------------- running
 
@@ -95,14 +107,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return told(self._algorithm, made, given, self.report_, where, single)
 
     def _vocabulary(self) -> dict[str, str]:
-        """_names of this class and those above it."""
-        found: dict[str, str] = {}
-        for kind in reversed(type(self).__mro__):
-            found.update(vars(kind).get("_names", {}))
-        return found
+        """The parameters by the library's fields."""
+        return _of_all(type(self), "_names")
+
+    def _forget_report(self) -> None:
+        """Of a fit before this model was changed."""
+        for name in ("n_iter_", "converged_", "objective_", "optimality_gap_", "report_", "_kept", "_told"):
+            self.__dict__.pop(name, None)
 
     def _keep_report(self, report: Report) -> None:
-        self.n_iter_ = report.n_iter
+        self.n_iter_: Any = report.n_iter
         self.converged_ = report.converged
         self.objective_ = report.objective
         self.optimality_gap_ = report.optimality_gap
@@ -152,6 +166,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if names is not None and "schema" not in account:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))
         check(lib.kiln_model_save(model, c_name(path)))
+
+
+def _of_all(kind: type, name: str) -> dict[str, Any]:
+    """The dictionaries of that name of a class and those above it as one."""
+    found: dict[str, Any] = {}
+    for each in reversed(kind.__mro__):
+        found.update(vars(each).get(name, {}))
+    return found
 
 
 def as_columns(values: Any, dtype: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
@@ -11,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
 from ._base import Estimator
+from ._functions import multiply
 from ._library import ffi, lib, struct
 
-_ALGORITHMS = {"auto": None, "lloyd": "KILN_KMEANS_LLOYD", "bounds": "KILN_KMEANS_BOUNDS"}
+_ALGORITHMS = {"auto": None, "lloyd": "KILN_KMEANS_LLOYD", "bounds": "KILN_KMEANS_BOUNDS", "elkan": "KILN_KMEANS_BOUNDS"}
 _STARTS = {"k-means++": "KILN_INIT_PLUS", "k-means||": "KILN_INIT_PARALLEL", "random": "KILN_INIT_RANDOM"}
 
 if TYPE_CHECKING:
@@ -23,28 +25,22 @@ if TYPE_CHECKING:
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):  # type: ignore[misc]
     """Centres that make the sum of squared distances of the rows from the nearest one small, by Lloyd's iteration.
 
-    init: "k-means++", "k-means||", "random", or an array of centres; n_init: starts, of which the best is kept ("auto": 1, for
-    "random" 10). The labels of float32 are those of float64. spherical: directions count; rows and centres are scaled to length 1.
+    init: "k-means++", "k-means||", "random", an array of centres, or a function of X, n_clusters and random_state that returns one;
+    n_init: starts, of which the best is kept ("auto": 1, for "random" 10). The labels of float32 are those of float64. spherical: directions count; rows and centres are scaled to length 1.
     algorithm: "lloyd" measures all distances and adds up all rows in each pass; with "bounds" a CPU measures the distances that the
-    pass before leaves in doubt, as "elkan" of scikit-learn does, and a GPU adds up the rows that change; "auto": bounds on the CPU for
-    256 features or more, or where features times clusters are 65,536 or more, on a GPU from 64 MB on. Labels are the same.
+    pass before leaves in doubt, and a GPU adds up the rows that change ("elkan" is another name for it); "auto": bounds on the CPU for
+    256 features or more, or where features times clusters are 65,536 or more, on a GPU from 64 MB on. Labels are the same. copy_x is
+    taken and changes nothing: X is never written to.
     """
 
     _algorithm = "kmeans"
 
-    def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto", max_iter: int = 300,
-                 tol: float = 1e-4, spherical: bool = False, algorithm: str = "auto", random_state: Any = None,
-                 device: Any = "auto", verbose: int = 0) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.spherical = spherical
-        self.algorithm = algorithm
-        self.random_state = random_state
+    def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto", max_iter: int = 300, tol: float = 1e-4,
+                 verbose: int = 0, random_state: Any = None, copy_x: bool = True, algorithm: str = "auto", spherical: bool = False,
+                 device: Any = "auto") -> None:
+        self.n_clusters, self.init, self.n_init, self.max_iter, self.tol = n_clusters, init, n_init, max_iter, tol
+        self.verbose, self.random_state, self.copy_x, self.algorithm, self.spherical = verbose, random_state, copy_x, algorithm, spherical
         self.device = device
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
@@ -54,6 +50,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         chosen = _ALGORITHMS[self.algorithm]
         self._cluster(self._checked(X), sample_weight, self._restarts(), algorithm=getattr(lib, chosen) if chosen else None)
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """fit(X).labels_"""
+        return self.fit(X, y, sample_weight).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """fit(X).transform(X)"""
+        return self.fit(X, y, sample_weight).transform(X)
 
     def _checked(self, X: Any) -> Any:
         """X as _cluster() takes it; the library itself finds what is not finite in a dense one."""
@@ -72,11 +76,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         operand = matrix(X, where)
         weights = self._weights(sample_weight, X)
         given = not isinstance(self.init, str)
+        random = check_random_state(self.random_state)
         if not given and self.init not in _STARTS:
             raise ValueError(f"The 'init' parameter of {type(self).__name__} must be one of {sorted(_STARTS)} or an array. Got "
                              f"{self.init!r} instead.")
         if given:
-            start = np.array(self.init, operand.dtype, order="C")
+            init = self.init(X, self.n_clusters, random_state=random) if callable(self.init) else self.init
+            start = np.array(init, operand.dtype, order="C")
             if start.shape != (self.n_clusters, operand.shape[1]):
                 raise ValueError(f"The shape of the initial centers {start.shape} does not match the number of clusters "
                                  f"{self.n_clusters} and of features {operand.shape[1]}.")
@@ -86,7 +92,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         labels = Matrix.empty(where, (rows, 1), operand.dtype)
         clusters = Matrix.empty(where, (self.n_clusters, 3), operand.dtype)
         self._run([centres, operand], init=lib.KILN_INIT_GIVEN if given else getattr(lib, _STARTS[self.init]),
-                  restarts=restarts, seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                  restarts=restarts, seed=int(random.randint(2**31 - 1)),
                   spherical=int(self.spherical), tolerance=self.tol, max_iterations=self.max_iter,
                   weights=None if weights is None else matrix(weights, where), labels=labels, clusters=clusters, **options)
         self.cluster_centers_ = centres.numpy()
@@ -135,25 +141,54 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
 
 class MiniBatchKMeans(KMeans):
-    """K-Means by batches of rows drawn at random: a fraction of a pass each."""
+    """K-Means by batches of rows drawn at random: a fraction of a pass each.
 
-    def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto", max_iter: int = 100,
-                 batch_size: int = 1024, tol: float = 1e-4, spherical: bool = False, random_state: Any = None,
-                 device: Any = "auto", verbose: int = 0) -> None:
+    max_no_improvement, init_size and reassignment_ratio are taken and change nothing: `tol` says when to stop, starts are of all rows, and
+    empty clusters are always moved. n_steps_: batches so far.
+    """
+
+    def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", max_iter: int = 100, batch_size: int = 1024, verbose: int = 0,
+                 compute_labels: bool = True, random_state: Any = None, tol: float = 1e-4, max_no_improvement: int | None = 10,
+                 init_size: int | None = None, n_init: Any = "auto", reassignment_ratio: float = 0.01, spherical: bool = False,
+                 device: Any = "auto") -> None:
         # not the base's: it sets `algorithm`, which is no parameter here
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.tol = tol
-        self.spherical = spherical
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+        self.n_clusters, self.init, self.max_iter, self.batch_size, self.verbose = n_clusters, init, max_iter, batch_size, verbose
+        self.compute_labels, self.random_state, self.tol, self.max_no_improvement = compute_labels, random_state, tol, max_no_improvement
+        self.init_size, self.n_init, self.reassignment_ratio, self.spherical, self.device = init_size, n_init, reassignment_ratio, spherical, device
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
         X = self._checked(X)
         self._cluster(X, sample_weight, self._restarts(), batch=min(self.batch_size, X.shape[0]))
+        self.n_steps_ = self.n_iter_
+        if not self.compute_labels:
+            del self.labels_
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Goes on with one batch: each centre becomes the mean of all rows that were nearest to it when they came. The first batch is
+        clustered, and needs n_clusters rows at least; y is ignored."""
+        if not hasattr(self, "cluster_centers_"):
+            return self.fit(X, y, sample_weight)
+        X = self._scaled(self._validate(X, reset=False))
+        found = self._predict(X).numpy()
+        labels, distances = found[:, 0].astype(np.int32), found[:, 1].astype(np.float64)
+        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(self._weights(sample_weight, X), np.float64)
+        shares = csr_matrix((weights, labels, np.arange(len(labels) + 1)), (len(labels), self.n_clusters))
+        sums = np.asarray(multiply(shares, X.toarray() if hasattr(X, "toarray") else X, transposed=True, device="cpu"), np.float64)
+        known = self._clusters.astype(np.float64)
+        added = np.bincount(labels, weights, self.n_clusters)
+        total = known[:, 0] + added
+        moved = added > 0
+        centres = self.cluster_centers_.astype(np.float64)
+        centres[moved] = (centres[moved] * known[moved, :1] + sums[moved]) / total[moved, None]
+        self.cluster_centers_ = self._scaled(centres).astype(self.cluster_centers_.dtype)
+        known[:, 0], known[:, 1] = total, known[:, 1] + np.bincount(labels, weights * distances**2, self.n_clusters)
+        np.maximum.at(known[:, 2], labels, distances)
+        self._clusters = known.astype(self._clusters.dtype)
+        self._forget_report()
+        self.inertia_ = float(weights @ distances**2)
+        self.n_steps_ += 1
+        if self.compute_labels:
+            self.labels_ = labels
         return self

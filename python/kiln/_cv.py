@@ -97,9 +97,9 @@ def _count(model: Any, name: str) -> int:
     return int(value) if isinstance(value, (int, np.integer)) else 0
 
 
-def _numbers(model: Any, name: str, most: float = np.inf, *, positive: bool = False) -> Any:
-    """A parameter that is a list of numbers from 0 on, or above it, as an array; one number is a list of one."""
-    values = np.atleast_1d(np.asarray(getattr(model, name), np.float64))
+def _numbers(model: Any, name: str, most: float = np.inf, given: Any = None, *, positive: bool = False) -> Any:
+    """A parameter that is a list of numbers from 0 on, or above it, as an array; one number is a list of one. given: what it stands for."""
+    values = np.atleast_1d(np.asarray(getattr(model, name) if given is None else given, np.float64))
     if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= most)).all() or (positive and not values.all()):
         raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers in the range "
                          f"{'(' if positive else '['}0, {most:g}]. Got {getattr(model, name)!r} instead.")
@@ -114,25 +114,24 @@ class RidgeCV(_Validated, _Regressor):
     sample_weight where fit has it; None: R2. Folds whose test rows are all rows once share one Gram matrix for all folds and penalties.
 
     alpha_: the best; best_score_: its mean score; scores_ (n_folds, n_alphas): of the rows held out. coef_ and intercept_ are of all rows.
+
+    gcv_mode is taken and changes nothing, as there is no leave-one-out; store_cv_results=True and alpha_per_target=True are refused.
     """
 
     _algorithm = "linreg"
     _names = {"l2": "alphas"}
     _formulas = {None: single_r2, "r2": single_r2, "neg_mean_squared_error": negative_squared_error}
+    _only = {"store_cv_results": ((False,), "scores_ has the score of each penalty in each fold"),
+             "alpha_per_target": ((False,), "fit one RidgeCV for each target, or take scikit-learn's class")}
+    _single: bool
 
-    def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, standardize: bool = False, scoring: Any = None,
-                 cv: Any = None, solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+    def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, scoring: Any = None, cv: Any = None,
+                 gcv_mode: str | None = None, store_cv_results: bool = False, alpha_per_target: bool = False, standardize: bool = False,
+                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
                  verbose: int = 0) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.scoring = scoring
-        self.cv = cv
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+        self.alphas, self.fit_intercept, self.scoring, self.cv, self.gcv_mode = alphas, fit_intercept, scoring, cv, gcv_mode
+        self.store_cv_results, self.alpha_per_target, self.standardize = store_cv_results, alpha_per_target, standardize
+        self.solver, self.tol, self.max_iter, self.device, self.verbose = solver, tol, max_iter, device, verbose
 
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Means(eta[:, 0] if self._single else eta)
@@ -152,8 +151,7 @@ class RidgeCV(_Validated, _Regressor):
         self.scores_ = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups), **options).scores
         best = _best(self.scores_)
         self.alpha_, self.best_score_ = float(alphas[best]), float(self.scores_[:, best].mean())
-        self._train(X, target, sample_weight, columns, l2=self.alpha_, **options)
-        self._shape(y)
+        self._shape(y, *self._train(X, target, sample_weight, columns, l2=self.alpha_, **options))
         return self
 
 
@@ -166,29 +164,25 @@ class LogisticRegressionCV(_Validated, _Logistic):
     intercept_, C_ and l1_ratio_ are means over what is best in each fold, and there is no report_. class_weight="balanced" is of all rows.
 
     C_, l1_ratio_: the best; best_score_: their mean score; Cs_, l1_ratios_: the values tried; scores_ (n_folds, n_l1_ratios, n_cs): of the
-    rows held out. As scikit-learn's with use_legacy_attributes=False.
+    rows held out. As scikit-learn's with use_legacy_attributes=False; True is refused. penalty, dual, random_state, intercept_scaling and
+    n_jobs: as LogisticRegression's.
     """
 
     _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": negative_log_loss}
 
     _names = {"l2": "Cs", "l1": "Cs"}
+    _only = {"use_legacy_attributes": ((False,), "take use_legacy_attributes=False, with which C_, l1_ratio_ and scores_ are arrays")}
 
-    def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None, scoring: Any = None,
-                 standardize: bool = False, class_weight: Any = None, solver: str = "auto", tol: float | None = None,
-                 max_iter: int | None = None, refit: bool = True, device: Any = "auto", verbose: int = 0) -> None:
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.scoring = scoring
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.refit = refit
+    def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None, dual: bool = False,
+                 penalty: str | None = "deprecated", scoring: Any = None, solver: str = "auto", tol: float | None = None,
+                 max_iter: int | None = None, class_weight: Any = None, n_jobs: int | None = None, verbose: int = 0, refit: bool = True,
+                 intercept_scaling: float = 1.0, random_state: Any = None, use_legacy_attributes: bool = False,
+                 standardize: bool = False, device: Any = "auto") -> None:
+        self.Cs, self.l1_ratios, self.fit_intercept, self.cv, self.dual, self.penalty = Cs, l1_ratios, fit_intercept, cv, dual, penalty
+        self.scoring, self.solver, self.tol, self.max_iter, self.class_weight = scoring, solver, tol, max_iter, class_weight
+        self.n_jobs, self.verbose, self.refit, self.intercept_scaling = n_jobs, verbose, refit, intercept_scaling
+        self.random_state, self.use_legacy_attributes, self.standardize = random_state, use_legacy_attributes, standardize
         self.device = device
-        self.verbose = verbose
 
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Predictors(eta, self.classes_)
@@ -201,7 +195,9 @@ class LogisticRegressionCV(_Validated, _Logistic):
         labels, columns, options = self._classified(X, y, sample_weight)
         count = _count(self, "Cs")
         self.Cs_ = np.logspace(-4, 4, count) if count else _numbers(self, "Cs", positive=True)
-        self.l1_ratios_ = _numbers(self, "l1_ratios", 1)
+        if self.penalty is None:
+            raise ValueError("Without a penalty there is none to choose: kiln.LogisticRegression(C=numpy.inf) trains without one.")
+        self.l1_ratios_ = _numbers(self, "l1_ratios", 1, self._ratio(self.l1_ratios))
         X = matrix(X, self._place(X, columns))
         target = beside(X, labels)
         grid = [(C, ratio) for C in self.Cs_ for ratio in self.l1_ratios_]
@@ -212,20 +208,18 @@ class LogisticRegressionCV(_Validated, _Logistic):
         self.best_score_ = float(search.scores[:, best].mean())
         if self.refit:
             (self.C_, self.l1_ratio_), (l2, l1, _) = (float(value) for value in grid[best]), penalties[best]
-            self._train(X, target, sample_weight, columns, l2=l2, l1=l1, **options)
+            self._show(*self._train(X, target, sample_weight, columns, l2=l2, l1=l1, **options))
         else:
             self._take_means(X, search, np.array(grid))
-        self._show()
         return self
 
     def _take_means(self, X: Matrix, search: Search, grid: Any) -> None:
         """W, b, C_ and l1_ratio_ as means over the best of each fold."""
         values, weights, biases = search.best_models()
         self.C_, self.l1_ratio_ = (float(value) for value in grid[values].mean(axis=0))
-        self._weight, self._bias = weights.mean(axis=0).astype(X.dtype), biases.mean(axis=0).astype(X.dtype)
+        self._show(weights.mean(axis=0).astype(X.dtype), biases.mean(axis=0).astype(X.dtype))
         self.device_ = X.device.name
-        for name in ("n_iter_", "converged_", "objective_", "optimality_gap_", "report_", "_kept"):  # of a fit before this one
-            self.__dict__.pop(name, None)
+        self._forget_report()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of these rows, by `scoring`."""
@@ -259,17 +253,16 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         trained = float(np.mean([weights[train].sum() for train, _ in splits]))
         penalties = [(alpha * (1 - ratio) * trained, alpha * ratio * trained, block) for alpha, ratio, block in grid]
         target, options = beside(X, y), {**self._family(), "offset": offset}
-        self._offset = offset is not None
+        self._offset, self._total = offset is not None, float(weights.sum())
         level = trained if sample_weight is not None and kept_apart(weights, splits) else None
         search = self._search(X, y, target, sample_weight, 1, penalties, splits, level, **options)
         best = _best(search.scores)
         alphas = np.array([alpha for alpha, _, _ in grid]).reshape(len(ratios), -1)
         self.alphas_ = alphas if (alphas != alphas[0]).any() else alphas[0]
-        (self.alpha_, self.l1_ratio_), total = (float(value) for value in grid[best][:2]), float(weights.sum())
+        (self.alpha_, self.l1_ratio_), total = (float(value) for value in grid[best][:2]), self._total
         self.best_score_ = float(search.scores[:, best].mean())
-        self._train(X, target, sample_weight, 1, l2=self.alpha_ * (1 - self.l1_ratio_) * total, l1=self.alpha_ * self.l1_ratio_ * total,
-                    **options)
-        self._shape(y)
+        self._shape(y, *self._train(X, target, sample_weight, 1, l2=self.alpha_ * (1 - self.l1_ratio_) * total,
+                                    l1=self.alpha_ * self.l1_ratio_ * total, **options))
         self._keep_scores(search.scores.reshape(-1, len(ratios), alphas.shape[1]))
         return self
 
@@ -324,23 +317,20 @@ class ElasticNetCV(_Generalized, ElasticNet):
     on; without, times the rows that folds train on in the mean.
 
     alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and mse_path_ (n_alphas, n_folds): of
-    the rows held out; with several l1_ratio both have a first axis for these, but alphas_ only where it was not given. best_score_: minus the least mean of mse_path_.
+    the rows held out; with several l1_ratio both have a first axis for these, but alphas_ only where it was not given. best_score_: minus
+    the least mean of mse_path_. precompute, copy_X, random_state, selection: as ElasticNet's; n_jobs: threads.
     """
 
     scoring = "neg_mean_squared_error"
     _formulas = {"neg_mean_squared_error": negative_squared_error}
 
-    def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, cv: Any = None,
-                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, precompute: Any = "auto",
+                 max_iter: int | None = None, tol: float | None = None, cv: Any = None, copy_X: bool = True, verbose: int = 0,
+                 n_jobs: int | None = None, positive: bool = False, random_state: Any = None, selection: str = "cyclic",
+                 device: Any = "auto") -> None:
+        self.l1_ratio, self.eps, self.alphas, self.fit_intercept, self.precompute = l1_ratio, eps, alphas, fit_intercept, precompute
+        self.max_iter, self.tol, self.cv, self.copy_X, self.verbose, self.n_jobs = max_iter, tol, cv, copy_X, verbose, n_jobs
+        self.positive, self.random_state, self.selection, self.device = positive, random_state, selection, device
 
     def _alphas(self, X: Matrix, y: Any, weights: Any, block: int, ratio: float) -> Any:
         count = _count(self, "alphas")
@@ -368,13 +358,10 @@ class LassoCV(ElasticNetCV):
 
     l1_ratio = 1.0
 
-    def __init__(self, *, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, cv: Any = None, tol: float | None = None,
-                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, *, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, precompute: Any = "auto",
+                 max_iter: int | None = None, tol: float | None = None, copy_X: bool = True, cv: Any = None, verbose: int = 0,
+                 n_jobs: int | None = None, positive: bool = False, random_state: Any = None, selection: str = "cyclic",
+                 device: Any = "auto") -> None:
+        self.eps, self.alphas, self.fit_intercept, self.precompute, self.max_iter, self.tol = eps, alphas, fit_intercept, precompute, max_iter, tol
+        self.copy_X, self.cv, self.verbose, self.n_jobs, self.positive = copy_X, cv, verbose, n_jobs, positive
+        self.random_state, self.selection, self.device = random_state, selection, device

@@ -5,8 +5,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from scipy.sparse import csr_matrix
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
@@ -16,49 +18,69 @@ from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
-from ._solve import choice
+from ._solve import Report, choice, together
 from ._words import warn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_SMALL = 65536  # entries of X up to which a step more costs nothing that anybody sees
+_OF_SMALL = {"logreg": 1e-9, "svm": 1e-9, "glm": 1e-10}  # tolerances there: a tenth of the library's
+
+
 class _Linear(Estimator):
-    """X W + b: _train() fills coef_ and intercept_."""
+    """X W + b, as coef_ and intercept_ are now: whoever changes them changes what is predicted, scored and saved."""
 
     fit_intercept: bool
-    _weight: Any = None
-    _bias: Any = None
+    coef_: Any
+    intercept_: Any
+    _peers: tuple[str, ...] = ()  # scikit-learn's solvers, which have the same optimum: "auto" here
+
+    @property
+    def _weight(self) -> Any:
+        """W (n_features, columns) of coef_, without a copy where that is as fit() left it."""
+        coef = self.coef_.toarray() if hasattr(self.coef_, "toarray") else np.asarray(self.coef_)
+        coef = coef if coef.dtype in (np.float32, np.float64) else coef.astype(np.float64)
+        return coef.reshape(-1, 1) if coef.ndim == 1 else coef.T
+
+    @property
+    def _bias(self) -> Any:
+        """b (1, columns) of intercept_."""
+        weight = self._weight
+        return np.array(np.broadcast_to(np.asarray(self.intercept_, weight.dtype).reshape(1, -1), (1, weight.shape[1])))
 
     def _checked(self, X: Any, y: Any, **more: Any) -> Any:
         """X and y as _train() takes them; that X is finite is left to the library, which looks at each number anyway."""
         return self._validate(X, y, ensure_all_finite=False, **more)
 
-    def _train(self, X: Any, y: Any, sample_weight: Any, columns: int, **options: Any) -> None:
+    def _train(self, X: Any, y: Any, sample_weight: Any, columns: int, **options: Any) -> tuple[Any, Any]:
         """W (n x columns) and b for validated X, y and weights."""
         where = self._place(X, columns)
         operand = matrix(X, where)
         target = beside(operand, y)
         W = Matrix.empty(where, (operand.shape[1], columns), operand.dtype)
         b = Matrix.empty(where, (1, columns), operand.dtype)
-        if getattr(self, "warm_start", False) and np.shape(self._weight) == W.shape:
+        if getattr(self, "warm_start", False) and hasattr(self, "coef_") and self._weight.shape == W.shape:
             W, b = (matrix(np.array(start, operand.dtype), where) for start in (self._weight, self._bias))
             options["warm_start"] = 1
         if options.get("standard_errors"):
             errors = options["standard_errors"] = Matrix.empty(where, (operand.shape[1] + self.fit_intercept, 1), operand.dtype)
         self._run([W, b, operand, target], **self._settings(operand, sample_weight, options))
-        self._weight, self._bias = W.numpy(), b.numpy()
         if options.get("standard_errors"):
             found = errors.numpy()[:, 0]
             self.standard_errors_, self.intercept_error_ = found[:operand.shape[1]], found[-1] if self.fit_intercept else 0.0
         self.device_ = where.name
+        return W.numpy(), b.numpy()
 
     def _settings(self, X: Matrix, sample_weight: Any, options: dict[str, Any]) -> dict[str, Any]:
         """These options and those that all linear models have, for this X."""
         offset = options.get("offset")
+        if options.get("tolerance") is None and X.dtype == np.float64 and X.nnz <= _SMALL:
+            options = {**options, "tolerance": _OF_SMALL.get(self._algorithm)}
         return {**options, "weights": None if sample_weight is None else matrix(sample_weight, X.device),
                 "no_intercept": not self.fit_intercept, "offset": None if offset is None else beside(X, offset),
-                "solver": choice(self._algorithm, "solver", getattr(self, "solver", "auto")),
+                "solver": choice(self._algorithm, "solver", getattr(self, "solver", "auto"), self._peers),
                 "standardize": getattr(self, "standardize", False) or None}
 
     def _linear_predictor(self, X: Any) -> Matrix:
@@ -72,19 +94,16 @@ class _Linear(Estimator):
         return eta
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
-        tensors = {"W": self._weight}
-        if self.fit_intercept:
-            tensors["b"] = self._bias
-        return tensors, {}
+        weight, bias = self._weight, self._bias
+        return {"W": weight, "b": bias} if self.fit_intercept or bias.any() else {"W": weight}, {}
 
 
 class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[misc]
-    def _shape(self, y: Any) -> None:
+    def _shape(self, y: Any, W: Any, b: Any) -> None:
         """coef_ and intercept_ as scikit-learn has them: without an axis of targets where y has none."""
         one = np.ndim(y) == 1
-        self.coef_ = self._weight[:, 0].copy() if one else self._weight.T.copy()
-        self.intercept_ = 0.0 if not self.fit_intercept else self._bias[0, 0] if one else self._bias[0].copy()
-        self._single = one
+        self.coef_ = W[:, 0] if one else W.T
+        self.intercept_ = 0.0 if not self.fit_intercept else b[0, 0] if one else b[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2. y and sample_weight may lie on a device."""
@@ -99,7 +118,7 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
         check_is_fitted(self)
-        return self._predict(self._validate(X, reset=False)).result(vector=self._single)
+        return self._predict(self._validate(X, reset=False)).result(vector=np.ndim(self.coef_) == 1)
 
 
 class _SingleTarget(_Regressor):
@@ -116,29 +135,28 @@ class LinearRegression(_Regressor):
     rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate gradient solved a problem
     too large for a factor (above 4,096 columns and rows on a CPU, 1,024 on a GPU), or where columns are so near to dependent that rounding hides it.
     There is no singular_: singular values are not computed on the way.
-    solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", which of them suits X. tol: of the relative residual of
-    the normal equations; None: 1e-12 for float64, 1e-5 for float32.
+    solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", which of them suits X; scikit-learn's other names mean
+    "auto". tol: of the relative residual of the normal equations; None: 1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is
+    taken and changes nothing: X is never written to. positive=True is refused.
     """
 
     _algorithm = "linreg"
     _names = {"l2": "alpha of kiln.Ridge"}
+    _only = {"positive": ((False,), "take scikit-learn's class, or scipy.optimize.nnls")}
+    _peers = ("svd", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
-    def __init__(self, *, fit_intercept: bool = True, solver: str = "auto", tol: float | None = None, max_iter: int | None = None,
-                 device: Any = "auto", verbose: int = 0) -> None:
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, *, fit_intercept: bool = True, copy_X: bool = True, tol: float | None = None, n_jobs: int | None = None,
+                 positive: bool = False, solver: str = "auto", max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
+        self.fit_intercept, self.copy_X, self.tol, self.n_jobs, self.positive = fit_intercept, copy_X, tol, n_jobs, positive
+        self.solver, self.max_iter, self.device, self.verbose = solver, max_iter, device, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
-        self._train(X, y, sample_weight, 1 if np.ndim(y) == 1 else np.shape(y)[1], l2=self._penalty(), tolerance=self.tol,
-                    max_iterations=self.max_iter)
-        self._shape(y)
+        columns = 1 if np.ndim(y) == 1 else np.shape(y)[1]
+        self._shape(y, *self._train(X, y, sample_weight, columns, l2=self._penalty(), tolerance=self.tol, max_iterations=self.max_iter))
         rank = self.report_.figures.get("rank", float("nan"))
         self.rank_ = int(rank) if rank >= 0 else None
         return self
@@ -149,19 +167,47 @@ class LinearRegression(_Regressor):
 
 class Ridge(LinearRegression):
     """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty is of the coefficients of
-    columns scaled to unit variance; those of X itself are what coef_ has."""
+    columns scaled to unit variance; those of X itself are what coef_ has. alpha: a number, or one for each target. solver_: the one that
+    ran.
+
+    random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Else as LinearRegression."""
 
     _names = {"l2": "alpha"}
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, solver: str = "auto",
-                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
-        super().__init__(fit_intercept=fit_intercept, solver=solver, tol=tol, max_iter=max_iter, device=device, verbose=verbose)
-        self.alpha = alpha
-        self.standardize = standardize
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None = None,
+                 tol: float | None = None, solver: str = "auto", positive: bool = False, random_state: Any = None,
+                 standardize: bool = False, device: Any = "auto", verbose: int = 0) -> None:
+        self.alpha, self.fit_intercept, self.copy_X, self.max_iter, self.tol = alpha, fit_intercept, copy_X, max_iter, tol
+        self.solver, self.positive, self.random_state, self.standardize = solver, positive, random_state, standardize
+        self.device, self.verbose = device, verbose
 
     def _penalty(self) -> float:
         not_negative(self, "alpha")
         return self.alpha
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
+        if np.ndim(self.alpha) > 0:
+            return self._fit_each(X, y, sample_weight)
+        super().fit(X, y, sample_weight)
+        self.solver_ = self.report_.solver
+        return self
+
+    def _fit_each(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """alpha has a number for each target."""
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        alphas, targets = np.asarray(self.alpha), as_columns(_host_vector(y), X.dtype)
+        if alphas.shape not in ((1,), (targets.shape[1],)):
+            raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the {targets.shape[1]} targets. Got "
+                             f"{alphas.shape} of them.")
+        operand = matrix(X, self._place(X, targets.shape[1]))
+        each = [clone(self).set_params(alpha=float(alpha)).fit(operand, target, sample_weight)
+                for alpha, target in zip(np.broadcast_to(alphas, targets.shape[1]), targets.T)]
+        self._shape(y, np.column_stack([one.coef_ for one in each]), np.array([[one.intercept_ for one in each]]))
+        self._keep_report(together([one.report_ for one in each]))
+        self.rank_, self.solver_, self.device_, self._kept, self._told = None, each[0].solver_, each[0].device_, None, {}
+        return self
 
 
 class GeneralizedLinearRegressor(_SingleTarget):
@@ -178,6 +224,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
     _algorithm = "glm"
     _names = {"l2": "alpha", "l1": "alpha"}
     _offset = False  # whether the fit had one
+    _total: float  # weight of the rows that it had
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
                  alpha: float = 0.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
@@ -212,10 +259,9 @@ class GeneralizedLinearRegressor(_SingleTarget):
         not_negative(self, "alpha")
         if not 0 <= ratio <= 1:
             raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, 1]. Got {ratio!r} instead.")
-        self._offset = offset is not None
-        self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total, offset=offset,
-                    standard_errors=getattr(self, "standard_errors", False) or None, **self._family())
-        self._shape(y)
+        self._offset, self._total = offset is not None, total
+        self._shape(y, *self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total,
+                                    offset=offset, standard_errors=getattr(self, "standard_errors", False) or None, **self._family()))
         return self
 
     def _family(self) -> dict[str, Any]:
@@ -311,17 +357,14 @@ def _number(name: Any, first: int, wanted: str) -> int:
 
 
 class PoissonRegressor(GeneralizedLinearRegressor):
-    """Counts: Poisson regression with a log link."""
+    """Counts: Poisson regression with a log link. solver: "auto"; scikit-learn's names are taken, and mean the same."""
 
-    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
-                 warm_start: bool = False, device: Any = "auto", verbose: int = 0) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    _peers = ("lbfgs", "newton-cholesky")
+
+    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "auto", max_iter: int | None = None,
+                 tol: float | None = None, warm_start: bool = False, verbose: int = 0, device: Any = "auto") -> None:
+        self.alpha, self.fit_intercept, self.solver, self.max_iter, self.tol = alpha, fit_intercept, solver, max_iter, tol
+        self.warm_start, self.verbose, self.device = warm_start, verbose, device
 
     def _distribution(self) -> tuple[str, str, float, float]:
         return "poisson", "log", 0.0, 0.0
@@ -343,19 +386,13 @@ class TweedieRegressor(GeneralizedLinearRegressor):
     """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link: "auto", "identity", "log"."""
 
     _names = {"parameter": "power"}
+    _peers = PoissonRegressor._peers
 
-    def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto",
-                 tol: float | None = None, max_iter: int | None = None, warm_start: bool = False, device: Any = "auto",
-                 verbose: int = 0) -> None:
-        self.power = power
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.link = link
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto", solver: str = "auto",
+                 max_iter: int | None = None, tol: float | None = None, warm_start: bool = False, verbose: int = 0,
+                 device: Any = "auto") -> None:
+        self.power, self.alpha, self.fit_intercept, self.link, self.solver = power, alpha, fit_intercept, link, solver
+        self.max_iter, self.tol, self.warm_start, self.verbose, self.device = max_iter, tol, warm_start, verbose, device
 
     def _distribution(self) -> tuple[str, str, float, float]:
         if self.link not in ("auto", "identity", "log"):
@@ -376,25 +413,42 @@ class ElasticNet(GeneralizedLinearRegressor):
     """Least squares with L1 and L2 penalties, whose coefficients are exactly 0 where a column says too little.
 
     minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2). tol is of the scaled least
-    subgradient; None: 1e-9 for float64, 1e-4 for float32. standardize: the penalties are of the coefficients of columns scaled to unit
+    subgradient; None: 1e-9 for float64 (1e-10 up to 65,536 entries of X), 1e-4 for float32. standardize: the penalties are of the coefficients of columns scaled to unit
     variance. GeneralizedLinearRegressor has the same for other families.
+
+    dual_gap_: how far the objective is above its least value at most; sparse_coef_: coef_ as a sparse matrix. precompute, copy_X,
+    random_state and selection are taken and change nothing: they say how scikit-learn's coordinate descent finds the same optimum.
+    positive=True is refused.
     """
 
-    def __init__(self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, standardize: bool = False,
-                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    _only = {"positive": ((False,), "take scikit-learn's class")}
+
+    def __init__(self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, precompute: Any = False,
+                 max_iter: int | None = None, copy_X: bool = True, tol: float | None = None, warm_start: bool = False,
+                 positive: bool = False, random_state: Any = None, selection: str = "cyclic", standardize: bool = False,
+                 device: Any = "auto", verbose: int = 0) -> None:
+        self.alpha, self.l1_ratio, self.fit_intercept, self.precompute, self.max_iter = alpha, l1_ratio, fit_intercept, precompute, max_iter
+        self.copy_X, self.tol, self.warm_start, self.positive, self.random_state = copy_X, tol, warm_start, positive, random_state
+        self.selection, self.standardize, self.device, self.verbose = selection, standardize, device, verbose
 
     def _distribution(self) -> tuple[str, str, float, float]:
         return "gaussian", "identity", 0.0, 0.0
+
+    def _keep_report(self, report: Report) -> None:
+        super()._keep_report(report)
+        self.dual_gap_ = report.optimality_gap / self._total
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """coef_ as a sparse matrix of one row."""
+        return csr_matrix(self.coef_)
+
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> Any:
+        """kiln.enet_path(X, y, **options): alphas, coefs, dual_gaps."""
+        from ._path import enet_path
+
+        return enet_path(X, y, **options)
 
 
 class Lasso(ElasticNet):
@@ -402,19 +456,16 @@ class Lasso(ElasticNet):
 
     l1_ratio = 1.0
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, warm_start: bool = False,
-                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.warm_start = warm_start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, precompute: Any = False, copy_X: bool = True,
+                 max_iter: int | None = None, tol: float | None = None, warm_start: bool = False, positive: bool = False,
+                 random_state: Any = None, selection: str = "cyclic", standardize: bool = False, device: Any = "auto",
+                 verbose: int = 0) -> None:
+        self.alpha, self.fit_intercept, self.precompute, self.copy_X, self.max_iter = alpha, fit_intercept, precompute, copy_X, max_iter
+        self.tol, self.warm_start, self.positive, self.random_state, self.selection = tol, warm_start, positive, random_state, selection
+        self.standardize, self.device, self.verbose = standardize, device, verbose
 
 
-class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[misc]
     C: float
     class_weight: Any
     tol: float | None
@@ -429,8 +480,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
         labels, columns, options = self._classified(X, y, sample_weight)
-        self._train(X, labels, sample_weight, columns, **options, **self._options())
-        self._show()
+        self._show(*self._train(X, labels, sample_weight, columns, **options, **self._options()))
         return self
 
     def _classified(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, dict[str, Any]]:
@@ -449,10 +499,10 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             self._class_weights = ",".join(f"{self._label(label)}={weight!r}" for label, weight in zip(self.classes_, found.tolist()))
         return labels, 1 if count == 2 else count, {"tolerance": self.tol, "max_iterations": self.max_iter, "class_weights": factors}
 
-    def _show(self) -> None:
+    def _show(self, W: Any, b: Any) -> None:
         """coef_ and intercept_ as scikit-learn has them."""
-        self.coef_ = self._weight.T.copy()
-        self.intercept_ = self._bias[0].copy() if self.fit_intercept else np.zeros(self._bias.shape[1], self._bias.dtype)
+        self.coef_ = W.T
+        self.intercept_ = b[0] if self.fit_intercept else np.zeros(b.shape[1], b.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; rows of a class that the model does not know count as wrong. y and sample_weight may lie on a device."""
@@ -534,6 +584,15 @@ def _classes(X: Any, y: Any) -> tuple[Any, Any]:
 class _Logistic(_Classifier):
     _algorithm = "logreg"
     _names = {"l2": "C", "l1": "C"}
+    _peers = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
+    penalty: str | None
+
+    def _ratio(self, given: Any) -> Any:
+        """l1_ratio, or l1_ratios, as `penalty` has them, which scikit-learn lets name them."""
+        if self.penalty not in ("deprecated", None, "l1", "l2", "elasticnet"):
+            raise ValueError(f"The 'penalty' parameter of {type(self).__name__} must be None, 'l1', 'l2' or 'elasticnet'. Got "
+                             f"{self.penalty!r} instead.")
+        return {"l1": 1.0, "l2": 0.0, None: 0.0}.get(self.penalty, 0.0 if given is None else given)
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class (n_samples, n_classes), in the order of classes_."""
@@ -554,32 +613,33 @@ class LogisticRegression(_Logistic):
 
     minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1. solver: "newton", "dual" (coordinate descent, for sparse X of
     more columns than rows), or "auto", which of them suits X. standardize: the penalty is of the coefficients of columns scaled to unit
-    variance. tol is of the scaled gradient; None: 1e-8 for float64, 1e-4 for float32. warm_start: a fit begins where the last one ended,
-    if X has as many columns.
+    variance. tol is of the scaled gradient; None: 1e-8 for float64 (1e-9 up to 65,536 entries of X), 1e-4 for float32. warm_start: a fit begins where the last one ended,
+    if X has as many columns. n_jobs: threads.
+
+    penalty: "l2", "l1" and "elasticnet" say l1_ratio, None is C=inf; scikit-learn's names of solvers mean "auto". dual, random_state and
+    intercept_scaling are taken and change nothing: the optimum is the same, and the intercept is never penalised, by "liblinear" neither.
     """
 
-    def __init__(self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
-                 class_weight: Any = None, solver: str = "auto", warm_start: bool = False, tol: float | None = None,
-                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.standardize = standardize
-        self.solver = solver
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    def __init__(self, penalty: str | None = "deprecated", *, C: float = 1.0, l1_ratio: float = 0.0, dual: bool = False,
+                 tol: float | None = None, fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
+                 random_state: Any = None, solver: str = "auto", max_iter: int | None = None, verbose: int = 0, warm_start: bool = False,
+                 n_jobs: int | None = None, standardize: bool = False, device: Any = "auto") -> None:
+        self.penalty, self.C, self.l1_ratio, self.dual, self.tol, self.fit_intercept = penalty, C, l1_ratio, dual, tol, fit_intercept
+        self.intercept_scaling, self.class_weight, self.random_state, self.solver = intercept_scaling, class_weight, random_state, solver
+        self.max_iter, self.verbose, self.warm_start, self.n_jobs, self.standardize = max_iter, verbose, warm_start, n_jobs, standardize
         self.device = device
-        self.verbose = verbose
+
+    def _keep_report(self, report: Report) -> None:
+        super()._keep_report(report)
+        self.n_iter_ = np.array([report.n_iter], np.int32)  # as scikit-learn's, which once had one for each class
 
     def _options(self) -> dict[str, Any]:
+        ratio = self._ratio(self.l1_ratio)
         if not self.C > 0:
             raise ValueError(f"The 'C' parameter of LogisticRegression must be a float in the range (0, inf]. Got {self.C!r} instead.")
-        if not 0 <= self.l1_ratio <= 1:
+        if not 0 <= ratio <= 1:
             raise ValueError(f"The 'l1_ratio' parameter of LogisticRegression must be in the range [0, 1]. Got {self.l1_ratio!r} instead.")
-        l2, l1 = (1 - self.l1_ratio) / self.C, self.l1_ratio / self.C
-        return {"l2": l2, "l1": l1}
+        return {"l2": 0.0, "l1": 0.0} if self.penalty is None else {"l2": (1 - ratio) / self.C, "l1": ratio / self.C}
 
 
 class LinearSVC(_Classifier):
@@ -587,23 +647,25 @@ class LinearSVC(_Classifier):
 
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as scikit-learn's is. solver,
     standardize: as LogisticRegression's.
+
+    dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no penalty of the intercept
+    that could be lessened. penalty="l1", loss="hinge" and multi_class="crammer_singer" are refused.
     """
 
     _algorithm = "svm"
     _names = {"l2": "C"}
+    _only = {"penalty": (("l2",), "take sklearn.svm.LinearSVC, or LogisticRegression(l1_ratio=1)"),
+             "loss": (("squared_hinge",), "take loss='squared_hinge', or sklearn.svm.LinearSVC"),
+             "multi_class": (("ovr",), "take multi_class='ovr', or sklearn.svm.LinearSVC")}
 
-    def __init__(self, *, C: float = 1.0, fit_intercept: bool = True, standardize: bool = False, class_weight: Any = None,
-                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    def __init__(self, penalty: str = "l2", loss: str = "squared_hinge", *, dual: Any = "auto", tol: float | None = None, C: float = 1.0,
+                 multi_class: str = "ovr", fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
+                 verbose: int = 0, random_state: Any = None, max_iter: int | None = None, solver: str = "auto",
+                 standardize: bool = False, device: Any = "auto") -> None:
+        self.penalty, self.loss, self.dual, self.tol, self.C, self.multi_class = penalty, loss, dual, tol, C, multi_class
+        self.fit_intercept, self.intercept_scaling, self.class_weight = fit_intercept, intercept_scaling, class_weight
+        self.verbose, self.random_state, self.max_iter, self.solver, self.standardize = verbose, random_state, max_iter, solver, standardize
         self.device = device
-        self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
         return {"l2": _penalty_of(self.C, "LinearSVC")}
@@ -613,33 +675,31 @@ class LinearSVR(_SingleTarget):
     """Linear support vector regression with the squared epsilon-insensitive loss.
 
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2. solver, standardize: as LogisticRegression's.
+
+    dual, random_state and intercept_scaling are taken and change nothing, as those of LinearSVC. loss="epsilon_insensitive", which is
+    scikit-learn's default, is refused: it has kinks that Newton's method cannot pass.
     """
 
     _algorithm = "svm"
 
     _names = {"l2": "C"}
+    _only = {"loss": (("squared_epsilon_insensitive",), "take loss='squared_epsilon_insensitive', or sklearn.svm.LinearSVR")}
 
-    def __init__(self, *, epsilon: float = 0.0, C: float = 1.0, fit_intercept: bool = True, standardize: bool = False,
-                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
-        self.epsilon = epsilon
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, *, epsilon: float = 0.0, tol: float | None = None, C: float = 1.0, loss: str = "squared_epsilon_insensitive",
+                 fit_intercept: bool = True, intercept_scaling: float = 1.0, dual: Any = "auto", verbose: int = 0,
+                 random_state: Any = None, max_iter: int | None = None, solver: str = "auto", standardize: bool = False,
+                 device: Any = "auto") -> None:
+        self.epsilon, self.tol, self.C, self.loss, self.fit_intercept = epsilon, tol, C, loss, fit_intercept
+        self.intercept_scaling, self.dual, self.verbose, self.random_state = intercept_scaling, dual, verbose, random_state
+        self.max_iter, self.solver, self.standardize, self.device = max_iter, solver, standardize, device
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         not_negative(self, "epsilon")
-        self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
-                    tolerance=self.tol, max_iterations=self.max_iter)
-        self._shape(y)
+        self._shape(y, *self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
+                                    tolerance=self.tol, max_iterations=self.max_iter))
         return self
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:

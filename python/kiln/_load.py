@@ -51,18 +51,16 @@ def _tensors(model: Any) -> dict[str, Any]:
     return tensors
 
 
-def _linear(estimator: Any, tensors: dict[str, Any]) -> Any:
+def _linear(estimator: Any, tensors: dict[str, Any]) -> tuple[Any, Any]:
+    """W and b."""
     W = tensors["W"]
     estimator.fit_intercept = "b" in tensors
-    estimator._weight = W
-    estimator._bias = tensors.get("b", np.zeros((1, W.shape[1]), W.dtype))
     estimator.n_features_in_ = W.shape[0]
-    return estimator
+    return W, tensors.get("b", np.zeros((1, W.shape[1]), W.dtype))
 
 
 def _regressor(estimator: Any, tensors: dict[str, Any]) -> Any:
-    _linear(estimator, tensors)
-    estimator._shape(np.empty(0) if tensors["W"].shape[1] == 1 else np.empty((0, 2)))
+    estimator._shape(np.empty(0) if tensors["W"].shape[1] == 1 else np.empty((0, 2)), *_linear(estimator, tensors))
     return estimator
 
 
@@ -76,12 +74,10 @@ def label_array(names: list[str]) -> Any:
 
 
 def _classifier(estimator: Any, texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    _linear(estimator, tensors)
+    estimator._show(*_linear(estimator, tensors))
     values = tensors["classes"][:, 0]
     whole = np.array_equal(values, values.astype(np.int64))
     estimator.classes_ = label_array(json.loads(texts["class_names"])) if "class_names" in texts else values.astype(np.int64) if whole else values
-    estimator.coef_ = estimator._weight.T.copy()
-    estimator.intercept_ = estimator._bias[0].copy()
     return estimator
 
 
@@ -139,7 +135,7 @@ def _make_mds(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._manifold import MDS
 
     estimator = MDS(tensors["layout"].shape[1], metric=texts.get("metric", "ratio"), dissimilarity="euclidean" if "points" in tensors else "precomputed")
-    estimator.embedding_, estimator._points = tensors["layout"], tensors.get("points")
+    estimator.embedding_, estimator._points, estimator._metric = tensors["layout"], tensors.get("points"), estimator.metric
     return estimator
 
 

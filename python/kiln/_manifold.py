@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,71 +27,91 @@ class MDS(Estimator):
     "euclidean" (X holds points) or "precomputed" (X is the symmetric matrix of dissimilarities; NaN is missing); init:
     "classical_mds", "random", or an array; ties: of "ordinal", "primary" lets equal dissimilarities have different distances,
     "secondary" does not.
+
+    scikit-learn's words are taken, too: metric=True or False, and metric_mds, say "ratio" or "ordinal"; metric="euclidean", "precomputed"
+    or another one of its distances, with metric_params, says what X holds. normalized_stress: whether stress_ is Stress-1 in place of the
+    sum of squares over the pairs; "auto": of "ordinal". n_jobs: threads. dissimilarity_matrix_: what was laid out, where X held no points.
     """
 
     _algorithm = "mds"
 
-    def __init__(self, n_components: int = 2, *, metric: str = "ratio", dissimilarity: str = "euclidean",
-                 ties: str = "primary", init: Any = "classical_mds", n_init: int = 1, max_iter: int = 1000, eps: float | None = None,
-                 random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
-        self.n_components = n_components
-        self.metric = metric
-        self.dissimilarity = dissimilarity
-        self.ties = ties
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.eps = eps
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+    def __init__(self, n_components: int = 2, *, metric_mds: bool = True, n_init: int = 1, init: Any = "classical_mds", max_iter: int = 1000,
+                 verbose: int = 0, eps: float | None = None, n_jobs: int | None = None, random_state: Any = None,
+                 dissimilarity: str = "euclidean", metric: Any = "ratio", metric_params: dict[str, Any] | None = None,
+                 normalized_stress: Any = "auto", ties: str = "primary", device: Any = "auto") -> None:
+        self.n_components, self.metric_mds, self.n_init, self.init, self.max_iter = n_components, metric_mds, n_init, init, max_iter
+        self.verbose, self.eps, self.n_jobs, self.random_state, self.dissimilarity = verbose, eps, n_jobs, random_state, dissimilarity
+        self.metric, self.metric_params, self.normalized_stress, self.ties, self.device = metric, metric_params, normalized_stress, ties, device
+
+    def _meant(self) -> tuple[str, Any]:
+        """How distances are to come near, and what of: "euclidean", "precomputed", or another distance of scikit-learn's."""
+        kind = "ratio" if self.metric_mds else "ordinal"
+        if isinstance(self.metric, (bool, np.bool_)):
+            return "ratio" if self.metric else "ordinal", self.dissimilarity
+        if self.metric in _METRICS:
+            if not self.metric_mds and self.metric == "interval":
+                raise ValueError("metric='interval' of MDS is metric scaling: leave metric_mds=True, or take metric='ordinal'.")
+            return kind if self.metric == "ratio" else self.metric, self.dissimilarity
+        if self.dissimilarity == "precomputed" and self.metric not in ("euclidean", "precomputed"):
+            raise ValueError(f"metric={self.metric!r} and dissimilarity='precomputed' of MDS exclude each other.")
+        return kind, "precomputed" if self.dissimilarity == "precomputed" else self.metric
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
-        tags.input_tags.pairwise = self.dissimilarity == "precomputed"
-        tags.input_tags.allow_nan = self.dissimilarity == "precomputed"
+        tags.input_tags.pairwise = "precomputed" in (self.dissimilarity, self.metric)
+        tags.input_tags.allow_nan = tags.input_tags.pairwise
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is ignored."""
-        for name, value, known in (("metric", self.metric, _METRICS), ("ties", self.ties, _TIES),
-                                   ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed"))):
+    def fit(self, X: Any, y: Any = None, init: Any = None) -> Self:
+        """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is ignored. init: an array, in place of
+        the parameter."""
+        for name, value, known in (("ties", self.ties, _TIES), ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed", "deprecated")),
+                                   ("normalized_stress", self.normalized_stress, ("auto", True, False)),
+                                   *([("init", self.init, _STARTS)] if isinstance(self.init, str) else [])):
             if value not in known:
                 raise ValueError(f"The {name!r} parameter of MDS must be one of {sorted(known)}. Got {value!r} instead.")
         if not 1 <= self.n_components <= 64:
             raise ValueError(f"The 'n_components' parameter of MDS must be an int in the range [1, 64]. Got {self.n_components!r} instead.")
-        missing = "allow-nan" if self.dissimilarity == "precomputed" else True
-        X = self._validate(X, accept_sparse=False, ensure_all_finite=missing, ensure_min_samples=2)
+        self._metric, of = self._meant()
+        X = self._validate(X, accept_sparse=False, ensure_all_finite="allow-nan" if of == "precomputed" else True, ensure_min_samples=2)
+        self._points = X if of in ("euclidean", "deprecated") else None
+        if of not in ("euclidean", "deprecated", "precomputed"):
+            X = np.ascontiguousarray(pairwise_distances(X, metric=of, **(self.metric_params or {})), X.dtype)
+        if self._points is None:
+            self.dissimilarity_matrix_ = X
+        elif hasattr(self, "dissimilarity_matrix_"):  # of a fit before this one
+            del self.dissimilarity_matrix_
         where = self._place(X, self.n_components)
-        given = not isinstance(self.init, str)
+        start = self.init if init is None else init
+        given = not isinstance(start, str)
         if given:
-            Y = matrix(self._start(X), where)
+            Y = matrix(self._start(start, X), where)
         else:
             Y = Matrix.empty(where, (X.shape[0], self.n_components), X.dtype)
         points = Matrix.empty(where, (X.shape[0], 1), "float64" if where.has_f64 else X.dtype)
-        self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self.metric]), ties=getattr(lib, _TIES[self.ties]),
-                  init=lib.KILN_MDS_GIVEN if given else getattr(lib, _STARTS[self.init]),
-                  dissimilarities=self.dissimilarity == "precomputed", restarts=self.n_init, tolerance=self.eps,
+        self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self._metric]), ties=getattr(lib, _TIES[self.ties]),
+                  init=lib.KILN_MDS_GIVEN if given else getattr(lib, _STARTS[start]),
+                  dissimilarities=self._points is None, restarts=self.n_init, tolerance=self.eps,
                   seed=int(check_random_state(self.random_state).randint(2**31 - 1)), max_iterations=self.max_iter,
                   point_stress=points)
         self.embedding_ = Y.numpy()
-        self.stress_ = self.objective_
         self.stress_1_ = self.report_.figures["stress_1"]
+        normalized = self._metric == "ordinal" if self.normalized_stress == "auto" else self.normalized_stress
+        self.stress_ = self.stress_1_ if normalized else self.objective_
         self.point_stress_ = points.numpy()[:, 0]
-        self._points = None if self.dissimilarity == "precomputed" else X
         self.device_ = where.name
         return self
 
-    def _start(self, X: Any) -> Any:
-        start = np.array(self.init, X.dtype, order="C")
+    def _start(self, init: Any, X: Any) -> Any:
+        start = np.array(init, X.dtype, order="C")
         if start.shape != (X.shape[0], self.n_components):
             raise ValueError(f"init must be of shape {(X.shape[0], self.n_components)}, got {start.shape}")
         return start
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, init: Any = None) -> Any:
         """fit(X).embedding_"""
-        return self.fit(X).embedding_
+        return self.fit(X, init=init).embedding_
 
     def place(self, X: Any) -> Any:
         """Where new rows go in the layout, which stays as it is (n_new, n_components). X: points, or their dissimilarities to those of
@@ -103,4 +124,4 @@ class MDS(Estimator):
         tensors = {"layout": self.embedding_}
         if self._points is not None:
             tensors["points"] = self._points
-        return tensors, {"metric": self.metric}
+        return tensors, {"metric": self._metric}

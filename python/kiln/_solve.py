@@ -40,6 +40,14 @@ class Report(NamedTuple):
         return f"Report({', '.join(shown)}, history of {len(next(iter(self.history.values()), ()))} rows)"
 
 
+def together(reports: list[Report]) -> Report:
+    """Of several runs that are one fit: sums of what adds up, and the rest of the one that is the least done."""
+    worst = min(reports, key=lambda report: (report.converged, -report.residual / max(report.tolerance, np.finfo(float).tiny)))
+    sums = {name: sum(getattr(report, name) for report in reports) for name in ("objective", "passes", "seconds", "optimality_gap")}
+    said = {kind: message for report in reports for kind, message in report.warnings.items()}
+    return worst._replace(**sums, n_iter=max(report.n_iter for report in reports), figures={}, warnings=said)
+
+
 class _Line:
     """Progress as one line of text that is written anew."""
 
@@ -172,14 +180,15 @@ def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:
     return made
 
 
-def choice(algorithm: str, option: str, wanted: str) -> int | None:
-    """The number of what is wanted among an option's choices, by the registry; None, which leaves the choice to the library, for "auto"."""
-    if wanted == "auto":
+def choice(algorithm: str, option: str, wanted: str, peers: tuple[str, ...] = ()) -> int | None:
+    """The number of what is wanted among an option's choices, by the registry; None, which leaves the choice to the library, for "auto",
+    and for what scikit-learn calls its own (peers)."""
+    if wanted == "auto" or wanted in peers:
         return None
     row = lib.kiln_algorithm_named(algorithm.encode())
-    known = next(text(row.options[i].choices).split("|") for i in range(row.option_count) if text(row.options[i].name) == option)
+    known = next((text(row.options[i].choices).split("|") for i in range(row.option_count) if text(row.options[i].name) == option), [])
     if wanted not in known:
-        raise ValueError(f"{option} must be 'auto' or one of {known}, got {wanted!r}")
+        raise ValueError(f"{option} must be 'auto' or one of {[*known, *peers]}, got {wanted!r}")
     return known.index(wanted) + 1
 
 

@@ -63,7 +63,7 @@ def test_scores_of_any_mean(tmp_path, tool, family, parameter):
     X = np.array([[-800.0], [-400], [-1], [0], [2], [400]])
     y = np.array([0.5, 1.0, 2, 1, 7, 3])
     model = kiln.GeneralizedLinearRegressor(family, link="log", parameter=parameter, tol=1e-3).fit(np.array([[0.0], [1], [2]]), np.array([1.0, 2, 4]))
-    model._weight, model._bias = np.array([[1.0]]), np.array([[0.0]])
+    model.coef_, model.intercept_ = np.array([1.0]), 0.0
     with mp.workdps(900):
         left = sum(exact(family, parameter, *pair)[0] for pair in zip(y, X[:, 0]))
         whole = sum(exact(family, parameter, value, mp.log(mp.mpf(y.mean())))[0] for value in y)

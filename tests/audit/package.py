@@ -271,7 +271,7 @@ class Package(Tool):
             random_state=number(options, "seed", 0, int),
             device=self.device,
         ).fit(self.data(files[0]))
-        return self.kept(model, options, stress=model.stress_)
+        return self.kept(model, options, stress=model.objective_)
 
     def als(self, files: list[str], options: Options) -> dict[str, typing.Any]:
         implicit = "implicit" in options

@@ -1,0 +1,71 @@
+"""Least squares along a list of penalties, each fit from where the last one ended."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Matrix, matrix
+from ._dlpack import to_host
+from ._functions import multiply, place
+from ._library import ArgumentError
+from ._linear import ElasticNet
+
+
+def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alphas: int | None = None, alphas: Any = 100,
+              precompute: Any = "auto", Xy: Any = None, copy_X: bool = True, coef_init: Any = None, verbose: int = 0,
+              return_n_iter: bool = False, positive: bool = False, check_input: bool = True, tol: float | None = None,
+              max_iter: int | None = None, device: Any = "auto") -> Any:
+    """The elastic nets without an intercept for each of these alphas, from the largest.
+
+    Minimises 1/(2 n) ||X w - y||^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2) for each alpha.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    alphas : the penalties, or how many (n_alphas is another name for the number): then the largest is the least that makes all
+        coefficients 0, and the smallest eps times that.
+    coef_init : array of shape (n_features,), where the first fit begins.
+    tol, max_iter, device, verbose : as ElasticNet's. precompute, Xy, copy_X and check_input are taken and change nothing; positive=True
+        is refused.
+
+    Returns
+    -------
+    alphas : array of shape (n_alphas,), from the largest.
+    coefs : array of shape (n_features, n_alphas).
+    dual_gaps : array of shape (n_alphas,), by how much each objective is above its least value at most; inf where nothing says so.
+    n_iters : a list of n_alphas numbers, with return_n_iter.
+    """
+    operand = place(X, device, 100)
+    target = np.asarray(to_host(y.numpy() if isinstance(y, Matrix) else y), np.float64)
+    if target.ndim != 1:
+        raise ArgumentError(f"a path is of one target: y must have 1 dimension, got {target.ndim}")
+    values = _penalties(operand, target, l1_ratio, eps, alphas if n_alphas is None else n_alphas)
+    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, positive=positive, tol=tol, max_iter=max_iter,
+                       verbose=verbose)
+    if coef_init is not None:
+        model.coef_, model.intercept_ = np.array(coef_init, operand.dtype), 0.0
+    coefs, gaps, steps = np.empty((operand.shape[1], len(values)), operand.dtype), np.empty(len(values)), []
+    for i, alpha in enumerate(values):
+        model.set_params(alpha=float(alpha)).fit(operand, target)
+        coefs[:, i], gaps[i] = model.coef_, model.dual_gap_
+        steps.append(model.n_iter_)
+    return (values, coefs, gaps, steps) if return_n_iter else (values, coefs, gaps)
+
+
+def lasso_path(X: Any, y: Any, **options: Any) -> Any:
+    """enet_path with l1_ratio=1: the lasso for each of the alphas, from the largest."""
+    return enet_path(X, y, **{**options, "l1_ratio": 1.0})
+
+
+def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any) -> Any:
+    if np.ndim(alphas) > 0:
+        return np.sort(np.asarray(alphas, np.float64))[::-1]
+    if ratio == 0:
+        raise ArgumentError("With l1_ratio=0 no alpha makes all coefficients 0: alphas must be a list.")
+    largest = multiply(X, matrix(y.astype(X.dtype), X.device), transposed=True)
+    largest = float(np.abs(largest if isinstance(largest, np.ndarray) else largest.numpy()).max()) / len(y) / ratio
+    if largest <= np.finfo(np.float64).resolution:
+        return np.full(int(alphas), np.finfo(np.float64).resolution)
+    return np.geomspace(largest, largest * eps, int(alphas))
