@@ -1,18 +1,31 @@
-"""What scikit-learn's classes have by name and Kiln's of the same name have not: `python scikit_gaps.py` prints the table."""
+"""What scikit-learn's classes have by name and Kiln's of the same name have not, and the tables of docs/migration.md that say so.
+
+`python scikit_gaps.py` prints what is missing."""
 import inspect
 import re
 
 import kiln
+import sklearn
 import sklearn.cluster
 import sklearn.decomposition
 import sklearn.linear_model
 import sklearn.manifold
 import sklearn.svm
+from conftest import ROOT
 from sklearn.base import BaseEstimator
 
 MODULES = (sklearn.linear_model, sklearn.svm, sklearn.cluster, sklearn.manifold, sklearn.decomposition)
 # what scikit-learn's own machinery adds where metadata routing or callbacks are of use, which depends on its version
 MACHINERY = re.compile(r"set_\w+_request|get_metadata_routing|set_callbacks|param$")
+CURRENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)  # the version that docs/migration.md is of
+
+
+def listed(heading):
+    """The rows of the table under a heading of docs/migration.md, without its code marks."""
+    page = (ROOT / "docs" / "migration.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    assert all(row[-1] for row in rows), "each row says why"
+    return rows[2:]
 
 
 def pairs():

@@ -6,20 +6,8 @@ import kiln
 import numpy as np
 import pytest
 import sklearn
-from conftest import ROOT
-from scikit_gaps import defaults, fitted, gaps, pairs, parameters
+from scikit_gaps import CURRENT, defaults, fitted, gaps, listed, pairs, parameters
 from sklearn.datasets import load_diabetes
-
-CURRENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)  # the version that the page is of
-
-
-def listed(heading):
-    """The first columns of the table under a heading of the page, without its code marks."""
-    page = (ROOT / "docs" / "migration.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
-    assert all(row[-1] for row in rows), "each row says why"
-    return rows[2:]
-
 
 @pytest.fixture(scope="module")
 def models():
