@@ -198,8 +198,8 @@ static void tell_people(const struct solving *s) {
                 report->solver ? " of " : "", report->solver ? report->solver : "", report->residual,
                 report->tolerance);
     fprintf(file, "  %-11s %s\n", s->solver->objective,
-            isinf(report->objective) ? "none" : text_number(report->objective));
-    if (!s->solver->ranks) train_print_certificate(file, report);
+            isinf(report->objective) ? "no bound" : text_number(report->objective));
+    train_print_certificate(file, report);
     run_print_seconds(file, s->run);
     if (s->solver->print) s->solver->print(file, s);
 }

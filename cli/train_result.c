@@ -154,10 +154,15 @@ void train_put_certificate(json_t *object, const kiln_report *report) {
 }
 
 void train_print_certificate(FILE *file, const kiln_report *report) {
-    const double setbacks = kiln_report_figure(report, "setbacks");
+    const double setbacks = kiln_report_figure(report, "setbacks"),
+                 eigenvalue = kiln_report_figure(report, "eigenvalue_error");
+    if (!isnan(kiln_report_figure(report, "error_bound"))) return; /* which stands in the objective's place */
     if (report->certificate)
         fprintf(file, "  optimum     at most %s below that (%s)\n", text_number(report->optimality_gap),
                 report->certificate);
+    else if (isfinite(eigenvalue))
+        fprintf(file, "  optimum     the eigenvalue is at most %s off; the scores have no bound\n",
+                text_number(eigenvalue));
     else if (isnan(setbacks))
         fputs("  optimum     no bound\n", file);
     else

@@ -363,7 +363,7 @@ static const struct figures {
     const char *algorithm, *keys;
 } figures[] = {{"svm", "gap"},
                {"kmeans", "clusters relocated"},
-               {"mds", "stress_1"},
+               {"mds", "stress_1 setbacks"},
                {"als", "mean l2 zero_factors"},
                {"sfa", "mean l2 zero_factors"},
                {"gap", "log_likelihood"},

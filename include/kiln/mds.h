@@ -54,7 +54,8 @@ typedef struct kiln_mds_options {
  * Stops when an iteration lowers the stress by at most tolerance times itself, or stress_1 is at most
  * tolerance: near a perfect layout it falls by the same share for ever. The stress never rises, and belongs
  * to the layout returned. report->objective is the stress, residual its last relative fall, stress_1 if less;
- * figures: "stress", "stress_1", Kruskal's sqrt(stress / sum w d^2). Any rotation, reflection and shift of a
+ * figures: "stress"; "stress_1", Kruskal's sqrt(stress / sum w d^2); "setbacks", iterations whose stress rose
+ * by more than rounding, 0 or, as one ends its start, 1: such a run has not converged. Any rotation, reflection and shift of a
  * layout is as good; the minimum may be a local one, which restarts help against. Points at the same place
  * stay together only if all of their forces agree: the start spreads them.
  * Cost: one pass over the pairs an iteration (kiln_guttman_step); with weights up to 30 products with their

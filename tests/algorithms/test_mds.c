@@ -96,6 +96,7 @@ static void never_rises(void **state) {
             if (!(report.trace[t].objective <= report.trace[t - 1].objective * (1 + 1e-12)))
                 fail_msg("run %d: stress rises from %.17g to %.17g", run, report.trace[t - 1].objective,
                          report.trace[t].objective);
+        assert_true(kiln_report_figure(&report, "setbacks") == 0);
         kiln_mds_verification found = {0};
         assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
         if (!(fabs(found.stress - report.objective) <= 1e-9 * (report.objective + 1)))

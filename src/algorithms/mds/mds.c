@@ -14,7 +14,6 @@
 #include "algorithms/run/checkpoint.h"
 
 enum { STRESS, SQUARES, DISTANCES, PRODUCTS, SUMS }; /* of kiln_guttman */
-enum { ORDINAL_MOST = 30000 };
 
 /* One pass over the pairs at Y; R (and U) and total. `points`: or NULL. */
 static kiln_status step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *points) {
@@ -153,7 +152,7 @@ static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
 /* The layout, the next one, and the best of former starts. The first start that ends at the limit of
  * iterations stays in the checkpoint: with a higher limit the run goes on there, and makes the starts after
  * it again. */
-enum { STATE = 10 };
+enum { STATE = 12 };
 static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
     const bool former = s->turn > 0;
     const struct ki_state parts[STATE] = {{"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
@@ -165,7 +164,9 @@ static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
                                           {"best", .matrix = former ? &s->best : NULL},
                                           {"best stress", .reals = former ? &s->best_stress : NULL},
                                           {"best squares", .reals = former ? &s->best_squares : NULL},
-                                          {"best report", .report = former ? &s->best_report : NULL}};
+                                          {"best report", .report = former ? &s->best_report : NULL},
+                                          {"setbacks", .integers = &s->setbacks},
+                                          {"best setbacks", .integers = former ? &s->best_setbacks : NULL}};
     memcpy(state, parts, sizeof parts);
 }
 
@@ -186,6 +187,16 @@ static double stress_1(const struct ki_mds *s) {
     return s->squares > 0 ? sqrt(s->stress / s->squares) : INFINITY;
 }
 
+/* By how much rounding may make a stress rise, at most: distances and disparities are known to some units of
+ * themselves, off, which makes sum w (2 |dhat - d| off + off^2) of it, and sums of a line's totals to so many
+ * units of what cancels in them (Cauchy and Schwarz, and Higham and Mary's bound for sums as they are). */
+static double rounding_of(const struct ki_mds *s, double stress) {
+    enum { SUMMED = 1000 };
+    const double epsilon = ki_epsilon(s->type), width = s->X ? (double)kiln_matrix_cols(s->X) : 0,
+                 off = epsilon * (8 + (double)s->p + width) * (sqrt(s->squares) + sqrt(ki_mds_squares(s)));
+    return SUMMED * epsilon * (stress + (s->U ? s->squares : 0)) + 2 * sqrt(stress) * off + off * off;
+}
+
 /* Lowers the stress from the layout in Y on, or, in a run that goes on, from where it was. Y is then the
  * last layout whose stress is known. */
 static kiln_status descend(struct ki_mds *s, bool resumed) {
@@ -195,7 +206,7 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
     const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s);
     if (!resumed) {
         report->stopped_by = KILN_STOP_NONE;
-        report->iterations = report->trace_count = 0;
+        report->iterations = report->trace_count = s->setbacks = 0;
         TRY(assess(s));
     }
     while (report->stopped_by == KILN_STOP_NONE) {
@@ -208,12 +219,14 @@ static kiln_status descend(struct ki_mds *s, bool resumed) {
         row.residual = before > nothing ? fmin((before - s->stress) / before, stress_1(s)) : 0;
         if (s->stress >
             before) { /* majorisation never does: this is rounding, and the layout before is kept */
+            s->setbacks += s->stress - before > rounding_of(s, before);
             swap(&s->Y, &s->former);
             s->stress = before, s->squares = squares;
             row.objective = stress_given(s, before);
             row.residual = 0;
-            report->stopped_by =
-                s->options.tolerance >= 16 * epsilon ? KILN_STOP_TOLERANCE : KILN_STOP_STALLED;
+            report->stopped_by = s->options.tolerance >= 16 * epsilon && s->setbacks == 0
+                                     ? KILN_STOP_TOLERANCE
+                                     : KILN_STOP_STALLED;
         } else if (!isfinite(s->stress))
             report->stopped_by = KILN_STOP_DIVERGED;
         else if (s->stress <= nothing) /* of which nothing is left to fall */
@@ -273,7 +286,7 @@ static kiln_status try_starts(struct ki_mds *s, const kiln_matrix *given) {
             *best = s->report;
             s->report = former; /* whose trace has room for the next */
             swap(&s->best, &s->Y);
-            s->best_stress = s->stress, s->best_squares = s->squares;
+            s->best_stress = s->stress, s->best_squares = s->squares, s->best_setbacks = s->setbacks;
         }
         if (cut) break;
     }
@@ -309,50 +322,6 @@ static void release(struct ki_mds *s) {
     ki_laplacian_free(s->laplacian);
     kiln_report_free(&s->report);
     kiln_report_free(&s->best_report);
-}
-
-/* An f32 layout's points may have a stress in f64: f32 holds no square of 1e20. */
-static kiln_status check_points(const char *call, const kiln_matrix *points, const kiln_matrix *X,
-                                int64_t n) {
-    if (kiln_matrix_type(points) != KILN_F64 || kiln_matrix_type(X) == KILN_F64)
-        return ki_check_matrix(call, "point_stress", points, X, n, 1);
-    if (kiln_matrix_format(points) == KILN_DENSE && kiln_matrix_device(points) == kiln_matrix_device(X) &&
-        kiln_matrix_rows(points) == n && kiln_matrix_cols(points) == 1)
-        return KILN_OK;
-    return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must be dense, %lld x 1, and on X's device", call,
-                   (long long)n);
-}
-
-static kiln_status check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *o) {
-    static const char call[] = "kiln_mds";
-    kiln_status status;
-    if (!Y || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y or X is NULL", call);
-    const int64_t n = kiln_matrix_rows(X), p = kiln_matrix_cols(Y);
-    if (kiln_matrix_format(X) != KILN_DENSE)
-        return (ki_fail(KILN_ERR_UNSUPPORTED, "%s: X must be dense", call),
-                ki_hint("leave out columns of text, reduce sparse data to fewer dimensions first, or give "
-                        "dissimilarities"));
-    if (n < 1 || (!o->dissimilarities && kiln_matrix_cols(X) < 1))
-        return ki_fail(KILN_ERR_DATA, "%s: X is empty", call);
-    if (p < 1 || p > 64)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: Y has %lld columns, but must have 1 to 64", call,
-                       (long long)p);
-    TRY(ki_check_matrix(call, "Y", Y, X, n, p));
-    if (Y == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be X", call);
-    if (o->dissimilarities && kiln_matrix_cols(X) != n)
-        return ki_fail(KILN_ERR_DATA, "%s: dissimilarities are a square matrix, but X is %lld x %lld", call,
-                       (long long)n, (long long)kiln_matrix_cols(X));
-    if (o->weights) TRY(ki_check_matrix(call, "weights", o->weights, X, n, n));
-    if (o->point_stress) TRY(check_points(call, o->point_stress, X, n));
-    if (o->point_stress == Y) return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must not be Y", call);
-    if (o->metric == KILN_MDS_ORDINAL && n > ORDINAL_MOST)
-        return (ki_fail(KILN_ERR_LIMIT, "%s: ordinal scaling sorts all pairs, and takes at most %d points",
-                        call, ORDINAL_MOST),
-                ki_hint("take a sample of the points, or metric ratio"));
-    TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
-    if (o->init == KILN_MDS_GIVEN) TRY(ki_check_finite(call, "Y", Y, false));
-done:
-    return status;
 }
 
 static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_matrix *X) {
@@ -471,7 +440,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(ki_options_check(&s.options, &ki_algorithm_mds));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     ki_options_fill(&s.options, &ki_algorithm_mds, X ? kiln_matrix_type(X) : KILN_F64);
-    TRY(check(Y, X, &s.options));
+    TRY(ki_mds_check(Y, X, &s.options));
     s.device = kiln_matrix_device(X), s.type = kiln_matrix_type(X);
     s.n = kiln_matrix_rows(X), s.p = kiln_matrix_cols(Y);
     TRY(ki_report_begin(&s.report));
@@ -487,6 +456,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
                      s.squares > 0  ? sqrt(s.stress / s.squares)
                      : s.stress > 0 ? NAN
                                     : 0);
+    ki_report_figure(&s.report, "setbacks", (double)s.best_setbacks);
     s.report.seconds = ki_clock() - s.start_time;
     ki_report_hand_over(report, &s.report);
 done:

@@ -25,6 +25,7 @@ struct ki_mds {
     double total[4];          /* of the last step: the sums of kiln_guttman */
     double stress, squares; /* of Y as it lies here, divided; the sum of w d^2 that stress-1 takes it over */
     double best_stress, best_squares; /* the same of `best` */
+    int64_t setbacks, best_setbacks;  /* iterations whose stress rose by more than rounding: none should */
     double start_time;
     int64_t turn;  /* of the starts */
     bool limited;  /* one of them has ended at the limit of iterations: the checkpoint has it */
@@ -39,7 +40,9 @@ static inline double ki_mds_squares(const struct ki_mds *s) {
     return s->options.metric == KILN_MDS_RATIO ? s->delta_squares : s->pairs;
 }
 
-/* mds_data.c: s's D and weights, or X, and the sums over the pairs, from the data that the caller gave. */
+/* mds_data.c: whether the operands and the options, filled in, are ones of kiln_mds. */
+kiln_status ki_mds_check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *o);
+/* s's D and weights, or X, and the sums over the pairs, from the data that the caller gave. */
 kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X);
 /* Whether the type holds the squares of such numbers, their sums, and squares of much smaller ones. */
 static inline bool ki_mds_fits(double extent, kiln_type type) {

@@ -6,6 +6,8 @@
  * fits its line to dissimilarities less the least of them, which says the same and does not cancel. */
 #include "algorithms/mds/mds.h"
 
+enum { ORDINAL_MOST = 30000 };
+
 /* The power of two to divide numbers of up to `largest` by. */
 static int exponent_of(double largest, kiln_type type) {
     int exponent = 0;
@@ -240,6 +242,50 @@ static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
     TRY(kiln_distances(s->own_D, X, X));
     s->D = s->own_D;
     if (whole) TRY(take_matrix(s, s->own_D, X));
+done:
+    return status;
+}
+
+/* An f32 layout's points may have a stress in f64: f32 holds no square of 1e20. */
+static kiln_status check_points(const char *call, const kiln_matrix *points, const kiln_matrix *X,
+                                int64_t n) {
+    if (kiln_matrix_type(points) != KILN_F64 || kiln_matrix_type(X) == KILN_F64)
+        return ki_check_matrix(call, "point_stress", points, X, n, 1);
+    if (kiln_matrix_format(points) == KILN_DENSE && kiln_matrix_device(points) == kiln_matrix_device(X) &&
+        kiln_matrix_rows(points) == n && kiln_matrix_cols(points) == 1)
+        return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must be dense, %lld x 1, and on X's device", call,
+                   (long long)n);
+}
+
+kiln_status ki_mds_check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *o) {
+    static const char call[] = "kiln_mds";
+    kiln_status status;
+    if (!Y || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y or X is NULL", call);
+    const int64_t n = kiln_matrix_rows(X), p = kiln_matrix_cols(Y);
+    if (kiln_matrix_format(X) != KILN_DENSE)
+        return (ki_fail(KILN_ERR_UNSUPPORTED, "%s: X must be dense", call),
+                ki_hint("leave out columns of text, reduce sparse data to fewer dimensions first, or give "
+                        "dissimilarities"));
+    if (n < 1 || (!o->dissimilarities && kiln_matrix_cols(X) < 1))
+        return ki_fail(KILN_ERR_DATA, "%s: X is empty", call);
+    if (p < 1 || p > 64)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: Y has %lld columns, but must have 1 to 64", call,
+                       (long long)p);
+    TRY(ki_check_matrix(call, "Y", Y, X, n, p));
+    if (Y == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be X", call);
+    if (o->dissimilarities && kiln_matrix_cols(X) != n)
+        return ki_fail(KILN_ERR_DATA, "%s: dissimilarities are a square matrix, but X is %lld x %lld", call,
+                       (long long)n, (long long)kiln_matrix_cols(X));
+    if (o->weights) TRY(ki_check_matrix(call, "weights", o->weights, X, n, n));
+    if (o->point_stress) TRY(check_points(call, o->point_stress, X, n));
+    if (o->point_stress == Y) return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must not be Y", call);
+    if (o->metric == KILN_MDS_ORDINAL && n > ORDINAL_MOST)
+        return (ki_fail(KILN_ERR_LIMIT, "%s: ordinal scaling sorts all pairs, and takes at most %d points",
+                        call, ORDINAL_MOST),
+                ki_hint("take a sample of the points, or metric ratio"));
+    TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
+    if (o->init == KILN_MDS_GIVEN) TRY(ki_check_finite(call, "Y", Y, false));
 done:
     return status;
 }
