@@ -27,3 +27,45 @@ def test_a_row_whose_curvature_falls_to_0_in_a_step(seed, tool, tmp_path):
     assert single["converged"] and double["converged"]
     gain = 13 * np.log(2) - double["objective"]
     assert single["objective"] - double["objective"] < 2e-4 * gain + 1e-6 * double["objective"]
+
+
+FAMILIES = {
+    "gaussian": [],
+    "poisson": [],
+    "gamma": [],
+    "inverse-gaussian": ["--link", "log"],
+    "tweedie": ["--variance-power", "1.5"],
+    "negative-binomial": ["--alpha", "1"],
+}
+
+
+def glm(tool, folder, family, X, y, *more):
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    run = [tool, "glm", folder / "X.npy", "--target-file", folder / "y.npy", "--family", family, *FAMILIES[family], *more]
+    done = subprocess.run([*run, "-o", folder / "m.kiln", "--device", "cpu", "-q", "--json"], check=False, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("type_name", ["f32", "f64"])
+@pytest.mark.parametrize("level", [np.e, 1, 1000003])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_target_of_one_level_beside_times(family, level, type_name, tool, tmp_path):
+    """The constant fits all, and what is left of the gradient is rounding. The loss of a Poisson count of e is 0, and says
+    nothing of how large that is."""
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=200), 1.7e9 + rng.normal(size=200) * 1e7]
+    fitted = glm(tool, tmp_path, family, X, np.full(200, float(level)), "--l2", "0.1", "--type", type_name)
+    assert fitted["converged"] and fitted["iterations"] <= 1
+    assert abs(fitted["metrics"]["deviance"]) < 1e-10 * level**2
+
+
+def test_a_gradient_that_is_more_than_rounding(tool, tmp_path):
+    """Of a variance power near 2 a row's loss is ten times what its derivative comes from."""
+    X = np.array([[0, 2460969.5], [0, 2460631.5], [0, 2460845.5]])
+    y, offset = np.array([4.828496, 4.546881, 0]), np.array([-1.291667, -1.212073, 0.632409])
+    np.save(tmp_path / "o.npy", offset)
+    more = ["--variance-power", "1.9", "--l2", "0.001", "--offset-file", tmp_path / "o.npy"]
+    single, double = (glm(tool, tmp_path, "tweedie", X, y, *more, "--type", name) for name in ("f32", "f64"))
+    assert double["converged"]
+    assert single["iterations"] > 0 and single["objective"] - double["objective"] < 1e-6 * double["objective"]

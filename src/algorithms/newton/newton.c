@@ -199,9 +199,7 @@ done:
 }
 
 /* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A
- * gradient of nothing but rounding counts as 0: a row's derivative is of the size of the root of its loss
- * and curvature, in whatever unit y is; a curvature above 1 is left out, so that what may be more than
- * rounding is looked at. */
+ * gradient of nothing but rounding counts as 0. */
 static kiln_status judge(struct ki_newton_work *work, bool reference) {
     kiln_status status;
     double noise = 0, left;
@@ -210,7 +208,15 @@ static kiln_status judge(struct ki_newton_work *work, bool reference) {
     if (!reference) return KILN_OK;
     work->first = work->here.objective;
     work->reference = left = work->norm;
-    if (work->norm <= noise * sqrt(fabs(work->here.loss))) TRY(ki_newton_beyond_rounding(work, &left));
+    if (ki_newton_may_be_rounding(work, noise)) {
+        /* what the walk has left is off by the mean's rounding times the columns' means */
+        if (work->right && work->problem.kind == KILN_LOSS_GLM) {
+            TRY(ki_newton_evaluate(work, &work->here));
+            TRY(ki_newton_measure(work, &work->norm, &work->here));
+            work->reference = work->norm;
+        }
+        TRY(ki_newton_beyond_rounding(work, &left));
+    }
     if (!(left > 0) || !isfinite(left)) work->reference = 0; /* or beyond the type's range: see valid() */
 done:
     return status;

@@ -34,11 +34,6 @@ static void point_free(struct ki_newton_point *point) {
     kiln_matrix_free(point->C);
 }
 
-static double diagonal(const struct ki_newton *newton, int64_t j) {
-    return newton->no_intercept ? newton->columns.square[j]
-                                : newton->columns.weight * newton->columns.variance[j];
-}
-
 static kiln_status set_columns(kiln_matrix **A, const struct ki_newton *newton, const double *values) {
     return ki_vector_new(A, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X),
                          kiln_matrix_cols(newton->X), values);
@@ -53,7 +48,7 @@ static kiln_status column_vectors(struct ki_newton *newton) {
     double *values = ki_alloc((size_t)cols * sizeof *values);
     if (!values) return ki_fail_nomem((size_t)cols * sizeof *values, "the columns' scales");
     if (!newton->no_intercept) TRY(set_columns(&work->mean, newton, newton->columns.mean));
-    for (int64_t j = 0; j < cols; j++) values[j] = diagonal(newton, j) > 0 ? 1 : 0;
+    for (int64_t j = 0; j < cols; j++) values[j] = ki_newton_spread(newton, j) > 0 ? 1 : 0;
     TRY(set_columns(&work->kept, newton, values));
     if (newton->standardize) {
         for (int64_t j = 0; j < cols; j++) values[j] = newton->l2 * newton->columns.variance[j];
@@ -206,8 +201,8 @@ static double scale_columns(struct ki_newton_work *work, double mean, double *in
     double largest = newton->no_intercept ? 0 : work->total, magnification = 0;
     for (int64_t j = 0; j < cols; j++) {
         const double penalty = ki_newton_penalty_of(newton, j);
-        const bool kept = diagonal(newton, j) > 0;
-        inverse[j] = work->diagonal[j] = kept ? mean * diagonal(newton, j) + penalty : 0;
+        const bool kept = ki_newton_spread(newton, j) > 0;
+        inverse[j] = work->diagonal[j] = kept ? mean * ki_newton_spread(newton, j) + penalty : 0;
         floor[j] = kept ? penalty + 0.01 * inverse[j] : 0;
         largest = fmax(largest, inverse[j]);
     }
@@ -215,7 +210,7 @@ static double scale_columns(struct ki_newton_work *work, double mean, double *in
     work->scale = largest > 0 ? largest : 1;
     work->apart = false;
     for (int64_t j = 0; j < cols; j++) {
-        spread[j] = inverse[j] > 0 ? diagonal(newton, j) / columns->square[j] / work->scale : 0;
+        spread[j] = inverse[j] > 0 ? ki_newton_spread(newton, j) / columns->square[j] / work->scale : 0;
         floor[j] = inverse[j] > 0 ? fmax(floor[j] / work->scale, 1 / most) : 0;
         work->apart = work->apart || (inverse[j] > 0 && work->scale / inverse[j] > most);
         inverse[j] = inverse[j] > 0 ? fmin(work->scale / inverse[j], most) : 0;
@@ -246,68 +241,5 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     TRY(set_columns(&work->floor, newton, floor));
 done:
     ki_free(inverse);
-    return status;
-}
-
-/* ---- rounding ---- */
-
-/* What is left of a gradient's entry, with l1 of the least subgradient's. */
-static double left_of(double g, double w, double l1, double rounding) {
-    const double least = w == 0 ? fmax(fabs(g) - l1, 0) : fabs(g + copysign(l1, w));
-    return fmax(least - rounding, 0);
-}
-
-/* Of class c: values are the gradient, the point and D^-2, n x k each, and the l1 term's, n. The rounding of
- * adding up is 16 epsilon sqrt(curvature loss sum s x^2), as a row's derivative is about the root of its
- * loss and curvature. */
-static double beyond(const struct ki_newton_work *work, const double *values, int64_t c) {
-    const struct ki_newton *newton = work->newton;
-    const struct ki_columns *columns = &newton->columns;
-    const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
-    const double *g = values, *w = g + n * k, *inverse = w + n * k, *l1 = inverse + n * k;
-    const double part = 16 * ki_epsilon(kiln_matrix_type(newton->X)),
-                 own = part * sqrt(fmin(work->total / columns->weight, 1) * fabs(work->here.loss));
-    double sum = 0;
-    for (int64_t j = 0; j < n; j++) {
-        const double left = left_of(g[j * k + c], w[j * k + c], l1[j], own * sqrt(columns->square[j]));
-        sum += left * left * inverse[j * k + c];
-    }
-    return sum;
-}
-
-/* The intercepts' part. */
-static kiln_status beyond_intercepts(const struct ki_newton_work *work, double *sum) {
-    kiln_status status = KILN_OK;
-    const struct ki_newton *newton = work->newton;
-    const double weight = newton->columns.weight, curvature = work->total / weight,
-                 part = 16 * ki_epsilon(kiln_matrix_type(newton->X)) *
-                        sqrt(fmin(curvature, 1) * fabs(work->here.loss) * weight);
-    double *g = ki_alloc((size_t)newton->k * sizeof *g);
-    if (!g) return ki_fail_nomem((size_t)newton->k * sizeof *g, "the intercepts' rounding");
-    TRY(ki_vector_get(g, work->here.gradient.b));
-    for (int64_t c = 0; c < newton->k; c++) {
-        const double left = left_of(g[c], 0, 0, part);
-        *sum += left * left * work->scale / work->total;
-    }
-done:
-    ki_free(g);
-    return status;
-}
-
-kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm) {
-    kiln_status status;
-    const struct ki_newton *newton = work->newton;
-    const int64_t count = kiln_matrix_nnz(work->here.at.w);
-    double sum = 0, *values = ki_calloc((size_t)(4 * count) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(4 * count) * sizeof *values, "the columns' rounding");
-    TRY(ki_vector_get(values, work->here.gradient.w));
-    TRY(ki_vector_get(values + count, work->here.at.w));
-    TRY(ki_vector_get(values + 2 * count, work->criterion.w));
-    if (work->l1) TRY(ki_vector_get(values + 3 * count, work->l1));
-    for (int64_t c = 0; c < newton->k; c++) sum += beyond(work, values, c);
-    if (work->criterion.b) TRY(beyond_intercepts(work, &sum));
-    *norm = sqrt(sum);
-done:
-    ki_free(values);
     return status;
 }

@@ -55,6 +55,12 @@ static inline double ki_newton_penalty_of(const struct ki_newton *newton, int64_
     return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
 }
 
+/* sum_i s_i x_ij^2 of the columns as the model has them: about their means under an intercept. */
+static inline double ki_newton_spread(const struct ki_newton *newton, int64_t j) {
+    return newton->no_intercept ? newton->columns.square[j]
+                                : newton->columns.weight * newton->columns.variance[j];
+}
+
 /* Whether the losses are support vector machines', which have a kink and a least value. */
 static inline bool ki_newton_hinged(const struct ki_newton_work *work) {
     return work->problem.kind == KILN_LOSS_SQUARED_HINGE || work->problem.kind == KILN_LOSS_SQUARED_EPSILON;
@@ -81,8 +87,11 @@ struct ki_newton_model {
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a
  * gradient of nothing but rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
+/* Whether the criterion at `here` may be nothing but rounding, by sums that are known already. noise:
+ * ki_newton_scale's. */
+bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise);
 /* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken
- * off. The intercept counts as a column of ones. */
+ * off: see newton_rounding.c. */
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
 /* Whether the criterion is met at `here`. */
 bool ki_newton_meets(const struct ki_newton_work *work);
