@@ -150,6 +150,11 @@ class MissingText(Case):
         self.write("t.csv", "t,y\n" + "?,1\n" * 3000 + "".join(f"{i / 8},{i % 3}\n" for i in range(1000)))
         self.assertIn("t.csv:2: text column 't': 1000 of its 1001 levels are numbers, the first that is none is '?'", self.shown()[1])
         self.assertNotIn("levels", self.shown("--missing-words", "?", "--missing", "mean")[1])
+        words = lambda begin: ["?" if begin <= i < 3000 else str(i / 8) for i in range(4001)]  # noqa: E731
+        self.write("u.csv", "t,u,y\n" + "".join(f"{t},{u},{i % 3}\n" for i, (t, u) in enumerate(zip(words(9), words(5)))))
+        told = kiln("linreg", self.path("u.csv"), "--target", "y", *CPU)[1]
+        for line, column in ((11, "t"), (7, "u")):
+            self.assertRegex(told, f"u.csv:{line}: text column '{column}': 10.. of its 10.. levels are numbers")
         self.assertIn("text columns: t (1,001 levels)", kiln("linreg", self.path("t.csv"), "--target", "y", "--device", "cpu")[1])
 
 

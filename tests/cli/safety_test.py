@@ -256,14 +256,14 @@ class Memory(Case):
                   "to = [(os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)]\n"
                   "pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=to)\n"
                   "_, status, usage = os.wait4(pid, 0)\n"
-                  "print(usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status))\n")
+                  "print(usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), usage.ru_utime)\n")
         line = [sys.executable, "-I", "-S", "-c", runner, KILN, *arguments, "--device", "cpu", "--quiet"]
         # A sanitizer keeps 256 MB of what has been freed.
         environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1",
                            KILN_NUM_THREADS="1")
         peaks = []
         for _ in range(3):
-            peak, ended = subprocess.run(line, capture_output=True, text=True, check=True, env=environment).stdout.split()
+            peak, ended, self.seconds = subprocess.run(line, capture_output=True, text=True, check=True, env=environment).stdout.split()
             self.assertEqual(int(ended), code)
             peaks.append(int(peak))
         return min(peaks)
@@ -279,10 +279,13 @@ class Memory(Case):
         named = self.write("named.csv", "x" + "," * 99999 + "\n")
         self.assertLess(self.peak("info", named, code=3) - nothing, 40 * 100e3)
         self.assertIn("99999 columns without a name, more than 1000", kiln("info", named, *CPU, code=3)[1])
+        seconds = {}
         for row in ("1", "a"):
             wide = self.write("wide.csv", ",".join(f"c{i}" for i in range(100000)) + "\n" + ",".join([row] * 100000) + "\n")
             for json in ([], ["--json"]):
                 self.assertLess(self.peak("info", wide, *json) - nothing, times * os.path.getsize(wide))
+            seconds[row] = float(self.seconds)
+        self.assertLess(seconds["a"], 20 * seconds["1"] + 1)  # not by the square of the columns
         self.assertIn("--max-columns 100001", kiln("info", self.write("wider.csv", "," * 100000 + "a\n"), *CPU, code=3)[1])
 
     def test_an_array_is_converted_where_it_lies(self):

@@ -17,7 +17,8 @@ struct ki_table_builder {
     struct ki_table_levels levels, classes;
     struct ki_table_layout layout;
     struct ki_table_chunk *chunks;
-    int parts; /* of them */
+    int parts;                 /* of them */
+    struct ki_table_line line; /* of the last new level whose line was kept, in the text being taken */
 
     struct ki_table_report report;
     struct ki_table_noticed {

@@ -23,6 +23,12 @@ struct ki_place ki_table_place(const char *name, const struct ki_block *text, co
                              text->offset + (at - text->text)};
 }
 
+int64_t ki_table_line_move(struct ki_table_line *line, const char *at) {
+    line->line += at < line->at ? -count_lines(at, line->at) : count_lines(line->at, at);
+    line->at = at;
+    return line->line;
+}
+
 struct ki_place ki_table_record_place(const char *name, const struct ki_block *text, const char *at,
                                       int64_t row) {
     return text->text ? ki_table_place(name, text, at) : (struct ki_place){name, row, 0, -1};

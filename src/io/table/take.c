@@ -58,7 +58,7 @@ static kiln_status add_level(struct ki_table_builder *b, const struct ki_block *
     if (*number < 0) return ki_fail_nomem((size_t)plain->size, "the levels");
     column->levels++;
     if (!miss->target && column->word_line == 0 && !ki_table_is_number(plain->data, plain->size))
-        column->word_line = ki_table_record_place(b->name, text, miss->field.text, miss->row).line;
+        column->word_line = text->text ? ki_table_line_move(&b->line, miss->field.text) : miss->row;
     return KILN_OK;
 }
 
@@ -169,6 +169,7 @@ static kiln_status fail_structure(struct ki_table_builder *b, const struct ki_bl
 }
 
 kiln_status ki_table_take_parts(struct ki_table_builder *b, const struct ki_block *text, int parts) {
+    b->line = (struct ki_table_line){text->text, text->line};
     for (int i = 0; i < parts; i++) {
         struct ki_table_chunk *chunk = &b->chunks[i];
         take_notes(b, text, chunk);
