@@ -27,6 +27,7 @@ static kiln_status begin(struct ki_csv_reader *r, struct ki_block *text, const c
     else if (!b->schema.frozen)
         TRY(ki_csv_decide_kinds(b, r->delimiter, b->name, text, *rest));
     TRY(ki_table_begin_rows(b));
+    TRY(ki_csv_make_plan(r));
 done:
     ki_csv_header_free(&header);
     return status;
@@ -54,6 +55,7 @@ static void reader_free(struct ki_csv_reader *r) {
     for (int64_t i = 0; i < r->more_open; i++) ki_input_close(r->more[i]);
     ki_free(r->more);
     ki_bytes_free(&r->pending);
+    ki_free(r->plan);
 }
 
 kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {

@@ -25,6 +25,19 @@ enum ki_csv_fault {
 /* Delimiters that stand for any number of blanks; with NAMED_ROWS the first field of a record names the row
  * and is left out. */
 enum { KI_CSV_BLANKS = ' ', KI_CSV_NAMED_ROWS = '\v' };
+bool ki_csv_by_blanks(char delimiter);
+/* How many bytes of a word come before the first that is the delimiter or below '#', as line ends and quotes
+ * are; 8: all. A byte of `less` or `equal` has its top bit set where the word's byte is below '#' or the
+ * delimiter; the lowest such bit is right, those above it may not be. */
+static inline int ki_csv_ordinary(uint64_t word, char delimiter) {
+    const uint64_t ones = UINT64_C(0x0101010101010101), differs = word ^ ones * (unsigned char)delimiter;
+    const uint64_t less = (word - ones * '#') & ~word, equal = (differs - ones) & ~differs;
+    const uint64_t found = (less | equal) & ones << 7;
+    return found ? __builtin_ctzll(found) / 8 : 8;
+}
+/* Reads the field at *text, and moves *text behind it; on a fault to its cause. */
+enum ki_csv_fault ki_csv_field(const char **text, const char *end, char delimiter,
+                               struct ki_table_field *field);
 /* Splits the record at *text, which is not blank, and moves *text behind its line end. *count counts all its
  * fields, of which the first `limit` are stored. On a fault *text points at its cause. */
 enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
@@ -75,6 +88,8 @@ struct ki_csv_reader {
     size_t handed;
     struct ki_block place; /* of pending: line and offset */
     bool quoted;
+    int32_t
+        *plan; /* for each field its feature, the schema's column, or -1; NULL: not in the schema's order */
 };
 
 /* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is
@@ -91,6 +106,11 @@ kiln_status ki_csv_decide_kinds(struct ki_table_builder *table, char delimiter, 
 kiln_status ki_csv_first_kinds(struct ki_table_builder *table, const char *first);
 /* Parses the text from begin on, by all threads, and puts its rows behind what there is. csv_rows.c */
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin);
+/* Makes the plan, once the schema is settled. csv_quick.c */
+kiln_status ki_csv_make_plan(struct ki_csv_reader *r);
+/* Converts the rows at *text, which is moved behind them, up to one that csv_split.c has to look at; a fault,
+ * or 0. csv_quick.c */
+int ki_csv_quick_rows(struct ki_table_chunk *chunk, const struct ki_csv_reader *r, const char **text);
 /* Opens options->more[more_open] and reads its header, which must be that of the first file. csv_files.c */
 kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
 

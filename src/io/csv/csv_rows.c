@@ -52,8 +52,11 @@ static void parse_part(void *reader, int part) {
     struct ki_table_chunk *chunk = &r->table.chunks[part];
     const char *text = chunk->begin;
     ki_table_chunk_begin(chunk, &r->table.layout);
-    while (!chunk->error.fault && (text = ki_csv_skip_blank(text, chunk->end)) < chunk->end)
-        chunk->error.fault = read_record(chunk, r, &text);
+    while (!chunk->error.fault && (text = ki_csv_skip_blank(text, chunk->end)) < chunk->end) {
+        chunk->error.fault = ki_csv_quick_rows(chunk, r, &text);
+        text = ki_csv_skip_blank(text, chunk->end);
+        if (!chunk->error.fault && text < chunk->end) chunk->error.fault = read_record(chunk, r, &text);
+    }
 }
 
 kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin) {

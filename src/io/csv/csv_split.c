@@ -23,7 +23,7 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-static bool by_blanks(char delimiter) {
+bool ki_csv_by_blanks(char delimiter) {
     return delimiter == KI_CSV_BLANKS || delimiter == KI_CSV_NAMED_ROWS;
 }
 
@@ -50,17 +50,11 @@ static enum ki_csv_fault quoted_field(const char **text, const char *end, struct
     return KI_CSV_FINE;
 }
 
-/* Skips bytes that are neither the delimiter nor below '#', as line ends and quotes are; eight at a time,
- * since a branch on each byte would be mispredicted once a field. A byte of `less` or `equal` has its top
- * bit set where the word's byte is below '#' or the delimiter; the lowest such bit is right, those above it
- * may not be. */
+/* Skips ordinary bytes, eight at a time, since a branch on each would be mispredicted once a field. */
 static const char *skip_ordinary(const char *p, const char *end, char delimiter) {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
     for (; end - p >= 8; p += 8) {
-        uint64_t word = ki_text_word(p), differs = word ^ ones * (unsigned char)delimiter;
-        uint64_t less = (word - ones * '#') & ~word, equal = (differs - ones) & ~differs;
-        uint64_t found = (less | equal) & ones << 7;
-        if (found) return p + __builtin_ctzll(found) / 8;
+        const int ordinary = ki_csv_ordinary(ki_text_word(p), delimiter);
+        if (ordinary < 8) return p + ordinary;
     }
     while (p < end && *p != delimiter && (unsigned char)*p >= '#') p++;
     return p;
@@ -71,7 +65,7 @@ static enum ki_csv_fault plain_field(const char **text, const char *end, char de
                                      struct ki_table_field *field) {
     const char *p = skip_ordinary(*text, end, delimiter);
     for (; p < end; p = skip_ordinary(p + 1, end, delimiter)) {
-        if (*p == delimiter || line_end(p, end) > 0 || (by_blanks(delimiter) && is_blank(*p))) break;
+        if (*p == delimiter || line_end(p, end) > 0 || (ki_csv_by_blanks(delimiter) && is_blank(*p))) break;
         if (*p != '\r' && *p != '"') continue;
         *text = p;
         return *p == '"' ? KI_CSV_BARE_QUOTE : KI_CSV_LONE_CR;
@@ -96,10 +90,7 @@ static enum ki_csv_fault split_by_blanks(const char **text, const char *end, boo
     skip_blanks(text, end);
     while (*text < end && line_end(*text, end) == 0) {
         struct ki_table_field *field = found >= 0 && found < limit ? &fields[found] : &surplus;
-        const bool quoted = **text == '"';
-        if (quoted) ++*text;
-        const enum ki_csv_fault fault =
-            quoted ? quoted_field(text, end, field) : plain_field(text, end, KI_CSV_BLANKS, field);
+        const enum ki_csv_fault fault = ki_csv_field(text, end, KI_CSV_BLANKS, field);
         if (fault) return fault;
         if (!skip_blanks(text, end)) return KI_CSV_AFTER_QUOTE;
         found++;
@@ -109,18 +100,22 @@ static enum ki_csv_fault split_by_blanks(const char **text, const char *end, boo
     return KI_CSV_FINE;
 }
 
+enum ki_csv_fault ki_csv_field(const char **text, const char *end, char delimiter,
+                               struct ki_table_field *field) {
+    if (*text == end || **text != '"') return plain_field(text, end, delimiter, field);
+    ++*text;
+    return quoted_field(text, end, field);
+}
+
 enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
                                struct ki_table_field *fields, int64_t limit, int64_t *count) {
     struct ki_table_field surplus;
     *count = 0;
-    if (by_blanks(delimiter))
+    if (ki_csv_by_blanks(delimiter))
         return split_by_blanks(text, end, delimiter == KI_CSV_NAMED_ROWS, fields, limit, count);
     for (;; ++*text) {
         struct ki_table_field *field = *count < limit ? &fields[*count] : &surplus;
-        bool quoted = *text < end && **text == '"';
-        if (quoted) ++*text;
-        enum ki_csv_fault fault =
-            quoted ? quoted_field(text, end, field) : plain_field(text, end, delimiter, field);
+        const enum ki_csv_fault fault = ki_csv_field(text, end, delimiter, field);
         if (fault) return fault;
         ++*count;
         if (*text == end) return KI_CSV_FINE;
@@ -156,9 +151,7 @@ static int64_t words_of(const char **text, const char *end, int64_t *numbers) {
     while (*text < end && line_end(*text, end) == 0) {
         double value;
         const bool quoted = **text == '"';
-        if (quoted) ++*text;
-        if (quoted ? quoted_field(text, end, &field) : plain_field(text, end, KI_CSV_BLANKS, &field))
-            return 0;
+        if (ki_csv_field(text, end, KI_CSV_BLANKS, &field)) return 0;
         for (const char *p = field.text; !quoted && p < field.text + field.size; p++)
             if (*p == ',' || *p == ';') return 0;
         if (!skip_blanks(text, end)) return 0;

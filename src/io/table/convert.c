@@ -4,7 +4,7 @@
  * Threads only read the table of levels. A level that is not in it goes to the chunk's list of misses, and
  * the builder adds it between two parallel parts, in the order of the text: the same numbers for any number of
  * threads. */
-#include "io/table/convert.h"
+#include "io/table/row.h"
 
 #include <math.h>
 
@@ -40,7 +40,7 @@ static void put_real(struct ki_bytes *bytes, kiln_type type, double value) {
         put(bytes, &narrow, sizeof narrow);
 }
 
-static bool row_room(struct ki_table_chunk *chunk, const struct ki_table_layout *layout) {
+bool ki_table_row_room(struct ki_table_chunk *chunk, const struct ki_table_layout *layout) {
     int64_t count = layout->schema->count, targets = layout->schema->target_count, real = sizeof(double);
     for (int i = 0; i < KI_TABLE_ROLES; i++)
         if (!ki_bytes_room(&chunk->roles[i], real)) return false;
@@ -85,24 +85,23 @@ static const struct ki_table_field *field_of(const struct ki_table_chunk *chunk,
     return (const struct ki_table_field *)(const void *)chunk->fields.data + column->field;
 }
 
-/* Where the chunk's arrays ended before a row, to which a row that is left out takes them back. */
-struct mark {
-    int64_t values, ids, y, misses, roles[KI_TABLE_ROLES];
-};
-
-static struct mark mark_row(const struct ki_table_chunk *chunk) {
-    struct mark mark = {chunk->values.size, chunk->ids.size, chunk->y.size, chunk->misses.size, {0}};
+struct ki_table_mark ki_table_mark(const struct ki_table_chunk *chunk) {
+    struct ki_table_mark mark = {chunk->values.size, chunk->ids.size, chunk->y.size, chunk->misses.size, {0}};
     for (int i = 0; i < KI_TABLE_ROLES; i++) mark.roles[i] = chunk->roles[i].size;
     return mark;
 }
 
-static bool drop_row(struct ki_table_chunk *chunk, const struct mark *mark) {
-    const int64_t row = chunk->rows + chunk->dropped;
+void ki_table_undo(struct ki_table_chunk *chunk, const struct ki_table_mark *mark) {
     chunk->values.size = mark->values;
     chunk->ids.size = mark->ids;
     chunk->y.size = mark->y;
     chunk->misses.size = mark->misses;
     for (int i = 0; i < KI_TABLE_ROLES; i++) chunk->roles[i].size = mark->roles[i];
+}
+
+static bool drop_row(struct ki_table_chunk *chunk, const struct ki_table_mark *mark) {
+    const int64_t row = chunk->rows + chunk->dropped;
+    ki_table_undo(chunk, mark);
     chunk->dropped++;
     return ki_bytes_append(&chunk->left_out, &row, sizeof row);
 }
@@ -203,21 +202,14 @@ static void put_entry(struct ki_table_chunk *chunk, const struct ki_table_layout
     if (layout->sparse) put(&chunk->ids, &id, sizeof id);
 }
 
-/* Looks a level up. Levels of up to eight bytes are most often found in the chunk's cache, by a hash that is
- * quick instead of safe: where entries collide, only the way by the table is left. */
+/* Looks a level up. Short ones are most often found in the chunk's cache. */
 static int32_t find_level(struct ki_table_chunk *chunk, const struct ki_table_levels *levels, int32_t column,
                           bool target, const struct ki_table_field *plain) {
-    if (plain->size > 8) return ki_table_levels_find(levels, column, plain->text, plain->size);
+    if (plain->size > KI_TABLE_CACHED) return ki_table_levels_find(levels, column, plain->text, plain->size);
     struct ki_table_cached key = {.size = (int32_t)plain->size, .column = target ? -1 - column : column};
-    const int unused = 8 * (8 - key.size);
-    if (!plain->quoted && plain->size > 0 && is_readable(chunk, plain->text, 8))
-        key.word = ki_text_word(plain->text) << unused >> unused;
-    else
-        for (int i = 0; i < key.size; i++) key.word |= (uint64_t)(unsigned char)plain->text[i] << 8 * i;
-    uint64_t mixed = (key.word ^ (uint64_t)(uint32_t)key.column << 32) * 0x9E3779B97F4A7C15u;
-    struct ki_table_cached *slot = &chunk->cache[mixed >> (64 - KI_TABLE_CACHE_BITS)];
-    if (slot->word == key.word && slot->size == key.size && slot->column == key.column && slot->known > 0)
-        return slot->known - 1;
+    if (plain->size > 0) memcpy(key.text, plain->text, (size_t)plain->size);
+    struct ki_table_cached *slot = ki_table_slot(chunk, &key);
+    if (ki_table_is_cached(slot, &key)) return slot->known - 1;
     int32_t found = ki_table_levels_find(levels, column, plain->text, plain->size);
     key.known = found + 1;
     *slot = key;
@@ -292,8 +284,8 @@ static int32_t unseen_level(struct ki_table_chunk *chunk, const struct ki_table_
     return column->reference >= 0 ? column->reference : column->first;
 }
 
-static enum ki_table_fault level(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
-                                 int32_t index, bool *drop) {
+enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
+                                       int32_t index, bool *drop) {
     const struct ki_table_schema *schema = layout->schema;
     const struct ki_table_column *column = &schema->columns[index];
     const struct ki_table_field *field = field_of(chunk, column);
@@ -320,8 +312,8 @@ static enum ki_table_fault level(struct ki_table_chunk *chunk, const struct ki_t
     return KI_TABLE_FINE;
 }
 
-static void feature(struct ki_table_chunk *chunk, const struct ki_table_layout *layout, int32_t index,
-                    bool *drop) {
+void ki_table_put_number(struct ki_table_chunk *chunk, const struct ki_table_layout *layout, int32_t index,
+                         bool *drop) {
     const struct ki_table_column *column = &layout->schema->columns[index];
     double value;
     number(chunk, layout, column, &value, drop);
@@ -344,18 +336,11 @@ static enum ki_table_fault group(struct ki_table_chunk *chunk, const struct ki_t
     return KI_TABLE_FINE;
 }
 
-enum ki_table_fault ki_table_convert(struct ki_table_chunk *chunk, const struct ki_table_layout *layout) {
+enum ki_table_fault ki_table_end_row(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
+                                     const struct ki_table_mark *mark, bool drop) {
     const struct ki_table_schema *schema = layout->schema;
-    enum ki_table_fault fault = row_room(chunk, layout) ? KI_TABLE_FINE : KI_TABLE_NOMEM;
-    const struct mark mark = mark_row(chunk);
-    bool drop = false;
+    enum ki_table_fault fault = KI_TABLE_FINE;
     double value;
-    for (int64_t i = 0; !fault && i < schema->count; i++) {
-        if (schema->columns[i].text)
-            fault = level(chunk, layout, (int32_t)i, &drop);
-        else
-            feature(chunk, layout, (int32_t)i, &drop);
-    }
     for (int64_t i = 0; !fault && i < schema->target_count; i++) {
         if (schema->targets[i].text) {
             fault = class_of(chunk, layout, (int32_t)i, &drop);
@@ -370,11 +355,25 @@ enum ki_table_fault ki_table_convert(struct ki_table_chunk *chunk, const struct 
         number_in_range(chunk, layout, &schema->roles[i], &value, &drop);
         put_real(&chunk->roles[i], layout->type, value);
     }
-    if (!fault && drop) return drop_row(chunk, &mark) ? KI_TABLE_FINE : KI_TABLE_NOMEM;
+    if (!fault && drop) return drop_row(chunk, mark) ? KI_TABLE_FINE : KI_TABLE_NOMEM;
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
     if (!fault && layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
     chunk->rows += !fault;
     return fault;
+}
+
+enum ki_table_fault ki_table_convert(struct ki_table_chunk *chunk, const struct ki_table_layout *layout) {
+    const struct ki_table_schema *schema = layout->schema;
+    enum ki_table_fault fault = ki_table_row_room(chunk, layout) ? KI_TABLE_FINE : KI_TABLE_NOMEM;
+    const struct ki_table_mark mark = ki_table_mark(chunk);
+    bool drop = false;
+    for (int64_t i = 0; !fault && i < schema->count; i++) {
+        if (schema->columns[i].text)
+            fault = ki_table_put_level(chunk, layout, (int32_t)i, &drop);
+        else
+            ki_table_put_number(chunk, layout, (int32_t)i, &drop);
+    }
+    return fault ? fault : ki_table_end_row(chunk, layout, &mark, drop);
 }
 
 void ki_table_chunk_begin(struct ki_table_chunk *chunk, const struct ki_table_layout *layout) {

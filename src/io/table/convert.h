@@ -47,11 +47,12 @@ struct ki_table_miss {
     struct ki_table_field field;
 };
 
-enum { KI_TABLE_CACHE_BITS = 10 };
+enum { KI_TABLE_CACHE_BITS = 12, KI_TABLE_CACHED = 16 };
 
-/* A short level that was found before: its bytes, zero-padded, and 1 + its number; 0 = free. */
+/* A level of up to KI_TABLE_CACHED bytes that was found before: these, zero-padded, and 1 + its number; 0 =
+ * free. */
 struct ki_table_cached {
-    uint64_t word;
+    char text[KI_TABLE_CACHED];
     int32_t size, column, known;
 };
 
