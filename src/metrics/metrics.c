@@ -95,19 +95,19 @@ static double r2_of(double rss, double tss) {
 
 static void add_numbers(kiln_metrics *metrics, const struct ki_sums *sums, int64_t targets) {
     struct ki_sum rss = {0, 0}, tss = {0, 0}, absolute = {0, 0}, error = {0, 0};
-    const double weight = sums->numbers[0].weight, all = weight * (double)targets;
+    const double weight = sums->numbers[0].y.weight, all = weight * (double)targets;
     for (int64_t j = 0; j < targets; j++) {
         const struct ki_number_sums *own = &sums->numbers[j];
         const double square = ki_sum_of(&own->square);
-        const double values[PART_METRICS] = {r2_of(square, own->spread),
+        const double values[PART_METRICS] = {r2_of(square, own->y.spread),
                                              square,
-                                             own->spread,
+                                             own->y.spread,
                                              square / weight,
                                              ki_sum_of(&own->absolute) / weight,
                                              ki_sum_of(&own->error) / weight};
         memcpy(metrics->of_part[j], values, sizeof values);
         ki_sum_add(&rss, square);
-        ki_sum_add(&tss, own->spread);
+        ki_sum_add(&tss, own->y.spread);
         ki_sum_add(&absolute, ki_sum_of(&own->absolute));
         ki_sum_add(&error, ki_sum_of(&own->error));
     }
@@ -154,7 +154,7 @@ static kiln_status add_explained(kiln_metrics *metrics, const struct ki_measured
     if (!isnan(deviance) && of->loss.offset)
         status = fit_null(&null, &of->loss);
     else if (!isnan(deviance))
-        null = ki_deviance_at(of, sums->numbers[0].mean);
+        null = ki_deviance_at(of, sums->numbers[0].y.mean);
     if (status != KILN_OK) return status;
     add(metrics, "null_deviance", null);
     add(metrics, "d2", null > 0 ? 1 - deviance / null : (double)NAN);

@@ -6,6 +6,7 @@
 
 #include "kiln/metrics.h"
 #include "core/matrix.h"
+#include "dialect/joins.h"
 
 /* ------------------------------------------------------------------------------------------ operands */
 
@@ -65,25 +66,10 @@ double *ki_probabilities(const struct ki_measured *of);
 
 /* ---------------------------------------------------------------------------------------------- sums */
 
-/* Neumaier's compensated sum. */
-struct ki_sum {
-    double sum, lost;
-};
-
-static inline void ki_sum_add(struct ki_sum *to, double value) {
-    const double sum = to->sum + value;
-    to->lost += fabs(to->sum) >= fabs(value) ? (to->sum - sum) + value : (value - sum) + to->sum;
-    to->sum = sum;
-}
-
-static inline double ki_sum_of(const struct ki_sum *sum) {
-    return sum->sum - sum->sum == 0 ? sum->sum + sum->lost : sum->sum; /* infinity, NaN */
-}
-
 /* Of one target. */
 struct ki_number_sums {
     struct ki_sum square, absolute, error; /* s e^2, s |e|, -s e */
-    double weight, mean, spread;           /* of y: sum s (y - mean)^2 */
+    struct ki_spread y;
 };
 
 /* Of all rows. */

@@ -4,8 +4,6 @@
  * part runs of 256 rows are added up plainly, and what comes of them with compensation. A target's spread
  * about its mean is that of each run about its own, joined by Chan, Golub and LeVeque's formula: a second
  * pass finds the run in the first cache level, and nothing cancels. */
-#include <float.h>
-
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -16,7 +14,7 @@
  * lost. */
 #define real double
 #define FN(name) ki_metrics_##name
-#include "dialect/losses.h"
+#include "dialect/metric_rows.h"
 #undef real
 #undef FN
 
@@ -29,15 +27,6 @@ double ki_mean(const struct ki_measured *of, int64_t e) {
 }
 
 /* ----------------------------------------------------------------------------------------- numbers */
-
-/* Joins the spread of what has another weight and mean. */
-static void join_spread(struct ki_number_sums *to, double weight, double mean, double spread) {
-    if (weight == 0) return;
-    const double total = to->weight + weight, share = weight / total, apart = mean - to->mean;
-    to->spread += spread + apart * apart * (to->weight * share);
-    to->mean = to->weight == 0 ? mean : to->mean + apart * share;
-    to->weight = total;
-}
 
 /* Rows [first, end), a run of them. The mean is taken about the first target that counts: that of equal ones
  * is that one, and what they leave is 0, not rounding. */
@@ -64,20 +53,14 @@ static void add_number(struct ki_number_sums *to, const struct ki_measured *of, 
     ki_sum_add(&to->square, square);
     ki_sum_add(&to->absolute, absolute);
     ki_sum_add(&to->error, error);
-    join_spread(to, weight, mean, spread);
+    ki_spread_join(&to->y, weight, mean, spread);
 }
 
 /* ------------------------------------------------------------------------------------------ a GLM */
 
-/* Twice what the row's log-likelihood lacks to its best, for weight 1: from eta, as a mean has lost the
- * digits of what it lacks to 1. NaN where the family has no such target or mean. */
 static double unit_deviance(const kiln_loss *loss, kiln_range range, double y, double eta, double mean) {
-    const struct ki_metrics_response at =
-        ki_metrics_response_at((int)loss->link, loss->link_power, eta, loss->family == KILN_BINOMIAL);
-    if (isinf(mean) && isfinite(eta) && eta != 0) mean = copysign(DBL_MAX, mean); /* overflow */
-    const bool possible = (range.open ? y > range.least : y >= range.least) && y <= range.most &&
-                          mean >= range.least && mean <= range.most && isfinite(mean);
-    return possible ? 2 * ki_metrics_half_deviance((int)loss->family, loss->parameter, y, at) : (double)NAN;
+    return ki_metrics_unit_deviance((int)loss->family, (int)loss->link, loss->parameter, loss->link_power,
+                                    range.least, range.most, range.open, y, eta, mean);
 }
 
 static void add_deviances(struct ki_row_sums *to, const struct ki_measured *of, int64_t first, int64_t end) {
@@ -103,43 +86,15 @@ static void add_deviances(struct ki_row_sums *to, const struct ki_measured *of, 
 
 /* ------------------------------------------------------------------------------------------ classes */
 
-/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits, and the square
- * of what that lacks of 1. */
-static double logistic_loss(double margin, double *brier) {
-    const double e = exp(-fabs(margin)), missed = (margin > 0 ? e : 1) / (1 + e);
-    *brier = missed * missed;
-    return log1p(e) + (margin > 0 ? 0 : -margin);
-}
-
-/* Of two classes; class -1 has the probability 0. */
-static double lost_of_two(double eta, int64_t class, double *brier) {
-    double other;
-    if (class >= 0) return logistic_loss(class == 1 ? eta : -eta, brier);
-    logistic_loss(eta, brier);
-    logistic_loss(-eta, &other);
-    *brier = (*brier + other + 1) / 2;
-    return INFINITY;
-}
-
-/* Of several: log(sum_c e^eta_c) - eta_class. With e_c = e^(eta_c - the largest) and E their sum, p_c = e_c
- * / E, and sum_c (p_c - [c])^2 = sum of all other p_c^2, and (1 - p_class)^2 of the sum of the others. */
 static double lost_of_many(const struct ki_measured *of, int64_t row, int64_t class, int64_t largest,
                            double *brier) {
     const int64_t k = of->columns;
     const double most = ki_at(&of->eta, row * k + largest);
-    double others = 0, squares = 0, own = 0;
-    for (int64_t c = 0; c < k; c++) {
-        const double e = exp(ki_at(&of->eta, row * k + c) - most);
-        if (c == class) {
-            own = e;
-            continue;
-        }
-        others += e;
-        squares += e * e;
-    }
-    const double all = own + others;
-    *brier = class < 0 ? squares / all / all + 1 : (squares / all + others / all * others) / all;
-    return class < 0 ? INFINITY : log(all) - (ki_at(&of->eta, row * k + class) - most);
+    struct ki_metrics_many sums = {0, 0, 0};
+    for (int64_t c = 0; c < k; c++)
+        ki_metrics_many_add(&sums, ki_at(&of->eta, row * k + c) - most, c == class);
+    const double own = class < 0 ? 0 : ki_at(&of->eta, row * k + class) - most;
+    return ki_metrics_lost_of_many(&sums, own, class >= 0, brier);
 }
 
 /* The class with the largest score: of one column by its sign. */
@@ -167,7 +122,7 @@ static void add_classes(struct ki_row_sums *to, double *confusion, const struct 
         right += class == taken ? s : 0;
         confusion[(class < 0 ? of->classes : class) * of->classes + taken] += s;
         if (!probable) continue;
-        loss = of->columns == 1 ? lost_of_two(ki_at(&of->eta, i), class, &missed)
+        loss = of->columns == 1 ? ki_metrics_lost_of_two(ki_at(&of->eta, i), (int)class, &missed)
                                 : lost_of_many(of, i, class, taken, &missed);
         lost += s * (loss > most ? most : loss);
         brier += s * missed;
@@ -226,7 +181,8 @@ static void join(struct ki_sums *to, const struct ki_sums *from, const struct ki
         join_sum(&to->numbers[j].square, &from->numbers[j].square);
         join_sum(&to->numbers[j].absolute, &from->numbers[j].absolute);
         join_sum(&to->numbers[j].error, &from->numbers[j].error);
-        join_spread(&to->numbers[j], from->numbers[j].weight, from->numbers[j].mean, from->numbers[j].spread);
+        ki_spread_join(&to->numbers[j].y, from->numbers[j].y.weight, from->numbers[j].y.mean,
+                       from->numbers[j].y.spread);
     }
     for (int64_t e = 0; to->confusion && e < confusion_size(of); e++) to->confusion[e] += from->confusion[e];
 }
