@@ -64,10 +64,13 @@ typedef struct kiln_metrics_options {
  *                            all others, ranked by probability (SOFTMAX) or eta
  *
  * Cost: one pass over Eta, y and weights, on all threads; with "auc" some five more, and 16 bytes a row of
- * host memory; K > 2 with curves K times that. What lies on a GPU or with other processes is fetched first.
- * Determinism: the same bits for any number of threads. Sums are in double and compensated, whatever the
- * type; the ranks are exact. Errors: ERR_ARGUMENT (shapes, kinds, families, classes that do not ascend),
- * ERR_DATA (a weight is negative or NaN), ERR_NOMEM, device errors; with an offset those of kiln_glm.
+ * memory; K > 2 with curves K times that. A GPU that knows doubles and has all matrices measures where they
+ * lie: some kilobytes come to the host, and "auc" takes 32 bytes a row of its memory. With curves, without
+ * that room, and where matrices lie on several devices or with other processes, they are fetched.
+ * Determinism: the same bits for any number of threads, and from run to run of a GPU. Sums are in double and
+ * compensated, whatever the type; the ranks are exact. Errors: ERR_ARGUMENT (shapes, kinds, families, classes
+ * that do not ascend), ERR_DATA (a weight is negative or NaN), ERR_NOMEM, device errors; with an offset those
+ * of kiln_glm.
  * *metrics is to be freed by kiln_metrics_free; on failure it is untouched. */
 KILN_API kiln_status kiln_metrics_of(kiln_metrics **metrics, const kiln_loss *loss, const kiln_matrix *Eta,
                                      const kiln_metrics_options *options);

@@ -20,17 +20,27 @@ SCALAR_FN wide ki_sum_of(const struct ki_sum *sum) {
     return sum->sum - sum->sum == 0 ? sum->sum + sum->lost : sum->sum; /* infinity, NaN */
 }
 
-/* Of weighted numbers: their mean, and sum s (y - mean)^2. */
+/* Of weighted numbers: sum s (y - their mean)^2. The mean is known by what it is above one of the numbers, so
+ * that what is far from 0 but close together keeps its digits. */
 struct ki_spread {
-    wide weight, mean, spread;
+    wide weight, level, above, spread;
 };
 
+SCALAR_FN wide ki_spread_mean(const struct ki_spread *of) {
+    return of->level + of->above;
+}
+
 /* Chan, Golub and LeVeque's formula: nothing cancels. */
-SCALAR_FN void ki_spread_join(struct ki_spread *to, wide weight, wide mean, wide spread) {
-    if (weight == 0) return;
-    const wide total = to->weight + weight, share = weight / total, apart = mean - to->mean;
-    to->spread += spread + apart * apart * (to->weight * share);
-    to->mean = to->weight == 0 ? mean : to->mean + apart * share;
+SCALAR_FN void ki_spread_join(struct ki_spread *to, const struct ki_spread *next) {
+    if (next->weight == 0) return;
+    if (to->weight == 0) {
+        *to = *next;
+        return;
+    }
+    const wide total = to->weight + next->weight, share = next->weight / total;
+    const wide apart = (next->level - to->level) + (next->above - to->above);
+    to->spread += next->spread + apart * apart * (to->weight * share);
+    to->above += apart * share;
     to->weight = total;
 }
 
@@ -40,9 +50,9 @@ struct ki_tied {
     wide positive, negative;
 };
 
-/* A piece of rows that are sorted by score, the highest first. Its first and its last score may go on in the pieces beside it; of what
- * lies between, the weights are added up, and `pairs` are the products of the weights of a row of the class and another row below it,
- * of a tie half of that. */
+/* A piece of rows that are sorted by score, the highest first. Its first and its last score may go on in the
+ * pieces beside it; of what lies between, the weights are added up, and `pairs` are the products of the
+ * weights of a row of the class and another row below it, of a tie half of that. */
 struct ki_ranking {
     int scores; /* in it: 0, 1 (then it is `first`), or 2 for more */
     struct ki_tied first, last;
@@ -87,6 +97,26 @@ SCALAR_FN void ki_ranking_join(struct ki_ranking *to, const struct ki_ranking *n
     to->negative += next->negative;
     to->last = next->last;
     to->scores = 2;
+}
+
+/* The share of the pairs of all rows in which the row of the class is above; NaN without a pair. */
+SCALAR_FN wide ki_ranking_area(const struct ki_ranking *of) {
+    const struct ki_tied *first = &of->first, *last = &of->last;
+    wide positive = 0, negative = 0, pairs = 0;
+    if (of->scores > 0) {
+        positive = first->positive;
+        negative = first->negative;
+        pairs = first->negative * (first->positive / 2);
+    }
+    if (of->scores > 1) {
+        pairs += of->pairs + positive * of->negative;
+        positive += of->positive;
+        negative += of->negative;
+        pairs += last->negative * (positive + last->positive / 2);
+        positive += last->positive;
+        negative += last->negative;
+    }
+    return positive > 0 && negative > 0 ? pairs / (positive * negative) : (wide)NAN;
 }
 
 #endif

@@ -1,21 +1,21 @@
-/* What a row adds to the metrics of predictions: formulas over `real`, which is double wherever they are used, for sums of many rows
- * show what a row's float has lost. */
+/* What a row adds to the metrics of predictions: formulas over `real`, which is double wherever they are
+ * used, for sums of many rows show what a row's float has lost. */
 #include "dialect/losses.h"
 
-/* Twice what the row's log-likelihood lacks to its best, for weight 1: from eta, as a mean has lost the digits of what it lacks to 1.
- * NaN where the family has no such target or mean: targets lie in [least, most], without `least` if `open`. */
+/* Twice what the row's log-likelihood lacks to its best, for weight 1: from eta, as a mean has lost the
+ * digits of what it lacks to 1. NaN where the family has no such target or mean: targets lie in [least,
+ * most], without `least` if `open`. */
 SCALAR_FN real FN(unit_deviance)(int family, int link, real parameter, real power, real least, real most,
                                  int open, real y, real eta, real mean) {
     const struct FN(response) at = FN(response_at)(link, power, eta, family == FAMILY_BINOMIAL);
-    const int infinite = mean == mean && mean - mean != 0;
-    if (infinite && eta - eta == 0 && eta != 0)
-        mean = (real)copysign(1.7976931348623157e308, mean); /* overflow */
-    const int possible =
-        (open ? y > least : y >= least) && y <= most && mean >= least && mean <= most && mean - mean == 0;
+    const int finite = mean - mean == 0, overflown = mean == mean && eta - eta == 0 && eta != 0;
+    const int possible = (open ? y > least : y >= least) && y <= most && mean >= least && mean <= most &&
+                         (finite || overflown);
     return possible ? (real)2 * FN(half_deviance)(family, parameter, y, at) : (real)NAN;
 }
 
-/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits, and the square of what that lacks of 1. */
+/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits, and the square of
+ * what that lacks of 1. */
 SCALAR_FN real FN(logistic_loss)(real margin, real *brier) {
     const real e = (real)exp(-fabs(margin)), missed = (margin > 0 ? e : (real)1) / ((real)1 + e);
     *brier = missed * missed;
@@ -32,8 +32,9 @@ SCALAR_FN real FN(lost_of_two)(real eta, int class_, real *brier) {
     return (real)INFINITY;
 }
 
-/* Of several classes: log(sum_c e^eta_c) - eta_class. With e_c = e^(eta_c - the largest) and E their sum, p_c = e_c / E, and
- * sum_c (p_c - [c])^2 = sum of all other p_c^2, and (1 - p_class)^2 of the sum of the others. */
+/* Of several classes: log(sum_c e^eta_c) - eta_class. With e_c = e^(eta_c - the largest) and E their sum, p_c
+ * = e_c / E, and sum_c (p_c - [c])^2 = sum of all other p_c^2, and (1 - p_class)^2 of the sum of the others.
+ * */
 struct FN(many) {
     real own, others, squares; /* e_class, and sums of the other e_c and their squares */
 };

@@ -154,7 +154,7 @@ static kiln_status add_explained(kiln_metrics *metrics, const struct ki_measured
     if (!isnan(deviance) && of->loss.offset)
         status = fit_null(&null, &of->loss);
     else if (!isnan(deviance))
-        null = ki_deviance_at(of, sums->numbers[0].y.mean);
+        status = ki_deviance_at(&null, of, ki_spread_mean(&sums->numbers[0].y));
     if (status != KILN_OK) return status;
     add(metrics, "null_deviance", null);
     add(metrics, "d2", null > 0 ? 1 - deviance / null : (double)NAN);

@@ -10,11 +10,11 @@
 
 /* ------------------------------------------------------------------------------------------ operands */
 
-/* The values of a matrix for the host to read: where they lie, or a copy of them. */
+/* A matrix, and its values where the host reads them: where they lie, or a copy of them. */
 struct ki_home {
-    const kiln_matrix *matrix;
-    const void *values; /* NULL: there is no such matrix */
-    void *copy;         /* NULL: they lie in the matrix, which is held */
+    const kiln_matrix *matrix; /* NULL: there is no such matrix */
+    const void *values;        /* NULL: the host does not read them */
+    void *copy;                /* NULL: they lie in the matrix, which is held */
     bool single;
 };
 
@@ -29,9 +29,10 @@ struct ki_measured {
     int64_t rows, columns; /* of eta */
     int64_t classes;       /* 0: numbers */
     int threads;
+    kiln_device *on; /* the GPU that has all operands and measures them; NULL: the host reads them */
 };
 
-/* kiln_metrics_of's arguments, checked, and brought to the host; to be freed on failure, too. */
+/* kiln_metrics_of's arguments, checked, and where they are measured; to be freed on failure, too. */
 kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, const kiln_matrix *Eta,
                              const kiln_metrics_options *options);
 void ki_measured_free(struct ki_measured *of);
@@ -58,6 +59,12 @@ static inline int64_t ki_class(const struct ki_measured *of, int64_t row) {
         at += values[at + half] <= y ? half : 0;
     }
     return values[at] == y ? at : -1;
+}
+
+/* Whether an area is asked for, but no curve: of two classes, or of what may be outcomes. */
+static inline bool ki_is_ranked(const struct ki_measured *of) {
+    const bool outcomes = of->loss.kind == KILN_LOSS_GLM && of->loss.family == KILN_BINOMIAL;
+    return (of->classes == 2 || outcomes) && !of->options.unranked;
 }
 
 double ki_mean(const struct ki_measured *of, int64_t e); /* what number e is predicted to be */
@@ -87,8 +94,10 @@ struct ki_sums {
 
 /* One pass over all rows. Both arrays are for ki_free, on failure too. */
 kiln_status ki_sums_take(struct ki_sums *sums, const struct ki_measured *of);
+kiln_status ki_sums_take_gpu(struct ki_sums *sums, const struct ki_measured *of);
 /* The deviance of one mean for all rows. */
-double ki_deviance_at(const struct ki_measured *of, double mean);
+kiln_status ki_deviance_at(double *deviance, const struct ki_measured *of, double mean);
+kiln_status ki_deviance_at_gpu(double *deviance, const struct ki_measured *of, double mean);
 
 /* --------------------------------------------------------------------------------------------- ranks */
 
@@ -125,6 +134,8 @@ static inline double ki_key_value(uint64_t key) {
     return of.value;
 }
 
+enum { KI_RANKED_BYTES = 2 * sizeof(struct ki_ranked) }; /* of a row on a GPU */
+
 /* Scores and whose they are. */
 struct ki_scores {
     const struct ki_measured *of;
@@ -133,6 +144,8 @@ struct ki_scores {
 };
 /* The area under the curve, and the curve unless roc is NULL. */
 kiln_status ki_rank(double *area, kiln_roc *roc, const struct ki_scores *scores);
+kiln_status ki_rank_gpu(double *area, const struct ki_measured *of);
+bool ki_falls(const kiln_loss *loss); /* whether a larger linear predictor is a smaller mean */
 
 /* bins: KILN_BINS of them. column: the target or class; probabilities as above, or NULL. */
 kiln_status ki_calibrate(kiln_bin *bins, int64_t *count, const struct ki_measured *of, int64_t column,

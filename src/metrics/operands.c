@@ -6,7 +6,13 @@
 #include "metrics/metrics.h"
 #include "ops/linear/loss.h"
 
-static kiln_status bring(struct ki_home *home, const kiln_matrix *matrix) {
+static void name(struct ki_home *home, const kiln_matrix *matrix) {
+    home->matrix = matrix;
+    home->single = matrix && matrix->type == KILN_F32;
+}
+
+static kiln_status bring(struct ki_home *home) {
+    const kiln_matrix *matrix = home->matrix;
     kiln_status status = KILN_OK;
     if (!matrix) return KILN_OK;
     if (ki_on_cpu(matrix->device) && !matrix->here) {
@@ -18,8 +24,6 @@ static kiln_status bring(struct ki_home *home, const kiln_matrix *matrix) {
         TRY(kiln_matrix_get(home->copy, matrix));
         home->values = home->copy;
     }
-    home->matrix = matrix;
-    home->single = matrix->type == KILN_F32;
 done:
     return status;
 }
@@ -28,6 +32,46 @@ static void let_go(const struct ki_home *home) {
     if (home->values && !home->copy)
         ki_operands_release(home->matrix->device, &(struct ki_operand){home->matrix, false}, 1);
     ki_free(home->copy);
+}
+
+/* ------------------------------------------------------------------------------------- on a device */
+
+enum { OPERANDS = 4, CELLS_MOST = 1 << 24 };
+
+static void list(struct ki_operand operands[OPERANDS], const struct ki_measured *of) {
+    const struct ki_home *const homes[OPERANDS] = {&of->eta, &of->y, &of->weights, &of->means};
+    for (int i = 0; i < OPERANDS; i++) operands[i] = (struct ki_operand){homes[i]->matrix, false};
+}
+
+/* Whether it may be measured where Eta lies: a GPU that knows doubles and has all operands, in room for them
+ * and the ranks. */
+static bool stays(const struct ki_measured *of) {
+    kiln_device *device = of->eta.matrix->device;
+    struct ki_operand operands[OPERANDS];
+    int64_t bytes = ki_is_ranked(of) ? of->rows * KI_RANKED_BYTES : 0;
+    if (ki_on_cpu(device) || !device->properties.has_f64 || of->options.curves) return false;
+    if ((of->classes + 1) * of->classes > CELLS_MOST) return false;
+    list(operands, of);
+    for (int i = 0; i < OPERANDS; i++) {
+        const kiln_matrix *matrix = operands[i].matrix;
+        if (matrix && (matrix->device != device || matrix->here)) return false;
+        if (matrix) bytes += ki_matrix_part_bytes(matrix, KI_VALUES);
+    }
+    return bytes <= ki_memory_room(device);
+}
+
+static kiln_status hold(struct ki_measured *of) {
+    struct ki_operand operands[OPERANDS];
+    list(operands, of);
+    const kiln_status status = ki_operands_hold(of->eta.matrix->device, operands, OPERANDS);
+    if (status == KILN_OK) of->on = of->eta.matrix->device;
+    return status;
+}
+
+static void release(const struct ki_measured *of) {
+    struct ki_operand operands[OPERANDS];
+    list(operands, of);
+    ki_operands_release(of->on, operands, OPERANDS);
 }
 
 static const char call[] = "kiln_metrics_of";
@@ -80,15 +124,21 @@ kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, cons
     TRY(check("the loss's weights", of->loss.weights, of->rows, 1));
     TRY(check("the loss's offset", of->loss.offset, of->rows, 1));
     TRY(check("means", of->options.means, of->rows, of->columns));
-    TRY(bring(&of->eta, Eta));
-    TRY(bring(&of->y, of->loss.y));
-    TRY(bring(&of->weights, of->loss.weights));
-    TRY(bring(&of->means, of->options.means));
+    name(&of->eta, Eta);
+    name(&of->y, of->loss.y);
+    name(&of->weights, of->loss.weights);
+    name(&of->means, of->options.means);
+    if (stays(of)) return hold(of);
+    TRY(bring(&of->eta));
+    TRY(bring(&of->y));
+    TRY(bring(&of->weights));
+    TRY(bring(&of->means));
 done:
     return status;
 }
 
 void ki_measured_free(struct ki_measured *of) {
+    if (of->on) release(of);
     let_go(&of->eta);
     let_go(&of->y);
     let_go(&of->weights);

@@ -12,8 +12,7 @@ struct shares {
     double positive, negative;
 };
 
-/* Whether a larger linear predictor is a smaller mean. */
-static bool falls(const kiln_loss *loss) {
+bool ki_falls(const kiln_loss *loss) {
     if (loss->kind != KILN_LOSS_GLM) return false;
     return loss->link == KILN_LINK_INVERSE || loss->link == KILN_LINK_INVERSE_SQUARED ||
            (loss->link == KILN_LINK_POWER && loss->link_power < 0);
@@ -131,8 +130,9 @@ static void draw(kiln_roc *roc, const struct ki_ranked *rows, int64_t count, con
 
 kiln_status ki_rank(double *area, kiln_roc *roc, const struct ki_scores *scores) {
     kiln_status status;
+    if (scores->of->on) return ki_rank_gpu(area, scores->of); /* where no curve is asked for */
     const int threads = scores->of->threads;
-    const struct taking taking = {scores, falls(&scores->of->loss) ? -1 : 1};
+    const struct taking taking = {scores, ki_falls(&scores->of->loss) ? -1 : 1};
     int64_t count = scores->of->rows;
     struct shares all;
     struct ki_ranked *rows = ki_alloc((size_t)count * sizeof *rows);

@@ -33,27 +33,28 @@ double ki_mean(const struct ki_measured *of, int64_t e) {
 static void add_number(struct ki_number_sums *to, const struct ki_measured *of, int64_t target, int64_t first,
                        int64_t end) {
     const int64_t k = of->columns;
-    double weight = 0, square = 0, absolute = 0, error = 0, level = 0, about = 0, spread = 0;
+    double square = 0, absolute = 0, error = 0, about = 0;
+    struct ki_spread run = {0, 0, 0, 0};
     for (int64_t i = first; i < end; i++) {
         const double s = ki_weight(of, i), y = ki_at(&of->y, i * k + target);
         if (s == 0) continue;
         const double e = y - ki_mean(of, i * k + target);
-        if (weight == 0) level = y;
-        weight += s;
+        if (run.weight == 0) run.level = y;
+        run.weight += s;
         square += s * e * e;
         absolute += s * fabs(e);
         error -= s * e;
-        about += s * (y - level);
+        about += s * (y - run.level);
     }
-    const double mean = level + (weight > 0 ? about / weight : 0);
+    run.above = run.weight > 0 ? about / run.weight : 0;
     for (int64_t i = first; i < end; i++) {
-        const double s = ki_weight(of, i), off = ki_at(&of->y, i * k + target) - mean;
-        spread += s == 0 ? 0 : s * off * off;
+        const double s = ki_weight(of, i), off = ki_at(&of->y, i * k + target) - run.level - run.above;
+        run.spread += s == 0 ? 0 : s * off * off;
     }
     ki_sum_add(&to->square, square);
     ki_sum_add(&to->absolute, absolute);
     ki_sum_add(&to->error, error);
-    ki_spread_join(&to->y, weight, mean, spread);
+    ki_spread_join(&to->y, &run);
 }
 
 /* ------------------------------------------------------------------------------------------ a GLM */
@@ -181,14 +182,14 @@ static void join(struct ki_sums *to, const struct ki_sums *from, const struct ki
         join_sum(&to->numbers[j].square, &from->numbers[j].square);
         join_sum(&to->numbers[j].absolute, &from->numbers[j].absolute);
         join_sum(&to->numbers[j].error, &from->numbers[j].error);
-        ki_spread_join(&to->numbers[j].y, from->numbers[j].y.weight, from->numbers[j].y.mean,
-                       from->numbers[j].y.spread);
+        ki_spread_join(&to->numbers[j].y, &from->numbers[j].y);
     }
     for (int64_t e = 0; to->confusion && e < confusion_size(of); e++) to->confusion[e] += from->confusion[e];
 }
 
 kiln_status ki_sums_take(struct ki_sums *sums, const struct ki_measured *of) {
     kiln_status status = KILN_OK;
+    if (of->on) return ki_sums_take_gpu(sums, of);
     const int count = parts_of(of);
     const int64_t numbers = of->classes ? 0 : of->columns, cells = of->classes ? confusion_size(of) : 0;
     struct ki_number_sums *all = ki_calloc((size_t)(count * numbers) * sizeof *all);
@@ -241,11 +242,13 @@ static void take_level(void *user, int part) {
     }
 }
 
-double ki_deviance_at(const struct ki_measured *of, double mean) {
+kiln_status ki_deviance_at(double *deviance, const struct ki_measured *of, double mean) {
     struct level level = {.of = of, .mean = mean, .count = parts_of(of)};
+    if (of->on) return ki_deviance_at_gpu(deviance, of, mean);
     ki_parallel(of->threads, level.count, take_level, &level);
     for (int p = 1; p < level.count; p++) join_sum(&level.sums[0], &level.sums[p]);
-    return ki_sum_of(&level.sums[0]);
+    *deviance = ki_sum_of(&level.sums[0]);
+    return KILN_OK;
 }
 
 /* ------------------------------------------------------------------------------------- probabilities */
