@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "files.h"
 #include "progress.h"
 #include "verbs.h"
+#include "wording.h"
 
 static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_glm,
                                                      &algorithm_svm};
@@ -218,10 +220,15 @@ int train_fail(const struct training *job) {
         !length)
         return fail_library(WORKING);
     const char *name = kiln_data_feature_name(job->data, j), *what = error->message + length;
-    return name ? fail_with(KILN_ERR_DATA, WORKING, "clean or rescale that column", "column '%s'%s", name,
-                            what)
-                : fail_with(KILN_ERR_DATA, WORKING, "clean or rescale that column (columns count from 1)",
-                            "column %lld%s", j + 1, what);
+    char hint[256], words[256];
+    snprintf(hint, sizeof hint, "%s", error->hint);
+    char *counted = strstr(hint, " (columns count from 0)");
+    if (counted)
+        snprintf(counted, sizeof hint - (size_t)(counted - hint), "%s",
+                 name ? "" : " (columns count from 1)");
+    wording(words, sizeof words, hint);
+    return name ? fail_with(KILN_ERR_DATA, WORKING, words, "column '%s'%s", name, what)
+                : fail_with(KILN_ERR_DATA, WORKING, words, "column %lld%s", j + 1, what);
 }
 
 static int solve(struct run *run, const struct training *job, const struct problem *problem,

@@ -133,3 +133,34 @@ def test_squares_that_underflow_are_refused(form, device):
     for model, y in models(X / [1, 1e-155, 1], device):
         with pytest.raises(ValueError, match="column 1 of X has .* underflow f64"):
             model.fit(form(X), np.asarray(y, float))
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu*2", "opencl"])
+@pytest.mark.parametrize("form", FORMS)
+def test_penalties_that_overflow_are_refused(form, device):
+    """Float32 has room for the squares and none for a hundred variances, which the penalty is: coefficients and objective were NaN."""
+    if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
+        pytest.skip("no OpenCL device")
+    X, s = np.random.default_rng(0).standard_normal((M, 3)) * [1, 4e18, 1], np.full(M, 1e-3)
+    same, label = {"standardize": True, "device": device}, X[:, 0] > 0
+    some = [kiln.Ridge(100.0, **same), kiln.LogisticRegression(C=0.01, **same), kiln.LogisticRegression(C=0.01, l1_ratio=0.1, **same)]
+    if device != "opencl":  # each loss is a kernel to compile
+        some += [kiln.LinearSVC(C=0.005, **same), kiln.GeneralizedLinearRegressor("poisson", alpha=100 / s.sum(), **same)]
+    for model in some:
+        with pytest.raises(ValueError, match="column 1 of X has .* the penalty, leave the range of f32.*float64"):
+            model.fit(form(X.astype(np.float32)), label.astype(np.float32), s.astype(np.float32))
+
+
+@pytest.mark.parametrize("solver", ["cg", "cholesky"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_whose_diagonal_overflows_is_not_left_out(form, solver):
+    """Its squares end just below float32's largest number, and with the penalty above it: it was left out without a word."""
+    X, s = np.sign(np.random.default_rng(0).standard_normal((M, 2))), np.full(M, 0.01 / M)
+    y = X.sum(1)
+    model = kiln.Ridge(1e-3, fit_intercept=False, standardize=True, solver=solver)
+    fit = lambda X: model.fit(form(X.astype(np.float32)), y.astype(np.float32), s.astype(np.float32))  # noqa: E731
+    with pytest.raises(ValueError, match="column 1 of X has values whose squares.* f32"):
+        fit(X * [1, 1.83e20])
+    Z = X.T @ X * 0.01 / M  # the same for columns of any scale
+    own = np.linalg.solve(Z + np.diag(1e-3 * X.var(0)), X.T @ y * 0.01 / M)
+    assert np.abs(fit(X * [1, 1e19]).coef_ * [1, 1e19] - own).max() < 1e-4

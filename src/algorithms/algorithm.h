@@ -101,6 +101,9 @@ struct ki_moments {
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                                double weight);
 void ki_moments_free(struct ki_moments *moments);
+/* ERR_DATA: column j of X has what is said there, in the range of X's type, which follows. */
+kiln_status ki_fail_column(const kiln_matrix *X, int64_t j, const char *what);
+#define KI_PENALTY_OUT_OF_RANGE "values whose squares, with the penalty, leave the range of"
 
 /* The same on the host, n of each. */
 struct ki_columns {

@@ -29,7 +29,14 @@ static bool bad_column(kiln_type type, double weight, double square, double mean
     return !isfinite(square) || !isfinite(mean) || (square > 0 ? square <= least : mean != 0);
 }
 
-/* The first column that is not finite, or lost to underflow; called only when there is one. */
+kiln_status ki_fail_column(const kiln_matrix *X, int64_t j, const char *what) {
+    const bool narrow = kiln_matrix_type(X) == KILN_F32;
+    ki_fail(KILN_ERR_DATA, "column %lld of X has %s %s", (long long)j, what, narrow ? "f32" : "f64");
+    return ki_hint(narrow ? "--type f64, or clean or rescale that column (columns count from 0)"
+                          : "clean or rescale that column (columns count from 0)");
+}
+
+/* The first column that is not finite, or lost to overflow or underflow; called only when there is one. */
 static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_matrix *X) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(X);
@@ -40,10 +47,11 @@ static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_
     TRY(ki_vector_get(values + cols, moments->mean));
     while (j < cols - 1 && !bad_column(kiln_matrix_type(X), moments->weight, values[j], values[cols + j]))
         j++;
-    ki_fail(KILN_ERR_DATA,
-            "column %lld of X has NaN or infinite values, or its squares overflow or underflow %s",
-            (long long)j, kiln_matrix_type(X) == KILN_F32 ? "f32" : "f64");
-    status = ki_hint("clean or rescale that column (columns count from 0)");
+    status = ki_fail_column(X, j,
+                            !isfinite(values[cols + j])
+                                ? "NaN or infinite values, or values whose squares overflow"
+                            : !isfinite(values[j]) ? "values whose squares overflow"
+                                                   : "values whose squares underflow");
 done:
     ki_free(values);
     return status;

@@ -112,6 +112,7 @@ SCALAR_FN real FN(column_weigh)(real square, real centred, real *penalty, wide w
     const real diagonal = intercept ? centred : square;
     *penalty = (real)(standardize ? l2 * (wide)centred / weight : l2);
     if (!(diagonal > 0)) return (real)0;
+    if (*penalty - *penalty != 0) return *penalty; /* infinite: column_invert finds it */
     if (plain) return !standardize ? (real)1 : centred > 0 ? centred : square;
     return (real)(((wide)diagonal + (wide)*penalty) / (1 + l2));
 }
@@ -120,6 +121,7 @@ SCALAR_FN real FN(column_invert)(real square, real inverse, wide *sums) {
     const real inverted = inverse > 0 ? (real)(1 / (wide)inverse) : (real)0;
     sums[0] += (wide)inverted * (wide)square;
     if (!(inverse > 0) && square > 0) sums[1] += 1;
+    if (inverse > 0 && !(inverted > 0 && inverted - inverted == 0)) sums[2] += 1;
     return inverted;
 }
 

@@ -40,6 +40,22 @@ done:
     return status;
 }
 
+/* The first column whose diagonal of H has a value, and no inverse in the type's range. */
+static kiln_status name_lost_column(const struct ki_system *system, const kiln_matrix *diagonal) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(system->X);
+    int64_t j = 0;
+    double *values = ki_alloc((size_t)(2 * n) * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)(2 * n) * sizeof *values, "the columns' scales");
+    TRY(ki_vector_get(values, diagonal));
+    TRY(ki_vector_get(values + n, system->inverse));
+    while (j < n - 1 && (!(values[j] > 0) || (values[n + j] > 0 && isfinite(values[n + j])))) j++;
+    status = ki_fail_column(system->X, j, KI_PENALTY_OUT_OF_RANGE);
+done:
+    ki_free(values);
+    return status;
+}
+
 /* A column whose diagonal of H is nothing (constant under an intercept, or all zero) is left out: its
  * coefficient is 0. The preconditioner is the inverse of the diagonal itself, not a multiple: then X times a
  * direction has the size of y, however large or small X is, and squares of neither leave the range of the
@@ -69,6 +85,8 @@ static kiln_status build_vectors(struct ki_system *system, struct ki_moments *mo
     scales.op = KI_SCALES_INVERT;
     TRY(ki_scales_run(sums, &scales));
     system->magnification = sums[0];
+    if (sums[2] > 0)
+        TRY(name_lost_column(system, options->no_intercept ? moments->square : moments->centred));
     if (options->no_preconditioner && !options->standardize && sums[1] == 0) {
         kiln_matrix_free(system->inverse);
         system->inverse = NULL;

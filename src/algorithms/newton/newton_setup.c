@@ -45,13 +45,17 @@ static kiln_status column_vectors(struct ki_newton *newton) {
     kiln_status status;
     struct ki_newton_work *work = newton->work;
     const int64_t cols = kiln_matrix_cols(newton->X);
+    const double most = kiln_matrix_type(newton->X) == KILN_F32 ? (double)FLT_MAX : DBL_MAX;
     double *values = ki_alloc((size_t)cols * sizeof *values);
     if (!values) return ki_fail_nomem((size_t)cols * sizeof *values, "the columns' scales");
     if (!newton->no_intercept) TRY(set_columns(&work->mean, newton, newton->columns.mean));
     for (int64_t j = 0; j < cols; j++) values[j] = ki_newton_spread(newton, j) > 0 ? 1 : 0;
     TRY(set_columns(&work->kept, newton, values));
     if (newton->standardize) {
-        for (int64_t j = 0; j < cols; j++) values[j] = newton->l2 * newton->columns.variance[j];
+        for (int64_t j = 0; j < cols; j++) {
+            values[j] = newton->l2 * newton->columns.variance[j];
+            if (!(values[j] <= most)) TRY(ki_fail_column(newton->X, j, KI_PENALTY_OUT_OF_RANGE));
+        }
         TRY(set_columns(&work->penalty, newton, values));
     } else {
         TRY(matrix_new(&work->penalty, newton, cols, 1));
@@ -177,13 +181,19 @@ static kiln_status mean_curvature(const struct ki_newton_work *work, double *mea
     return status;
 }
 
+/* The intercept's D^-2 at most: no square of a column comes on top of it. */
+static double intercept_most(const struct ki_newton *newton) {
+    return 1e6 * ki_newton_most(newton);
+}
+
 /* The criterion's D^-2, with the common scale: n of them, and the intercept's D^2, without. */
 static kiln_status set_criterion(struct ki_newton_work *work, const double *inverse, double total) {
     kiln_status status;
     kiln_matrix *column = NULL;
     TRY(set_columns(&column, work->newton, inverse));
     TRY(ki_copy(work->criterion.w, column));
-    if (work->criterion.b) TRY(kiln_fill(work->criterion.b, work->scale / total));
+    if (work->criterion.b)
+        TRY(kiln_fill(work->criterion.b, fmin(work->scale / total, intercept_most(work->newton))));
 done:
     kiln_matrix_free(column);
     return status;
@@ -208,7 +218,7 @@ static double scale_columns(struct ki_newton_work *work, double mean, double *in
     }
     work->diagonal[cols] = work->total;
     work->scale = largest > 0 ? largest : 1;
-    work->apart = false;
+    work->apart = !newton->no_intercept && work->scale / work->total > intercept_most(newton);
     for (int64_t j = 0; j < cols; j++) {
         spread[j] = inverse[j] > 0 ? ki_newton_spread(newton, j) / columns->square[j] / work->scale : 0;
         floor[j] = inverse[j] > 0 ? fmax(floor[j] / work->scale, 1 / most) : 0;

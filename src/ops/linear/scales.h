@@ -22,7 +22,8 @@ enum ki_scales_op {
      * (plain) the square of the scale of standardised columns; penalty = l2, times the variance if `standardize`; kept = 1 or
      * 0. Both may be NULL */
     KI_SCALES_WEIGH = 1,
-    /* inverse = 1 / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out */
+    /* inverse = 1 / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out, columns
+     * whose diagonal, penalty or inverse leaves the range of the type */
     KI_SCALES_INVERT = 2
 };
 
