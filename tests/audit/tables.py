@@ -88,7 +88,8 @@ def table(rng, tool: Tool, kind: type) -> list[str]:
     drawn = draw_table(rng, n, 0.15, kinds)
     drawn.numbers[:4] = np.where(np.isnan(drawn.numbers[:4]), 1.5, drawn.numbers[:4])
     for column in range(len(kinds)):
-        drawn.texts[0][column] = "red"  # a column whose values all look like numbers is one of numbers
+        for row in drawn.texts[::10]:  # a column of which less than a tenth is no number is one of numbers (docs/formats.md)
+            row[column] = "red"
     signal = np.nan_to_num(drawn.numbers[:, 0]) - 2 * np.array([row[0] == "red" for row in drawn.texts])
     classes = rng.random() < 0.5
     if classes:
