@@ -114,6 +114,8 @@ class Scaled:
         value, _, curve = self.loss(self.y, self.eta)
         blur = eps * (np.abs(b) + np.abs(X) @ np.abs(w) + np.abs(self.eta))
         bend = np.einsum("ijj->ij", curve)
+        for other in (self.eta - blur, self.eta + blur):  # a hinge whose kink is nearer than blur may bend there
+            bend = np.where(bend == 0, np.einsum("ijj->ij", self.loss(self.y, other)[2]), bend)
         sizes = np.abs(value) + np.abs(self.loss(self.y, np.zeros_like(self.eta) + offset)[0])
         self.rounding = 8 * (self.s @ (bend * blur**2)).sum() + 64 * eps**2 * (self.s @ sizes)
         self.objective = self.s @ value + (penalty * w * w).sum() / 2 + (lasso * np.abs(w)).sum()
