@@ -21,10 +21,11 @@ static struct {
     atomic_long calls, alive;
     long fail_at;
     bool persistent;
-    atomic_bool armed, fired, reported;
+    atomic_bool armed, spared, fired, reported;
 } memory;
 
 static bool fails(void) {
+    if (memory.spared) return false;
     long call = atomic_fetch_add(&memory.calls, 1);
     if (!memory.armed || (memory.persistent ? call < memory.fail_at : call != memory.fail_at)) return false;
     memory.fired = true;
@@ -53,7 +54,7 @@ void brutal_start(long n, bool persistent) {
     memory.calls = memory.alive = 0;
     memory.fail_at = n;
     memory.persistent = persistent;
-    memory.fired = memory.reported = false;
+    memory.fired = memory.reported = memory.spared = false;
     memory.armed = true;
     ki_seams.alloc = brutal_alloc;
     ki_seams.resize = brutal_resize;
@@ -80,6 +81,10 @@ bool brutal_fired(void) {
 void brutal_relent(void) {
     memory.armed = false;
     memory.reported = true;
+}
+
+void brutal_spare(bool spared) {
+    memory.spared = spared;
 }
 
 void brutal_memory(const char *what, int modes, void (*body)(void *context), void *context) {

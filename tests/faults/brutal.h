@@ -14,8 +14,9 @@
 void brutal_start(long n, bool persistent);
 bool brutal_stop(void);
 bool brutal_fired(void);
-long brutal_calls(void);  /* allocations since start */
-void brutal_relent(void); /* no more failures: the caller has seen it */
+long brutal_calls(void);        /* allocations since start */
+void brutal_relent(void);       /* no more failures: the caller has seen it */
+void brutal_spare(bool spared); /* whether allocations neither count nor fail from here on; start says no */
 
 /* A call that must succeed, or say KILN_ERR_NOMEM because of the failure, and then succeed when called again.
  */
