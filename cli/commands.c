@@ -204,6 +204,9 @@ static void collect_options(void) {
                 "an algorithm's options exceed settings.algorithm");
         for (int64_t i = 0; algorithm && i < algorithm->option_count; i++)
             add_told(verb, &algorithm->options[i]);
+        struct option told;
+        for (int i = 0; verb->own_told && verb->own_told(&told, i); i++)
+            if (told.name) add_own(verb, &told);
         for (int i = 0; i < verb->own_count; i++) add_own(verb, &verb->own[i]);
     }
     for (int i = 0; i < tool_option_count; i++) add_option(&tool_options[i]);

@@ -67,7 +67,7 @@ static bool find_strata(struct strata *s, const struct training *job, const doub
     if (job->classes.count) {
         s->classes = &job->classes;
         s->count = job->classes.count;
-    } else if (job->loss.kind == KILN_LOSS_GLM && job->loss.family == KILN_BINOMIAL) {
+    } else if (job->loss.kind == KILN_LOSS_GLM && kiln_family_describe(job->loss.family)->outcomes) {
         s->least[0] = nextafter(0.5, 1);
         s->count = 2;
     } else if (kiln_matrix_cols(targets) == 1) {

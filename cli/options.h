@@ -154,6 +154,8 @@ struct verb {
      * model claims. */
     const struct option *own;
     int own_count;
+    /* More of them, by a table of the library: number 0, 1, ... until it is false; a name of NULL: none. */
+    bool (*own_told)(struct option *option, int number);
     int (*verify)(struct run *run, struct verifying *v);
     int64_t (*width)(const struct settings *settings); /* columns that a pass takes at once; NULL: 1 */
     const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */

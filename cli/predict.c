@@ -269,7 +269,7 @@ static void warn_range(const struct prediction *p) {
     if (p->metrics.made && isnan(metrics_get(&p->metrics, "deviance")))
         say_error("kiln: warning: deviance and D2 are not known, as these rows have none");
     say_error("hint: train with --link %s, whose means stay inside",
-              p->loss.family == KILN_BINOMIAL ? "logit" : "log");
+              kiln_link_name(kiln_family_describe(p->loss.family)->link));
 }
 
 /* With --allow-nonfinite a row may have no score, and then no label that means anything. */

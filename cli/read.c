@@ -43,8 +43,10 @@ static int targets_of(const struct run *run, const kiln_model *model) {
     int64_t rows, cols;
     if (model && model_tensor_shape(model, "classes", &type, &rows, &cols)) return KILN_TARGETS_LABELS;
     if (run->text_targets) return KILN_TARGETS_TEXT;
-    if (kinds & VERB_BIT(GLM))
-        return algorithm_value(name, run->settings, "family") == KILN_BINOMIAL ? KILN_TARGETS_TEXT : 0;
+    if (kinds & VERB_BIT(GLM)) {
+        const int family = (int)algorithm_value(name, run->settings, "family");
+        return kiln_family_describe((kiln_family)family)->outcomes ? KILN_TARGETS_TEXT : 0;
+    }
     if (kinds & VERB_BIT(INFO)) return KILN_TARGETS_TEXT;
     if (kinds & VERB_BIT(SVM))
         return algorithm_value(name, run->settings, "regression") ? 0 : KILN_TARGETS_LABELS;

@@ -37,12 +37,11 @@ static void add_parameters(struct training *job) {
 
 /* Degrees of freedom of a dispersion that is estimated: rows of weight above 0, less the parameters. */
 static int add_degrees(struct training *job) {
-    const kiln_family family = job->loss.family;
     double used = metrics_get(&job->metrics, "parameters"),
            counted = (double)kiln_matrix_rows(kiln_data_X(job->data));
     int code = 0;
     if (isnan(used)) used = metrics_get(&job->metrics, "parameters_at_most");
-    if (family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL) return 0;
+    if (kiln_family_describe(job->loss.family)->fixed_dispersion) return 0;
     double *weights = job->weights ? values_of(job->weights, &code) : NULL;
     if (code) return code;
     for (int64_t i = 0; weights && i < kiln_matrix_rows(kiln_data_X(job->data)); i++)

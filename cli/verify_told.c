@@ -320,8 +320,7 @@ static void check_metrics(struct verifying *v) {
             verify_entry(v, json_is_null(json_object_get(metrics, "aic")), "metrics", "aic");
         const bool outcomes = json_object_get(metrics, "log_loss") || json_object_get(metrics, "brier");
         if (outcomes) expect_keys(v, metrics, "metrics", "log_loss brier accuracy auc");
-        const bool estimated = loss.family != KILN_POISSON && loss.family != KILN_BINOMIAL &&
-                               loss.family != KILN_NEGATIVE_BINOMIAL;
+        const bool estimated = !kiln_family_describe(loss.family)->fixed_dispersion;
         if (!json_object_get(metrics, "parameters_at_most")) expect_keys(v, metrics, "metrics", "parameters");
         if (estimated && json_is_number(json_object_get(metrics, "dispersion")))
             expect_keys(v, metrics, "metrics", "residual_degrees");

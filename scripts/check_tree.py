@@ -41,6 +41,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "ops/linear/ahead.h"),
     ("src/algorithms/algorithm.h", "ops/linear/dual.h"),
     ("src/algorithms/algorithm.h", "ops/linear/dual_judge.h"),
+    ("src/algorithms/algorithm.h", "ops/linear/families.h"),
     ("src/algorithms/algorithm.h", "ops/linear/fold_losses.h"),
     ("src/algorithms/algorithm.h", "ops/linear/gram.h"),
     ("src/algorithms/algorithm.h", "ops/linear/newton.h"),

@@ -8,22 +8,39 @@
 #include "verbs.h"
 #include "verify.h"
 
+enum { FAMILIES_MOST = 32 };
+
 struct wanted {
-    double variance_power, alpha;
     bool standard_errors;
+    double parameter[FAMILIES_MOST]; /* of each family by its number: 0: not given */
 };
 
 static const struct wanted *wanted_of(const struct settings *settings) {
     return (const void *)settings->own.bytes;
 }
 
-static int missing(const char *family, const char *option) {
-    return fail_with(KILN_ERR_ARGUMENT, WORKING, option, "--family %s needs its parameter", family);
-}
-
-/* An option that would do nothing is a mistake. */
-static int idle(const char *option, const char *wants) {
-    return fail_with(KILN_ERR_ARGUMENT, WORKING, wants, "%s has no meaning here", option);
+/* Each family has its parameter, and no other has it. */
+static int check_parameter(kiln_loss *loss, const struct wanted *wanted) {
+    const kiln_family_info *family;
+    char hint[120];
+    for (int i = 1; (family = kiln_family_describe((kiln_family)i)); i++) {
+        const kiln_family_parameter *parameter = &family->parameter;
+        const double value = wanted->parameter[i];
+        if (!parameter->option) continue;
+        if (value != 0 && (int)loss->family != i) {
+            snprintf(hint, sizeof hint, "it belongs to --family %s", family->name);
+            return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--%s has no meaning here", parameter->option);
+        }
+        if ((int)loss->family != i) continue;
+        snprintf(hint, sizeof hint, "--%s %s, %s", parameter->option, parameter->letter, parameter->wanted);
+        if (value == 0)
+            return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--family %s needs its parameter",
+                             family->name);
+        if (!(value > parameter->above) || value == parameter->other_than)
+            return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "--%s is %g", parameter->option, value);
+        loss->parameter = value;
+    }
+    return 0;
 }
 
 static int check_glm(struct training *job) {
@@ -35,24 +52,14 @@ static int check_glm(struct training *job) {
     loss->family = given->family ? given->family : KILN_GAUSSIAN;
     loss->link = given->link;
     loss->link_power = given->link_power;
-    if (loss->family == KILN_TWEEDIE) loss->parameter = wanted->variance_power;
-    if (loss->family == KILN_NEGATIVE_BINOMIAL) loss->parameter = wanted->alpha;
+    const int code = check_parameter(loss, wanted);
+    if (code) return code;
     job->range = kiln_family_range(loss->family, loss->parameter);
-    if (loss->family == KILN_TWEEDIE && !wanted->variance_power)
-        return missing("tweedie", "--variance-power P, between 1 and 2 or above 2");
-    if (loss->family == KILN_TWEEDIE && (wanted->variance_power <= 1 || wanted->variance_power == 2))
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--family poisson has the power 1, --family gamma 2",
-                         "--variance-power %g: between 1 and 2 or above 2", wanted->variance_power);
-    if (loss->family == KILN_NEGATIVE_BINOMIAL && !wanted->alpha)
-        return missing("negative-binomial", "--alpha A, the variance is mu + A mu^2");
     if (loss->link == KILN_LINK_POWER && given->link_power == 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--link-power P", "--link power needs its power");
-    if (wanted->variance_power && loss->family != KILN_TWEEDIE)
-        return idle("--variance-power", "it belongs to --family tweedie");
-    if (wanted->alpha && loss->family != KILN_NEGATIVE_BINOMIAL)
-        return idle("--alpha", "it belongs to --family negative-binomial");
     if (given->link_power && loss->link != KILN_LINK_POWER)
-        return idle("--link-power", "it belongs to --link power");
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "it belongs to --link power",
+                         "--link-power has no meaning here");
     if (wanted->standard_errors && (settings->l2.to > 0 || settings->l1.to > 0))
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out the penalty or --standard-errors",
                          "--standard-errors are those of estimates without a penalty");
@@ -193,12 +200,6 @@ void coefficients_print(FILE *file, const struct coefficients *table, const stru
 }
 
 static const struct option own[] = {
-    {"variance-power", 0, OPTION_REAL, GROUP_MODEL, 0, "P", NULL, NULL, 1, INFINITY,
-     "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.",
-     .offset = offsetof(struct wanted, variance_power)},
-    {"alpha", 0, OPTION_POSITIVE, GROUP_MODEL, 0, "A", NULL, NULL, 0, INFINITY,
-     "With --family negative-binomial: the variance is mu + A mu^2.",
-     .offset = offsetof(struct wanted, alpha)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
      "Print every coefficient with its standard error, z (t where the dispersion is estimated), p and 95 % "
      "interval, and keep them in the model; "
@@ -206,6 +207,28 @@ static const struct option own[] = {
      "that depends on those before it gets coefficient 0 and no error.",
      .offset = offsetof(struct wanted, standard_errors)},
 };
+
+/* The option of a family's parameter. */
+static bool option_of_family(struct option *option, int number) {
+    static char helps[FAMILIES_MOST][160];
+    const kiln_family_info *family = kiln_family_describe((kiln_family)(number + 1));
+    *option = (struct option){.name = NULL};
+    if (!family || number + 1 >= FAMILIES_MOST) return false;
+    const kiln_family_parameter *parameter = &family->parameter;
+    if (!parameter->option) return true;
+    snprintf(helps[number], sizeof helps[0], "With --family %s: %s, %s %s.", family->name, parameter->meaning,
+             parameter->letter, parameter->wanted);
+    *option =
+        (struct option){.name = parameter->option,
+                        .kind = parameter->above == 0 ? OPTION_POSITIVE : OPTION_REAL,
+                        .group = GROUP_MODEL,
+                        .value = parameter->letter,
+                        .least = parameter->above,
+                        .most = INFINITY,
+                        .help = helps[number],
+                        .offset = offsetof(struct wanted, parameter) + (size_t)(number + 1) * sizeof(double)};
+    return true;
+}
 
 const struct verb verb_of_glm = {
     "glm",
@@ -227,4 +250,5 @@ const struct verb verb_of_glm = {
     .verify = verify_linear,
     .otherwise = "parameter",
     .own = own,
-    .own_count = sizeof own / sizeof *own};
+    .own_count = sizeof own / sizeof *own,
+    .own_told = option_of_family};

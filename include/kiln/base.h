@@ -73,10 +73,11 @@ KILN_API const kiln_error *kiln_last_error(void);
 /* A figure that cannot be told. */
 #define KILN_NONE (-1)
 
-/* Where a number must lie: least <= x <= most, but least < x if `open`. */
+/* Where a number must lie: least <= x <= most, without the ends that are open. */
+enum { KILN_OPEN_LEAST = 1, KILN_OPEN_MOST = 2 };
 typedef struct kiln_range {
     double least, most;
-    int open;
+    int open;         /* KILN_OPEN_LEAST: least < x; KILN_OPEN_MOST: x < most; their sum; 0: neither */
     const char *hint; /* what to do about a number outside; NULL = no advice */
 } kiln_range;
 

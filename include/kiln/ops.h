@@ -130,7 +130,7 @@ typedef enum kiln_family {
         7 /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
 } kiln_family;
 
-/* The y that a family has a place for; parameter: Tweedie's variance power. */
+/* The y that a family has a place for; parameter: the loss's. */
 KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
 
 typedef enum kiln_link {
@@ -149,6 +149,27 @@ typedef enum kiln_link {
     KILN_LINK_CAUCHIT = 9,
     KILN_LINK_POWER = 10 /* mu^link_power */
 } kiln_link;
+
+/* What kiln_loss.parameter is to a family: finite, above a number, and not equal to another one. */
+typedef struct kiln_family_parameter {
+    const char *option;           /* as the tool calls it: "variance-power"; NULL: the family has none */
+    const char *letter, *meaning; /* "P", "the variance is mu^P" */
+    const char *wanted;           /* "between 1 and 2 or above 2" */
+    double above, other_than;
+} kiln_family_parameter;
+
+/* What is known of a family, a row of the library's table. */
+typedef struct kiln_family_info {
+    const char *name;     /* "gaussian" */
+    kiln_link link;       /* what KILN_LINK_DEFAULT stands for */
+    uint32_t links;       /* those that it has: the bit 1 << link of each */
+    int fixed_dispersion; /* 1: it is 1; 0: it is estimated */
+    int linear_score;     /* 1: the score is a multiple of y - mu, and the best constant mean is that of y */
+    int outcomes;         /* 1: y may be 0 and 1 as two outcomes, a weight is a number of trials */
+    kiln_family_parameter parameter;
+} kiln_family_info;
+/* NULL: no family has that number. Valid for as long as the library is loaded. */
+KILN_API const kiln_family_info *kiln_family_describe(kiln_family family);
 
 typedef struct kiln_loss {
     size_t size;

@@ -300,9 +300,14 @@ class GeneralizedLinearRegressor(_SingleTarget):
         astray = int((~self._possible(found)).sum())
         if astray and not quiet:
             name, link = self._distribution()[:2]
+            inside = text(lib.kiln_link_name(self._known().link))
             warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that the family {name!r} cannot "
-                 f"have; a link such as {'logit' if name == 'binomial' else 'log'!r} stays inside")
+                 f"have; a link such as {inside!r} stays inside")
         return found
+
+    def _known(self) -> Any:
+        """What the library's table says of the family."""
+        return lib.kiln_family_describe(self._family()["family"])
 
     def _possible(self, means: Any) -> Any:
         """Which of these means the family can have."""

@@ -21,6 +21,7 @@
 #include "ops/linear/ahead.h"
 #include "ops/linear/dual.h"
 #include "ops/linear/dual_judge.h"
+#include "ops/linear/families.h"
 #include "ops/linear/fold_losses.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/newton.h"
@@ -117,8 +118,7 @@ kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *mo
                                const kiln_matrix *weights, double weight);
 void ki_columns_free(struct ki_columns *columns);
 
-kiln_link ki_link_of(const kiln_loss *loss); /* a glm's, the family's where it is left to that */
-enum { KI_FIGURES = 16 };                    /* the most that a report holds */
+enum { KI_FIGURES = 16 }; /* the most that a report holds */
 /* Room for figures, to be made before work begins, so that nothing fails once there is a result. */
 kiln_status ki_report_begin(kiln_report *report);
 /* name: a literal, and new. */

@@ -113,12 +113,10 @@ static const kiln_option logreg_options[] = {
 };
 
 static const kiln_option glm_options[] = {
-    KI_OPTION(kiln_glm_options, family, CHOICE, KILN_GAUSSIAN, KILN_GAUSSIAN, 1, KILN_NEGATIVE_BINOMIAL,
-              "gaussian|poisson|gamma|inverse-gaussian|binomial|tweedie|negative-binomial",
+    KI_OPTION(kiln_glm_options, family, CHOICE, KILN_GAUSSIAN, KILN_GAUSSIAN, 1, KI_FAMILY_LAST, ki_family_words,
               "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
               "weights."),
-    KI_OPTION(kiln_glm_options, link, CHOICE, 0, 0, 1, KILN_LINK_POWER,
-              "identity|log|inverse|inverse-squared|sqrt|logit|probit|cloglog|cauchit|power",
+    KI_OPTION(kiln_glm_options, link, CHOICE, 0, 0, 1, KI_LINK_LAST, ki_link_words,
               "What the linear predictor is of the mean; the canonical one of the family, but log for gamma, "
               "tweedie and negative-binomial."),
     KI_OPTION(kiln_glm_options, link_power, REAL, 0, 0, -INFINITY, INFINITY, NULL,

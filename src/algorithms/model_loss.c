@@ -3,43 +3,6 @@
 
 #include "algorithms/linear_model.h"
 
-static const char *const families[] = {[KILN_GAUSSIAN] = "gaussian",
-                                       [KILN_POISSON] = "poisson",
-                                       [KILN_GAMMA] = "gamma",
-                                       [KILN_INVERSE_GAUSSIAN] = "inverse-gaussian",
-                                       [KILN_BINOMIAL] = "binomial",
-                                       [KILN_TWEEDIE] = "tweedie",
-                                       [KILN_NEGATIVE_BINOMIAL] = "negative-binomial"};
-static const char *const links[] = {[KILN_LINK_DEFAULT] = "default",
-                                    [KILN_LINK_IDENTITY] = "identity",
-                                    [KILN_LINK_LOG] = "log",
-                                    [KILN_LINK_INVERSE] = "inverse",
-                                    [KILN_LINK_INVERSE_SQUARED] = "inverse-squared",
-                                    [KILN_LINK_SQRT] = "sqrt",
-                                    [KILN_LINK_LOGIT] = "logit",
-                                    [KILN_LINK_PROBIT] = "probit",
-                                    [KILN_LINK_CLOGLOG] = "cloglog",
-                                    [KILN_LINK_CAUCHIT] = "cauchit",
-                                    [KILN_LINK_POWER] = "power"};
-enum { FAMILIES = sizeof families / sizeof *families, LINKS = sizeof links / sizeof *links };
-
-const char *kiln_family_name(kiln_family family) {
-    return (int)family > 0 && (int)family < FAMILIES ? families[family] : NULL;
-}
-
-const char *kiln_link_name(kiln_link link) {
-    return (int)link >= 0 && (int)link < LINKS ? links[link] : NULL;
-}
-
-kiln_link ki_link_of(const kiln_loss *loss) {
-    if (loss->link != KILN_LINK_DEFAULT) return loss->link;
-    switch (loss->family) {
-    case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
-    case KILN_BINOMIAL: return KILN_LINK_LOGIT;
-    default: return KILN_LINK_LOG;
-    }
-}
-
 /* "parameters", 1 x 2: the family's and the link's. */
 static void read_parameters(kiln_loss *loss, const kiln_model *model) {
     const struct ki_tensor *stored = ki_model_tensor(model, "parameters");
@@ -68,12 +31,13 @@ kiln_status ki_loss_svm(kiln_loss *loss, const kiln_model *model) {
 kiln_status ki_loss_glm(kiln_loss *loss, const kiln_model *model) {
     const char *family = kiln_model_text(model, "family"), *link = kiln_model_text(model, "link");
     loss->kind = KILN_LOSS_GLM;
-    for (int i = 1; i < FAMILIES; i++)
-        if (strcmp(families[i], family) == 0) loss->family = (kiln_family)i;
+    const char *name;
+    for (int i = 1; (name = kiln_family_name((kiln_family)i)); i++)
+        if (strcmp(name, family) == 0) loss->family = (kiln_family)i;
     if (!loss->family) return ki_fail(KILN_ERR_MODEL, "the model's family '%.40s' is unknown", family);
     bool known = false;
-    for (int i = 0; i < LINKS && !known; i++)
-        if ((known = strcmp(links[i], link) == 0)) loss->link = (kiln_link)i;
+    for (int i = 0; !known && (name = kiln_link_name((kiln_link)i)); i++)
+        if ((known = strcmp(name, link) == 0)) loss->link = (kiln_link)i;
     if (!known) return ki_fail(KILN_ERR_MODEL, "the model's link '%.40s' is unknown", link);
     /* Models of today name this link; those that do not are older than its default. */
     if (loss->family == KILN_INVERSE_GAUSSIAN && loss->link == KILN_LINK_DEFAULT)
@@ -124,7 +88,8 @@ kiln_status kiln_model_check_start(const kiln_model *model, const kiln_loss *los
     if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM || !kiln_link_name(loss->link))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d, or no link the number %d", call,
                        (int)loss->kind, (int)loss->link);
-    status = kiln_model_loss(&theirs, model);
+    if (loss->kind == KILN_LOSS_GLM) status = ki_family_check(call, loss);
+    if (status == KILN_OK) status = kiln_model_loss(&theirs, model);
     if (status != KILN_OK || of_one_kind(&theirs, loss)) return status;
     ki_fail(KILN_ERR_MODEL,
             "coefficients of %s mean something else than those of %s, and are no start for them",

@@ -4,7 +4,8 @@
  * A loss is a function of a row's linear predictor eta = x.w + b + offset and of its target y. Each formula is written so
  * that no eta overflows it where the loss itself does not, and so that tails keep their relative accuracy: logarithms of
  * probabilities are formed from the small one, never from 1 minus something near 1. kind, family and link are constants
- * of a GPU kernel, where all but one way through the switches below folds away. */
+ * of a GPU kernel, where all but one way through the switches below folds away. What no case names is NaN: families and
+ * links are those of ops/linear/families.c. */
 #include "dialect/scalar_math.h"
 #ifndef LOSS_NUMBERS
 #define LOSS_NUMBERS /* as in kiln.h */
@@ -15,7 +16,8 @@ enum {
     FAMILY_GAMMA = 3,
     FAMILY_INVERSE_GAUSSIAN = 4,
     FAMILY_BINOMIAL = 5,
-    FAMILY_TWEEDIE = 6
+    FAMILY_TWEEDIE = 6,
+    FAMILY_NEGATIVE_BINOMIAL = 7
 };
 enum {
     LINK_IDENTITY = 1,
@@ -26,7 +28,8 @@ enum {
     LINK_LOGIT = 6,
     LINK_PROBIT = 7,
     LINK_CLOGLOG = 8,
-    LINK_CAUCHIT = 9
+    LINK_CAUCHIT = 9,
+    LINK_POWER = 10
 };
 #endif
 
@@ -132,7 +135,8 @@ SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta,
     case LINK_INVERSE: r.mu = (real)1 / eta, e = (real)-1; break;
     case LINK_INVERSE_SQUARED: r.mu = (real)1 / (real)sqrt(eta), e = (real)-0.5; break;
     case LINK_SQRT: r.mu = eta * eta, e = (real)2; break;
-    default: r.mu = (real)pow(eta, (real)1 / power), e = (real)1 / power; break;
+    case LINK_POWER: r.mu = (real)pow(eta, (real)1 / power), e = (real)1 / power; break;
+    default: r.mu = e = (real)NAN; break;
     }
     r.log_mu = e * (real)log(eta);
     r.a = e / eta;
@@ -190,13 +194,14 @@ SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, st
         *h = share * r.a * r.a;
         if (link == LINK_LOG) *h = ((real)2 - parameter) * share + (parameter - (real)1) * over;
         return share / ((real)2 - parameter) + over / (parameter - (real)1);
-    default: /* negative binomial; alpha mu / (1 + alpha mu) = sigmoid(log(alpha mu)) */
+    case FAMILY_NEGATIVE_BINOMIAL: /* alpha mu / (1 + alpha mu) = sigmoid(log(alpha mu)) */
         x = r.log_mu + (real)log(parameter);
         share = FN(sigmoid)(x) / parameter;
         *g = (share - y * FN(sigmoid)(-x)) * r.a;
         *h = share * r.a * r.a;
         if (link == LINK_LOG) *h = share * FN(sigmoid)(-x) * ((real)1 + parameter * y);
         return (y + (real)1 / parameter) * FN(softplus)(x) - FN(product)(y, r.log_mu);
+    default: *g = *h = (real)NAN; return (real)NAN;
     }
 }
 
@@ -296,7 +301,7 @@ SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(r
         t = delta > 0 ? (real)exp(x + delta) * ((real)1 / (p - (real)1) + (real)exp(-delta) / ((real)2 - p))
                       : (real)exp(x) * ((real)1 / ((real)2 - p) + (real)exp(delta) / (p - (real)1));
         return t - z / ((p - (real)1) * ((real)2 - p));
-    default:
+    case FAMILY_NEGATIVE_BINOMIAL:
         t = (y - mu) / ((real)1 + p * mu); /* log((1 + p y) / (1 + p mu)) = log1p(p t) */
         if (y > 0 && (mu - y) / y > (real)-0.5 && (mu - y) / y < (real)0.5)
             return -y * (real)log1p((mu - y) / y) - (y + (real)1 / p) * (real)log1p(p * t);
@@ -304,6 +309,7 @@ SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(r
         if (y == 0) return FN(softplus)(x) / p;
         z = (real)log(y) + (real)log(p);
         return y * (FN(softplus)(-x) - FN(softplus)(-z)) + (FN(softplus)(x) - FN(softplus)(z)) / p;
+    default: return (real)NAN;
     }
 }
 
@@ -319,7 +325,8 @@ SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(respons
     case FAMILY_GAMMA: k = 2; break;
     case FAMILY_INVERSE_GAUSSIAN: k = 3; break;
     case FAMILY_TWEEDIE: k = parameter; break;
-    default: alpha = parameter; break;
+    case FAMILY_NEGATIVE_BINOMIAL: alpha = parameter; break;
+    default: return (real)NAN;
     }
     const real delta = y == 0 ? (real)0 : (real)log(y) - r.log_mu, t = FN(beyond_mean)(y, delta, r.mu);
     if (t > 1) {
@@ -339,10 +346,11 @@ SCALAR_FN real FN(loss_constant)(int family, real parameter, real y, real s) {
     case FAMILY_INVERSE_GAUSSIAN: return (real)1.5 * s * (real)log(y);
     case FAMILY_BINOMIAL:
         return (real)LOG_GAMMA(s * y + one) + (real)LOG_GAMMA(s - s * y + one) - (real)LOG_GAMMA(s + one);
-    case FAMILY_TWEEDIE: return (real)NAN;
-    default:
+    case FAMILY_TWEEDIE: return (real)NAN; /* no closed form */
+    case FAMILY_NEGATIVE_BINOMIAL:
         return -s * ((real)LOG_GAMMA(y + shape) - (real)LOG_GAMMA(shape) - (real)LOG_GAMMA(y + one) +
                      y * (real)log(parameter));
+    default: return (real)NAN;
     }
 }
 

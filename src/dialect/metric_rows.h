@@ -4,13 +4,13 @@
 
 /* Twice what the row's log-likelihood lacks to its best, for weight 1: from eta, as a mean has lost the
  * digits of what it lacks to 1. NaN where the family has no such target or mean: targets lie in [least,
- * most], without `least` if `open`. */
+ * most], without what `open` says (KILN_OPEN_LEAST, KILN_OPEN_MOST). */
 SCALAR_FN real FN(unit_deviance)(int family, int link, real parameter, real power, real least, real most,
                                  int open, real y, real eta, real mean) {
     const struct FN(response) at = FN(response_at)(link, power, eta, family == FAMILY_BINOMIAL);
     const int finite = mean - mean == 0, overflown = mean == mean && eta - eta == 0 && eta != 0;
-    const int possible = (open ? y > least : y >= least) && y <= most && mean >= least && mean <= most &&
-                         (finite || overflown);
+    const int has = (open & 1 ? y > least : y >= least) && (open & 2 ? y < most : y <= most);
+    const int possible = has && mean >= least && mean <= most && (finite || overflown);
     return possible ? (real)2 * FN(half_deviance)(family, parameter, y, at) : (real)NAN;
 }
 

@@ -121,7 +121,8 @@ static void add_numbers(kiln_metrics *metrics, const struct ki_sums *sums, int64
 
 /* --------------------------------------------------------------------------------------------- a GLM */
 
-/* With an offset no mean is that of all rows: the intercept is fitted, to a column that is 0. */
+/* With an offset, or a score that is not linear, the best mean is not that of the targets: the intercept is
+ * fitted, to a column that is 0. */
 static kiln_status fit_null(double *deviance, const kiln_loss *loss) {
     kiln_status status = KILN_OK;
     kiln_matrix *X = NULL, *w = NULL, *b = NULL;
@@ -151,7 +152,7 @@ static kiln_status add_explained(kiln_metrics *metrics, const struct ki_measured
     const double deviance = ki_sum_of(&sums->rows.deviance);
     double null = NAN;
     kiln_status status = KILN_OK;
-    if (!isnan(deviance) && of->loss.offset)
+    if (!isnan(deviance) && (of->loss.offset || !kiln_family_describe(of->loss.family)->linear_score))
         status = fit_null(&null, &of->loss);
     else if (!isnan(deviance))
         status = ki_deviance_at(&null, of, ki_spread_mean(&sums->numbers[0].y));
@@ -288,7 +289,7 @@ static kiln_status measure(kiln_metrics *metrics, const struct ki_measured *of) 
         goto done;
     }
     const bool glm = of->loss.kind == KILN_LOSS_GLM;
-    const bool outcomes = glm && of->loss.family == KILN_BINOMIAL && sums.rows.outcomes;
+    const bool outcomes = glm && kiln_family_describe(of->loss.family)->outcomes && sums.rows.outcomes;
     metrics->classes = of->classes;
     metrics->parts = of->classes ? of->classes : of->columns;
     metrics->confusion = sums.confusion;

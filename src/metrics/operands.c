@@ -4,7 +4,7 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "metrics/metrics.h"
-#include "ops/linear/loss.h"
+#include "ops/linear/families.h"
 
 static void name(struct ki_home *home, const kiln_matrix *matrix) {
     home->matrix = matrix;

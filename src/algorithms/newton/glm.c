@@ -4,7 +4,6 @@
  *
  * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its
  * rows. */
-#define _DEFAULT_SOURCE
 #include "algorithms/registry.h"
 #include "algorithms/newton/glm.h"
 
@@ -109,37 +108,6 @@ done:
     return status;
 }
 
-/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series
- * there. */
-static double stirling(double k) {
-    const double pi = 3.14159265358979323846, r = 1 / (k * k);
-    int sign; /* plain lgamma writes it to a global variable */
-    if (k < 64) return k * log(k) - k - lgamma_r(k, &sign);
-    return (log(k) - log(2 * pi)) / 2 - (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r / 1680))) / k;
-}
-
-/* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is one,
- * counted as a parameter and put at deviance / weight. With k = weight / deviance a gamma density's logarithm is
- * -k deviance_i / 2 - log y_i + k log k - k - log Gamma(k). */
-static double akaike(const struct ki_glm *glm, const struct sums *sums, double parameters) {
-    const double pi = 3.14159265358979323846, weight = glm->weight, spread = sums->deviance / weight;
-    switch (glm->loss.family) {
-    case KILN_GAUSSIAN:
-        return glm->rows * (log(2 * pi * sums->deviance / glm->rows) + 1) + 2 * sums->constant +
-               2 * (parameters + 1);
-    case KILN_GAMMA:
-        return weight * (1 - 2 * stirling(1 / spread)) + 2 * sums->constant + 2 * (parameters + 1);
-    case KILN_INVERSE_GAUSSIAN:
-        return weight * (log(2 * pi * spread) + 1) + 2 * sums->constant + 2 * (parameters + 1);
-    case KILN_TWEEDIE: return NAN;
-    default: return 2 * (glm->newton.loss + sums->constant) + 2 * parameters;
-    }
-}
-
-static bool dispersion_is_fixed(kiln_family family) {
-    return family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL;
-}
-
 struct figures {
     double deviance, null_deviance, dispersion, aic, pearson;
 };
@@ -147,12 +115,13 @@ struct figures {
 /* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
  * deviance. */
 static bool at_end(const struct ki_glm *glm) {
-    const kiln_family family = glm->loss.family;
-    return family != KILN_GAUSSIAN && (glm->mean == 0 || (family == KILN_BINOMIAL && glm->mean >= 1));
+    const kiln_range range = ki_family_find(glm->loss.family)->range;
+    return glm->mean <= range.least || glm->mean >= range.most;
 }
 
 static kiln_status judge(struct figures *figures, struct ki_glm *glm, double parameters) {
     kiln_status status;
+    const struct ki_family *family = ki_family_find(glm->loss.family);
     struct sums sums, null;
     double b;
     TRY(ki_vector_get(&b, glm->newton.b));
@@ -161,10 +130,16 @@ static kiln_status judge(struct figures *figures, struct ki_glm *glm, double par
     figures->deviance = sums.deviance;
     figures->null_deviance = at_end(glm) ? 0 : null.deviance;
     figures->pearson = sums.pearson;
-    figures->dispersion = dispersion_is_fixed(glm->loss.family) ? 1
-                          : glm->rows > parameters              ? sums.pearson / (glm->rows - parameters)
-                                                                : (double)NAN;
-    figures->aic = akaike(glm, &sums, parameters);
+    figures->dispersion = family->shown.fixed_dispersion ? 1
+                          : glm->rows > parameters       ? sums.pearson / (glm->rows - parameters)
+                                                         : (double)NAN;
+    const struct ki_likelihood at = {.loss = glm->newton.loss,
+                                     .deviance = sums.deviance,
+                                     .constant = sums.constant,
+                                     .weight = glm->weight,
+                                     .rows = glm->rows,
+                                     .parameters = parameters};
+    figures->aic = family->akaike ? family->akaike(&at) : (double)NAN;
 done:
     return status;
 }
@@ -172,17 +147,8 @@ done:
 /* Whether means of this link come near any number, as far as they go; a mean of y beyond has its best
  * constant at infinity. */
 static bool in_reach(const kiln_loss *loss, double mean) {
-    switch (ki_link_of(loss)) {
-    case KILN_LINK_LOGIT:
-    case KILN_LINK_PROBIT:
-    case KILN_LINK_CLOGLOG:
-    case KILN_LINK_CAUCHIT: return mean > 0 && mean < 1;
-    case KILN_LINK_LOG:
-    case KILN_LINK_SQRT:
-    case KILN_LINK_INVERSE_SQUARED:
-    case KILN_LINK_POWER: return mean > 0;
-    default: return true;
-    }
+    const struct ki_link *link = ki_link_find(ki_link_of(loss));
+    return (isinf(link->least) || mean > link->least) && (isinf(link->most) || mean < link->most);
 }
 
 kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss) {
@@ -229,9 +195,7 @@ static void check_reach(struct ki_glm *glm, const struct figures *figures) {
 
 /* All targets at one end of the family's means, which a link from there to infinity does not reach. */
 static bool one_sided(const struct ki_glm *glm) {
-    const kiln_family family = glm->loss.family;
-    return !glm->options->no_intercept && !in_reach(&glm->loss, glm->mean) &&
-           (glm->mean == 0 ? family != KILN_GAUSSIAN : family == KILN_BINOMIAL && glm->mean == 1);
+    return !glm->options->no_intercept && !in_reach(&glm->loss, glm->mean) && at_end(glm);
 }
 
 /* ---- the fit ---- */
@@ -377,6 +341,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
                            .y = y,
                            .weights = options->weights,
                            .offset = options->offset};
+    TRY(ki_family_check(ki_glm_call, &glm.loss));
     TRY(ki_linear_ahead(&(struct ki_ahead){.X = X, .newton = true, .loss = glm.loss}));
     TRY(measure_rows(&glm));
     TRY(ki_glm_check_target(&glm.loss));

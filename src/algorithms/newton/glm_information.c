@@ -315,9 +315,7 @@ static void invert(double *errors, const struct information *of) {
 
 /* Whether C holds the loss's own curvature (dialect/losses.h). */
 static bool takes_own_curvature(const kiln_loss *loss) {
-    const bool family =
-        loss->family == KILN_GAMMA || loss->family == KILN_TWEEDIE || loss->family == KILN_NEGATIVE_BINOMIAL;
-    return family && (loss->link == KILN_LINK_LOG || loss->link == KILN_LINK_DEFAULT);
+    return ki_family_find(loss->family)->own_curvature && ki_link_of(loss) == KILN_LINK_LOG;
 }
 
 /* C, the expected curvature at the result, in place of the loss's own: they are the same if y is the mean. */

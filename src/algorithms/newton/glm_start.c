@@ -10,26 +10,12 @@
 const char ki_glm_call[] = "kiln_glm";
 
 bool ki_glm_any_eta(const kiln_loss *loss) {
-    const kiln_link link = ki_link_of(loss);
-    if (link == KILN_LINK_IDENTITY) return loss->family == KILN_GAUSSIAN;
-    if (link == KILN_LINK_LOG) return loss->family != KILN_BINOMIAL;
-    return link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT;
+    const struct ki_link *link = ki_link_find(ki_link_of(loss));
+    const kiln_range range = ki_family_find(loss->family)->range;
+    return link->any && link->least >= range.least && link->most <= range.most;
 }
 
 /* ---- the responses ---- */
-
-kiln_range kiln_family_range(kiln_family family, double parameter) {
-    static const char proportions[] = "give counts of successes as proportions, the trials as weights";
-    switch (family) {
-    case KILN_POISSON:
-    case KILN_NEGATIVE_BINOMIAL: return (kiln_range){0, INFINITY, 0, NULL};
-    case KILN_BINOMIAL: return (kiln_range){0, 1, 0, proportions};
-    case KILN_TWEEDIE: return (kiln_range){0, INFINITY, parameter > 2, NULL};
-    case KILN_GAMMA:
-    case KILN_INVERSE_GAUSSIAN: return (kiln_range){0, INFINITY, 1, NULL};
-    default: return (kiln_range){-INFINITY, INFINITY, 0, NULL};
-    }
-}
 
 static kiln_status host_copy(double **values, const kiln_matrix *A) {
     int64_t bytes;
@@ -42,7 +28,7 @@ kiln_status ki_glm_check_target(const kiln_loss *loss) {
     const kiln_range range = kiln_family_range(loss->family, loss->parameter);
     char wanted[KI_RANGE_WORDS];
     double *y = NULL;
-    if (loss->family == KILN_GAUSSIAN) return KILN_OK;
+    if (isinf(range.least) && isinf(range.most)) return KILN_OK;
     TRY(host_copy(&y, loss->y));
     for (int64_t i = 0; i < kiln_matrix_rows(loss->y); i++) {
         if (ki_range_holds(&range, y[i])) continue;
@@ -59,30 +45,19 @@ done:
 
 /* ---- the link ---- */
 
-/* eta at a mean; 0 for probit, which has no closed form. */
+/* eta at a mean; 0 for a link without a closed form. */
 static double eta_at(const kiln_loss *loss, double mu) {
-    const double pi = 3.14159265358979323846;
-    switch (ki_link_of(loss)) {
-    case KILN_LINK_IDENTITY: return mu;
-    case KILN_LINK_LOG: return log(mu);
-    case KILN_LINK_INVERSE: return 1 / mu;
-    case KILN_LINK_INVERSE_SQUARED: return 1 / (mu * mu);
-    case KILN_LINK_SQRT: return sqrt(mu);
-    case KILN_LINK_POWER: return pow(mu, loss->link_power);
-    case KILN_LINK_LOGIT: return log(mu) - log1p(-mu);
-    case KILN_LINK_CLOGLOG: return log(-log1p(-mu));
-    case KILN_LINK_CAUCHIT: return tan(pi * (mu - 0.5));
-    default: return 0;
-    }
+    const struct ki_link *link = ki_link_find(ki_link_of(loss));
+    return link->eta ? link->eta(mu, loss->link_power) : 0;
 }
 
 /* A mean well inside the family's and the link's range, the observed one if that is. */
 static double inner_mean(const kiln_loss *loss, double mean) {
-    const kiln_link link = ki_link_of(loss);
-    const bool share =
-        loss->family == KILN_BINOMIAL || (link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT);
+    const struct ki_link *link = ki_link_find(ki_link_of(loss));
+    const kiln_range range = ki_family_find(loss->family)->range;
+    const bool share = range.most == 1 || link->most == 1;
     if (share) return mean > 0 && mean < 1 ? mean : 0.5;
-    if (isfinite(eta_at(loss, mean)) && (mean > 0 || loss->family == KILN_GAUSSIAN)) return mean;
+    if (isfinite(eta_at(loss, mean)) && mean > range.least) return mean;
     return 1;
 }
 
@@ -168,13 +143,13 @@ done:
     return status;
 }
 
-/* Whether the start is the best constant already: without offsets that has the mean of y, in every family and link that can give it. */
+/* Whether the start is the best constant already: without offsets that has the mean of y, in every family
+ * whose score is linear and link that can give it. */
 static bool starts_at_best(const struct ki_glm *glm) {
     const kiln_loss *loss = &glm->loss;
-    const kiln_link link = ki_link_of(loss);
-    const bool signed_means = link == KILN_LINK_IDENTITY || link == KILN_LINK_INVERSE;
-    if (loss->offset || link == KILN_LINK_PROBIT || !(signed_means || glm->mean > 0)) return false;
-    return inner_mean(loss, glm->mean) == glm->mean;
+    const struct ki_link *link = ki_link_find(ki_link_of(loss));
+    if (!ki_family_find(loss->family)->shown.linear_score || loss->offset || !link->eta) return false;
+    return glm->mean > link->least && inner_mean(loss, glm->mean) == glm->mean;
 }
 
 kiln_status ki_glm_null(struct ki_glm *glm) {

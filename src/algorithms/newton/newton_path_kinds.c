@@ -175,6 +175,7 @@ kiln_status ki_glm_together(bool *done, struct ki_path *path) {
                          .link_power = options.link_power,
                          .y = path->y,
                          .weights = options.weights};
+    TRY(ki_family_check(ki_glm_call, &t.loss));
     if (options.no_intercept || options.offset || options.max_iterations || !(options.tolerance >= 0) ||
         !ki_glm_any_eta(&t.loss) || !ki_lanes_apply(&t))
         return KILN_OK;

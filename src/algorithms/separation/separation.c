@@ -6,24 +6,23 @@
 /* CERTAIN: the mean loss of rows that are certain of their class. */
 #define CERTAIN 1e-6
 
+/* Whether y may be 0, and large, and the mean goes to 0 only where eta goes to minus infinity. */
 static bool counts(const kiln_loss *loss) {
-    return loss->kind == KILN_LOSS_GLM &&
-           (loss->family == KILN_POISSON || loss->family == KILN_NEGATIVE_BINOMIAL ||
-            (loss->family == KILN_TWEEDIE && loss->parameter > 1 && loss->parameter < 2)) &&
-           ki_link_of(loss) == KILN_LINK_LOG;
+    if (loss->kind != KILN_LOSS_GLM) return false;
+    const kiln_range range = kiln_family_range(loss->family, loss->parameter);
+    return range.least == 0 && isinf(range.most) && !range.open && ki_link_of(loss) == KILN_LINK_LOG;
 }
 
 bool ki_separation_classes(const kiln_loss *loss) {
     if (loss->kind != KILN_LOSS_GLM)
         return loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
-    const kiln_link link = ki_link_of(loss);
-    return loss->family == KILN_BINOMIAL && (link == KILN_LINK_LOGIT || link == KILN_LINK_PROBIT ||
-                                             link == KILN_LINK_CLOGLOG || link == KILN_LINK_CAUCHIT);
+    return ki_family_find(loss->family)->shown.outcomes && ki_link_find(ki_link_of(loss))->most == 1;
 }
 
 bool ki_separation_open(const kiln_loss *loss, double y) {
     if (loss->kind != KILN_LOSS_GLM) return true;
-    return y == 0 || (loss->family == KILN_BINOMIAL && y == 1);
+    const kiln_range range = ki_family_find(loss->family)->range;
+    return y == range.least || y == range.most;
 }
 
 kiln_status ki_separation_predict(double *values, const struct ki_newton *newton, const kiln_matrix *W,

@@ -325,6 +325,7 @@ static kiln_status check(const kiln_loss *loss, const kiln_matrix *X, const kiln
     if (!X || !W || !loss->y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     const int64_t k = kiln_matrix_cols(W), rows = kiln_matrix_rows(X);
     if (k < 1) return ki_fail(KILN_ERR_ARGUMENT, "%s: W has no columns", call);
+    if (loss->kind == KILN_LOSS_GLM) TRY(ki_family_check(call, loss));
     TRY(ki_check_matrix(call, "W", W, X, kiln_matrix_cols(X), k));
     if (b) TRY(ki_check_matrix(call, "b", b, X, 1, k));
     TRY(ki_check_matrix(call, "y", loss->y, X, rows, loss->kind == KILN_LOSS_SQUARED ? k : 1));

@@ -42,12 +42,20 @@ struct ki_verify_slope {
  * with slopes of 0. HINGE: y is 1 or -1. */
 struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                                       const long double *eta, int64_t k);
-/* A glm's mean, 1 - the mean, the mean's slope, the family's variance there, and the logarithms of the
- * first two. */
+/* A glm's mean, 1 - the mean, the mean's slope, and the logarithms of the first two. */
 struct ki_response {
-    long double mu, nu, slope, variance, log_mu, log_nu;
+    long double mu, nu, slope, log_mu, log_nu;
 };
 struct ki_response ki_verify_response(const kiln_loss *loss, long double eta);
+/* A family's loss at a mean, its variance, and the slope there of a link's loss. */
+struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, const struct ki_response *at);
+long double ki_verify_variance(const kiln_loss *loss, const struct ki_response *at);
+void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
+                     const struct ki_response *at);
+long double ki_verify_logit_size(double y, long double mu);
+/* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
+struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, double weight,
+                                             const struct ki_response *at);
 /* A row's deviance at a mean, and the terms whose difference it is: by the formula for y near mu, or by
  * that for others. */
 long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at);

@@ -33,32 +33,6 @@ static long double predictor(const struct ki_verify_model *m, int64_t i, int64_t
 
 /* ------------------------------------------------------------------------------------------- deviance */
 
-/* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
-static struct ki_verify_value minus_twice(const struct ki_verify_model *m, int64_t i,
-                                          const struct ki_response *at) {
-    const long double mu = at->mu, p = m->loss->parameter, y = m->y[i], s = ki_verify_weight_of(m, i);
-    const long double lost = s * (1 - y), won = s * y, likely = y == 0 ? 0 : y * at->log_mu;
-    long double all[5] = {0};
-    int sign;
-    struct ki_verify_value sum = {0};
-    switch (m->loss->family) {
-    case KILN_POISSON: all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign); break;
-    case KILN_BINOMIAL:
-        all[0] = -s * likely, all[1] = lost == 0 ? 0 : -lost * at->log_nu, all[2] = -lgammal_r(s + 1, &sign);
-        all[3] = lgammal_r(won + 1, &sign), all[4] = lgammal_r(lost + 1, &sign);
-        break;
-    default:
-        all[0] = -s * lgammal_r(y + 1 / p, &sign), all[1] = s * lgammal_r(1 / p, &sign);
-        all[2] = s * lgammal_r(y + 1, &sign), all[3] = y == 0 ? 0 : -s * (likely + y * logl(p));
-        all[4] = s * (y + 1 / p) * log1pl(p * mu);
-    }
-    for (int e = 0; e < 5; e++) {
-        sum.value += 2 * all[e];
-        sum.size += 2 * fabsl(all[e]);
-    }
-    return sum;
-}
-
 /* A sum over rows, and the least and the most that a training may have for it. */
 struct sum {
     long double value, low, high;
@@ -92,8 +66,8 @@ static struct row row_at(const struct ki_verify_model *m, double y, long double 
     row.value = ki_verify_loss(&row.slope, m->loss, y, &eta, 1).value;
     const bool there = isfinite((double)row.value);
     row.deviance = there ? ki_verify_deviance(m->loss, y, &row.at) : (long double)NAN;
-    const long double off = y - row.at.mu;
-    row.pearson = !there ? (long double)NAN : off == 0 ? 0 : off * off / row.at.variance;
+    const long double off = y - row.at.mu, variance = ki_verify_variance(m->loss, &row.at);
+    row.pearson = !there ? (long double)NAN : off == 0 ? 0 : off * off / variance;
     return row;
 }
 
@@ -149,18 +123,18 @@ static long double of_deviance(const struct ki_verify_model *m, long double devi
 
 static struct sum akaike(const struct ki_verify_model *m, const struct sum *deviance, const double *eta) {
     const kiln_family family = m->loss->family;
-    const bool spread = family == KILN_GAUSSIAN || family == KILN_GAMMA || family == KILN_INVERSE_GAUSSIAN;
+    const bool spread = !ki_family_find(family)->shown.fixed_dispersion;
     const long double share = family == KILN_GAMMA ? 2 : 3;
     long double size = 0;
     struct sum sum = {.value = 2 * (m->parameters + spread)};
-    if (family == KILN_TWEEDIE) return (struct sum){NAN, NAN, NAN};
+    if (!ki_family_find(family)->akaike) return (struct sum){NAN, NAN, NAN};
     for (int64_t i = 0; i < m->X.rows; i++) {
         const double s = ki_verify_weight_of(m, i);
         if (!(s > 0)) continue;
         const struct ki_response at = ki_verify_response(m->loss, eta[i]);
         struct ki_verify_value own = {0};
         if (!spread)
-            own = minus_twice(m, i, &at);
+            own = ki_verify_minus_twice(m->loss, m->y[i], s, &at);
         else
             own.value = family == KILN_GAUSSIAN ? -logl(s) : share * s * logl(m->y[i]);
         sum.value += own.value;
@@ -179,7 +153,8 @@ static struct sum akaike(const struct ki_verify_model *m, const struct sum *devi
 /* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
  * deviance. */
 static bool at_end(const struct ki_verify_model *m, long double mean) {
-    return m->loss->family != KILN_GAUSSIAN && (mean == 0 || (m->loss->family == KILN_BINOMIAL && mean >= 1));
+    const kiln_range range = ki_family_find(m->loss->family)->range;
+    return mean <= range.least || mean >= range.most;
 }
 
 /* The deviance of the best intercept beside the offset, by Fisher scoring with halving. */
@@ -247,10 +222,6 @@ static void unload(struct ki_verify_model *m) {
     ki_copy_free(&m->X);
 }
 
-static bool dispersion_is_one(kiln_family family) {
-    return family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL;
-}
-
 static void tell(double *value, double *low, double *high, struct sum sum) {
     *value = (double)sum.value;
     *low = (double)sum.low;
@@ -281,7 +252,7 @@ static kiln_status judge(kiln_glm_verification *made, struct ki_verify_model *m)
     if (!glm) goto done;
     const struct total total = add_up(m, eta, blur, 0);
     const double degrees = m->counted - m->parameters;
-    const bool fixed = dispersion_is_one(m->loss->family);
+    const bool fixed = ki_family_find(m->loss->family)->shown.fixed_dispersion;
     made->dispersion = fixed ? 1 : degrees > 0 ? (double)total.pearson.value / degrees : (double)NAN;
     made->dispersion_low = fixed ? 1 : (double)total.pearson.low / degrees;
     made->dispersion_high = fixed ? 1 : (double)total.pearson.high / degrees;
@@ -355,6 +326,7 @@ kiln_status kiln_verify_glm(kiln_glm_verification *result, const kiln_loss *loss
     TRY(KI_TAKE(kiln_verify_options, &wanted, options));
     TRY(KI_CHECK_RESULT(kiln_glm_verification, result));
     TRY(check(call, X, W, b, &own));
+    if (own.kind == KILN_LOSS_GLM) TRY(ki_family_check(call, &own));
     if (own.kind == KILN_LOSS_GLM && !own.y) return ki_fail(KILN_ERR_ARGUMENT, "%s: y is NULL", call);
     if (own.y && own.kind == KILN_LOSS_GLM) TRY(ki_check_matrix(call, "y", own.y, X, kiln_matrix_rows(X), 1));
     if (standard_errors)

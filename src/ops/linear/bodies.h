@@ -5,8 +5,8 @@
 #include "ops/linear/cg.h"
 #include "ops/linear/dual_judge.h"
 #include "ops/linear/dual_plane.h"
+#include "ops/linear/families.h"
 #include "ops/linear/gram.h"
-#include "ops/linear/loss.h"
 #include "ops/linear/newton.h"
 #include "ops/linear/scales.h"
 

@@ -1,7 +1,7 @@
 /* One fused pass, whose map is that of one loss, or of one curvature, for each of several columns. */
 #include "ops/linear/fold_losses.h"
 
-#include "ops/linear/loss.h"
+#include "ops/linear/families.h"
 #include "pass/chain.h"
 #include "pass/group.h"
 

@@ -1,9 +1,6 @@
 /* Value, gradient and Hessian product of a linear model's loss: fused passes with a row map in the middle. */
-#include "ops/linear/loss.h"
-
-#include <math.h>
-
 #include "core/sized.h"
+#include "ops/linear/families.h"
 #include "pass/chain.h"
 
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *A,
@@ -16,47 +13,14 @@ static kiln_status check_row(const char *call, const char *name, const kiln_matr
     return A ? ki_check_dense(call, name, A, X, 1, k) : KILN_OK;
 }
 
-static kiln_status check_model(const char *call, const kiln_loss *loss) {
-    const double p = loss->parameter;
-    if (loss->family < KILN_GAUSSIAN || loss->family > KILN_NEGATIVE_BINOMIAL)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: no family has the number %d", call, (int)loss->family);
-    if (loss->link < KILN_LINK_DEFAULT || loss->link > KILN_LINK_POWER)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: no link has the number %d", call, (int)loss->link);
-    if (loss->family == KILN_TWEEDIE && !(p > 1 && p != 2 && isfinite(p)))
-        return ki_fail(KILN_ERR_ARGUMENT,
-                       "%s: Tweedie's variance power (kiln_glm_options.parameter) is %g, but must be in (1, "
-                       "2) or above 2",
-                       call, p);
-    if (loss->family == KILN_NEGATIVE_BINOMIAL && !(p > 0 && isfinite(p)))
-        return ki_fail(
-            KILN_ERR_ARGUMENT,
-            "%s: the negative binomial's alpha (kiln_glm_options.parameter) is %g, but must be positive",
-            call, p);
-    if (loss->link == KILN_LINK_POWER && !(loss->link_power != 0 && isfinite(loss->link_power)))
-        return ki_fail(
-            KILN_ERR_ARGUMENT,
-            "%s: the power of the link (kiln_glm_options.link_power) is %g, but must be finite and not 0",
-            call, loss->link_power);
-    return KILN_OK;
-}
-
-/* The family's canonical link, or log where that leaves the range of the means. */
-static kiln_link default_link(kiln_family family) {
-    switch (family) {
-    case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
-    case KILN_BINOMIAL: return KILN_LINK_LOGIT;
-    default: return KILN_LINK_LOG;
-    }
-}
-
 kiln_status ki_loss_resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss) {
     kiln_status status;
     TRY(KI_TAKE(kiln_loss, resolved, loss));
     if (resolved->kind < KILN_LOSS_SQUARED || resolved->kind > KILN_LOSS_GLM)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d", call, (int)resolved->kind);
     if (resolved->kind != KILN_LOSS_GLM) return KILN_OK;
-    TRY(check_model(call, resolved));
-    if (resolved->link == KILN_LINK_DEFAULT) resolved->link = default_link(resolved->family);
+    TRY(ki_family_check(call, resolved));
+    resolved->link = ki_link_of(resolved);
 done:
     return status;
 }

@@ -3,7 +3,7 @@
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "pass/combine.h"
-#include "ops/linear/loss.h"
+#include "ops/linear/families.h"
 #include "ops/linear/loss_rows.cl"
 
 KI_ARGUMENTS(loss_mean);

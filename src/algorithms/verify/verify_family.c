@@ -1,0 +1,175 @@
+/* The families of generalised linear models by the textbook: the loss as a function of the mean, the variance, the
+ * slope and the curvatures, and the deviance, with its digits where y is near the mean. */
+#define _DEFAULT_SOURCE
+#include "algorithms/verify/verify.h"
+
+/* Two terms whose sum is the loss. */
+static struct ki_verify_value sum_of(long double a, long double b) {
+    return (struct ki_verify_value){a + b, fabsl(a) + fabsl(b)};
+}
+
+/* c (a + b), which c a and c b that are both infinite would have no value for. */
+static struct ki_verify_value product_of(long double c, long double a, long double b) {
+    return (struct ki_verify_value){c * (a + b), fabsl(c) * (fabsl(a) + fabsl(b))};
+}
+
+struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, const struct ki_response *at) {
+    const long double mu = at->mu, p = loss->parameter, won = y == 0 ? 0 : y * at->log_mu;
+    switch (loss->family) {
+    case KILN_POISSON: return sum_of(mu, -won);
+    case KILN_GAMMA: return sum_of(y / mu, logl(mu));
+    case KILN_INVERSE_GAUSSIAN: return product_of(1 / mu, y / (2 * mu), -1);
+    case KILN_BINOMIAL: return sum_of(-won, y == 1 ? 0 : (y - 1) * at->log_nu);
+    case KILN_TWEEDIE:
+        /* an infinite power of a mean near 0 counts for nothing where y is 0 */
+        return sum_of(powl(mu, 2 - p) / (2 - p), y == 0 ? 0 : y * powl(mu, 1 - p) / (p - 1));
+    case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
+    case KILN_GAUSSIAN: return sum_of((mu - y) * (mu - y) / 2, 0);
+    default: return sum_of(NAN, NAN);
+    }
+}
+
+long double ki_verify_variance(const kiln_loss *loss, const struct ki_response *at) {
+    const long double mu = at->mu, p = loss->parameter;
+    switch (loss->family) {
+    case KILN_POISSON: return mu;
+    case KILN_GAMMA: return mu * mu;
+    case KILN_INVERSE_GAUSSIAN: return mu * mu * mu;
+    case KILN_BINOMIAL: return mu * at->nu;
+    case KILN_TWEEDIE: return powl(mu, p);
+    case KILN_NEGATIVE_BINOMIAL: return mu + p * mu * mu;
+    case KILN_GAUSSIAN: return 1;
+    default: return NAN;
+    }
+}
+
+/* The loss's second derivative where Newton's method goes by that: under a log link, of families for which
+ * it is positive. */
+static long double own_curvature(const kiln_loss *loss, double y, long double mu, long double expected) {
+    const long double p = loss->parameter;
+    if (ki_link_of(loss) != KILN_LINK_LOG) return expected;
+    switch (loss->family) {
+    case KILN_GAMMA: return y / mu;
+    case KILN_TWEEDIE: return (2 - p) * powl(mu, 2 - p) + (y == 0 ? 0 : (p - 1) * y * powl(mu, 1 - p));
+    case KILN_NEGATIVE_BINOMIAL: return mu * (1 + p * y) / ((1 + p * mu) * (1 + p * mu));
+    default: return expected;
+    }
+}
+
+/* The terms of training's slope under a logit, mu - y: next to 1 these lose each other's digits, and mu -
+ * 0 none. */
+long double ki_verify_logit_size(double y, long double mu) {
+    return y == 0 ? mu : mu + y;
+}
+
+void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
+                     const struct ki_response *at) {
+    const bool binomial = loss->family == KILN_BINOMIAL;
+    if (binomial && ki_link_of(loss) == KILN_LINK_LOGIT) { /* mu - y, without what cancels */
+        *slope = (struct ki_verify_slope){(1 - y) * at->mu - y * at->nu, at->slope,
+                                          ki_verify_logit_size(y, at->mu), at->slope};
+        return;
+    }
+    const long double steep = at->slope / ki_verify_variance(loss, at);
+    slope->value = (at->mu - y) * steep;
+    slope->size = (fabsl(at->mu) + fabs(y)) * fabsl(steep);
+    if (binomial) { /* mu - y = (1 - y) mu - y nu, without what cancels */
+        slope->value = ((1 - y) / at->nu - y / at->mu) * at->slope;
+        slope->size = ((1 - y) / at->nu + y / at->mu) * at->slope;
+    }
+    slope->expected = at->slope * steep;
+    slope->curvature = own_curvature(loss, y, at->mu, slope->expected);
+}
+
+/* y log(y / mu), 0 where y is. */
+static long double ratio_log(double y, long double mu, long double log_mu) {
+    if (y == 0) return 0;
+    return fabsl(y / mu - 1) < 0.5L ? y * log1pl((y - mu) / mu) : y * (logl(y) - log_mu);
+}
+
+/* 2 mu^a ((1 + t)^a - 1 - a t) / (a (a - 1)) with a = 2 - p and t = (y - mu) / mu. For y near mu the
+ * fraction is a series whose terms do not cancel: t^2 / 2 first, and each after it (a - k + 1) t / k times
+ * the one before. */
+static long double tweedie_deviance(double y, long double mu, long double p) {
+    const long double a = 2 - p, t = (y - mu) / mu;
+    long double term = t * t / 2, sum = term;
+    if (y == 0) return 2 * powl(mu, a) / a;
+    if (!(fabsl(t) < 0.5L))
+        return 2 * (powl(y, a) / ((1 - p) * a) - y * powl(mu, 1 - p) / (1 - p) + powl(mu, a) / a);
+    for (int k = 3; fabsl(term) > LDBL_EPSILON / 4 * sum; k++) {
+        term *= (a - k + 1) / k * t;
+        sum += term;
+    }
+    return 2 * powl(mu, a) * sum;
+}
+
+long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at) {
+    const long double mu = at->mu, p = loss->parameter;
+    switch (loss->family) {
+    case KILN_POISSON: return 2 * (ratio_log(y, mu, at->log_mu) - (y - mu));
+    case KILN_GAMMA: return 2 * ((y - mu) / mu - ratio_log(y, mu, at->log_mu) / y);
+    case KILN_INVERSE_GAUSSIAN: return (y - mu) * (y - mu) / (y * mu * mu);
+    case KILN_BINOMIAL:
+        if (y == 0 || y == 1) return -2 * (y == 0 ? at->log_nu : at->log_mu); /* y - mu would cancel */
+        return 2 * (ratio_log(y, mu, at->log_mu) + ratio_log(1 - y, at->nu, at->log_nu));
+    case KILN_TWEEDIE: return tweedie_deviance(y, mu, p);
+    case KILN_NEGATIVE_BINOMIAL:
+        return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
+    case KILN_GAUSSIAN: return (y - mu) * (y - mu);
+    default: return NAN;
+    }
+}
+
+long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at) {
+    const long double mu = at->mu, p = loss->parameter,
+                      logs = y == 0 ? 0 : fabsl(logl(y)) + fabsl(at->log_mu);
+    const long double apart = fabsl(y - mu), t = apart / mu;
+    const bool near = y > 0 && t < 0.5L;
+    switch (loss->family) {
+    case KILN_POISSON: return near ? 4 * apart : 2 * (y * logs + apart);
+    case KILN_GAMMA: return near ? 4 * t : 2 * (t + logs);
+    case KILN_BINOMIAL:
+        return 2 *
+               ((y == 0 ? 0 : y * logs) + (y == 1 ? 0 : (1 - y) * (fabsl(log1pl(-y)) + fabsl(at->log_nu))));
+    case KILN_TWEEDIE:
+        return 2 * ((near ? fabsl(powl(y, 2 - p) - powl(mu, 2 - p)) : powl(y, 2 - p) + powl(mu, 2 - p)) /
+                        fabsl(2 - p) +
+                    (y == 0 ? 0
+                            : y * (near ? fabsl(powl(y, 1 - p) - powl(mu, 1 - p))
+                                        : powl(y, 1 - p) + powl(mu, 1 - p))) /
+                        fabsl(p - 1));
+    case KILN_NEGATIVE_BINOMIAL:
+        if (near)
+            return 2 * (y * fabsl(log1pl((mu - y) / y)) +
+                        (y + 1 / p) * fabsl(log1pl(p * (y - mu) / (1 + p * mu))));
+        return 2 * (y * (2 + logs + 2 * fabsl(logl(p))) + (log1pl(p * mu) + log1pl(p * y)) / p);
+    default: return ki_verify_deviance(loss, y, at);
+    }
+}
+
+struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, double weight,
+                                             const struct ki_response *at) {
+    const long double mu = at->mu, p = loss->parameter, s = weight;
+    const long double lost = s * (1 - y), won = s * y, likely = y == 0 ? 0 : y * at->log_mu;
+    long double all[5] = {0};
+    int sign;
+    struct ki_verify_value sum = {0};
+    switch (loss->family) {
+    case KILN_POISSON: all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign); break;
+    case KILN_BINOMIAL:
+        all[0] = -s * likely, all[1] = lost == 0 ? 0 : -lost * at->log_nu, all[2] = -lgammal_r(s + 1, &sign);
+        all[3] = lgammal_r(won + 1, &sign), all[4] = lgammal_r(lost + 1, &sign);
+        break;
+    case KILN_NEGATIVE_BINOMIAL:
+        all[0] = -s * lgammal_r(y + 1 / p, &sign), all[1] = s * lgammal_r(1 / p, &sign);
+        all[2] = s * lgammal_r(y + 1, &sign), all[3] = y == 0 ? 0 : -s * (likely + y * logl(p));
+        all[4] = s * (y + 1 / p) * log1pl(p * mu);
+        break;
+    default: all[0] = NAN;
+    }
+    for (int e = 0; e < 5; e++) {
+        sum.value += 2 * all[e];
+        sum.size += 2 * fabsl(all[e]);
+    }
+    return sum;
+}
