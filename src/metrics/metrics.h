@@ -63,8 +63,7 @@ static inline int64_t ki_class(const struct ki_measured *of, int64_t row) {
 
 /* Whether an area is asked for, but no curve: of two classes, or of what may be outcomes. */
 static inline bool ki_is_ranked(const struct ki_measured *of) {
-    const bool outcomes =
-        of->loss.kind == KILN_LOSS_GLM && kiln_family_describe(of->loss.family)->outcomes;
+    const bool outcomes = of->loss.kind == KILN_LOSS_GLM && kiln_family_describe(of->loss.family)->outcomes;
     return (of->classes == 2 || outcomes) && !of->options.unranked;
 }
 

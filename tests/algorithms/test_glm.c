@@ -63,7 +63,7 @@ static bool near(double got, long double want, double tolerance) {
 }
 
 static bool fixed(kiln_family family) {
-    return family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL;
+    return kiln_family_describe(family)->fixed_dispersion;
 }
 
 /* Gradient, deviance, dispersion, AIC and standard errors of a fit. */
@@ -109,13 +109,14 @@ static struct model model_of(kiln_family family, kiln_link link) {
 
 /* A link onto (0, 1) makes little sense for means that go beyond: there is no optimum. */
 static bool suits(kiln_family family, kiln_link link) {
+    if (!(kiln_family_describe(family)->links >> link & 1)) return false;
     return family == KILN_BINOMIAL || family == KILN_GAUSSIAN || link < KILN_LINK_LOGIT ||
            link > KILN_LINK_CAUCHIT;
 }
 
 static void families_times_links(void **state) {
     (void)state;
-    for (kiln_family family = KILN_GAUSSIAN; family <= KILN_NEGATIVE_BINOMIAL; family++)
+    for (kiln_family family = KILN_GAUSSIAN; kiln_family_describe(family); family++)
         for (kiln_link link = KILN_LINK_IDENTITY; link <= KILN_LINK_POWER; link++) {
             if (!suits(family, link)) continue;
             const struct model model = model_of(family, link);
@@ -135,8 +136,9 @@ static void without_an_intercept(void **state) {
     (void)state;
     static const kiln_link links[] = {KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_INVERSE, KILN_LINK_SQRT,
                                       KILN_LINK_INVERSE_SQUARED};
-    for (kiln_family family = KILN_GAUSSIAN; family <= KILN_NEGATIVE_BINOMIAL; family++)
+    for (kiln_family family = KILN_GAUSSIAN; kiln_family_describe(family); family++)
         for (size_t l = 0; l < sizeof links / sizeof *links; l++) {
+            if (!(kiln_family_describe(family)->links >> links[l] & 1)) continue;
             const struct model model = model_of(family, links[l]);
             struct glm_data d = glm_data_new(&model, M, N, 7000 + 10 * family + links[l]);
             for (int i = 0; i < d.m; i++) d.X[i * d.n] = 1; /* the caller's own constant */
@@ -257,17 +259,16 @@ static int check_l1(const struct model *model, const struct run *run, int standa
 
 static void l1_of_every_family(void **state) {
     (void)state;
-    static const kiln_link links[] = {KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_LOG, KILN_LINK_LOG,
-                                      KILN_LINK_LOGIT,    KILN_LINK_LOG, KILN_LINK_LOG};
-    int zeros = 0;
-    for (kiln_family family = KILN_GAUSSIAN; family <= KILN_NEGATIVE_BINOMIAL; family++)
+    int zeros = 0, most = 0;
+    for (kiln_family family = KILN_GAUSSIAN; kiln_family_describe(family); family++)
         for (int way = 0; way < 3; way++) {
-            const struct model model = model_of(family, links[family - KILN_GAUSSIAN]);
+            const struct model model = model_of(family, kiln_family_describe(family)->link);
             zeros +=
                 check_l1(&model, &(struct run){devices[0], KILN_F64, way == 1 ? KILN_CSR : KILN_DENSE, NULL},
                          way == 2);
+            most += N;
         }
-    assert_in_range(zeros, 1, 3 * 7 * N - 1);
+    assert_in_range(zeros, 1, most - 1);
 }
 
 /* ---- hard cases ---- */

@@ -9,10 +9,10 @@ bool loss_is_softmax(const struct problem *problem) {
     return problem->k > 1;
 }
 
-static kiln_link canonical(int family) {
-    static const kiln_link links[] = {KILN_LINK_DEFAULT, KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_LOG,
-                                      KILN_LINK_LOG,     KILN_LINK_LOGIT,    KILN_LINK_LOG, KILN_LINK_LOG};
-    return links[family];
+/* The family's own. */
+static kiln_link default_link(int family) {
+    const kiln_family_info *known = kiln_family_describe((kiln_family)family);
+    return known ? known->link : KILN_LINK_DEFAULT;
 }
 
 static const struct host_matrix *host(const struct operand *A) {
@@ -22,7 +22,7 @@ static const struct host_matrix *host(const struct operand *A) {
 struct loss_pair loss_of(const struct work *work) {
     const struct problem *p = work->problem;
     const kiln_loss_kind kind = loss_is_softmax(p) ? KILN_LOSS_SOFTMAX : (kiln_loss_kind)p->kind;
-    const int link = p->link || kind != KILN_LOSS_GLM ? p->link : (int)canonical(p->family);
+    const int link = p->link || kind != KILN_LOSS_GLM ? p->link : (int)default_link(p->family);
     const double parameter = kind == KILN_LOSS_SQUARED_EPSILON     ? EPSILON
                              : p->family == KILN_TWEEDIE           ? TWEEDIE_POWER
                              : p->family == KILN_NEGATIVE_BINOMIAL ? ALPHA
@@ -42,18 +42,20 @@ struct loss_pair loss_of(const struct work *work) {
 void loss_each_model(struct problem_list *list, struct problem problem, bool thin) {
     problem.kind = KILN_LOSS_GLM;
     problem.flags |= WITH_OFFSET;
-    for (problem.family = KILN_GAUSSIAN; problem.family <= KILN_NEGATIVE_BINOMIAL; problem.family++)
+    for (problem.family = KILN_GAUSSIAN; kiln_family_describe((kiln_family)problem.family); problem.family++)
         for (problem.link = KILN_LINK_DEFAULT; problem.link <= KILN_LINK_POWER; problem.link++) {
             /* thin: the default links, and two that have formulas of their own for the tails; the inverses of all links
              * are loss_mean's to try, with one kernel */
             const bool tails = problem.family == KILN_BINOMIAL &&
                                (problem.link == KILN_LINK_PROBIT || problem.link == KILN_LINK_CLOGLOG);
-            if (!thin || problem.link == KILN_LINK_DEFAULT || tails) problem_add(list, problem);
+            const bool taken = problem.link == KILN_LINK_DEFAULT ||
+                               kiln_family_describe((kiln_family)problem.family)->links >> problem.link & 1;
+            if (taken && (!thin || problem.link == KILN_LINK_DEFAULT || tails)) problem_add(list, problem);
         }
 }
 
 double loss_middle(int family, int link) {
-    switch (link == KILN_LINK_DEFAULT ? canonical(family) : (kiln_link)link) {
+    switch (link == KILN_LINK_DEFAULT ? default_link(family) : (kiln_link)link) {
     case KILN_LINK_LOG: return family == KILN_BINOMIAL ? -1.5 : 0.5;
     case KILN_LINK_INVERSE:
     case KILN_LINK_INVERSE_SQUARED: return 2;
