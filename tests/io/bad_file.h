@@ -51,4 +51,26 @@ static inline int damage_text(ki_reader *reader, const char *text, const kiln_re
     return accepted;
 }
 
+/* Texts that mean the same line by line: the same table, or the same error at the same place. */
+static inline void assert_same_outcome(ki_reader *reader, const char *one, const char *other,
+                                       const kiln_read_options *options) {
+    char message[400] = "";
+    struct kiln_error error = {.line = 0};
+    struct reading a = read_bytes(reader, one, strlen(one), options);
+    if (a.status != KILN_OK) {
+        error = *kiln_last_error();
+        snprintf(message, sizeof message, "%s", error.message);
+    }
+    struct reading b = read_bytes(reader, other, strlen(other), options);
+    assert_int_equal(a.status, b.status);
+    if (a.status == KILN_OK) {
+        assert_same_reals(&a.table, &b.table, options->type == KILN_F32 ? sizeof(float) : sizeof(double));
+    } else {
+        assert_string_equal(message, kiln_last_error()->message);
+        assert_true(error.line == kiln_last_error()->line && error.column == kiln_last_error()->column);
+    }
+    ki_table_clear(&a.table);
+    ki_table_clear(&b.table);
+}
+
 #endif

@@ -56,21 +56,25 @@ static inline void assert_reals(const void *got, const double *want, int64_t cou
     for (int64_t i = 0; i < count; i++) assert_true(((const double *)got)[i] == want[i]);
 }
 
-/* The same matrix, targets and names, bit for bit. */
-static inline void assert_same_table(const struct ki_table *a, const struct ki_table *b) {
+/* The same matrix, targets and names, bit for bit; real: bytes of a value. */
+static inline void assert_same_reals(const struct ki_table *a, const struct ki_table *b, size_t real) {
     assert_int_equal(a->format, b->format);
     assert_true(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz && a->targets == b->targets);
-    assert_memory_equal(a->values, b->values, (size_t)a->nnz * sizeof(double));
+    assert_memory_equal(a->values, b->values, (size_t)a->nnz * real);
     if (a->format == KILN_CSR) {
         assert_memory_equal(a->row_start, b->row_start, (size_t)(a->rows + 1) * sizeof(int64_t));
         assert_memory_equal(a->col, b->col, (size_t)a->nnz * sizeof(int32_t));
     }
-    if (a->y) assert_memory_equal(a->y, b->y, (size_t)(a->rows * a->targets) * sizeof(double));
+    if (a->y) assert_memory_equal(a->y, b->y, (size_t)(a->rows * a->targets) * real);
     if (a->schema) assert_string_equal(a->schema, b->schema);
     for (int64_t i = 0; a->feature_names && i < a->cols; i++)
         assert_string_equal(a->feature_names[i], b->feature_names[i]);
     for (int64_t i = 0; a->row_names && i < a->rows; i++)
         assert_string_equal(a->row_names[i], b->row_names[i]);
+}
+
+static inline void assert_same_table(const struct ki_table *a, const struct ki_table *b) {
+    assert_same_reals(a, b, sizeof(double));
 }
 
 /* Text of several blocks: the same table with one thread and with seven. */

@@ -6,8 +6,7 @@
  * bytes read. */
 #include "core/threads.h"
 #include "io/coordinate/matrix_market.h"
-#include "io/number.h"
-#include "io/text.h"
+#include "io/quick.h"
 
 enum { PARTS_PER_THREAD = 4, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
 
@@ -119,10 +118,68 @@ static bool parse_entry(struct part *part, const struct reader *reader, const ch
     *text = p;
     if (reader->options->strict && !ki_bytes_append(&part->starts, &start, sizeof start))
         return ki_fault_nomem(&part->fault);
-    return (ki_bytes_append(&part->entries.row, &row, sizeof row) &&
-            ki_bytes_append(&part->entries.col, &col, sizeof col) &&
-            ki_bytes_append(&part->entries.value, &value, sizeof value)) ||
-           ki_fault_nomem(&part->fault);
+    ki_bytes_append(&part->entries.row, &row, sizeof row); /* there is room: entry_room */
+    ki_bytes_append(&part->entries.col, &col, sizeof col);
+    ki_bytes_append(&part->entries.value, &value, sizeof value);
+    return true;
+}
+
+/* An index of one to seven digits, and a blank behind it unless it is the last of its line. */
+static inline bool quick_index(const char **text, int64_t size, bool last, int64_t *index) {
+    const uint64_t word = ki_text_word(*text);
+    const int count = ki_quick_count(word);
+    *index = (int64_t)ki_quick_value(word, count) - 1;
+    if (count == 8 || *index < 0 || *index >= size) return false;
+    *text += count;
+    if (last) return true;
+    const bool blank = **text == ' ' || **text == '\t';
+    *text += blank;
+    return blank;
+}
+
+static inline bool quick_value(const struct reader *reader, const char **text, double *value) {
+    if (!reader->header.integer) return ki_quick_real(text, reader->options->type == KILN_F32, value);
+    const uint64_t word = ki_text_word(*text);
+    const int count = ki_quick_count(word);
+    *value = (double)ki_quick_value(word, count);
+    *text += count;
+    return count > 0 && count < 8;
+}
+
+/* Takes the lines at *text that are as most, and moves it to the first other one. There is room for them. */
+static void quick_entries(struct part *part, const struct reader *reader, const char **text) {
+    enum { READS = 2 * 16 + KI_QUICK_READS + 2 }; /* of a line, without asking where the text ends */
+    const struct ki_market *header = &reader->header;
+    struct ki_entries *entries = &part->entries;
+    if (header->symmetry != KI_GENERAL || reader->options->strict || part->end - *text < READS) return;
+    uint32_t *row = (uint32_t *)(void *)(entries->row.data + entries->row.size);
+    int32_t *col = (int32_t *)(void *)(entries->col.data + entries->col.size);
+    double *values = (double *)(void *)(entries->value.data + entries->value.size);
+    int64_t count = 0;
+    for (const char *p = *text, *stop = part->end - READS; p < stop; *text = p, count++) {
+        int64_t i, j;
+        double value = 1;
+        if (!quick_index(&p, header->rows, false, &i) || !quick_index(&p, header->cols, header->pattern, &j))
+            break;
+        if (!header->pattern && !quick_value(reader, &p, &value)) break;
+        p += *p == '\r';
+        if (*p++ != '\n') break;
+        row[count] = (uint32_t)i;
+        col[count] = (int32_t)j;
+        values[count] = value;
+    }
+    entries->count += count;
+    entries->row.size += count * (int64_t)sizeof *row;
+    entries->col.size += count * (int64_t)sizeof *col;
+    entries->value.size += count * (int64_t)sizeof *values;
+}
+
+/* Room for the entries of a text of so many bytes, each at least three and a line end. */
+static bool entry_room(struct ki_entries *entries, int64_t bytes) {
+    const int64_t most = bytes / 4 + 1;
+    return ki_bytes_room(&entries->row, most * (int64_t)sizeof(uint32_t)) &&
+           ki_bytes_room(&entries->col, most * (int64_t)sizeof(int32_t)) &&
+           ki_bytes_room(&entries->value, most * (int64_t)sizeof(double));
 }
 
 /* The values on one line of an array. */
@@ -150,10 +207,16 @@ static void parse_part(void *user, int i) {
     part->starts.size = 0;
     part->first[BELOW] = part->first[ABOVE] = NULL;
     part->fault.status = KILN_OK;
+    const bool array = reader->header.array;
+    if (!array && !entry_room(&part->entries, part->end - part->text)) {
+        ki_fault_nomem(&part->fault);
+        return;
+    }
     for (const char *p = part->text; p < part->end;) {
+        if (!array) quick_entries(part, reader, &p);
         const char *word = ki_skip_blanks(p, part->end);
         if (!ki_at_line_end(word, part->end) && *word != '%' &&
-            !(reader->header.array ? parse_values : parse_entry)(part, reader, word, &word))
+            !(array ? parse_values : parse_entry)(part, reader, word, &word))
             return;
         const char *newline = memchr(word, '\n', (size_t)(part->end - word));
         p = newline ? newline + 1 : part->end;

@@ -104,9 +104,9 @@ static inline bool quick_level(struct walk *w, int32_t index, const char **text,
     if (size == 0 || size == KI_TABLE_CACHED || !ends_field((*text)[size], delimiter)) return false;
     put_word(key.text, in_first < 8 ? first & ((UINT64_C(1) << 8 * in_first) - 1) : first);
     if (size > 8) put_word(key.text + 8, second & ((UINT64_C(1) << 8 * in_second) - 1));
-    const struct ki_table_cached *slot = ki_table_slot(w->chunk, &key);
-    if (!ki_table_is_cached(slot, &key)) return false;
-    put(w, (int32_t)(2 * w->layout->schema->count) + slot->known - 1, 1);
+    const int32_t known = ki_table_recall(ki_table_slots(w->chunk, &key), &key);
+    if (known < 0) return false;
+    put(w, (int32_t)(2 * w->layout->schema->count) + known, 1);
     *text += size;
     return true;
 }

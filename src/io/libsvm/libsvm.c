@@ -10,8 +10,7 @@
 #include "io/bytes.h"
 #include "io/data.h"
 #include "io/labels.h"
-#include "io/number.h"
-#include "io/text.h"
+#include "io/quick.h"
 
 enum { PARTS_PER_THREAD = 4 }; /* evens out threads that are held up */
 
@@ -163,7 +162,23 @@ static inline bool parse_entry(struct part *part, const kiln_read_options *optio
     return check_value(part, options, at, *value);
 }
 
+/* The same of an entry as most are: an index of up to seven digits, a number without an exponent, and a blank
+ * or the line's end behind it; false: it is another one. */
+static inline bool quick_entry(const kiln_read_options *options, const char **text, int64_t *col,
+                               double *value) {
+    const char *p = *text;
+    const uint64_t word = ki_text_word(p);
+    const int count = ki_quick_count(word);
+    *col = (int64_t)ki_quick_value(word, count) - !options->zero_based;
+    p += count;
+    if (count == 0 || count == 8 || *col < 0 || *p++ != ':') return false;
+    if (!ki_quick_real(&p, options->type == KILN_F32, value) || (*p != ' ' && *p != '\n')) return false;
+    *text = p;
+    return true;
+}
+
 static bool parse_entries(struct part *part, const kiln_read_options *options, const char **text) {
+    enum { READS = 16 + KI_QUICK_READS }; /* of an entry, without asking where the text ends */
     struct rows *rows = &part->rows;
     const char *p = *text, *end = part->end;
     int64_t first = entry_count(rows), before = -1;
@@ -173,11 +188,12 @@ static bool parse_entries(struct part *part, const kiln_read_options *options, c
         if (ki_at_line_end(p, end) || *p == '#') break;
         int64_t column;
         double value;
-        if (!parse_entry(part, options, &p, &column, &value)) return false;
+        if ((end - p < READS || !quick_entry(options, &p, &column, &value)) &&
+            !parse_entry(part, options, &p, &column, &value))
+            return false;
         int32_t col = (int32_t)column;
-        if (!ki_bytes_append(&rows->col, &col, sizeof col) ||
-            !ki_bytes_append(&rows->values, &value, sizeof value))
-            return ki_fault_nomem(&part->fault);
+        ki_bytes_append(&rows->col, &col, sizeof col); /* there is room: entry_room */
+        ki_bytes_append(&rows->values, &value, sizeof value);
         sorted &= column > before;
         before = column;
         if (column >= rows->cols) rows->cols = column + 1;
@@ -202,6 +218,13 @@ static bool parse_line(struct part *part, const kiln_read_options *options, cons
     return true;
 }
 
+/* Room for the entries of a text of so many bytes, each at least three and a blank. */
+static bool entry_room(struct rows *rows, int64_t bytes) {
+    const int64_t most = bytes / 4 + 1;
+    return ki_bytes_room(&rows->col, most * (int64_t)sizeof(int32_t)) &&
+           ki_bytes_room(&rows->values, most * (int64_t)sizeof(double));
+}
+
 static void parse_part(void *user, int i) {
     const struct reader *reader = user;
     struct part *part = &reader->parts[i];
@@ -212,6 +235,10 @@ static void parse_part(void *user, int i) {
     rows->odd = false;
     rows->targets = rows->count = rows->cols = 0;
     part->fault.status = KILN_OK;
+    if (!entry_room(rows, part->end - part->text)) {
+        ki_fault_nomem(&part->fault);
+        return;
+    }
     for (const char *p = part->text; p < part->end;)
         if (!parse_line(part, reader->options, &p)) return;
 }

@@ -208,11 +208,15 @@ static int32_t find_level(struct ki_table_chunk *chunk, const struct ki_table_le
     if (plain->size > KI_TABLE_CACHED) return ki_table_levels_find(levels, column, plain->text, plain->size);
     struct ki_table_cached key = {.size = (int32_t)plain->size, .column = target ? -1 - column : column};
     if (plain->size > 0) memcpy(key.text, plain->text, (size_t)plain->size);
-    struct ki_table_cached *slot = ki_table_slot(chunk, &key);
-    if (ki_table_is_cached(slot, &key)) return slot->known - 1;
-    int32_t found = ki_table_levels_find(levels, column, plain->text, plain->size);
+    struct ki_table_cached *slots = ki_table_slots(chunk, &key);
+    int32_t found = ki_table_recall(slots, &key);
+    if (found >= 0) return found;
+    found = ki_table_levels_find(levels, column, plain->text, plain->size);
     key.known = found + 1;
-    *slot = key;
+    if (found >= 0) {
+        slots[1] = slots[0];
+        slots[0] = key;
+    }
     return found;
 }
 

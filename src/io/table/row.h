@@ -25,20 +25,25 @@ enum ki_table_fault ki_table_put_level(struct ki_table_chunk *chunk, const struc
 enum ki_table_fault ki_table_end_row(struct ki_table_chunk *chunk, const struct ki_table_layout *layout,
                                      const struct ki_table_mark *mark, bool drop);
 
-/* The only place in the cache where a level may be, by a hash that is quick instead of safe: levels that
- * share one are looked up in the table, again and again. */
-static inline struct ki_table_cached *ki_table_slot(struct ki_table_chunk *chunk,
-                                                    const struct ki_table_cached *key) {
+/* The two places in the cache where a level may be, by a hash that is quick instead of safe: of levels that
+ * share them all but two are looked up in the table, again and again. */
+static inline struct ki_table_cached *ki_table_slots(struct ki_table_chunk *chunk,
+                                                     const struct ki_table_cached *key) {
     uint64_t word[2];
     memcpy(word, key->text, sizeof word);
     const uint64_t mixed = (word[0] ^ word[1] * 0xC2B2AE3D27D4EB4Fu ^ (uint64_t)(uint32_t)key->column << 32) *
                            0x9E3779B97F4A7C15u;
-    return &chunk->cache[mixed >> (64 - KI_TABLE_CACHE_BITS)];
+    return &chunk->cache[mixed >> (64 - KI_TABLE_CACHE_BITS) & ~(uint64_t)1];
 }
 
-static inline bool ki_table_is_cached(const struct ki_table_cached *slot, const struct ki_table_cached *key) {
-    return slot->known > 0 && slot->size == key->size && slot->column == key->column &&
-           memcmp(slot->text, key->text, sizeof key->text) == 0;
+/* The number of a level that is remembered, or -1. */
+static inline int32_t ki_table_recall(const struct ki_table_cached slots[2],
+                                      const struct ki_table_cached *key) {
+    for (int i = 0; i < 2; i++)
+        if (slots[i].size == key->size && slots[i].column == key->column &&
+            memcmp(slots[i].text, key->text, sizeof key->text) == 0 && slots[i].known > 0)
+            return slots[i].known - 1;
+    return -1;
 }
 
 #endif
