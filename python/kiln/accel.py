@@ -1,206 +1,237 @@
-"""Runs scikit-learn's own classes on Kiln, where both minimise the same.
+"""Runs scikit-learn's own classes, and networkx's rankings, on Kiln where the result is the same.
 
-    python -m kiln.accel script.py [arguments]      a table at the end says which call ran where, for how long, or why not
+    python -m kiln.accel [--verify] [--log] script.py [arguments]
+    python -m kiln.accel [--verify] [--log] -m module [arguments]
+    %load_ext kiln.accel
 
-or install() at the beginning of a program. Classes keep their identity: fit() of a supported call trains with Kiln and sets
-scikit-learn's attributes; every other call runs as it always did.
+or install() at the beginning of a program. A table at the end says which call ran where, for how long, or why not on Kiln. Classes keep
+their identity: a call that Kiln takes sets scikit-learn's attributes, every other call runs as it always did. --log prints a line for each
+call as it ends. --verify runs each call that Kiln takes in both, and says how far the results are apart and how far they may be.
 """
 from __future__ import annotations
 
+import copy
 import functools
-import numbers
+import importlib
+import json
+import os
+import pathlib
 import runpy
 import sys
+import tempfile
 import time
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import sklearn.cluster
-import sklearn.linear_model
-import sklearn.svm
 
-from ._base import Estimator
-from ._cluster import KMeans
 from ._library import KilnError
-from ._linear import (GammaRegressor, LinearRegression, LinearSVC, LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
+
+_ENVIRONMENT = "KILN_ACCEL"  # for processes that this one starts: the options, and the file that takes their calls
 
 
 class Call(NamedTuple):
-    """A call of fit: where it ran ("scikit-learn", or Kiln's device), how long, and why not on Kiln."""
+    """A call: where it ran ("kiln", or whose it is), for how long, why not on Kiln; with verify how far the results are apart, and whether
+    that is too far."""
 
     name: str
     shape: tuple[int, ...]
     where: str
     seconds: float
     why: str
+    apart: float | None = None
+    differs: bool = False
+
+    def __str__(self) -> str:
+        told = "" if self.apart is None else f"{'DIFFERS by' if self.differs else 'differs by'} {self.apart:.1e}"
+        line = f"{self.name:<30} {' x '.join(map(str, self.shape)):>18}  {self.where:<13} {self.seconds:9.3f}  {self.why or told}"
+        return line.rstrip()
 
 
 calls: list[Call] = []
+_originals: list[tuple[Any, str, Any]] = []
+_how: dict[str, Any] = {"log": False, "verify": False, "file": None, "depth": 0}
 
 
-class _NotHere(Exception):
-    """This call has no counterpart in Kiln; the text says why."""
+def _shape(operand: Any) -> tuple[int, ...]:
+    found = getattr(operand, "shape", None)
+    if found is None:
+        found = (len(operand), operand.number_of_edges()) if hasattr(operand, "number_of_edges") else (len(operand),) if hasattr(operand, "__len__") else ()
+    return tuple(int(size) for size in found)
 
 
-def _wants(model: Any, **values: Any) -> None:
-    """Refuses a parameter that is not as Kiln has it."""
-    for name, value in values.items():
-        found = getattr(model, name, value)
-        if not (found is value or (np.isscalar(found) and found == value)):
-            raise _NotHere(f"{name}={found!r}")
+def _keep(call: Call) -> None:
+    calls.append(call)
+    if _how["log"]:
+        print(f"kiln.accel: {' '.join(str(call).split())}", file=sys.stderr)
+    if _how["file"]:
+        with open(_how["file"], "a") as file:
+            file.write(json.dumps(call) + "\n")
 
 
-def _linear_regression(model: Any) -> Estimator:
-    _wants(model, positive=False)
-    return LinearRegression(fit_intercept=model.fit_intercept)
+def _as_before(values: Any) -> Any:
+    """A copy of what a call draws numbers from, so that another call draws the same; other values are themselves."""
+    return copy.deepcopy(values) if isinstance(values, np.random.RandomState) else values
 
 
-def _ridge(model: Any) -> Estimator:
-    _wants(model, positive=False)
-    if not isinstance(model.alpha, numbers.Real):
-        raise _NotHere("an alpha for each target")
-    return Ridge(float(model.alpha), fit_intercept=model.fit_intercept)
+def _verified(rule: Any, original: Any, found: Any, arguments: Any, named: Any) -> tuple[float, bool]:
+    theirs = rule.also(original, *arguments, **named) if rule.also else original(*arguments, **named)
+    apart = rule.apart(theirs, found, *arguments, **named)
+    return apart, not apart <= rule.bound
 
 
-def _logistic(model: Any) -> Estimator:
-    _wants(model, dual=False, warm_start=False)
-    if model.solver == "liblinear" and model.fit_intercept:
-        raise _NotHere("liblinear penalises the intercept")
-    ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": model.l1_ratio}
-    penalty = getattr(model, "penalty", "deprecated")
-    if penalty is None:
-        return LogisticRegression(C=np.inf, fit_intercept=model.fit_intercept, class_weight=model.class_weight)
-    return LogisticRegression(C=model.C, l1_ratio=ratios.get(penalty, model.l1_ratio or 0.0), fit_intercept=model.fit_intercept,
-                              class_weight=model.class_weight)
+def _replaced(rule: Any, original: Any) -> Any:
+    from ._accel_rules import NotHere
 
+    method = rule.places[0][1] == "fit"
 
-def _poisson(model: Any) -> Estimator:
-    _wants(model, warm_start=False)
-    return PoissonRegressor(alpha=model.alpha, fit_intercept=model.fit_intercept)
-
-
-def _gamma(model: Any) -> Estimator:
-    _wants(model, warm_start=False)
-    return GammaRegressor(alpha=model.alpha, fit_intercept=model.fit_intercept)
-
-
-def _tweedie(model: Any) -> Estimator:
-    _wants(model, warm_start=False)
-    return TweedieRegressor(power=model.power, alpha=model.alpha, link=model.link, fit_intercept=model.fit_intercept)
-
-
-def _svc(model: Any) -> Estimator:
-    _wants(model, penalty="l2", loss="squared_hinge", multi_class="ovr")
-    if model.fit_intercept:
-        raise _NotHere("scikit-learn penalises the intercept")
-    return LinearSVC(C=model.C, fit_intercept=False, class_weight=model.class_weight)
-
-
-def _kmeans(model: Any) -> Estimator:
-    if callable(model.init):
-        raise _NotHere("init is a function")
-    return KMeans(model.n_clusters, init=model.init, n_init=model.n_init, max_iter=model.max_iter, tol=model.tol,
-                  random_state=model.random_state)
-
-
-_LINEAR = ("coef_", "intercept_")
-_COUNTERPARTS: dict[Any, tuple[Callable[[Any], Estimator], tuple[str, ...]]] = {
-    sklearn.linear_model.LinearRegression: (_linear_regression, _LINEAR),
-    sklearn.linear_model.Ridge: (_ridge, _LINEAR),
-    sklearn.linear_model.LogisticRegression: (_logistic, (*_LINEAR, "classes_")),
-    sklearn.linear_model.PoissonRegressor: (_poisson, _LINEAR),
-    sklearn.linear_model.GammaRegressor: (_gamma, _LINEAR),
-    sklearn.linear_model.TweedieRegressor: (_tweedie, _LINEAR),
-    sklearn.svm.LinearSVC: (_svc, (*_LINEAR, "classes_")),
-    sklearn.cluster.KMeans: (_kmeans, ("cluster_centers_", "labels_", "inertia_", "_n_features_out")),
-}
-_originals: dict[Any, Any] = {}
-
-
-def _train(model: Any, X: Any, y: Any, sample_weight: Any) -> Estimator:
-    """The model's counterpart, trained; _NotHere with the reason where there is none."""
-    make, _ = _COUNTERPARTS[type(model)]
-    model._validate_params()
-    ours = make(model)
-    try:
-        ours.fit(X, y, sample_weight)
-    except (KilnError, ValueError, TypeError) as error:  # scikit-learn says it in its own words, or can do it
-        raise _NotHere(str(error).split("\n")[0]) from None
-    return ours
-
-
-def _adopt(model: Any, ours: Estimator) -> None:
-    """scikit-learn's fitted attributes."""
-    for name in (*_COUNTERPARTS[type(model)][1], "n_features_in_", "feature_names_in_"):
-        if hasattr(ours, name):
-            setattr(model, name, getattr(ours, name))
-    steps = ours.n_iter_
-    model.n_iter_ = np.array([steps], np.int32) if isinstance(model, sklearn.linear_model.LogisticRegression) else steps
-    if isinstance(model, sklearn.cluster.KMeans):
-        model._n_threads = 1
-        model._algorithm = "lloyd"
-    if isinstance(model, (sklearn.linear_model.PoissonRegressor, sklearn.linear_model.GammaRegressor,
-                          sklearn.linear_model.TweedieRegressor)):
-        model._base_loss = model._get_loss()
-
-
-def _patched(original: Any) -> Any:
     @functools.wraps(original)
-    def fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
-        begin, where, why = time.perf_counter(), "scikit-learn", ""
+    def call(*arguments: Any, **named: Any) -> Any:
+        if _how["depth"]:  # what scikit-learn's own call does inside a comparison
+            return original(*arguments, **named)
+        begin, why = time.perf_counter(), ""
+        apart: tuple[float | None, bool] = (None, False)
+        name, place = rule.name, "networkx" if rule.name.startswith("networkx") else "scikit-learn"
+        operands = arguments[1:] if method else arguments
+        operand = operands[0] if operands else next(iter(named.values()), None)
+        again = tuple(map(_as_before, arguments)), {key: _as_before(value) for key, value in named.items()}
         try:
-            if more or type(self) not in _COUNTERPARTS:
-                raise _NotHere("a subclass" if not more else f"fit({', '.join(more)}=...)")
-            ours = _train(self, X, y, sample_weight)
-            _adopt(self, ours)
-            where = f"kiln {ours.device_}"
-        except _NotHere as reason:
-            why = str(reason)
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            original(self, X, y, **weights, **more)
-        calls.append(Call(type(self).__name__, np.shape(X), where, time.perf_counter() - begin, why))
-        return self
+            if method and type(arguments[0]).__name__ != rule.name.partition(".")[0]:
+                name = f"{type(arguments[0]).__name__}.fit"
+                raise NotHere(f"a subclass of {rule.name.partition('.')[0]}")
+            found = rule.ours(original, *arguments, **named)
+            place, seconds = "kiln", time.perf_counter() - begin
+            if _how["verify"]:
+                _how["depth"] += 1
+                try:
+                    apart = _verified(rule, original, found, *again)
+                finally:
+                    _how["depth"] -= 1
+        except (NotHere, KilnError, ValueError, TypeError, NotImplementedError) as error:  # the original says it in its own words, or can do it
+            if place == "kiln":
+                raise
+            why = str(error).split("\n")[0] or type(error).__name__
+            found = original(*again[0], **again[1])
+            seconds = time.perf_counter() - begin
+        _keep(Call(name, _shape(operand), place, seconds, why, *apart))
+        return found
 
-    return fit
+    return call
 
 
-def install() -> None:
-    """From now on scikit-learn's classes train with Kiln where they can."""
-    for kind in _COUNTERPARTS:
-        if kind not in _originals:
-            _originals[kind] = kind.fit
-            kind.fit = _patched(kind.fit)
+def _holder(place: str) -> Any:
+    """The module, or what it has of that name."""
+    module, _, name = place.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
+def install(*, log: bool = False, verify: bool = False) -> None:
+    """From now on scikit-learn and networkx run on Kiln where they can. log: print a line for each call; verify: run both, and compare.
+    Functions such as lasso_path are to be imported after it."""
+    from ._accel_rules import rules
+
+    _how.update(log=log, verify=verify)
+    if _originals:
+        return
+    for rule in rules():
+        replaced: dict[Any, Any] = {}
+        for place, name in rule.places:
+            try:
+                holder = _holder(place)
+            except ImportError:
+                continue
+            original = getattr(holder, name, None)
+            if original is not None:
+                _originals.append((holder, name, original))
+                setattr(holder, name, replaced.setdefault(original, _replaced(rule, original)))
 
 
 def uninstall() -> None:
-    """scikit-learn's classes as they were."""
+    """scikit-learn and networkx as they were."""
     while _originals:
-        kind, original = _originals.popitem()
-        kind.fit = original
+        holder, name, original = _originals.pop()
+        setattr(holder, name, original)
 
 
 def table() -> str:
     """The calls so far, a line each."""
-    lines = [f"{'call':<28} {'X':>18}  {'where':<14} {'seconds':>9}  why not Kiln"]
-    lines += [f"{call.name + '.fit':<28} {' x '.join(map(str, call.shape)):>18}  {call.where:<14} {call.seconds:9.3f}  {call.why}"
-              for call in calls]
-    return "\n".join(line.rstrip() for line in lines)
+    heading = f"{'call':<30} {'X':>18}  {'where':<13} {'seconds':>9}  {'difference' if _how['verify'] else 'why not Kiln'}"
+    return "\n".join([heading, *map(str, calls)])
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%load_ext kiln.accel"""
+    install()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """%unload_ext kiln.accel"""
+    uninstall()
+
+
+def _for_workers(folder: str, options: dict[str, bool]) -> None:
+    """Processes that this one starts, joblib's among them, begin with install(), and write their calls to a file."""
+    pathlib.Path(folder, "sitecustomize.py").write_text(_BEGIN)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = folder if not before else os.pathsep.join([folder, before])
+    os.environ[_ENVIRONMENT] = json.dumps({**options, "file": str(pathlib.Path(folder, "calls"))})
+
+
+_BEGIN = """\
+import importlib.machinery, importlib.util, os, sys
+here = os.path.dirname(os.path.abspath(__file__))
+other = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if os.path.abspath(p or ".") != here])
+if other is not None and other.loader is not None:
+    other.loader.exec_module(importlib.util.module_from_spec(other))
+if "KILN_ACCEL" in os.environ:
+    from kiln.accel import begin_worker
+    begin_worker()
+"""
+
+
+def begin_worker() -> None:
+    """install() as the process says that started this one."""
+    options = json.loads(os.environ[_ENVIRONMENT])
+    install(log=options["log"], verify=options["verify"])
+    _how["file"] = options["file"]
+
+
+def _run(arguments: list[str]) -> None:
+    """A script, or -m and a module, with its arguments, as python runs it."""
+    if arguments[0] == "-m":
+        sys.argv, sys.path[0] = arguments[1:], ""
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path[0] = str(pathlib.Path(arguments[0]).resolve().parent)
+        runpy.run_path(arguments[0], run_name="__main__")
 
 
 def main() -> None:
-    """python -m kiln.accel script.py [arguments]"""
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+    """python -m kiln.accel [--verify] [--log] script.py [arguments]"""
+    arguments, options = sys.argv[1:], {"log": False, "verify": False}
+    while arguments and arguments[0] in ("--log", "--verify"):
+        options[arguments.pop(0)[2:]] = True
+    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
         print(__doc__)
-        raise SystemExit(0 if len(sys.argv) > 1 else 2)
-    sys.argv = sys.argv[1:]
+        raise SystemExit(0 if arguments and arguments[0] != "-m" else 2)
     from kiln import accel  # not __main__, so that there is one list of calls
 
-    accel.install()
-    try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    finally:
-        if accel.calls:
-            print(accel.table(), file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        accel._for_workers(folder, options)
+        accel.install(**options)
+        try:
+            _run(arguments)
+        finally:
+            written = pathlib.Path(folder, "calls")
+            if written.exists():
+                for line in written.read_text().splitlines():
+                    name, shape, *rest = json.loads(line)
+                    accel.calls.append(accel.Call(name, tuple(shape), *rest))
+            if accel.calls:
+                print(accel.table(), file=sys.stderr)
+    if any(call.differs for call in accel.calls):
+        raise SystemExit("kiln.accel: results differ by more than their bounds")
 
 
 if __name__ == "__main__":

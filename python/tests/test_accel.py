@@ -1,80 +1,179 @@
-"""scikit-learn's classes on Kiln: the same numbers, the same classes, and a table that says what ran where."""
+"""scikit-learn's classes and networkx's rankings on Kiln: the same numbers, the same classes, and a table that says what ran where."""
+import json
 import subprocess
 import sys
 
+import kiln
+import networkx
 import numpy as np
 import pytest
 import scipy.sparse
 import sklearn.cluster
+import sklearn.decomposition
 import sklearn.linear_model
+import sklearn.manifold
 import sklearn.svm
+from conftest import ROOT
 from kiln import accel
+from scikit_gaps import pairs
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.preprocessing import StandardScaler
+
+linear, svm, cluster, factors = sklearn.linear_model, sklearn.svm, sklearn.cluster, sklearn.decomposition
+PROGRESS = load_diabetes().target
+X = StandardScaler().fit_transform(load_diabetes().data)
+DIGITS = load_digits().data[:300]
+TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.LassoCV(cv=3), linear.ElasticNet(0.1),
+         linear.ElasticNetCV(cv=3, l1_ratio=[0.3, 0.7]), linear.PoissonRegressor(), linear.GammaRegressor(), linear.TweedieRegressor(power=1.5),
+         linear.RidgeCV(cv=4), svm.LinearSVR(loss="squared_epsilon_insensitive", C=0.1, intercept_scaling=3.0), linear.LogisticRegression(C=0.7),
+         linear.LogisticRegression(solver="liblinear"), linear.LogisticRegression(solver="liblinear", l1_ratio=1, C=0.3),
+         linear.RidgeClassifier(class_weight="balanced"), svm.LinearSVC(), svm.LinearSVC(fit_intercept=False)]
+if hasattr(linear.LogisticRegressionCV(), "use_legacy_attributes"):
+    TAKEN.append(linear.LogisticRegressionCV(cv=3, use_legacy_attributes=False, Cs=2, l1_ratios=(0,), scoring="accuracy"))
 
 
 @pytest.fixture
-def installed():
+def verified():
+    """Kiln in scikit-learn's place, both compared."""
     accel.calls.clear()
-    accel.install()
+    accel.install(verify=True)
     yield accel.calls
     accel.uninstall()
 
 
-def regressors():
-    linear = sklearn.linear_model
-    return [linear.LinearRegression(), linear.Ridge(2.0), linear.PoissonRegressor(tol=1e-10, max_iter=10000),
-            linear.GammaRegressor(tol=1e-10, max_iter=10000), linear.TweedieRegressor(power=1.5, tol=1e-10, max_iter=10000)]
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("model", TAKEN, ids=lambda model: str(model)[:40])
+def test_predictions_are_within_the_bound(verified, model, sparse):
+    weights = np.random.default_rng(0).uniform(1, 2, len(PROGRESS))
+    classes = sklearn.base.is_classifier(model)
+    operand = scipy.sparse.csr_matrix(X) if sparse else X
+    y = PROGRESS if not classes else PROGRESS > 120 if "liblinear" in str(model) or "CV" in str(model) else PROGRESS // 120
+    model = clone(model).fit(operand, y, weights)
+    call, = verified
+    assert call.where == "kiln" and call.apart < 1e-4 and not call.differs, call
+    accel.uninstall()
+    theirs = clone(model).fit(operand, y, weights)
+    for name in ("coef_", "intercept_"):
+        assert np.shape(getattr(model, name)) == np.shape(getattr(theirs, name)), name
+    assert model.n_features_in_ == 10 and model.score(operand, model.predict(operand)) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("model", regressors(), ids=lambda model: type(model).__name__)
-def test_regressors(model):
-    X, y = load_diabetes(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    weights = np.random.default_rng(0).uniform(1, 2, len(y))
-    theirs = clone(model).fit(X, y, weights)
-    accel.calls.clear()
-    accel.install()
-    try:
-        ours = clone(model).fit(X, y, weights)
-    finally:
-        accel.uninstall()
-    assert accel.calls[-1].where.startswith("kiln")
-    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-4)
-    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-6)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", [cluster.KMeans(10, random_state=0), cluster.KMeans(10, random_state=0, algorithm="elkan", n_init=2),
+                                   cluster.BisectingKMeans(4, random_state=0), sklearn.manifold.MDS(n_init=1, init="random", random_state=1),
+                                   factors.NMF(5, beta_loss="kullback-leibler", solver="mu", random_state=0, init="random")], ids=str)
+def test_iterations_from_scikit_learns_starts(verified, model):
+    ours = clone(model).fit(DIGITS)
+    assert {call.where for call in verified} == {"kiln"} and max(call.apart for call in verified) < 1e-3
+    accel.uninstall()
+    theirs = clone(model).fit(DIGITS)
+    if hasattr(theirs, "labels_"):
+        np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    elif hasattr(theirs, "components_"):
+        np.testing.assert_allclose(ours.components_, theirs.components_, rtol=1e-6, atol=1e-9)
+    else:
+        assert ours.stress_ <= theirs.stress_
 
 
-def test_classifiers(installed):
-    X, y = load_iris(return_X_y=True)
-    model = sklearn.linear_model.LogisticRegression(C=0.7).fit(X, y)
-    assert model.predict_proba(X).shape == (150, 3) and model.score(X, y) > 0.95
-    sparse = scipy.sparse.csr_matrix(X)
-    assert sklearn.svm.LinearSVC(fit_intercept=False).fit(sparse, y > 0).score(sparse, y > 0) > 0.9
-    assert [call.where.split()[0] for call in installed] == ["kiln", "kiln"]
+@pytest.mark.filterwarnings("ignore")
+def test_functions(verified):
+    Z = DIGITS[:60]
+    cluster.k_means(Z, 3, random_state=0, n_init=1)
+    sklearn.manifold.smacof(np.abs(Z[:, 20:21] - Z[:, 20:21].T), n_init=2, random_state=3, normalized_stress=True)
+    factors.non_negative_factorization(Z, n_components=3, beta_loss="kullback-leibler", solver="mu", random_state=0)
+    linear.lasso_path(X, PROGRESS - PROGRESS.mean(), alphas=10)
+    linear.enet_path(X, PROGRESS - PROGRESS.mean(), l1_ratio=0.5, alphas=10)
+    graph = networkx.gn_graph(50, seed=1)
+    networkx.pagerank(graph, personalization={3: 1.0})
+    networkx.hits(networkx.barabasi_albert_graph(200, 3, seed=1))
+    assert [call.name for call in verified] == ["KMeans, a start", "MDS, a start", "MDS, a start", "NMF, updates", "lasso_path", "enet_path",
+                                                "networkx.pagerank", "networkx.hits"]
+    assert {call.where for call in verified} == {"kiln"} and not any(call.differs for call in verified)
 
 
-def test_kmeans(installed):
-    X, _ = load_breast_cancer(return_X_y=True)
-    model = sklearn.cluster.KMeans(4, n_init=3, random_state=0).fit(X)
-    assert (model.predict(X) == model.labels_).all() and model.transform(X).shape == (len(X), 4)
-    assert installed[-1].where.startswith("kiln")
+def test_a_result_that_differs_is_said(verified, monkeypatch):
+    from kiln import _accel_rules
+
+    rule = next(rule for rule in _accel_rules.rules() if rule.name == "lasso_path")
+    wrong = rule._replace(ours=lambda original, X, y, **options: (None, np.zeros((10, 3)), None))
+    accel._replaced(wrong, sklearn.linear_model._coordinate_descent.lasso_path.__wrapped__)(X, PROGRESS, alphas=3)
+    assert verified[-1].differs and "DIFFERS" in accel.table()
 
 
-def test_what_kiln_has_not_falls_back(installed):
-    X, y = load_diabetes(return_X_y=True)
-    assert (sklearn.linear_model.LinearRegression(positive=True).fit(X, y).coef_ >= 0).all()
-    sklearn.svm.LinearSVC().fit(X, y > 100)
+def test_every_class_of_both_has_a_rule():
+    """Which takes it, or says why not: those with kernels of their own stand by these."""
+    from kiln import _accel_rules
+
+    names = {rule.name.partition(".")[0].partition(",")[0] for rule in _accel_rules.rules()}
+    assert {name for name, *_ in pairs()} <= names
+    assert all(rule.bound > 0 or "Mini" in rule.name or "Latent" in rule.name for rule in _accel_rules.rules())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_kiln_has_not_falls_back(verified):
+    assert (linear.LinearRegression(positive=True).fit(X, PROGRESS).coef_ >= 0).all()
+    svm.LinearSVC(penalty="l1").fit(X, PROGRESS > 100)
+    linear.RidgeCV().fit(X, PROGRESS)
+    cluster.MiniBatchKMeans(2).fit(X)
+    factors.NMF(2).fit(np.abs(X))
+    networkx.hits(networkx.barabasi_albert_graph(20, 3, seed=1), normalized=False)
     with pytest.raises(ValueError, match="NaN"):
-        sklearn.linear_model.Ridge().fit(np.full_like(X, np.nan), y)
-    assert [call.where for call in installed] == ["scikit-learn"] * 2
-    assert installed[0].why == "positive=True" and "intercept" in installed[1].why
+        linear.Ridge().fit(np.full_like(X, np.nan), PROGRESS)
+    assert [call.where for call in verified] == ["scikit-learn"] * 4 + ["networkx"]
+    assert [part in call.why for part, call in zip(("positive=True", "penalty='l1'", "one row", "random", "normalized"), verified)] == [True] * 5
 
 
-def test_a_script_runs_unchanged(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text("import sys\nfrom sklearn.datasets import load_iris\nfrom sklearn.linear_model import LogisticRegression\n"
-                      "print(LogisticRegression().fit(*load_iris(return_X_y=True)).score(*load_iris(return_X_y=True)), sys.argv[1])\n")
-    done = subprocess.run([sys.executable, "-m", "kiln.accel", script, "word"], capture_output=True, text=True, check=True)
+SCRIPT = ("import sys\nfrom sklearn.datasets import load_iris\nfrom sklearn.linear_model import LogisticRegression, Ridge\n"
+          "print(LogisticRegression().fit(*load_iris(return_X_y=True)).score(*load_iris(return_X_y=True)), sys.argv[1])\n"
+          "print(Ridge().fit(*load_iris(return_X_y=True)).n_features_in_)\n")
+WORKERS = ("from joblib import Parallel, delayed\nfrom sklearn.linear_model import Ridge\n"
+           "print(Parallel(n_jobs=2)(delayed(Ridge(alpha).fit)([[0.0], [1.0], [2.0]], [0, 1, 4]) for alpha in (1.0, 2.0)))\n")
+
+
+@pytest.mark.parametrize("how", [["script.py", "word"], ["-m", "script", "word"]])
+def test_a_script_runs_unchanged(tmp_path, how):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "kiln.accel", "--log", "--verify", *how], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[0]) > 0.95 and done.stdout.split()[1] == "word"
-    assert "LogisticRegression.fit" in done.stderr and "kiln cpu" in done.stderr
+    table = done.stderr[done.stderr.index("\ncall "):]
+    assert "LogisticRegression.fit" in table and table.count(" kiln ") == 2
+    assert "kiln.accel: LogisticRegression.fit 150 x 4 kiln" in done.stderr
+
+
+def test_workers_of_joblib(tmp_path):
+    (tmp_path / "script.py").write_text(WORKERS)
+    done = subprocess.run([sys.executable, "-m", "kiln.accel", "script.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "[Ridge(), Ridge(alpha=2.0)]\n", done.stderr
+    assert [line.split()[:3] for line in done.stderr.splitlines() if "Ridge" in line] == [["Ridge.fit", "3", "kiln"]] * 2
+
+
+def test_a_notebook_loads_it():
+    before = linear.Ridge.fit, networkx.pagerank
+    accel.load_ipython_extension(None)
+    assert hasattr(linear.Ridge.fit, "__wrapped__") and linear.Ridge().fit(X, PROGRESS).coef_.shape == (10,)
+    accel.unload_ipython_extension(None)
+    assert (linear.Ridge.fit, networkx.pagerank) == before and accel.calls[-1].where == "kiln"
+
+
+def test_a_backend_of_networkx(tmp_path):
+    """By its entry points, as an installed package has them."""
+    meta = tmp_path / "kiln_test-1.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: kiln_test\nVersion: 1\n")
+    project = (ROOT / "pyproject.toml").read_text()
+    lines = {group: project.partition(f'[project.entry-points."{group}"]\n')[2].splitlines()[0].replace('"', "")
+             for group in ("networkx.backends", "networkx.backend_info")}
+    (meta / "entry_points.txt").write_text("".join(f"[{group}]\n{line}\n" for group, line in lines.items()))
+    script = ("import json, sys; sys.path.insert(0, sys.argv[1])\nimport networkx as nx\n"
+              "G = nx.gn_graph(50, seed=1)\n"
+              "ours, theirs = nx.pagerank(G, backend='kiln'), nx.pagerank(G, tol=1e-12, max_iter=1000)\n"
+              "hubs, _ = nx.hits(G.to_undirected(), backend='kiln')\n"
+              "print(json.dumps([sum(abs(ours[n] - theirs[n]) for n in G), sum(hubs.values())]))\n")
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    apart, total = json.loads(done.stdout)
+    assert apart < 1e-6 and total == pytest.approx(1.0)
+    assert kiln.__version__
