@@ -11,8 +11,6 @@
  * otherwise fall by shrinking all. */
 #include "algorithms/mds/mds.h"
 
-#include "algorithms/run/checkpoint.h"
-
 enum { STRESS, SQUARES, DISTANCES, PRODUCTS, SUMS }; /* of kiln_guttman */
 
 /* One pass over the pairs at Y; R (and U) and total. `points`: or NULL. */
@@ -67,11 +65,10 @@ static void fit_line(double *a, double *b, const struct ki_mds *s) {
 kiln_status ki_mds_line(const kiln_matrix **D, struct ki_mds *s, double a, double b) {
     kiln_status status = KILN_OK;
     if (!s->line) {
-        TRY(kiln_matrix_dense(&s->line, s->device, s->type, s->n, s->n, NULL));
-        TRY(kiln_matrix_dense(&s->ones, s->device, s->type, s->n, 1, NULL));
-        TRY(kiln_fill(s->ones, 1));
-        if (!(s->of_line = ki_alloc((size_t)s->n * 2 * sizeof *s->of_line)))
-            TRY(ki_fail_nomem((size_t)s->n * 2 * sizeof *s->of_line, "disparities"));
+        s->of_line = ki_run_reals(&s->run, 2 * s->n);
+        s->ones = ki_arena_fill(&s->run.arena, ki_run_rows(&s->run, *D, 1), 1);
+        s->line = ki_run_rows(&s->run, *D, s->n);
+        TRY(s->run.arena.status);
     }
     for (int64_t i = 0; i < s->n; i++) s->of_line[i] = b, s->of_line[s->n + i] = a;
     TRY(kiln_combine(s->line, s->of_line, *D, s->of_line + s->n, s->ones));
@@ -135,53 +132,6 @@ static void swap(kiln_matrix **a, kiln_matrix **b) {
     *b = former;
 }
 
-static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
-    const kiln_control *control = &s->options.control;
-    const double element = s->type == KILN_F32 ? 4 : 8,
-                 entries = (double)s->n * (s->D ? (double)s->n / 2 : (double)kiln_matrix_cols(s->X));
-    const kiln_progress now = {.phase = "solve",
-                               .done = row->iteration,
-                               .total = s->options.max_iterations,
-                               .objective = row->objective,
-                               .residual = row->residual,
-                               .seconds = row->seconds,
-                               .bytes = (int64_t)(element * entries * (double)s->steps)};
-    return control->progress && control->progress(control->user, &now) != 0;
-}
-
-/* The layout, the next one, and the best of former starts. The first start that ends at the limit of
- * iterations stays in the checkpoint: with a higher limit the run goes on there, and makes the starts after
- * it again. */
-enum { STATE = 12 };
-static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
-    const bool former = s->turn > 0;
-    const struct ki_state parts[STATE] = {{"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
-                                          {"steps", .integers = &s->steps},
-                                          {"layout", .matrix = &s->Y},
-                                          {"next", .matrix = &s->next},
-                                          {"stress", .reals = &s->stress},
-                                          {"squares", .reals = &s->squares},
-                                          {"best", .matrix = former ? &s->best : NULL},
-                                          {"best stress", .reals = former ? &s->best_stress : NULL},
-                                          {"best squares", .reals = former ? &s->best_squares : NULL},
-                                          {"best report", .report = former ? &s->best_report : NULL},
-                                          {"setbacks", .integers = &s->setbacks},
-                                          {"best setbacks", .integers = former ? &s->best_setbacks : NULL}};
-    memcpy(state, parts, sizeof parts);
-}
-
-static kiln_status resume(bool *resumed, struct ki_mds *s) {
-    kiln_status status;
-    struct ki_state state[STATE];
-    state_of(state, s);
-    TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* turn, which decides what else there is */
-    state_of(state, s);
-    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
-    s->limited = *resumed && s->report.stopped_by == KILN_STOP_ITERATIONS;
-done:
-    return status;
-}
-
 /* Kruskal's: without distances it says nothing. */
 static double stress_1(const struct ki_mds *s) {
     return s->squares > 0 ? sqrt(s->stress / s->squares) : INFINITY;
@@ -197,54 +147,62 @@ static double rounding_of(const struct ki_mds *s, double stress) {
     return SUMMED * epsilon * (stress + (s->U ? s->squares : 0)) + 2 * sqrt(stress) * off + off * off;
 }
 
+/* A stress of which nothing is left to fall. */
+static double nothing(const struct ki_mds *s) {
+    const double epsilon = ki_epsilon(s->type);
+    return 4 * epsilon * epsilon * ki_mds_squares(s);
+}
+
+/* How the iteration has ended the start. */
+static void mds_judge(struct ki_mds *s) {
+    struct ki_run *run = &s->run;
+    kiln_stop *stop = &run->report.stopped_by;
+    const bool fine = run->tolerance >= 16 * ki_epsilon(s->type) && s->setbacks == 0;
+    if (s->risen)
+        *stop = fine ? KILN_STOP_TOLERANCE : KILN_STOP_STALLED;
+    else if (!isfinite(s->stress))
+        *stop = KILN_STOP_DIVERGED;
+    else if (s->stress <= nothing(s))
+        *stop = KILN_STOP_TOLERANCE;
+    run->report.residual = s->residual;
+    ki_run_judge(run);
+}
+
+/* One iteration. Majorisation never raises the stress: if it does, this is rounding, and the layout before is
+ * kept. */
+static kiln_status iterate_once(struct ki_mds *s) {
+    kiln_status status;
+    const double before = s->stress, squares = s->squares;
+    swap(&s->former, &s->Y);
+    swap(&s->Y, &s->next);
+    TRY(assess(s));
+    s->residual = before > nothing(s) ? fmin((before - s->stress) / before, stress_1(s)) : 0;
+    s->risen = s->stress > before;
+    if (s->risen) {
+        s->setbacks += s->stress - before > rounding_of(s, before);
+        swap(&s->Y, &s->former);
+        s->stress = before, s->squares = squares;
+    }
+    if (s->risen || s->stress <= nothing(s)) s->residual = 0;
+done:
+    return status;
+}
+
 /* Lowers the stress from the layout in Y on, or, in a run that goes on, from where it was. Y is then the
  * last layout whose stress is known. */
-static kiln_status descend(struct ki_mds *s, bool resumed) {
+static kiln_status descend(struct ki_mds *s) {
     kiln_status status = KILN_OK;
-    struct ki_state state[STATE];
-    kiln_report *report = &s->report;
-    const double epsilon = ki_epsilon(s->type), nothing = 4 * epsilon * epsilon * ki_mds_squares(s);
-    if (!resumed) {
-        report->stopped_by = KILN_STOP_NONE;
-        report->iterations = report->trace_count = s->setbacks = 0;
-        TRY(assess(s));
+    struct ki_run *run = &s->run;
+    while (ki_run_goes_on(run)) {
+        TRY(iterate_once(s));
+        run->report.iterations++;
+        run->report.passes = s->steps;
+        TRY(ki_run_row(run,
+                       &(kiln_trace_row){.objective = stress_given(s, s->stress), .residual = s->residual}));
+        ki_run_tell(run);
+        mds_judge(s);
+        TRY(ki_run_keep(run));
     }
-    while (report->stopped_by == KILN_STOP_NONE) {
-        const double before = s->stress, squares = s->squares;
-        kiln_trace_row row = {.iteration = ++report->iterations};
-        swap(&s->former, &s->Y);
-        swap(&s->Y, &s->next);
-        TRY(assess(s));
-        row.objective = stress_given(s, s->stress);
-        row.residual = before > nothing ? fmin((before - s->stress) / before, stress_1(s)) : 0;
-        if (s->stress >
-            before) { /* majorisation never does: this is rounding, and the layout before is kept */
-            s->setbacks += s->stress - before > rounding_of(s, before);
-            swap(&s->Y, &s->former);
-            s->stress = before, s->squares = squares;
-            row.objective = stress_given(s, before);
-            row.residual = 0;
-            report->stopped_by = s->options.tolerance >= 16 * epsilon && s->setbacks == 0
-                                     ? KILN_STOP_TOLERANCE
-                                     : KILN_STOP_STALLED;
-        } else if (!isfinite(s->stress))
-            report->stopped_by = KILN_STOP_DIVERGED;
-        else if (s->stress <= nothing) /* of which nothing is left to fall */
-            row.residual = 0, report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (row.residual <= s->options.tolerance)
-            report->stopped_by = KILN_STOP_TOLERANCE;
-        row.seconds = ki_clock() - s->start_time;
-        TRY(ki_report_row(report, &row));
-        report->residual = row.residual;
-        if (cancelled(s, &row) && report->stopped_by == KILN_STOP_NONE)
-            report->stopped_by = KILN_STOP_CANCELLED;
-        else if (row.iteration >= s->options.max_iterations && report->stopped_by == KILN_STOP_NONE)
-            report->stopped_by = KILN_STOP_ITERATIONS;
-        state_of(state, s);
-        if (!s->limited) TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
-        s->limited |= report->stopped_by == KILN_STOP_ITERATIONS;
-    }
-    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
 done:
     return status;
 }
@@ -264,86 +222,89 @@ done:
     return status;
 }
 
-static kiln_status start(struct ki_mds *s, const kiln_matrix *given, int64_t turn) {
-    if (turn > 0 || s->options.init == KILN_MDS_RANDOM) return ki_mds_random(s, (uint64_t)(2 * turn));
-    return s->options.init == KILN_MDS_GIVEN ? copy_scaled(s->Y, given, -s->exponent) : ki_mds_torgerson(s);
+/* The start's first layout, and its stress. */
+static kiln_status begin_start(struct ki_mds *s, const kiln_matrix *given) {
+    kiln_status status;
+    struct ki_run *run = &s->run;
+    const int64_t turn = run->turn;
+    ki_run_start(run);
+    run->begun = run->report.iterations = run->report.trace_count = s->setbacks = 0;
+    if (turn > 0 || s->options.init == KILN_MDS_RANDOM)
+        TRY(ki_mds_random(s, (uint64_t)(2 * turn)));
+    else
+        TRY(s->options.init == KILN_MDS_GIVEN ? copy_scaled(s->Y, given, -s->exponent) : ki_mds_torgerson(s));
+    TRY(assess(s));
+done:
+    return status;
 }
 
-/* The best layout of all starts is in `best`, what is said of it in `report`. */
+/* What is said of the start changes places with what is said of another; figures are the run's. */
+static void swap_reports(struct ki_run *run) {
+    const kiln_report former = run->best;
+    struct kiln_figures *const figures = run->report.figures;
+    run->best = run->report;
+    run->report = former; /* whose trace has room for the next */
+    run->best.figures = NULL;
+    run->report.figures = figures;
+}
+
+/* The layout, the next one, and the best of former starts. The first start that ends at the limit of
+ * iterations stays in the checkpoint: with a higher limit the run goes on there, and makes the starts after
+ * it again. The best layout of all starts is then in `best`, what is said of it in the report. */
 static kiln_status try_starts(struct ki_mds *s, const kiln_matrix *given) {
     kiln_status status;
-    kiln_report *best = &s->best_report;
-    struct kiln_figures *const figures = s->report.figures; /* of the run, not of a start */
-    bool resumed, cut = false;
-    s->report.figures = NULL;
-    TRY(resume(&resumed, s));
-    for (; s->turn < s->options.restarts; s->turn++, resumed = false) {
-        if (!resumed) TRY(start(s, given, s->turn));
-        TRY(descend(s, resumed));
-        cut = s->report.stopped_by == KILN_STOP_CANCELLED;
-        if (s->stress < s->best_stress || s->turn == 0) {
-            const kiln_report former = *best;
-            *best = s->report;
-            s->report = former; /* whose trace has room for the next */
-            swap(&s->best, &s->Y);
-            s->best_stress = s->stress, s->best_squares = s->squares, s->best_setbacks = s->setbacks;
-        }
-        if (cut) break;
+    struct ki_run *run = &s->run;
+    const struct ki_state state[] = {{"turn", .integers = &run->turn, .least = 0, .most = KI_STATE_MOST},
+                                     {"steps", .integers = &s->steps},
+                                     {"layout", .matrix = &s->Y},
+                                     {"next", .matrix = &s->next},
+                                     {"stress", .reals = &s->stress},
+                                     {"squares", .reals = &s->squares},
+                                     {"residual", .reals = &s->residual},
+                                     {"risen", .flag = &s->risen},
+                                     {"setbacks", .integers = &s->setbacks},
+                                     {"best", .matrix = &s->best},
+                                     {"best stress", .reals = &s->best_stress},
+                                     {"best squares", .reals = &s->best_squares},
+                                     {"best report", .report = &run->best},
+                                     {"best setbacks", .integers = &s->best_setbacks}};
+    KI_RUN_STATE(run, state);
+    run->former = 5;
+    TRY(ki_run_look(run, 1)); /* turn, which decides what else there is */
+    TRY(ki_run_resume(run));
+    if (run->resumed) { /* a start may have ended, and others follow */
+        run->report.stopped_by = KILN_STOP_NONE;
+        mds_judge(s);
     }
-    kiln_report_free(&s->report);
-    s->report = *best;
-    *best = (kiln_report){0};
-    if (cut) s->report.stopped_by = KILN_STOP_CANCELLED, s->report.converged = 0;
-    s->stress = s->best_stress, s->squares = s->best_squares;
-done:
-    s->report.figures = figures;
-    return status;
-}
-
-static kiln_status allocate(struct ki_mds *s) {
-    kiln_status status = KILN_OK;
-    kiln_matrix **const layouts[] = {&s->Y, &s->next, &s->former, &s->best, &s->R};
-    kiln_device_info info = {0};
-    for (int i = 0; i < 5; i++) TRY(kiln_matrix_dense(layouts[i], s->device, s->type, s->n, s->p, NULL));
-    if (s->options.metric == KILN_MDS_INTERVAL)
-        TRY(kiln_matrix_dense(&s->U, s->device, s->type, s->n, s->p, NULL));
-    TRY(kiln_device_get_info(s->device, &info));
-    TRY(kiln_matrix_dense(&s->sums, s->device, info.has_f64 ? KILN_F64 : KILN_F32, 1, SUMS, NULL));
+    for (; run->turn < run->restarts && !run->cancelled; run->turn++, run->resumed = false) {
+        if (!run->resumed) TRY(begin_start(s, given));
+        TRY(descend(s));
+        if (!(s->stress < s->best_stress || run->turn == 0)) continue;
+        swap_reports(run);
+        run->report.stopped_by = run->best.stopped_by; /* how the latest start ended */
+        swap(&s->best, &s->Y);
+        s->best_stress = s->stress, s->best_squares = s->squares, s->best_setbacks = s->setbacks;
+    }
 done:
     return status;
 }
 
-static void release(struct ki_mds *s) {
-    kiln_matrix *const all[] = {s->Y,    s->next,  s->former,      s->best,  s->R,    s->U,
-                                s->sums, s->own_D, s->own_weights, s->own_X, s->line, s->ones};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    ki_free(s->of_line);
-    ki_ordinal_free(s->ordinal);
-    ki_laplacian_free(s->laplacian);
-    kiln_report_free(&s->report);
-    kiln_report_free(&s->best_report);
-}
-
-static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_matrix *X) {
+static kiln_status mds_begin(struct ki_mds *s, const kiln_matrix *X) {
     kiln_status status;
-    TRY(allocate(s));
+    struct ki_run *run = &s->run;
+    kiln_matrix **const layouts[] = {&s->Y, &s->next, &s->former, &s->best, &s->R};
+    for (int i = 0; i < 5; i++) *layouts[i] = ki_run_rows(run, X, s->p);
+    if (s->options.metric == KILN_MDS_INTERVAL) s->U = ki_run_rows(run, X, s->p);
+    s->sums = ki_run_sums(run, 1, SUMS);
+    TRY(run->arena.status);
     TRY(ki_mds_take(s, X));
+    run->pass_bytes = (s->type == KILN_F32 ? 4 : 8) * s->n * (s->D ? s->n / 2 : kiln_matrix_cols(s->X));
     TRY(measure_points(s));
     if (isinf(stress_given(s, s->delta_squares)))
         TRY((ki_fail(KILN_ERR_DATA, "kiln_mds: the sum of the squared dissimilarities is beyond any double"),
              ki_hint("divide the data by a constant")));
     if (s->weights) TRY(ki_laplacian_new(s));
     if (s->options.metric == KILN_MDS_ORDINAL) TRY(ki_ordinal_new(s));
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &s->options.control,
-                                                   .algorithm = "mds",
-                                                   .options = &s->options,
-                                                   .seed = s->options.seed,
-                                                   .X = X,
-                                                   .given = {{"the weights", s->options.weights}},
-                                                   .report = &s->report,
-                                                   .start = &s->start_time,
-                                                   .most = s->options.max_iterations}));
-    TRY(try_starts(s, given));
 done:
     return status;
 }
@@ -351,8 +312,9 @@ done:
 /* The points' stress in the units and the type that the caller has. */
 static kiln_status give_points(kiln_matrix *given, const kiln_matrix *points, const struct ki_mds *s) {
     kiln_status status;
-    double *values = ki_alloc((size_t)s->n * sizeof *values);
-    if (!values) TRY(ki_fail_nomem((size_t)s->n * sizeof *values, "the points' stress"));
+    struct ki_arena arena = {0};
+    double *const values = ki_arena_room(&arena, s->n, sizeof *values);
+    TRY(arena.status);
     TRY(ki_vector_get(values, points));
     for (int64_t i = 0; i < s->n; i++) {
         values[i] = stress_given(s, values[i]);
@@ -363,18 +325,19 @@ static kiln_status give_points(kiln_matrix *given, const kiln_matrix *points, co
     }
     TRY(ki_vector_set(given, values));
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Of the best layout, once more with the disparities that belong to it: what is said of a line comes from
  * its differences. */
 static kiln_status measure_best(struct ki_mds *s, kiln_matrix *given) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const kiln_matrix *D = s->D;
-    kiln_matrix *points = NULL;
+    kiln_matrix *const points = given ? ki_arena_rows(&arena, s->Y, 1) : NULL;
+    kiln_report *report = &s->run.report;
     double a, b;
-    if (given) TRY(kiln_matrix_dense(&points, s->device, s->type, s->n, 1, NULL));
+    TRY(arena.status);
     swap(&s->Y, &s->best);
     if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
     if (s->U) {
@@ -384,13 +347,12 @@ static kiln_status measure_best(struct ki_mds *s, kiln_matrix *given) {
     }
     TRY(step(s, D, points));
     s->stress = s->total[STRESS], s->squares = s->total[SQUARES];
-    if (s->report.trace_count > 0)
-        s->report.trace[s->report.trace_count - 1].objective = stress_given(s, s->stress);
+    if (report->trace_count > 0)
+        report->trace[report->trace_count - 1].objective = stress_given(s, s->stress);
     swap(&s->Y, &s->best);
     if (given) TRY(give_points(given, points, s));
 done:
-    kiln_matrix_free(points);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ------------------------------------------------------------------------------------- the registry's row */
@@ -431,36 +393,48 @@ const struct ki_algorithm ki_algorithm_mds = {
 
 /* --------------------------------------------------------------------------------------------- the whole */
 
+/* The result is the best start's. */
+static kiln_status give(struct ki_mds *s, kiln_matrix *Y) {
+    kiln_status status;
+    struct ki_run *run = &s->run;
+    kiln_report *report = &run->report;
+    const bool whole = run->turn == run->restarts && run->report.stopped_by != KILN_STOP_CANCELLED;
+    swap_reports(run);
+    if (!whole) report->stopped_by = KILN_STOP_CANCELLED;
+    s->stress = s->best_stress, s->squares = s->best_squares;
+    if (s->options.point_stress || s->U) TRY(measure_best(s, s->options.point_stress));
+    TRY(copy_scaled(Y, s->best, s->exponent));
+    report->objective = stress_given(s, s->stress);
+    report->passes = s->steps;
+    ki_report_figure(report, "stress", report->objective);
+    ki_report_figure(report, "stress_1", s->squares > 0 ? stress_1(s) : s->stress > 0 ? (double)NAN : 0);
+    ki_report_figure(report, "setbacks", (double)s->best_setbacks);
+done:
+    return status;
+}
+
 kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *options,
                      kiln_report *report) {
     kiln_status status;
-    struct ki_mds s = {.start_time = ki_clock()};
+    struct ki_mds s = {.exponent = 0};
+    struct ki_run *const run = &s.run;
+    kiln_mds_options *o = &s.options;
     kiln_matrix *own_X = NULL;
-    TRY(KI_TAKE(kiln_mds_options, &s.options, options));
-    TRY(ki_options_check(&s.options, &ki_algorithm_mds));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    ki_options_fill(&s.options, &ki_algorithm_mds, X ? kiln_matrix_type(X) : KILN_F64);
-    TRY(ki_mds_check(Y, X, &s.options));
+    TRY(KI_RUN_OPEN(run, mds, o, options, report));
+    ki_options_fill(o, &ki_algorithm_mds, X ? kiln_matrix_type(X) : KILN_F64);
+    TRY(ki_mds_check(Y, X, o));
     s.device = kiln_matrix_device(X), s.type = kiln_matrix_type(X);
     s.n = kiln_matrix_rows(X), s.p = kiln_matrix_cols(Y);
-    TRY(ki_report_begin(&s.report));
-    TRY(ki_whole_of(&X, &own_X, X)); /* a pair's points lie in any two processes */
-    TRY(solve(&s, Y, X));
-    if (s.options.point_stress || s.U) TRY(measure_best(&s, s.options.point_stress));
-    TRY(copy_scaled(Y, s.best, s.exponent));
-    s.report.tolerance = s.options.tolerance;
-    s.report.objective = stress_given(&s, s.stress);
-    s.report.passes = s.steps;
-    ki_report_figure(&s.report, "stress", s.report.objective);
-    ki_report_figure(&s.report, "stress_1",
-                     s.squares > 0  ? sqrt(s.stress / s.squares)
-                     : s.stress > 0 ? NAN
-                                    : 0);
-    ki_report_figure(&s.report, "setbacks", (double)s.best_setbacks);
-    s.report.seconds = ki_clock() - s.start_time;
-    ki_report_hand_over(report, &s.report);
+    /* A pair's points lie in any two processes. */
+    TRY(ki_arena_take(&run->arena, &own_X, ki_whole_of(&X, &own_X, X)));
+    ki_run_on(run, X, o->tolerance, o->max_iterations);
+    run->restarts = o->restarts;
+    TRY(mds_begin(&s, X));
+    TRY(ki_run_begin(run, (struct ki_described){.options = o,
+                                                .seed = (int64_t)o->seed,
+                                                .given = {{"the weights", o->weights}}}));
+    TRY(try_starts(&s, Y));
+    TRY(give(&s, Y));
 done:
-    release(&s);
-    kiln_matrix_free(own_X);
-    return status;
+    return ki_run_close(run, status);
 }

@@ -2,17 +2,17 @@
 #ifndef KI_MDS_H
 #define KI_MDS_H
 
-#include "algorithms/algorithm.h"
-#include "algorithms/registry.h"
+#include "algorithms/run/run.h"
 
 struct ki_mds {
+    struct ki_run run;
     kiln_mds_options options; /* defaults filled in */
     kiln_device *device;
     kiln_type type;
     int64_t n, p;
     /* Dissimilarities n x n, or the points whose distances they are: one of them is NULL. */
     const kiln_matrix *D, *X, *weights;
-    kiln_matrix *own_D, *own_weights, *own_X; /* those of D, weights and X that were made here */
+    kiln_matrix *own_D;             /* D, if it was made here */
     int exponent, weight_exponent;  /* what was divided by 2^exponent: distances, as the layout's; weights */
     kiln_matrix *Y, *next, *former; /* this layout, the one that majorisation makes of it, the one before */
     kiln_matrix *best;              /* the layout with the least stress of all starts */
@@ -26,13 +26,11 @@ struct ki_mds {
     double stress, squares; /* of Y as it lies here, divided; the sum of w d^2 that stress-1 takes it over */
     double best_stress, best_squares; /* the same of `best` */
     int64_t setbacks, best_setbacks;  /* iterations whose stress rose by more than rounding: none should */
-    double start_time;
-    int64_t turn;  /* of the starts */
-    bool limited;  /* one of them has ended at the limit of iterations: the checkpoint has it */
-    int64_t steps; /* passes over the pairs */
+    double residual;                  /* of the last iteration */
+    bool risen;                       /* it would have raised the stress: the start is at its end */
+    int64_t steps;                    /* passes over the pairs */
     struct ki_ordinal *ordinal;
     struct ki_laplacian *laplacian; /* weighted: what solves V Z = R */
-    kiln_report report, best_report;
 };
 
 /* sum w dhat^2. */
@@ -71,13 +69,11 @@ static inline double ki_mds_rounding(kiln_type type) {
     return type == KILN_F32 ? 1e-5 : 1e-12;
 }
 kiln_status ki_ordinal_new(struct ki_mds *s);
-void ki_ordinal_free(struct ki_ordinal *ordinal);
 /* The matrix of disparities that fit Y's distances best. */
 kiln_status ki_ordinal_fit(const kiln_matrix **disparities, struct ki_mds *s);
 
 /* mds_weighted.c: Z with V Z = R, V = diag(weights 1) - weights, improved from Z = Y on. */
 kiln_status ki_laplacian_new(struct ki_mds *s);
-void ki_laplacian_free(struct ki_laplacian *laplacian);
 kiln_status ki_laplacian_solve(kiln_matrix *Z, struct ki_mds *s);
 
 /* mds_predict.c: new points in a model's layout. */

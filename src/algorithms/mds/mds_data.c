@@ -18,13 +18,13 @@ static int exponent_of(double largest, kiln_type type) {
 /* Whether a matrix equals its transpose: both times a random vector, within rounding. */
 static kiln_status check_symmetric(const char *name, const kiln_matrix *D, double *norm) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(D);
-    kiln_matrix *v = NULL, *a = NULL, *b = NULL;
-    kiln_matrix **const all[] = {&v, &a, &b};
+    struct ki_arena arena = {0};
+    kiln_matrix *const v = ki_arena_rows(&arena, D, 1), *const a = ki_arena_rows(&arena, D, 1),
+                       *const b = ki_arena_rows(&arena, D, 1);
     const int64_t n = kiln_matrix_rows(D);
     const double one = 1, minus_one = -1;
     double apart, size;
-    for (int i = 0; i < 3; i++) TRY(kiln_matrix_dense(all[i], device, kiln_matrix_type(D), n, 1, NULL));
+    TRY(arena.status);
     TRY(kiln_fill_random(v, KILN_UNIFORM, 1, 0));
     TRY(kiln_multiply(a, 1, KILN_PLAIN, D, v, 0, NULL));
     TRY(kiln_multiply(b, 1, KILN_TRANSPOSED, D, v, 0, NULL));
@@ -36,8 +36,7 @@ static kiln_status check_symmetric(const char *name, const kiln_matrix *D, doubl
         TRY((ki_fail(KILN_ERR_DATA, "kiln_mds: %s is not symmetric", name),
              ki_hint("average it with its transpose, or give points in place of dissimilarities")));
 done:
-    for (int i = 0; i < 3; i++) kiln_matrix_free(*all[i]);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_mds_check_entry(const char *call, const char *what, double value, int64_t e, int64_t n,
@@ -126,16 +125,16 @@ static void mend_small(double *delta, const double *x, const struct ki_mds *s, i
 }
 
 /* Checks dissimilarities on the host, or distances of the points X, or NULL; what differs from those given
- * gets copies: s->own_D, s->own_weights. */
+ * gets copies. */
 static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kiln_matrix *X) {
     kiln_status status;
     const int64_t n = s->n, q = X ? kiln_matrix_cols(X) : 0;
+    struct ki_arena arena = {0};
     bool missing = false;
-    double norm, *delta = ki_alloc((size_t)(n * n) * sizeof *delta),
-                 *weights = ki_alloc((size_t)(n * n) * sizeof *weights),
-                 *x = X ? ki_alloc((size_t)(n * q) * sizeof *x) : NULL;
-    if (!delta || !weights || (X && !x))
-        TRY(ki_fail_nomem((size_t)(n * (2 * n + q)) * sizeof *delta, "dissimilarities"));
+    double norm, *const delta = ki_arena_room(&arena, n * n, sizeof *delta),
+                        *const weights = ki_arena_room(&arena, n * n, sizeof *weights),
+                        *const x = X ? ki_arena_room(&arena, n * q, sizeof *x) : NULL;
+    TRY(arena.status);
     TRY(ki_vector_get(delta, D));
     if (s->options.weights)
         TRY(ki_vector_get(weights, s->options.weights));
@@ -159,37 +158,35 @@ static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kil
     s->D = D;
     s->weights = s->options.weights;
     if (changed) {
-        if (!s->own_D) TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, n, n, NULL));
+        if (!s->own_D) s->own_D = ki_run_rows(&s->run, D, n);
+        TRY(s->run.arena.status);
         TRY(ki_vector_set(s->own_D, delta));
         s->D = s->own_D;
     }
     if (missing || s->weight_exponent) {
-        TRY(kiln_matrix_dense(&s->own_weights, s->device, s->type, n, n, NULL));
-        TRY(ki_vector_set(s->own_weights, weights));
-        s->weights = s->own_weights;
+        kiln_matrix *const own = ki_run_rows(&s->run, D, n);
+        TRY(s->run.arena.status);
+        TRY(ki_vector_set(own, weights));
+        s->weights = own;
     }
     TRY(check_symmetric("the matrix of dissimilarities", s->D, &norm));
     if (s->weights) TRY(check_symmetric("the matrix of weights", s->weights, &norm));
 done:
-    ki_free(delta);
-    ki_free(weights);
-    ki_free(x);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_mds_extent(double *extent, const kiln_matrix *X) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(X);
-    kiln_matrix *first = NULL, *apart = NULL;
-    TRY(kiln_matrix_dense(&first, device, kiln_matrix_type(X), 1, kiln_matrix_cols(X), NULL));
-    TRY(kiln_matrix_dense(&apart, device, kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
+    struct ki_arena arena = {0};
+    kiln_matrix *const first = ki_arena_model(&arena, X, 1, kiln_matrix_cols(X)), *const apart =
+                                                                                      ki_arena_rows(&arena, X,
+                                                                                                    1);
+    TRY(arena.status);
     TRY(kiln_rows(first, X, &(int64_t){0}));
     TRY(kiln_distances(apart, X, first));
     TRY(kiln_norm(extent, apart, KILN_NORM_MAX));
 done:
-    kiln_matrix_free(first);
-    kiln_matrix_free(apart);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The widest column's halved extent; columns that are constant, which may be far from zero, become 0. */
@@ -204,21 +201,22 @@ static double halved_extent(double *x, int64_t n, int64_t q) {
     return widest;
 }
 
-/* *X = s->own_X, the points divided by a power of two so that the widest column is about 1 wide. */
+/* *X = the points divided by a power of two so that the widest column is about 1 wide. */
 static kiln_status shrink(const kiln_matrix **X, struct ki_mds *s) {
     kiln_status status;
     const int64_t q = kiln_matrix_cols(*X), count = s->n * q;
-    double *x = ki_alloc((size_t)count * sizeof *x);
-    if (!x) TRY(ki_fail_nomem((size_t)count * sizeof *x, "points"));
+    struct ki_arena arena = {0};
+    double *const x = ki_arena_room(&arena, count, sizeof *x);
+    kiln_matrix *const own = ki_run_rows(&s->run, *X, q);
+    TRY(arena.status);
+    TRY(s->run.arena.status);
     TRY(ki_vector_get(x, *X));
     s->exponent = exponent_of(halved_extent(x, s->n, q), s->type);
     for (int64_t e = 0; e < count; e++) x[e] = ldexp(x[e], -s->exponent);
-    TRY(kiln_matrix_dense(&s->own_X, s->device, s->type, s->n, q, NULL));
-    TRY(ki_vector_set(s->own_X, x));
-    *X = s->own_X;
+    TRY(ki_vector_set(own, x));
+    *X = own;
 done:
-    ki_free(x);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Distances of points: as a matrix where a quarter of the device's memory holds it, or where it is needed as
@@ -238,7 +236,8 @@ static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
         s->X = X;
         return KILN_OK;
     }
-    TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, s->n, s->n, NULL));
+    s->own_D = ki_run_rows(&s->run, X, s->n);
+    TRY(s->run.arena.status);
     TRY(kiln_distances(s->own_D, X, X));
     s->D = s->own_D;
     if (whole) TRY(take_matrix(s, s->own_D, X));

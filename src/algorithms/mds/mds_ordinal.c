@@ -44,16 +44,6 @@ static int by_distance(const void *a, const void *b) {
     return x->distance != y->distance ? (x->distance < y->distance ? -1 : 1) : by_place(x, y);
 }
 
-void ki_ordinal_free(struct ki_ordinal *o) {
-    if (!o) return;
-    ki_free(o->pairs);
-    ki_free(o->blocks);
-    ki_free(o->Y);
-    ki_free(o->full);
-    kiln_matrix_free(o->disparities);
-    ki_free(o);
-}
-
 /* The pairs that count, sorted. */
 static void collect(struct ki_ordinal *o, int64_t n, const double *weights) {
     for (int64_t i = 0; i < n; i++)
@@ -68,25 +58,24 @@ static void collect(struct ki_ordinal *o, int64_t n, const double *weights) {
 
 kiln_status ki_ordinal_new(struct ki_mds *s) {
     kiln_status status;
+    struct ki_arena own = {0}, *arena = &s->run.arena;
     const int64_t n = s->n, most = ki_max(n * (n - 1) / 2, 1);
-    double *weights = NULL;
-    struct ki_ordinal *o = s->ordinal = ki_calloc(sizeof *o);
-    if (!o) return ki_fail_nomem(sizeof *o, "ordinal scaling");
+    double *const weights = s->weights ? ki_arena_room(&own, n * n, sizeof *weights) : NULL;
+    struct ki_ordinal *o = s->ordinal = ki_arena_zeros(arena, 1, sizeof *o);
+    TRY(own.status);
+    TRY(arena->status);
     o->rounding = ki_mds_rounding(s->type);
-    o->pairs = ki_alloc((size_t)most * sizeof *o->pairs);
-    o->blocks = ki_alloc((size_t)most * sizeof *o->blocks);
-    o->Y = ki_alloc((size_t)(n * s->p) * sizeof *o->Y);
-    o->full = ki_alloc((size_t)(n * n) * sizeof *o->full);
-    if (s->weights) weights = ki_alloc((size_t)(n * n) * sizeof *weights);
-    if (!o->pairs || !o->blocks || !o->Y || !o->full || (s->weights && !weights))
-        TRY(ki_fail_nomem((size_t)most * (sizeof *o->pairs + sizeof *o->blocks), "ordinal scaling"));
+    o->pairs = ki_arena_room(arena, most, sizeof *o->pairs);
+    o->blocks = ki_arena_room(arena, most, sizeof *o->blocks);
+    o->Y = ki_arena_room(arena, n * s->p, sizeof *o->Y);
+    o->full = ki_arena_room(arena, n * n, sizeof *o->full);
+    o->disparities = ki_run_rows(&s->run, s->Y, n);
+    TRY(arena->status);
     TRY(ki_vector_get(o->full, s->D));
     if (weights) TRY(ki_vector_get(weights, s->weights));
     collect(o, n, weights);
-    TRY(kiln_matrix_dense(&o->disparities, s->device, s->type, n, n, NULL));
 done:
-    ki_free(weights);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 static void measure(struct ki_ordinal *o, int64_t p) {

@@ -106,31 +106,32 @@ static void distances_of(double *delta, const double *x, int64_t m, const double
 static kiln_status measure(double *delta, const kiln_matrix *X, const kiln_matrix *points) {
     kiln_status status;
     const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_rows(points), q = kiln_matrix_cols(X);
-    kiln_matrix *D = NULL;
-    double extent, *x = NULL, *z = NULL;
+    struct ki_arena arena = {0};
+    double extent;
     TRY(ki_mds_extent(&extent, points));
     if (ki_mds_fits(extent, kiln_matrix_type(X))) {
-        TRY(kiln_matrix_dense(&D, kiln_matrix_device(X), kiln_matrix_type(X), m, n, NULL));
+        kiln_matrix *const D = ki_arena_rows(&arena, X, n);
+        TRY(arena.status);
         TRY(kiln_distances(D, X, points));
         TRY(ki_vector_get(delta, D));
-        goto done;
+    } else {
+        double *const x = ki_arena_room(&arena, ki_max(m * q, 1), sizeof *x), *const z = ki_arena_room(
+                                                                                  &arena, ki_max(n * q, 1),
+                                                                                  sizeof *z);
+        TRY(arena.status);
+        TRY(ki_vector_get(x, X));
+        TRY(ki_vector_get(z, points));
+        distances_of(delta, x, m, z, n, q);
     }
-    x = ki_alloc((size_t)ki_max(m * q, 1) * sizeof *x), z = ki_alloc((size_t)ki_max(n * q, 1) * sizeof *z);
-    if (!x || !z) TRY(ki_fail_nomem((size_t)((m + n) * q) * sizeof *x, "distances of new points"));
-    TRY(ki_vector_get(x, X));
-    TRY(ki_vector_get(z, points));
-    distances_of(delta, x, m, z, n, q);
 done:
-    kiln_matrix_free(D);
-    ki_free(x);
-    ki_free(z);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Dissimilarities of X's rows to the layout's points: X itself, or distances to the points that were laid
  * out. */
 static kiln_status dissimilarities(double *delta, const kiln_model *model, const kiln_matrix *X, int64_t n) {
     kiln_status status;
+    struct ki_arena arena = {0};
     kiln_matrix *points = NULL;
     const struct ki_tensor *kept = ki_model_tensor(model, "points");
     const int64_t wanted = kept ? kept->cols : n;
@@ -144,11 +145,12 @@ static kiln_status dissimilarities(double *delta, const kiln_model *model, const
     }
     TRY(ki_check_finite("kiln_predict", "X", X, !kept));
     if (!kept) return ki_vector_get(delta, X);
-    TRY(kiln_model_tensor(&points, kiln_matrix_device(X), kiln_matrix_type(X), model, "points"));
+    TRY(ki_arena_take(
+        &arena, &points,
+        kiln_model_tensor(&points, kiln_matrix_device(X), kiln_matrix_type(X), model, "points")));
     TRY(measure(delta, X, points));
 done:
-    kiln_matrix_free(points);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Divides the layout and the dissimilarities by a power of two, so that their squares are numbers; returns
@@ -165,8 +167,8 @@ static int shrink(double *y, double *delta, int64_t n, int64_t p, int64_t m) {
 
 kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     kiln_status status;
-    kiln_matrix *Y = NULL, *placed = NULL, *own_X = NULL;
-    double *y = NULL, *delta = NULL, *z = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *Y = NULL, *placed, *own_X = NULL;
     const struct ki_tensor *layout = ki_model_tensor(model, "layout");
     const int64_t n = layout->rows, p = layout->cols, m = kiln_matrix_rows(X);
     const char *metric = kiln_model_text(model, "metric");
@@ -180,28 +182,21 @@ kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_
                 "dissimilarities have none of",
                 metric),
             ki_hint("lay all points out together, or by metric ratio"));
-    TRY(ki_whole_of(&X, &own_X, X));
-    TRY(kiln_model_tensor(&Y, kiln_matrix_device(X), KILN_F64, model, "layout"));
-    y = ki_alloc((size_t)(n * p) * sizeof *y);
-    delta = ki_alloc((size_t)ki_max(m * n, 1) * sizeof *delta);
-    z = ki_alloc((size_t)ki_max(m * p, 1) * sizeof *z);
-    if (!y || !delta || !z)
-        TRY(ki_fail_nomem((size_t)(m * n) * sizeof *delta, "dissimilarities of new points"));
+    double *const y = ki_arena_room(&arena, n * p, sizeof *y),
+                  *const delta = ki_arena_room(&arena, ki_max(m * n, 1), sizeof *delta),
+                  *const z = ki_arena_room(&arena, ki_max(m * p, 1), sizeof *z);
+    TRY(arena.status);
+    TRY(ki_arena_take(&arena, &own_X, ki_whole_of(&X, &own_X, X)));
+    TRY(ki_arena_take(&arena, &Y, kiln_model_tensor(&Y, kiln_matrix_device(X), KILN_F64, model, "layout")));
     TRY(dissimilarities(delta, model, X, n));
     TRY(ki_vector_get(y, Y));
     const int exponent = shrink(y, delta, n, p, m);
     for (int64_t i = 0; i < m; i++) place(&(struct placing){n, p, y, delta + i * n}, z + i * p);
     for (int64_t e = 0; e < m * p; e++) z[e] = ldexp(z[e], exponent);
-    TRY(kiln_matrix_dense(&placed, kiln_matrix_device(X), kiln_matrix_type(X), m, p, NULL));
+    placed = ki_arena_rows(&arena, X, p);
+    TRY(arena.status);
     TRY(ki_vector_set(placed, z));
-    *P = placed;
-    placed = NULL;
+    *P = ki_arena_give(&arena, placed);
 done:
-    kiln_matrix_free(Y);
-    kiln_matrix_free(placed);
-    kiln_matrix_free(own_X);
-    ki_free(y);
-    ki_free(delta);
-    ki_free(z);
-    return status;
+    return ki_arena_free(&arena, status);
 }

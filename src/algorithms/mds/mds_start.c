@@ -37,6 +37,7 @@ static void centre(double *V, int64_t n, int64_t k) {
 }
 
 struct subspace {
+    struct ki_arena arena;
     int64_t n, k;
     double *V, *W, *small, *rotation; /* n x k, n x k, k x k, k x k */
     kiln_matrix *squares;             /* of the dissimilarities; NULL: X is multiplied */
@@ -45,33 +46,26 @@ struct subspace {
 
 static kiln_status subspace_new(struct subspace *of, struct ki_mds *s) {
     kiln_status status;
+    struct ki_arena *arena = &of->arena;
     const int64_t n = of->n, k = of->k;
-    of->V = ki_alloc((size_t)(n * k) * sizeof(double));
-    of->W = ki_alloc((size_t)(n * k) * sizeof(double));
-    of->small = ki_alloc((size_t)(k * k) * sizeof(double));
-    of->rotation = ki_alloc((size_t)(k * k) * sizeof(double));
-    if (!of->V || !of->W || !of->small || !of->rotation)
-        return ki_fail_nomem((size_t)(n * k) * sizeof(double), "a starting layout");
-    TRY(kiln_matrix_dense(&of->in, s->device, s->type, n, k, NULL));
-    TRY(kiln_matrix_dense(&of->out, s->device, s->type, n, k, NULL));
+    of->V = ki_arena_room(arena, n * k, sizeof(double));
+    of->W = ki_arena_room(arena, n * k, sizeof(double));
+    of->small = ki_arena_room(arena, k * k, sizeof(double));
+    of->rotation = ki_arena_room(arena, k * k, sizeof(double));
+    of->in = ki_arena_rows(arena, s->Y, k);
+    of->out = ki_arena_rows(arena, s->Y, k);
+    if (s->D)
+        of->squares = ki_arena_rows(arena, s->Y, n);
+    else
+        of->product = ki_arena_model(arena, s->Y, kiln_matrix_cols(s->X), k);
+    TRY(arena->status);
     if (s->D) {
         const kiln_matrix *D = s->D;
         if (s->shift > 0) TRY(ki_mds_line(&D, s, s->shift, 1));
-        TRY(kiln_matrix_dense(&of->squares, s->device, s->type, n, n, NULL));
         TRY(kiln_map(of->squares, KILN_MAP_SQUARE, D));
-    } else
-        TRY(kiln_matrix_dense(&of->product, s->device, s->type, kiln_matrix_cols(s->X), k, NULL));
+    }
 done:
     return status;
-}
-
-static void subspace_free(struct subspace *of) {
-    double *const arrays[] = {of->V, of->W, of->small, of->rotation};
-    for (int i = 0; i < 4; i++) ki_free(arrays[i]);
-    kiln_matrix_free(of->squares);
-    kiln_matrix_free(of->in);
-    kiln_matrix_free(of->out);
-    kiln_matrix_free(of->product);
 }
 
 /* W = B V for centred V. */
@@ -157,12 +151,12 @@ done:
 kiln_status ki_mds_torgerson(struct ki_mds *s) {
     kiln_status status;
     struct subspace of = {.n = s->n, .k = s->p + EXTRA < s->n ? s->p + EXTRA : s->n};
-    double *Y = NULL, trace = 0;
+    double *Y, trace = 0;
     TRY(ki_mds_random(s, 1)); /* what is left where there are fewer points than dimensions */
     if (of.k < s->p) goto done;
+    Y = ki_arena_room(&of.arena, s->n * s->p, sizeof *Y);
+    TRY(of.arena.status);
     TRY(subspace_new(&of, s));
-    if (!(Y = ki_alloc((size_t)(s->n * s->p) * sizeof *Y)))
-        TRY(ki_fail_nomem((size_t)(s->n * s->p) * sizeof *Y, "a starting layout"));
     for (int64_t e = 0; e < s->n * of.k;
          e++) { /* any start will do that is not orthogonal to what is sought */
         const uint64_t mixed = (uint64_t)(e + 1) * 0x9e3779b97f4a7c15u;
@@ -184,7 +178,5 @@ kiln_status ki_mds_torgerson(struct ki_mds *s) {
     spread(Y, s->n, s->p, wanted_size(s), s->options.seed);
     TRY(ki_vector_set(s->Y, Y));
 done:
-    subspace_free(&of);
-    ki_free(Y);
-    return status;
+    return ki_arena_free(&of.arena, status);
 }

@@ -12,28 +12,24 @@ struct ki_laplacian {
 
 enum { ITERATIONS = 30 };
 
-void ki_laplacian_free(struct ki_laplacian *l) {
-    if (!l) return;
-    kiln_matrix *const all[] = {l->degree, l->inverse, l->residual, l->scaled, l->direction, l->product};
-    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
-    ki_free(l);
-}
-
 kiln_status ki_laplacian_new(struct ki_mds *s) {
     kiln_status status;
-    struct ki_laplacian *l = s->laplacian = ki_calloc(sizeof *l);
-    kiln_matrix *ones = NULL;
-    if (!l) return ki_fail_nomem(sizeof *l, "weighted scaling");
-    kiln_matrix **const columns[] = {&l->degree, &l->inverse, &ones};
-    for (int i = 0; i < 3; i++) TRY(kiln_matrix_dense(columns[i], s->device, s->type, s->n, 1, NULL));
-    kiln_matrix **const blocks[] = {&l->residual, &l->scaled, &l->direction, &l->product};
-    for (int i = 0; i < 4; i++) TRY(kiln_matrix_dense(blocks[i], s->device, s->type, s->n, s->p, NULL));
-    TRY(kiln_fill(ones, 1));
+    struct ki_arena own = {0}, *arena = &s->run.arena;
+    struct ki_laplacian *l = s->laplacian = ki_arena_zeros(arena, 1, sizeof *l);
+    const kiln_matrix *ones = ki_arena_fill(&own, ki_arena_rows(&own, s->Y, 1), 1);
+    TRY(own.status);
+    TRY(arena->status);
+    l->degree = ki_run_rows(&s->run, s->Y, 1);
+    l->inverse = ki_run_rows(&s->run, s->Y, 1);
+    l->residual = ki_run_rows(&s->run, s->Y, s->p);
+    l->scaled = ki_run_rows(&s->run, s->Y, s->p);
+    l->direction = ki_run_rows(&s->run, s->Y, s->p);
+    l->product = ki_run_rows(&s->run, s->Y, s->p);
+    TRY(arena->status);
     TRY(kiln_multiply(l->degree, 1, KILN_PLAIN, s->weights, ones, 0, NULL));
     TRY(kiln_map(l->inverse, KILN_MAP_RECIPROCAL, l->degree));
 done:
-    kiln_matrix_free(ones);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* to = V P. */

@@ -138,7 +138,7 @@ void ki_run_judge(struct ki_run *run) {
 kiln_status ki_run_keep(struct ki_run *run) {
     kiln_stop stop = run->report.stopped_by;
     if (run->limited) return KILN_OK;
-    if (stop == KILN_STOP_TOLERANCE && run->turn + 1 < run->restarts) /* not the run's end */
+    if (stop != KILN_STOP_ITERATIONS && run->turn + 1 < run->restarts) /* not the run's end */
         stop = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
     return ki_checkpoint_step(run->control, run->state, parts_of(run), stop);
 }
