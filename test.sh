@@ -1,7 +1,9 @@
 #!/bin/sh
 # Installs what the tests need, builds Kiln in every way that is promised, and runs all tests.
-#   ./test.sh          everything: gcc, clang, sanitizers, fuzz, Python, format, lint
+#   ./test.sh          what CI runs: gcc, sanitizers, Python, format, lint
 #   ./test.sh quick    one gcc build, the warnings of clang, and the tests
+#   ./test.sh long     what takes long and seldom finds something: clang's optimiser, kernels as PoCL optimises them for users,
+#                      a minute of each fuzz target, and an audit of many problems; writes bench/results/long.json
 set -eu
 cd "$(dirname "$0")"
 . ./scripts/install.sh
@@ -29,6 +31,15 @@ run_tests() {
     passed=$((${passed:-0} + $(grep -c '^Test Passed' "$folder/Testing/Temporary/LastTest.log")))
 }
 
+# As its users get it: the wheel, in an environment of its own. What it needs is compiled where a test imports it.
+install_package() {
+    rm -rf build-wheel
+    CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache SKBUILD_CMAKE_DEFINE=KILN_WERROR=ON ./scripts/package.sh wheel build-wheel
+    python3 -m venv build-python
+    run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
+    run_quietly build-python/bin/pip install --disable-pip-version-check --no-compile "kiln[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
+}
+
 # Much of these waits for a network or keeps one processor busy: they run beside the tests with sanitizers.
 beside_sanitizers() {
     say "checking the tree: layers, figures, format, lint"
@@ -36,13 +47,8 @@ beside_sanitizers() {
     python3 bench/plot.py --check
     ./scripts/lint.sh build-gcc
 
-    # As its users get it: the wheel, in an environment of its own. What it needs is compiled where a test imports it.
-    rm -rf build-wheel
-    CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache SKBUILD_CMAKE_DEFINE=KILN_WERROR=ON ./scripts/package.sh wheel build-wheel
     say "tests of the Python package"
-    python3 -m venv build-python
-    run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
-    run_quietly build-python/bin/pip install --disable-pip-version-check --no-compile "kiln[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
+    install_package
     run_quietly build-python/bin/mypy
     # Kernels as PoCL compiles them for users, of which C's tests have left many; fewer declarations are fewer to read.
     few=$PWD/build-gcc/tests/pocl
@@ -61,11 +67,40 @@ beside_sanitizers() {
     ./scripts/docs.sh build-python/bin/python
 }
 
+# Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.
+cache=$PWD/build-gcc/test-cache
+
+run_long() {
+    began=$(date +%s)
+    seed=$(date +%y%m%d)
+    say "every operation in f32 with kernels as PoCL compiles them for users"
+    run_tests build-gcc -L long
+    build build-clang compiler_tests -DCMAKE_C_COMPILER=clang-14 -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
+    say "what depends on a compiler, with clang's optimiser"
+    run_tests build-clang -L compilers
+    # Apart, because checksums always agree in a fuzz build: the tests of bad checksums would fail.
+    build build-fuzz fuzz_targets -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=ON \
+        -DKILN_FUZZ=ON -DKILN_FUZZ_SECONDS=60
+    say "fuzz targets, a minute each"
+    run_tests build-fuzz -L fuzz -E '^fuzz_mutate$'
+    say "an audit of many problems, seed $seed"
+    install_package
+    build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
+        --seed "$seed" --problems 10000 --seconds 900
+    printf '{"date": "%s", "commit": "%s", "tests": %d, "audit_seed": %d, "seconds": %d}\n' "$(date +%F)" \
+        "$(git rev-parse --short HEAD)" "$passed" "$seed" "$(($(date +%s) - began))" >bench/results/long.json
+    cat bench/results/long.json
+}
+
 build build-gcc all -DCMAKE_C_COMPILER=gcc -DCMAKE_C_COMPILER_LAUNCHER=ccache
+if [ "${1:-all}" = long ]; then
+    run_long
+    exit
+fi
 say "warnings of clang"
 ./scripts/lint.sh build-gcc warnings
 say "tests with gcc"
-run_tests build-gcc
+run_tests build-gcc -LE long
 [ "${1:-all}" != quick ] || exit 0
 
 say "beside what follows: the tree, lint, and the Python package"
@@ -77,30 +112,16 @@ trap 'kill "$beside" 2>/dev/null || :' EXIT
 # What only hands the kernels' source to other compilers has done so by now.
 kernel_compilers='^backends_(nvrtc|syntax)$'
 
-# Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.
-cache=$PWD/build-gcc/test-cache
-
 build build-sanitize all -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=ON \
     -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
 say "tests with address and undefined behaviour sanitizers"
-# f64 goes through conformance's other tests, on the CPU and, with low limits, on OpenCL; more members than rows through one of them.
-run_tests build-sanitize -E "^conformance_(f64|cpu_2|cpu_3|opencl_[37]_.*)\$|$kernel_compilers"
+# More members than rows go through one of conformance's tests of groups.
+run_tests build-sanitize -LE long -E "^conformance_(cpu_2|cpu_3|opencl_[37]_.*)\$|$kernel_compilers"
 
 build build-thread thread_tests -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DKILN_SANITIZE=thread -DKILN_TEST_QUICK=ON
 say "tests of what runs on several threads, with the thread sanitizer"
 run_tests build-thread -L threads
-
-# Apart, because checksums always agree in a fuzz build: the tests of bad checksums would fail.
-build build-fuzz fuzz_targets -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=ON \
-    -DKILN_FUZZ=ON
-say "fuzz targets, five seconds each"
-run_tests build-fuzz -L fuzz -E '^fuzz_mutate$'
-
-# Clang's optimiser, with what depends on a compiler (tests/CMakeLists.txt); the sanitizers' build has shown its warnings on all files.
-build build-clang compiler_tests -DCMAKE_C_COMPILER=clang-14 -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
-say "tests with clang"
-run_tests build-clang -L compilers
 
 say "what ran beside:"
 code=0

@@ -1,6 +1,8 @@
 # One target per fuzz_NAME.c, with its corpus in corpus/NAME and perhaps a dictionary NAME.dict.
-# KILN_FUZZ=ON (clang): a libFuzzer binary, of which ctest runs five seconds. Else the corpus is replayed once.
+# KILN_FUZZ=ON (clang): a libFuzzer binary, of which ctest runs KILN_FUZZ_SECONDS. Else the corpus is replayed once.
 set(fuzz_here ${CMAKE_CURRENT_LIST_DIR})
+set(KILN_FUZZ_SECONDS 5 CACHE STRING "How long ctest runs each libFuzzer target")
+math(EXPR fuzz_timeout "${KILN_FUZZ_SECONDS} + 115")
 add_custom_target(fuzz_targets DEPENDS kiln_cli)
 file(GLOB fuzz_files CONFIGURE_DEPENDS ${fuzz_here}/fuzz_*.c)
 foreach(file IN LISTS fuzz_files)
@@ -26,7 +28,7 @@ foreach(file IN LISTS fuzz_files)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     set(found ${CMAKE_CURRENT_BINARY_DIR}/fuzz/${name}) # new inputs go to the first folder that is named
     file(MAKE_DIRECTORY ${found})
-    set(arguments -close_fd_mask=3 -max_total_time=5 -rss_limit_mb=512 -timeout=5 -max_len=65536
+    set(arguments -close_fd_mask=3 -max_total_time=${KILN_FUZZ_SECONDS} -rss_limit_mb=512 -timeout=5 -max_len=65536
       -artifact_prefix=${found}- ${found} ${arguments})
     set(words ${name})
     if(name STREQUAL verbs)
@@ -37,7 +39,7 @@ foreach(file IN LISTS fuzz_files)
     endif()
   endif()
   add_test(NAME ${target} COMMAND ${target} ${arguments})
-  set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT ${fuzz_timeout})
 endforeach()
 
 # Files whose structure lies, with checksums that are right, through the tool itself.
