@@ -144,7 +144,7 @@ typedef struct kiln_als_options {
     double alpha;           /* implicit: confidence 1 + alpha |r|; default 1 */
     int solver;             /* enum kiln_factor_solver; default CG */
     int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
-    double tolerance;       /* on the relative decrease of the objective; default 1e-4 */
+    double tolerance;       /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
     int64_t max_iterations; /* default 100 */
     int warm_start;         /* go on from A and B; default: B random and positive, A 0 */
     int64_t seed;           /* of the random start */

@@ -51,9 +51,9 @@ typedef struct kiln_mds_options {
  *   Y n x p, 1 <= p <= 64; X dense: n points (n x q) or their dissimilarities (n x n, symmetric; NaN:
  *   missing, weight 0; the diagonal is not read). Interval and ordinal disparities are scaled so that sum w
  *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal.
- * Stops when an iteration lowers the stress by at most tolerance times itself, or stress_1 is at most
- * tolerance: near a perfect layout it falls by the same share for ever. The stress never rises, and belongs
- * to the layout returned. report->objective is the stress, residual its last relative fall, stress_1 if less;
+ * Stops when an iteration lowers the stress by at most tolerance times itself (two, if suddenly), or stress_1 is
+ * at most tolerance: near a perfect layout it falls by the same share for ever. The stress never rises, and is that
+ * of the layout returned. report->objective is the stress, residual its last relative fall, stress_1 if less;
  * figures: "stress"; "stress_1", Kruskal's sqrt(stress / sum w d^2); "setbacks", iterations whose stress rose
  * by more than rounding, 0 or, as one ends its start, 1: such a run has not converged. Any rotation, reflection and shift of a
  * layout is as good; the minimum may be a local one, which restarts help against. Points at the same place

@@ -90,7 +90,7 @@ typedef struct kiln_gap_options {
     int prior;               /* enum kiln_gap_prior; default GAMMA */
     double shape;            /* of the prior, >= 1; default 1.1 */
     double rate;             /* of the prior, >= 0; default 1 */
-    double tolerance;        /* on the relative decrease of the objective; default 1e-5 */
+    double tolerance;        /* on the relative decrease of the objective, twice if sudden; default 1e-5 */
     int64_t max_iterations;  /* default 200 */
     int warm_start;          /* go on from A and B; default: as init says */
     int64_t seed;            /* of the random start */
@@ -150,7 +150,7 @@ typedef struct kiln_lda_options {
     double delay,
         /* batch t moves lambda by (delay + t)^-decay of the way; default 10 and 0.7; decay in (0.5, 1] */
         decay;
-    double tolerance;        /* on the relative change of the bound; default 1e-5 */
+    double tolerance;        /* on the relative change of the bound, twice if sudden; default 1e-5 */
     int64_t max_iterations;  /* default 200 */
     int warm_start;          /* go on from A, B and alphas; default: lambda random */
     int64_t seed;            /* of the random start, and of the order of documents in batches */

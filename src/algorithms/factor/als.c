@@ -231,6 +231,7 @@ static kiln_status als_iterate(struct als *s) {
                                      {"residuals by columns", .matrix = &s->ccd.T}};
     kiln_status status;
     KI_RUN_STATE(run, state);
+    run->gains = true;
     TRY(ki_run_resume(run));
     if (!run->resumed) {
         s->fresh = !s->options.warm_start;

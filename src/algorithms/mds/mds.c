@@ -269,6 +269,7 @@ static kiln_status try_starts(struct ki_mds *s, const kiln_matrix *given) {
                                      {"best report", .report = &run->best},
                                      {"best setbacks", .integers = &s->best_setbacks}};
     KI_RUN_STATE(run, state);
+    run->gains = true;
     run->former = 5;
     TRY(ki_run_look(run, 1)); /* turn, which decides what else there is */
     TRY(ki_run_resume(run));

@@ -124,10 +124,21 @@ void ki_run_tell(struct ki_run *run) {
     if (run->control->progress && run->control->progress(run->control->user, &now)) run->cancelled = true;
 }
 
+/* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once, as what leads
+ * there dies out, and rise again, as what leads away grows: where the last one has come down to less than a quarter,
+ * another has to be small, too. */
+static bool settled(const struct ki_run *run) {
+    const kiln_report *report = &run->report;
+    if (run->unsettled) return false;
+    if (!run->gains || report->trace_count < 2) return true;
+    const double before = report->trace[report->trace_count - 2].residual;
+    return before <= run->tolerance || report->residual >= before / 4;
+}
+
 void ki_run_judge(struct ki_run *run) {
     kiln_report *report = &run->report;
     if (report->stopped_by != KILN_STOP_NONE) return;
-    if (report->residual <= run->tolerance && !run->unsettled)
+    if (report->residual <= run->tolerance && settled(run))
         report->stopped_by = KILN_STOP_TOLERANCE;
     else if (run->cancelled)
         report->stopped_by = KILN_STOP_CANCELLED;

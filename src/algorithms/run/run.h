@@ -39,6 +39,7 @@ struct ki_run {
     int64_t pass_bytes; /* of X, that a pass reads */
     bool cancelled;     /* the caller has asked to stop */
     bool unsettled;     /* a small residual of this iteration says nothing */
+    bool gains;         /* the residual is what an iteration gains, which may be little once */
     bool unbounded;     /* an objective that is not finite is no failure */
     bool resumed;       /* the run goes on from a checkpoint */
 

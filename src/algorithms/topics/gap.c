@@ -244,6 +244,7 @@ static kiln_status gap_iterate(struct gap *s) {
     kiln_trace_row row;
     kiln_status status;
     KI_RUN_STATE(run, state);
+    run->gains = true;
     TRY(ki_run_resume(run));
     if (!run->resumed) {
         TRY(gap_measure(s));

@@ -237,6 +237,7 @@ static kiln_status lda_iterate(struct lda *s) {
     kiln_trace_row row;
     kiln_status status;
     KI_RUN_STATE(run, state);
+    run->gains = !s->batches; /* whose bound goes up and down */
     TRY(lda_resume(s));
     if (!run->resumed) {
         TRY(lda_measure(s, s->anew > 0));
