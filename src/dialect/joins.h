@@ -22,16 +22,16 @@ SCALAR_FN wide ki_sum_of(const struct ki_sum *sum) {
 
 /* Of weighted numbers: sum s (y - their mean)^2. The mean is known by what it is above one of the numbers, so
  * that what is far from 0 but close together keeps its digits. */
-struct ki_spread {
+struct ki_variation {
     wide weight, level, above, spread;
 };
 
-SCALAR_FN wide ki_spread_mean(const struct ki_spread *of) {
+SCALAR_FN wide ki_variation_mean(const struct ki_variation *of) {
     return of->level + of->above;
 }
 
 /* Chan, Golub and LeVeque's formula: nothing cancels. */
-SCALAR_FN void ki_spread_join(struct ki_spread *to, const struct ki_spread *next) {
+SCALAR_FN void ki_variation_join(struct ki_variation *to, const struct ki_variation *next) {
     if (next->weight == 0) return;
     if (to->weight == 0) {
         *to = *next;

@@ -200,18 +200,18 @@ enum { RUN = 32 };
 /* A group takes one target: groups are shares of the rows x targets. */
 __kernel void metric_numbers(PARAMETERS(metric_numbers)) {
     LOCAL wide shared[GROUP];
-    LOCAL struct ki_spread spreads[GROUP];
+    LOCAL struct ki_variation spreads[GROUP];
     const int lane = (int)get_local_id(0), group = (int)get_group_id(0);
     const int shares = (int)get_num_groups(0) / columns;
     const int target = group / shares, share = group - target * shares;
     const long tile_rows = (long)RUN * GROUP;
     __global wide *own = sums + (long)group * METRIC_NUMBER_SUMS;
     struct ki_sum square = {0, 0}, absolute = {0, 0}, error = {0, 0};
-    struct ki_spread all = {0, 0, 0, 0};
+    struct ki_variation all = {0, 0, 0, 0};
     wide wrong = 0;
     for (long tile = share * tile_rows; tile < rows; tile += shares * tile_rows) {
         const long end = rows - tile < tile_rows ? rows : tile + tile_rows;
-        struct ki_spread run = {0, 0, 0, 0};
+        struct ki_variation run = {0, 0, 0, 0};
         wide about = 0;
         for (long row = tile + lane; row < end; row += GROUP) {
             const wide s = WEIGHT_AT(row);
@@ -235,14 +235,14 @@ __kernel void metric_numbers(PARAMETERS(metric_numbers)) {
             const wide off = s == 0 ? (wide)0 : Y_AT(row * columns + target) - run.level - run.above;
             run.spread += s == 0 ? (wide)0 : s * off * off;
         }
-        ki_spread_join(&all, &run);
+        ki_variation_join(&all, &run);
     }
     spreads[lane] = all;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int reach = GROUP / 2; reach >= 1; reach /= 2) {
         if (lane < reach) {
-            const struct ki_spread next = spreads[lane + reach];
-            ki_spread_join(&all, &next);
+            const struct ki_variation next = spreads[lane + reach];
+            ki_variation_join(&all, &next);
             spreads[lane] = all;
         }
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -155,7 +155,7 @@ static kiln_status add_explained(kiln_metrics *metrics, const struct ki_measured
     if (!isnan(deviance) && (of->loss.offset || !kiln_family_describe(of->loss.family)->linear_score))
         status = fit_null(&null, &of->loss);
     else if (!isnan(deviance))
-        status = ki_deviance_at(&null, of, ki_spread_mean(&sums->numbers[0].y));
+        status = ki_deviance_at(&null, of, ki_variation_mean(&sums->numbers[0].y));
     if (status != KILN_OK) return status;
     add(metrics, "null_deviance", null);
     add(metrics, "d2", null > 0 ? 1 - deviance / null : (double)NAN);

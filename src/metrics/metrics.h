@@ -76,7 +76,7 @@ double *ki_probabilities(const struct ki_measured *of);
 /* Of one target. */
 struct ki_number_sums {
     struct ki_sum square, absolute, error; /* s e^2, s |e|, -s e */
-    struct ki_spread y;
+    struct ki_variation y;
 };
 
 /* Of all rows. */

@@ -34,7 +34,7 @@ static void add_number(struct ki_number_sums *to, const struct ki_measured *of, 
                        int64_t end) {
     const int64_t k = of->columns;
     double square = 0, absolute = 0, error = 0, about = 0;
-    struct ki_spread run = {0, 0, 0, 0};
+    struct ki_variation run = {0, 0, 0, 0};
     for (int64_t i = first; i < end; i++) {
         const double s = ki_weight(of, i), y = ki_at(&of->y, i * k + target);
         if (s == 0) continue;
@@ -54,7 +54,7 @@ static void add_number(struct ki_number_sums *to, const struct ki_measured *of, 
     ki_sum_add(&to->square, square);
     ki_sum_add(&to->absolute, absolute);
     ki_sum_add(&to->error, error);
-    ki_spread_join(&to->y, &run);
+    ki_variation_join(&to->y, &run);
 }
 
 /* ------------------------------------------------------------------------------------------ a GLM */
@@ -182,7 +182,7 @@ static void join(struct ki_sums *to, const struct ki_sums *from, const struct ki
         join_sum(&to->numbers[j].square, &from->numbers[j].square);
         join_sum(&to->numbers[j].absolute, &from->numbers[j].absolute);
         join_sum(&to->numbers[j].error, &from->numbers[j].error);
-        ki_spread_join(&to->numbers[j].y, &from->numbers[j].y);
+        ki_variation_join(&to->numbers[j].y, &from->numbers[j].y);
     }
     for (int64_t e = 0; to->confusion && e < confusion_size(of); e++) to->confusion[e] += from->confusion[e];
 }

@@ -134,9 +134,9 @@ static kiln_status take_numbers(struct ki_sums *sums, const struct ki_measured *
     TRY(fetch(&left, of));
     for (int64_t g = 0; g < left.groups; g++) {
         struct ki_number_sums *to = &numbers[g / shares];
-        const struct ki_spread own = {field(&left, g, 0), field(&left, g, 1), field(&left, g, 2),
-                                      field(&left, g, 3)};
-        ki_spread_join(&to->y, &own);
+        const struct ki_variation own = {field(&left, g, 0), field(&left, g, 1), field(&left, g, 2),
+                                         field(&left, g, 3)};
+        ki_variation_join(&to->y, &own);
         ki_sum_add(&to->square, field(&left, g, 4));
         ki_sum_add(&to->absolute, field(&left, g, 5));
         ki_sum_add(&to->error, field(&left, g, 6));

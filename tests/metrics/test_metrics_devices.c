@@ -301,6 +301,27 @@ static void outcomes(void **state) {
     kiln_device_close(on);
 }
 
+/* Where the device has no room for the ranks, rows are fetched, and the figures are the CPU's. */
+static void narrow(void **state) {
+    (void)state;
+    kiln_device *on = NULL;
+    const struct problem problem = {.loss.kind = KILN_LOSS_LOGISTIC, .columns = 1, .classes = 2, .eta = TIED};
+    if (kiln_device_open(&on, "opencl", &(kiln_device_options){.memory = 40 * ROWS}) != KILN_OK) {
+        printf("skip opencl: %s\n", kiln_last_error()->message);
+        return;
+    }
+    const struct made made = make(&problem, ROWS);
+    int64_t home = 0;
+    kiln_metrics *wanted = measure(&problem, &made, ROWS, device, KILN_F64, false, NULL),
+                 *found = measure(&problem, &made, ROWS, on, KILN_F64, false, &home);
+    compare(found, wanted, 2);
+    assert_true(home >= 8 * ROWS);
+    kiln_metrics_free(wanted);
+    kiln_metrics_free(found);
+    forget(&made);
+    kiln_device_close(on);
+}
+
 /* A weight that is none is refused, and what lies on another device is fetched. */
 static void refused(void **state) {
     (void)state;
@@ -335,7 +356,8 @@ static void refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_classes), cmocka_unit_test(many_classes), cmocka_unit_test(numbers),
-        cmocka_unit_test(glm),         cmocka_unit_test(outcomes),     cmocka_unit_test(refused),
+        cmocka_unit_test(glm),         cmocka_unit_test(outcomes),     cmocka_unit_test(narrow),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
