@@ -1,5 +1,8 @@
 """Columns whose spread is rounding count as constant: every linear model says so, and its bound belongs to the problem that was posed."""
 import json
+import os
+import pathlib
+import shutil
 import subprocess
 import warnings
 
@@ -99,3 +102,36 @@ def test_every_fold_and_penalty(form):
     for model, y in [(kiln.RidgeCV(alphas=[0.1, 1.0], cv=3), Y), (kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=3), Y > 0)]:
         _, said = fitted(model, form(X), y)
         assert len(said) == 1
+
+
+WAYS = {  # panels: whether X goes by in some
+    "cross-validation": (["--cv", "3", "--l2", "0.1,1"], False),
+    "in panels": (["--l2", "1", "--device", "cpu", "--map", "--memory", "400k"], True),
+    "in panels of several devices": (["--l2", "1", "--device", "cpu*2", "--map", "--memory", "800k"], True),
+    "processes": (["--l2", "1", "--device", "cpu", "--mpi"], False),
+}
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize("verb", [["linreg"], ["linreg", "--solver", "cg"], ["glm", "--family", "gaussian"]], ids=" ".join)
+def test_ways_through_the_rows(verb, way, tool, tmp_path):
+    options, panels = WAYS[way]
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((4000, 40)).astype(np.float32)
+    X[:, 7] = 1 + 2e-7 * X[:, 7]
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", X[:, 0] + rng.standard_normal(4000).astype(np.float32))
+    run = [tool, *verb, tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--type", "f32", "--json", *options]
+    env = dict(os.environ)
+    if "--mpi" in options:
+        plugins = sorted(pathlib.Path(tool).resolve().parent.glob("libkiln-*.so"))
+        mpirun = plugins and (shutil.which(f"mpirun.{plugins[-1].stem.removeprefix('libkiln-')}") or shutil.which("mpirun"))
+        if not mpirun:
+            pytest.skip("there is no MPI")
+        run = [mpirun, "-n", "2", *run]
+        env.update(KILN_MPI_PATH=str(plugins[-1]), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1")
+    done = subprocess.run(run, capture_output=True, text=True, check=True, env=env)
+    out = json.loads(done.stdout)
+    assert [w["text"].split(":")[0] for w in out["warnings"]] == ["column 8 counts as constant"]
+    assert (out["memory"]["panels"] > 0) == panels
