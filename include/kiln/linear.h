@@ -196,9 +196,9 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
  * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
  * The plain hinge has no gradient and is not offered.
  * The report adds up the classes' iterations, passes and objectives; its residual is the largest of theirs.
- * The figure "gap" bounds the objective's relative error from above: (objective - D) / objective, D the
- * dual's objective at t_i = -s_i d loss / d eta_i, of which either the positive or the negative ones are
- * scaled so that sum t = 0 where there is an intercept. It is NaN where a column is not penalised.
+ * The figure "gap" is (objective - D) / objective as computed, D the dual's objective at t_i = -s_i d loss /
+ * d eta_i, of which either the positive or the negative ones are scaled so that sum t = 0 under an intercept;
+ * optimality_gap has what rounding may have made of it, too. NaN where a column is not penalised.
  * Intercept, standardisation, weights, stopping rule, warm start, determinism and errors are kiln_logreg's.
  * Cost: kiln_logreg's for each class, and with an intercept two passes for the gap.
  * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
