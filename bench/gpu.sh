@@ -182,6 +182,7 @@ for wanted in "$@"; do
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
     scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" --kiln "$build/kiln" ;; # on several GPUs
+    packs) peer packs h200-packs.json gpu_packs.py --build "$build" ;;
     first-call) peer first-call h200-first-call.json gpu_first_call.py --cases million-zipf,kdd,kdd-shuffled ;;
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --folder /dev/shm ;;
     newton) peer newton h200-newton.json gpu_newton.py ;;

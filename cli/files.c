@@ -47,7 +47,7 @@ static void find_inputs(struct place inputs[INPUTS], const struct run *run) {
         kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(VERIFY) | VERB_BIT(COEFFICIENTS));
     int count = 0;
     for (int i = 0; i < run->count; i++) {
-        const bool word = (kinds & (VERB_BIT(EXPLAIN) | VERB_BIT(TUNE))) && i == 0;
+        const bool word = (kinds & (VERB_BIT(EXPLAIN) | VERB_BIT(TUNE) | VERB_BIT(KERNELS))) && i == 0;
         const bool output = (kinds & VERB_BIT(CONVERT)) && i == 1;
         inputs[count++] = (struct place){word || output ? NULL : run->arguments[i], "the data"};
         if (model_first && i == 0) strcpy(inputs[0].what, "the model");

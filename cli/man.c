@@ -102,6 +102,8 @@ static void environment(void) {
              "Where built kernels and the profile of this machine are kept.");
     variable("KILN_WITHOUT",
              "cuda, opencl or cuda,opencl: drivers that are never loaded, for one that crashes.");
+    variable("KILN_KERNEL_PACK",
+             "A pack of built kernels, as kiln kernels build writes it, by its absolute path.");
     variable("KILN_KERNEL_DIR", "Kernel sources to use instead of the built-in ones.");
     variable("KILN_BLAS, KILN_NVRTC_PATH, CUDA_HOME, CUDA_PATH, CONDA_PREFIX",
              "Where to look for libraries that are loaded at run time.");

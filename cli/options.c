@@ -21,7 +21,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WEIGHTED (TRAINS | BIT(WEIGHS) | JUDGES)
 #define OFFSETS (BIT(GLM) | JUDGES)
 #define READS (LABELLED | OTHERS | BIT(RECOMMEND))
-#define COMPUTES (EVERY & ~SPEAKS)
+#define COMPUTES (EVERY & ~(SPEAKS | BIT(KERNELS)))
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
 #define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
 #define SHARED (SOLVES | JUDGES)
@@ -234,8 +234,8 @@ const struct option tool_options[] = {
     {"type", 0, OPTION_CHOICE, GROUP_DEVICE, TYPED, "TYPE", "f32|f64",
      "f64; predict the model's; evaluate the model's", ANY,
      "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits.", AT(type)},
-    {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, COMPUTES, "N", NULL, "what this process may use", 1, 4096,
-     "CPU threads, for reading and for the device cpu.", AT(threads)},
+    {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, COMPUTES | BIT(KERNELS), "N", NULL,
+     "what this process may use", 1, 4096, "CPU threads, for reading and for the device cpu.", AT(threads)},
     {"deterministic", 0, OPTION_FLAG, GROUP_DEVICE, SUMS, NULL, NULL, NULL, ANY,
      "The same bits from run to run, and on the CPU with any number of threads.", AT(deterministic)},
     {"mpi", 0, OPTION_FLAG, GROUP_DEVICE, SHARED, NULL, NULL, NULL, ANY,
@@ -253,6 +253,8 @@ const struct option tool_options[] = {
      "Write the predictions to FILE instead of standard output, as a whole or not at all.", AT(output)},
     {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(COEFFICIENTS) | BIT(RECOMMEND), "FILE", NULL, NULL, ANY,
      "Write the table to FILE instead of standard output, as a whole or not at all.", AT(output)},
+    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(KERNELS), "FILE", NULL, NULL, ANY,
+     "build: the pack; list: the list, instead of standard output. As a whole or not at all.", AT(output)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, TRAINS, "FILE", NULL, NULL, ANY,
      "Draw the scores of --cv, or the coefficients of a path, to FILE" AS_NAMED, AT(plot)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(EVALUATE), "FILE", NULL, NULL, ANY,

@@ -80,6 +80,7 @@ enum verb_id {
     VERB_CONVERT,
     VERB_DEVICES,
     VERB_DOCTOR,
+    VERB_KERNELS,
     VERB_EXPLAIN,
     VERB_TUNE,
     VERB_COMPLETION,

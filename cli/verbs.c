@@ -2,6 +2,7 @@
  * file; an algorithm has its row in its own file, in cli/algorithms. */
 #include "verbs.h"
 
+#include "kernels.h"
 #include "options.h"
 #include "recommend.h"
 
@@ -110,6 +111,23 @@ const struct verb tool_verbs[] = {
      "other devices are examined all the same. --verbose prints each problem. Exit code 0, or 1 if a usable "
      "device or a driver fails.",
      "kiln doctor\nkiln doctor --device cpu --json", verb_doctor, .kinds = VERB_BIT(DOCTOR)},
+    {"kernels", "build|list", 1, 1, "build|list", "Build kernels for NVIDIA GPUs ahead of time",
+     "build writes a pack: kernels for each architecture of --arch, which start at once where they would be "
+     "built at first use. No GPU "
+     "is needed, but NVRTC (pip install nvidia-cuda-nvrtc). The library takes a pack that KILN_KERNEL_PACK "
+     "names, and "
+     "kiln-kernels.pack beside the library or in the cache folder; it must be of the same version, belong to "
+     "you or root, and nobody "
+     "else may write to it. What it lacks is built as without it, and where it lacks nothing no NVRTC is "
+     "needed.\n\n"
+     "list writes the programs that this machine has built so far, one a line: run the commands that shall "
+     "be fast on a machine with such "
+     "a GPU, and build from that list. Kernels depend on the data's shape, on its type and on the kind of "
+     "GPU.",
+     "kiln kernels list -o mine.txt\n"
+     "kiln kernels build --programs mine.txt --arch sm_90 -o kiln-kernels.pack\n"
+     "KILN_KERNEL_PACK=$PWD/kiln-kernels.pack kiln logreg X.npy --target-file y.npy --device cuda",
+     verb_kernels, .kinds = VERB_BIT(KERNELS), .own = kernels_options, .own_count = KERNELS_OPTIONS},
     {"explain", "WHAT [DATA...]", 1, MAX_ARGUMENTS, NULL /* commands.c */, "Say why Kiln does what it does",
      "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "
      "not exist: kernel variant, "

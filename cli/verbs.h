@@ -23,6 +23,7 @@ int verb_coefficients(struct run *run);
 int verb_convert(struct run *run);
 int verb_devices(struct run *run);
 int verb_doctor(struct run *run);
+int verb_kernels(struct run *run);
 int verb_explain(struct run *run);
 int verb_tune(struct run *run);
 int verb_completion(struct run *run);

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression, LinearSVC, LinearSVR,
                           LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
-    from ._machine import devices, doctor, explain, processes, read, tune
+    from ._machine import build_kernels, devices, doctor, explain, kernels, processes, read, tune
     from ._manifold import MDS
     from ._path import enet_path, lasso_path
 
@@ -40,7 +40,7 @@ _NAMES = {
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
-    **dict.fromkeys(("read", "devices", "doctor", "explain", "processes", "tune"), "_machine"),
+    **dict.fromkeys(("read", "build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
 }
 
 __all__ = [
@@ -49,7 +49,8 @@ __all__ = [
     "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
     "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "hits", "lasso_path", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
+    "build_kernels", "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "hits", "kernels", "lasso_path", "load", "matrix",
+    "mmchain", "multiply", "pagerank", "processes",
     "read", "results_on_device", "sddmm", "spmm", "tune",
 ]
 

@@ -226,6 +226,32 @@ def _batch_reduce(x: Matrix, columns: int) -> tuple[Any, Any]:
             lambda plan: x.device.call(lib.kiln_batch_reduce_with, plan, result.pointer, lib.KILN_BATCH_SUM, x.pointer, batch))
 
 
+def kernels(backend: str = "cuda") -> list[str]:
+    """The programs that this version of Kiln has built for devices of a backend ("cuda" or "opencl") and keeps in the cache folder,
+    each as "FILE TYPE DEFINES"."""
+    out = ffi.new("char **")
+    check(lib.kiln_kernels_list(out, backend.encode()))
+    try:
+        return text(out[0]).splitlines()
+    finally:
+        lib.kiln_free(out[0])
+
+
+def build_kernels(path: Any, architectures: Any = None, programs: Any = None, *, threads: int = 0) -> int:
+    """Writes a pack: kernels for NVIDIA's GPUs, built ahead of time by NVRTC, for which no GPU is needed; how many there are in it.
+
+    architectures: "sm_90" and the like, NVRTC's of sm_75 to sm_120 where none are given; programs: lines as `kernels` returns them,
+    where None those; threads: as many as there are processors if 0. KILN_KERNEL_PACK names the pack to the library, which
+    also takes kiln-kernels.pack beside itself or in the cache folder.
+    """
+    of = None if architectures is None else ",".join([architectures] if isinstance(architectures, str) else architectures)
+    keep = [ffi.NULL if of is None else ffi.new("char[]", c_name(of, "architectures")),
+            ffi.new("char[]", "\n".join(kernels() if programs is None else programs).encode())]
+    built = ffi.new("int64_t *")
+    check(lib.kiln_kernels_build(c_name(path), struct("kiln_pack_options", architectures=keep[0], programs=keep[1], threads=threads), built))
+    return int(built[0])
+
+
 _TUNED = {"mmchain": _mmchain, "sddmm": _sddmm, "batch_reduce": _batch_reduce}
 
 

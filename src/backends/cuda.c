@@ -11,6 +11,7 @@
 #include "backends/cuda_driver.h"
 #include "backends/device_list.h"
 #include "backends/nvrtc.h"
+#include "core/kernels/pack.h"
 #include "core/seams.h"
 #include "core/size.h"
 
@@ -42,6 +43,18 @@ static kiln_status attribute(int64_t *value, int number, int ordinal) {
     int found = 0;
     kiln_status status = KI_CUDA(NULL, device_attribute, &found, number, ordinal);
     if (status == KILN_OK) *value = found;
+    return status;
+}
+
+/* Whether there is something to get kernels from; what it is goes into the description. */
+static kiln_status find_kernels(kiln_device_info *info, int architecture) {
+    const size_t used = strlen(info->description), room = sizeof info->description - used;
+    if (ki_pack_serves(architecture)) {
+        snprintf(info->description + used, room, ", a pack of kernels");
+        return KILN_OK;
+    }
+    const kiln_status status = ki_nvrtc_load(architecture);
+    if (status == KILN_OK) snprintf(info->description + used, room, ", NVRTC %s", ki_nvrtc_version());
     return status;
 }
 
@@ -86,11 +99,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
                 (int)minor);
         return ki_hint("--device opencl or --device cpu");
     }
-    TRY(ki_nvrtc_load(*architecture));
-    size_t used = strlen(info->description);
-    snprintf(info->description + used, sizeof info->description - used, ", NVRTC %s", ki_nvrtc_version());
-    snprintf(properties->cache_key, sizeof properties->cache_key, "cuda sm_%d nvrtc %s driver %d",
-             *architecture, ki_nvrtc_version(), version);
+    TRY(find_kernels(info, *architecture));
 done:
     return status;
 }
@@ -268,6 +277,20 @@ done:
     return status;
 }
 
+/* NVRTC is loaded when a kernel is in no pack: it may be missing, and loading it takes time. */
+static kiln_status cuda_compiler(kiln_device *device) {
+    struct ki_properties *properties = &device->properties;
+    int driver = 0;
+    kiln_status status;
+    if (properties->cache_key[0]) return KILN_OK;
+    TRY(ki_nvrtc_load(properties->architecture));
+    TRY(KI_CUDA(NULL, driver_version, &driver));
+    snprintf(properties->cache_key, sizeof properties->cache_key, "cuda sm_%d nvrtc %s driver %d",
+             properties->architecture, ki_nvrtc_version(), driver);
+done:
+    return status;
+}
+
 static kiln_status cuda_build(kiln_device *device, void **binary, size_t *bytes, const char *source,
                               const char *options) {
     return ki_nvrtc_compile(binary, bytes, source, options, ((struct cuda *)device->impl)->architecture);
@@ -422,6 +445,7 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .upload_wait = cuda_upload_wait,
                                            .pin = cuda_pin,
                                            .unpin = cuda_unpin,
+                                           .compiler = cuda_compiler,
                                            .build = cuda_build,
                                            .load = cuda_load,
                                            .unload = cuda_unload,

@@ -90,6 +90,8 @@ struct ki_backend {
     /* Host memory that the device then reads at full speed. NULL where there is no difference. */
     kiln_status (*pin)(kiln_device *device, void *memory, int64_t bytes);
     void (*unpin)(kiln_device *device, void *memory);
+    /* Finds the compiler, and completes properties.cache_key: called before either is used. NULL where open has done it. */
+    kiln_status (*compiler)(kiln_device *device);
     /* Compiles source to a binary that load accepts; *binary comes from ki_resize and belongs to the
      * caller. */
     kiln_status (*build)(kiln_device *device, void **binary, size_t *bytes, const char *source,

@@ -110,6 +110,14 @@ static void own_file(char *file, size_t room) {
     file[length > 0 ? length : 0] = '\0';
 }
 
+void ki_library_own_folder(char *folder, size_t room) {
+    char file[512];
+    own_file(file, sizeof file);
+    char *slash = strrchr(file, '/');
+    if (slash) *slash = '\0';
+    snprintf(folder, room, "%s", slash && strlen(file) < room ? file : "");
+}
+
 bool ki_library_beside(struct ki_library *library, const char *name) {
     static const char *const folders[] = {"", "../lib/"};
     char path[512], file[512];

@@ -3,6 +3,7 @@
 #define KI_LIBRARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/status.h"
 
@@ -21,6 +22,8 @@ bool ki_library_name(struct ki_library *library, const char *name);
 /* A library of the CUDA toolkit, by its sonames (newest first, then NULL): a copy in this process (PyTorch's, CuPy's), then
  * the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in pip's packages. */
 bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel);
+/* The folder that this code is in; "" where nobody knows its whole path, or it is longer than that. */
+void ki_library_own_folder(char *folder, size_t room);
 /* One of ours: beside the library or the tool, as where they were built, or in the lib folder beside the tool's; then as a name. */
 bool ki_library_beside(struct ki_library *library, const char *name);
 /* The file that the environment variable names by its absolute path, and no other. False if the variable is not set; else

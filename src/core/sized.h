@@ -15,6 +15,7 @@
 #define KI_LAST_kiln_device_info has_f64
 #define KI_LAST_kiln_device_statistics layout_bytes
 #define KI_LAST_kiln_probe hint
+#define KI_LAST_kiln_pack_options threads
 #define KI_LAST_kiln_memory user
 #define KI_LAST_kiln_loss offset
 #define KI_LAST_kiln_cg curvature

@@ -20,11 +20,13 @@ backends_stub(old_compiler nvrtc libnvrtc.so.13 STUB_INCOMPLETE)
 kiln_test(backends_cuda_faults ${CMAKE_CURRENT_LIST_DIR}/cuda_faults.c)
 kiln_test(backends_cuda_memory ${CMAKE_CURRENT_LIST_DIR}/cuda_memory.c)
 kiln_test(backends_cuda_choose ${CMAKE_CURRENT_LIST_DIR}/cuda_choose.c)
-set_tests_properties(backends_cuda_faults backends_cuda_memory backends_cuda_choose PROPERTIES
+kiln_test(backends_cuda_pack ${CMAKE_CURRENT_LIST_DIR}/cuda_pack.c)
+set_tests_properties(backends_cuda_faults backends_cuda_memory backends_cuda_choose backends_cuda_pack PROPERTIES
   ENVIRONMENT "LD_LIBRARY_PATH=${stubs}/whole;KILN_NVRTC_PATH=")
 add_dependencies(backends_cuda_faults stub_whole_cuda stub_whole_nvrtc)
 add_dependencies(backends_cuda_memory stub_whole_cuda stub_whole_nvrtc)
 add_dependencies(backends_cuda_choose stub_whole_cuda stub_whole_nvrtc)
+add_dependencies(backends_cuda_pack stub_whole_cuda stub_whole_nvrtc)
 
 kiln_test(backends_nccl ${CMAKE_CURRENT_LIST_DIR}/nccl.c)
 set_tests_properties(backends_nccl PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${stubs}/whole;KILN_NVRTC_PATH=")

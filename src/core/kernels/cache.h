@@ -49,6 +49,10 @@ kiln_status ki_cache_put(kiln_device *device, const char *key, const void *binar
 /* Removes an entry that its user found wanting. */
 kiln_status ki_cache_drop(kiln_device *device, const char *key, const char *why);
 
+/* Calls take(context, key) for each entry; damaged ones are passed over. */
+kiln_status ki_cache_each(struct ki_cache *cache, const kiln_device *device,
+                          kiln_status (*take)(void *context, const char *key), void *context);
+
 /* Figures measured on this machine, by name ("bandwidth cuda:0 NVIDIA H200"; no tab or newline). *found =
  * false and *value untouched if there is none. */
 kiln_status ki_cache_profile_get(bool *found, double *value, kiln_device *device, const char *name);

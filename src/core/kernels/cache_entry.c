@@ -185,3 +185,44 @@ kiln_status ki_cache_put(kiln_device *device, const char *key, const void *binar
                         (struct ki_piece[]){{header, HEADER}, {key, length}, {binary, bytes}}, 3);
     return KILN_OK;
 }
+
+/* The key that the entry holds, a string from ki_resize; NULL: it is damaged, or there is no memory for it. */
+static char *key_of(const char *entry, size_t size) {
+    uint32_t length = 0;
+    if (size < HEADER) return NULL;
+    for (int i = 0; i < 4; i++) length |= (uint32_t)(uint8_t)entry[12 + i] << (8 * i);
+    if (length > size - HEADER || length > KEY_MAX) return NULL;
+    char *key = ki_resize(NULL, (size_t)length + 1);
+    if (!key) return NULL;
+    memcpy(key, entry + HEADER, length);
+    key[length] = '\0';
+    if (strlen(key) == length && !check_entry(entry, size, key)) return key;
+    ki_free(key);
+    return NULL;
+}
+
+kiln_status ki_cache_each(struct ki_cache *cache, const kiln_device *device,
+                          kiln_status (*take)(void *context, const char *key), void *context) {
+    int64_t count = 0, total = 0;
+    struct aged *entries = NULL;
+    const int copy =
+        cache->folder < 0 ? -1 : ki_seams.openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+    if (!folder) {
+        if (copy >= 0) ki_seams.close(copy);
+        return KILN_OK;
+    }
+    kiln_status status = list_entries(&entries, &count, &total, cache, folder);
+    closedir(folder);
+    for (int64_t i = 0; status == KILN_OK && i < count; i++) {
+        char *entry = NULL;
+        size_t size = 0;
+        status = ki_cache_read_file(&entry, &size, cache, device, entries[i].name, ENTRY_MAX);
+        char *key = entry ? key_of(entry, size) : NULL;
+        if (key) status = take(context, key);
+        ki_free(key);
+        ki_free(entry);
+    }
+    ki_free(entries);
+    return status;
+}

@@ -1,4 +1,4 @@
-/* A kernel is looked for in the device's list, then in the disk cache, else it is built: milliseconds once,
+/* A kernel is looked for in the device's list, then in packs, then in the disk cache, else it is built: milliseconds once,
  * so a specialised kernel for each shape of a problem costs next to nothing. */
 #include "core/kernels/kernels.h"
 
@@ -10,6 +10,7 @@
 
 #include "core/kernels/cache.h"
 #include "core/kernels/kernel_source.h"
+#include "core/kernels/pack.h"
 #include "core/seams.h"
 #include "core/sha256.h"
 #include "core/size.h"
@@ -49,17 +50,36 @@ static kiln_status new_kernel(struct ki_kernel **kernel, const char *file, const
 
 /* Everything that the binary depends on, and inputs only: what a compiler prints may differ from run to run.
  */
-static kiln_status cache_key(char **key, const kiln_device *device, const char *source, const char *defines) {
-    static const char format[] = "kiln %s\nbuild %s\nbackend %s\nplatform %s\noptions %s\nsource %s\n";
+static kiln_status cache_key(char **key, const kiln_device *device, const char *source,
+                             const struct ki_kernel *kernel) {
+    static const char format[] = KI_KEY_START "platform %s\nsource %s\nprogram %s %s %s\n";
     char source_hash[65];
     ki_sha256_hex(source_hash, source, strlen(source));
     size_t bytes = sizeof format + 128 + strlen(ki_build_id) + strlen(device->properties.cache_key) +
-                   strlen(device->backend->name) + strlen(defines) + sizeof source_hash;
+                   strlen(device->backend->name) + strlen(kernel->defines) + strlen(kernel->file) +
+                   sizeof source_hash;
     char *text = ki_alloc(bytes);
     if (!text) return ki_fail_nomem(bytes, "a kernel's key");
     snprintf(text, bytes, format, KILN_VERSION, ki_build_id, device->backend->name,
-             device->properties.cache_key, defines, source_hash);
+             device->properties.cache_key, source_hash, kernel->file, ki_program_type(kernel->type),
+             kernel->defines);
     *key = text;
+    return KILN_OK;
+}
+
+/* From a pack; kernel->function stays NULL if none has it that the driver accepts. */
+static kiln_status load_packed(struct ki_kernel *kernel, kiln_device *device, const char *source) {
+    void *code = NULL;
+    size_t bytes = 0;
+    if (device->properties.architecture == 0) return KILN_OK;
+    kiln_status status = ki_pack_get(&code, &bytes, device, source, kernel->defines);
+    if (status != KILN_OK || !code) return status;
+    status = device->backend->load(device, &kernel->module, &kernel->function, code, bytes, kernel->name,
+                                   kernel->defines);
+    ki_free(code);
+    if (status == KILN_OK) device->statistics.kernels_cached++;
+    if (status != KILN_ERR_BUILD) return status;
+    kernel->module = kernel->function = NULL;
     return KILN_OK;
 }
 
@@ -132,6 +152,7 @@ __attribute__((constructor)) static void survive_forks(void) {
 }
 
 static kiln_status load_or_build(struct making *making, kiln_device *device) {
+    if (making->kernel->function) return KILN_OK;
     pthread_mutex_lock(&building);
     kiln_status status = load_cached(making->kernel, device, making->key);
     if (status == KILN_OK && !making->kernel->function) status = build(making, device);
@@ -146,12 +167,16 @@ static void free_kernel(kiln_device *device, struct ki_kernel *kernel) {
     ki_free(kernel);
 }
 
+/* With a function, if a pack has it: else with what it is built from. */
 static kiln_status begin(struct making *making, kiln_device *device, const char *file, const char *function,
                          kiln_type type, const char *defines) {
     kiln_status status;
     TRY(new_kernel(&making->kernel, file, function, type, defines));
     TRY(ki_kernel_source(&making->source, device->backend->name, file, type));
-    TRY(cache_key(&making->key, device, making->source, defines));
+    TRY(load_packed(making->kernel, device, making->source));
+    if (making->kernel->function) goto done;
+    if (device->backend->compiler) TRY(device->backend->compiler(device));
+    TRY(cache_key(&making->key, device, making->source, making->kernel));
 done:
     return status;
 }
@@ -233,7 +258,7 @@ static kiln_status begin_ahead(struct ahead *ahead, const struct ki_programs *pr
         struct making *making = &ahead->makings[ahead->count];
         if (find(device, of->file, of->function, of->type, of->defines)) continue;
         TRY(begin(making, device, of->file, of->function, of->type, of->defines));
-        TRY(load_cached(making->kernel, device, making->key));
+        if (!making->kernel->function) TRY(load_cached(making->kernel, device, making->key));
         if (making->kernel->function) {
             end(making, device);
             *making = (struct making){0};

@@ -1,0 +1,119 @@
+/* kiln kernels: packs of kernels, which are built ahead of time, and what this machine has built so far. */
+#include "kernels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "output.h"
+#include "verbs.h"
+
+/* settings.own */
+struct wanted {
+    const char *architectures, *programs, *backend;
+};
+
+const struct option kernels_options[KERNELS_OPTIONS] = {
+    {"arch", 0, OPTION_TEXT, GROUP_DEVICE, 0, "LIST", NULL, "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120", 0,
+     0, "build: the GPUs' architectures, sm_90 for compute capability 9.0, separated by commas.",
+     .offset = offsetof(struct wanted, architectures)},
+    {"programs", 0, OPTION_PATH, GROUP_DATA, 0, "FILE", NULL, NULL, 0, 0,
+     "build: what to build, as kiln kernels list writes it. Without it what this machine has built for its "
+     "GPU.",
+     .offset = offsetof(struct wanted, programs)},
+    {"backend", 0, OPTION_CHOICE, GROUP_DEVICE, 0, "NAME", "cuda|opencl", "cuda", 0, 0,
+     "list: of which backend.", .offset = offsetof(struct wanted, backend)},
+};
+
+/* The file's text, for free. */
+static int read_programs(char **text, const char *path) {
+    FILE *file = fopen(path, "rb");
+    size_t used = 0, room = 1 << 16, got = 0;
+    char *made = file ? malloc(room) : NULL;
+    while (made && (got = fread(made + used, 1, room - used - 1, file)) > 0) {
+        used += got;
+        if (room - used > 1) continue;
+        char *grown = realloc(made, room *= 2);
+        if (!grown) free(made);
+        made = grown;
+    }
+    const int trouble = !file || ferror(file) ? errno : 0;
+    if (file) fclose(file);
+    if (!trouble && made) {
+        made[used] = '\0';
+        *text = made;
+        return 0;
+    }
+    free(made);
+    if (!trouble) return fail_with(KILN_ERR_NOMEM, READING, "", "no memory for the list of programs");
+    return fail_with(KILN_ERR_IO, READING, "", "%s: %s", path, strerror(trouble));
+}
+
+static int tell_built(struct run *run, int64_t built) {
+    const char *path = run->settings->output;
+    if (!talk_json()) {
+        printf("%s: %lld kernels in %s\n", path, (long long)built,
+               text_seconds(clock_seconds() - run->started));
+        return EXIT_DONE;
+    }
+    json_t *object = run_json(run, "kiln.kernels/1");
+    json_put_text(object, "output", path);
+    json_put_count(object, "kernels", built);
+    return json_print(object);
+}
+
+static int build(struct run *run, const struct wanted *wanted) {
+    kiln_pack_options options = {.size = sizeof options,
+                                 .architectures = wanted->architectures,
+                                 .threads = (int)run->settings->threads};
+    char *from_file = NULL, *from_cache = NULL;
+    int64_t built = 0;
+    if (!run->settings->output)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln kernels build -o kiln-kernels.pack",
+                         "build needs -o, the file to write");
+    int code = wanted->programs ? read_programs(&from_file, wanted->programs) : 0;
+    if (!code && !wanted->programs && kiln_kernels_list(&from_cache, "cuda") != KILN_OK)
+        code = fail_library(WORKING);
+    options.programs = from_file ? from_file : from_cache;
+    if (!code && kiln_kernels_build(run->settings->output, &options, &built) != KILN_OK)
+        code = fail_library(WORKING);
+    free(from_file);
+    kiln_free(from_cache);
+    return code ? code : tell_built(run, built);
+}
+
+static int list_json(struct run *run, const char *programs) {
+    json_t *object = run_json(run, "kiln.kernels/1"), *array = json_array();
+    char line[1024];
+    for (const char *at = programs; *at; at += strcspn(at, "\n") + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        json_add(array, json_string(line));
+    }
+    json_put(object, "programs", array);
+    return json_print(object);
+}
+
+static int list(struct run *run, const struct wanted *wanted) {
+    struct output output;
+    char *programs = NULL;
+    if (kiln_kernels_list(&programs, wanted->backend ? wanted->backend : "cuda") != KILN_OK)
+        return fail_library(WORKING);
+    int code = 0;
+    if (talk_json() && !run->settings->output) {
+        code = list_json(run, programs);
+    } else if (!(code = output_open(&output, run->settings->output))) {
+        fputs(programs, output.file);
+        code = output_commit(&output);
+    }
+    kiln_free(programs);
+    return code;
+}
+
+int verb_kernels(struct run *run) {
+    const struct wanted *wanted = (const void *)run->settings->own.bytes;
+    if (!strcmp(run->arguments[0], "build")) return build(run, wanted);
+    if (!strcmp(run->arguments[0], "list")) return list(run, wanted);
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln kernels build or kiln kernels list",
+                     "'%.40s' is neither build nor list", run->arguments[0]);
+}
