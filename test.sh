@@ -13,6 +13,9 @@ need_packages "$BUILD_PACKAGES $TEST_PACKAGES"
 # The wheel consists of what gcc's build compiles, too: the compiler runs once for both.
 export CCACHE_DIR="$PWD/build-ccache" CCACHE_BASEDIR="$PWD"
 
+# Threads of NumPy and scikit-learn, which wait by spinning, would take the processors from what runs beside them.
+export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+
 # build FOLDER TARGET cmake-arguments...
 build() {
     folder=$1
