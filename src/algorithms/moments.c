@@ -48,7 +48,7 @@ static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_
     while (j < cols - 1 && !bad_column(kiln_matrix_type(X), moments->weight, values[j], values[cols + j]))
         j++;
     status = ki_fail_column(X, j,
-                            !isfinite(values[cols + j])
+                            isnan(values[j]) || !isfinite(values[cols + j])
                                 ? "NaN or infinite values, or values whose squares overflow"
                             : !isfinite(values[j]) ? "values whose squares overflow"
                                                    : "values whose squares underflow");
