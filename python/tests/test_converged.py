@@ -89,3 +89,23 @@ def test_als_does_not_end_on_a_plateau():
     plateau = reached(tol=1e-9, max_iter=6)
     assert plateau - reached(tol=1e-9, max_iter=7) < 1e-3 * plateau  # it is one
     assert reached(tol=5e-4) < 0.97 * plateau
+
+
+def test_a_path_leaves_rows_of_huge_entries():
+    """With l1 alone a model adds to each column a part of what curvature it had at first. A row of 1e12 that has left the loss is
+    nearly all of that, and the model then lets its columns hardly move: what it says of the objective is nothing."""
+    started = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(23, 6))
+        X[rng.integers(23), 1] = X[rng.integers(23), 4] = 1e12
+        X[:, 2] = X[:, 0] + X[:, 1]
+        y = rng.integers(0, 2, 23)
+        cold = kiln.LogisticRegression(C=10.0, l1_ratio=1.0, device="cpu", fit_intercept=False).fit(X, y)
+        warm = kiln.LogisticRegression(C=1.0, l1_ratio=1.0, device="cpu", fit_intercept=False, warm_start=True).fit(X, y)
+        warm.set_params(C=10.0).fit(X, y)
+        started += warm.converged_
+        if warm.converged_:
+            gain = 23 * np.log(2) - cold.objective_
+            assert warm.objective_ - cold.objective_ < 1e-6 * gain, seed
+    assert started > 6

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 import numpy as np
 
 import draw
+import paths
 import rows
 from losses import (
     gamma_loss,
@@ -172,7 +173,8 @@ def logreg(rng, tool: Tool, kind: type) -> list[str]:
     digits = 1e-7 if kind is np.float64 else 2e-3
     found += binary_metrics(problem, y, model, run, digits)
     check_verify(tool, problem, found, run.out["converged"])
-    return found + rows.judge_classes(rng, tool, problem, model, np.unique(y))
+    found += rows.judge_classes(rng, tool, problem, model, np.unique(y))
+    return found + paths.follow(rng, tool, "logreg", problem, logistic_loss, y)
 
 
 def svm(rng, tool: Tool, kind: type) -> list[str]:
@@ -202,8 +204,10 @@ def svm(rng, tool: Tool, kind: type) -> list[str]:
         found += decided(problem, y, eta_of(problem, model)[:, 0], run, 1e-7)
     check_verify(tool, problem, found, run.out["converged"])
     if regression:
-        return found + rows.judge_numbers(rng, tool, problem, model)
-    return found + rows.judge_classes(rng, tool, problem, model, np.unique(y))
+        found += rows.judge_numbers(rng, tool, problem, model)
+    else:
+        found += rows.judge_classes(rng, tool, problem, model, np.unique(y))
+    return found + paths.follow(rng, tool, "svm", problem, loss, target)
 
 
 def draw_glm(rng, problem: Problem):
@@ -276,7 +280,8 @@ def glm(rng, tool: Tool, kind: type) -> list[str]:
     found += statsmodels_glm(problem, tool, family, loss, yk)
     inverse = {"gaussian": None, "binomial": lambda eta: logistic(eta)[0]}.get(family, np.exp)
     whole = {"poisson": np.inf, "negative-binomial": np.inf, "binomial": 1}.get(family)
-    return found + rows.judge_numbers(rng, tool, problem, model, inverse, unit_deviance, whole)
+    found += rows.judge_numbers(rng, tool, problem, model, inverse, unit_deviance, whole)
+    return found + paths.follow(rng, tool, "glm", problem, loss, yk)
 
 
 def saturated(family: str, loss, y):

@@ -74,6 +74,7 @@ class Package(Tool):
     """One process for all problems. Devices are opened once by name, threads and determinism."""
 
     validated, needs_groups, holds_out = ("linreg", "logreg"), True, False
+    starts_warm = False
     scores_given, least_probability = True, float(np.finfo(float).eps)
     devices: dict[tuple[str, int, bool], typing.Any] = {}
     models: dict[str, typing.Any]

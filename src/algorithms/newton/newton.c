@@ -108,6 +108,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         work->radius *= 4;
     work->norm = norm;
     work->level = 0;
+    work->led = !model->stiff;
     swap(work);
     /* a model that was right about its step is so about what it left */
     const bool right =
@@ -387,7 +388,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->iterations = 0;
     work->level = 0;
     work->goal = newton->tolerance;
-    work->proved = work->looked = work->regular = false;
+    work->proved = work->led = work->looked = work->regular = false;
     work->worn = true;
     work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));

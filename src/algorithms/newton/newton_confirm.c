@@ -225,11 +225,11 @@ done:
 static kiln_status is_regular(bool *regular, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     bool changed = false;
-    /* no step has led to a warm start: the next one is tried */
-    const bool ahead = work->looked && work->iterations == 0 && work->furnished && !work->regular;
+    /* no step has led to a warm start, or one that a column could hardly take part in: the next one is tried */
+    const bool ahead = work->looked && !work->led && work->furnished && !work->regular;
     if (ahead) TRY(ki_newton_try(work, 1));
     if (!work->looked || ahead) TRY(has_changed(&changed, work));
-    if (!work->looked || ahead) work->regular = !changed;
+    if (!work->looked || ahead) work->regular = !changed && (ahead || work->led);
     work->looked = true;
     *regular = work->regular;
 done:

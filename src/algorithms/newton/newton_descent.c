@@ -312,6 +312,14 @@ done:
     return status;
 }
 
+/* Whether some column has less curvature than what the model adds to it, a part of the criterion's: a row of
+ * huge entries has left the loss. Such a model says nothing of what is left. */
+static bool is_stiff(const struct ki_quadratic *of, const struct ki_descent *descent) {
+    for (int64_t a = 0; a < of->count; a++)
+        if (descent->least[descent->chosen[a]] > 0.5 * of->diagonal[a]) return true;
+    return false;
+}
+
 kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     struct ki_descent *descent = work->descent;
@@ -330,6 +338,8 @@ kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_mode
     if (!quadratic.G && model->inner == 1)
         descent->looseness = fmax(0.25 * descent->looseness, LEAST_LOOSENESS);
     TRY(conclude(&quadratic, work, gb, model));
+    model->stiff = is_stiff(&quadratic, descent);
+    if (model->stiff) model->rest = INFINITY;
 done:
     ki_quadratic_free(&quadratic);
     return status;

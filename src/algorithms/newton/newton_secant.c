@@ -247,6 +247,7 @@ static kiln_status advance(struct ki_newton_work *work, bool *moved) {
     if (!lower || !isfinite(actual) || !isfinite(norm)) goto done;
     *moved = true;
     const bool gained = accept(work, norm), near = secant->count > 1 || !ki_newton_factored(work);
+    work->led = true;
     work->looked = false;
     TRY(ki_newton_prove(work, fmax(actual, 0.5 * slope)));
     secant->over = !gained || (near && !(norm <= SLOW * former)) || (ki_newton_meets(work) && !work->proved);

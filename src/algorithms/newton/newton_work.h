@@ -44,6 +44,7 @@ struct ki_newton_work {
     double first;     /* the objective at the origin */
     double goal; /* the tolerance that steps are made for: the run's, or less where it proved too little */
     bool proved; /* `here` has converged */
+    bool led; /* a step that every column could take part in has led here */
     bool looked,
         regular; /* whether the step that led here left the rows\' curvatures as they were, if that has been looked at */
     int64_t iterations, bytes;
@@ -81,6 +82,7 @@ struct ki_newton_model {
                         curvature that was met with */
     bool boundary; /* ended on the region's boundary */
     bool exact;    /* by ki_newton_exact, without a product */
+    bool stiff;    /* most of some column's curvature is none of the data's or the penalties' */
     int64_t inner;
 };
 
