@@ -3,7 +3,7 @@
 #   ./test.sh          what CI runs: gcc, sanitizers, Python, format, lint
 #   ./test.sh quick    one gcc build, the warnings of clang, and the tests
 #   ./test.sh long     what takes long and seldom finds something: clang's optimiser, kernels as PoCL optimises them for users,
-#                      a minute of each fuzz target, and an audit of many problems; writes bench/results/long.json
+#                      a minute of each fuzz target, deep lint, and an audit of many problems; writes bench/results/long.json
 set -eu
 cd "$(dirname "$0")"
 . ./scripts/install.sh
@@ -86,6 +86,8 @@ run_long() {
         -DKILN_FUZZ=ON -DKILN_FUZZ_SECONDS=60
     say "fuzz targets, a minute each"
     run_tests build-fuzz -L fuzz -E '^fuzz_mutate$'
+    say "clang-tidy, with a deep walk through the paths of each function"
+    ./scripts/lint.sh build-gcc deep
     say "an audit of many problems, seed $seed"
     install_package
     build-python/bin/python tests/audit build-gcc/kiln --entrances tool,package --devices 'cpu,cpu,cpu*2' \
