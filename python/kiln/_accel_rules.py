@@ -17,6 +17,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 import kiln
 
+from ._frames import all_numbers, is_frame
+
 
 class NotHere(Exception):
     """This call has no counterpart in Kiln; the text says why."""
@@ -134,6 +136,8 @@ def _fit(train: Callable[..., Any]) -> Callable[..., Any]:
     def ours(original: Any, model: Any, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
         if more:
             raise NotHere(f"fit({', '.join(more)}=...)")
+        if is_frame(X) and not all_numbers(X):
+            raise NotHere("X has columns of text or dates")
         model._validate_params()
         found = train(model, X, y, sample_weight)
         _adopt(model, found, X)

@@ -10,7 +10,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, with_threads
 from ._dlpack import as_floats, on_cuda, to_host
-from ._library import ArgumentError, c_name, check, ffi, lib, struct
+from ._frames import all_numbers, encoded, is_frame, with_names
+from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
 from ._told import GIVEN, told
 
@@ -27,6 +28,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _told: dict[str, str] = {}  # what the file said of the fit
     _kept: tuple[bytes, dict[str, bool], str, bool] | None = None  # of the last fit: its options, which of GIVEN there were, device, float32
     report_: Report
+    _schema: str | None = None  # of a frame with text columns: what makes features of such a one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -36,10 +38,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------ data
 
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
-        """X, or X and y, in float32 or float64; a kiln.Matrix as it is."""
-        if more.get("reset", True):
+        """X, or X and y, in float32 or float64; a kiln.Matrix as it is. A frame with text columns becomes a feature for each level."""
+        reset = more.get("reset", True)
+        if reset:
             self._check_only()
+            self.__dict__.pop("_schema", None)
         more.setdefault("accept_sparse", "csr")
+        if is_frame(X) and (not all_numbers(X) if reset else self._schema is not None or not all_numbers(X)):
+            return self._validate_frame(X, y, **more)
         if not isinstance(X, Matrix) and on_cuda(X):
             X = Matrix(X)
         if isinstance(X, Matrix):
@@ -54,6 +60,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if not isinstance(y, str):
             more["y"] = y
         return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
+
+    def _validate_frame(self, X: Any, y: Any, **more: Any) -> Any:
+        """The same of a frame, by its columns' names: feature_names_in_ and n_features_in_ are of the features that it makes."""
+        reset = more.get("reset", True)
+        if not reset and self._schema is None:
+            raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with numbers alone: fit it with a frame of "
+                            "such columns, or make numbers of them.")
+        X, names, schema = encoded(X, None if reset else self._schema)
+        if not more["accept_sparse"] and hasattr(X, "toarray"):
+            X = X.toarray()
+        if not reset:
+            return X if isinstance(y, str) else (X, y)
+        found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more, **({} if isinstance(y, str) else {"y": y}))
+        self.feature_names_in_, self._schema = np.array(names, object), schema
+        return found
 
     def _check_only(self) -> None:
         """Refuses what scikit-learn's class of this name has and this one has not."""
@@ -89,8 +110,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         made = algorithm_options(self._algorithm, options)
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
         where = next(operand.device for operand in operands if operand is not None)
-        report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
-                       callback=getattr(self, "callback", None), names=self._vocabulary())
+        try:
+            report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
+                           callback=getattr(self, "callback", None), names=self._vocabulary())
+        except DataError as error:
+            error.args = (with_names(str(error), getattr(self, "feature_names_in_", None)),)
+            raise
         self._keep_report(report)
         given = {name: True for name in GIVEN if options.get(name)}
         single = operands[0] is not None and operands[0].dtype == np.float32
@@ -162,6 +187,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         account = self._account()
         for name, value in account.items():
             check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
+        if self._schema is not None:
+            check(lib.kiln_model_set_text(model, b"schema", self._schema.encode()))
+            account = {**account, "schema": self._schema}
         names = getattr(self, "feature_names_in_", None)
         if names is not None and "schema" not in account:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))

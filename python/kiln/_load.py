@@ -21,6 +21,7 @@ def load(path: Any) -> Any:
         raise ModelError(f"kiln.load: a model of {name} has no estimator")
     estimator = _MAKERS[name](texts, tensors)
     estimator._told = {key: texts[key] for key in KEPT if key in texts}
+    estimator._schema = texts.get("schema")
     if "features" in texts and isinstance(names := json.loads(texts["features"]), list):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator

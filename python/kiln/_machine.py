@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import re
 import time
 from typing import Any, Callable, Iterator, NamedTuple
 
@@ -63,27 +64,20 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
                      allow_nonfinite=missing == "nan", **texts)
     if texts or model is not None:  # rows, and no list of links
         options.tables = lib.KILN_FILE_CSV
-    made = ffi.new("kiln_data **")
     if model is not None:
         trained = open_model(model)
         options.model = trained
     where = open_device("cpu")
     if hasattr(path, "__arrow_c_stream__"):
-        capsule = path.__arrow_c_stream__()
-        where.call(lib.kiln_data_from_arrow, made, where.pointer, ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
-        path = "the table"
+        data, path = from_table(path, where, options), "the table"
     else:
+        made = ffi.new("kiln_data **")
         where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
-    data = where.turn.own(lib.kiln_data_free, made[0])
+        data = where.turn.own(lib.kiln_data_free, made[0])
     X = _borrowed(lib.kiln_data_X(data), where, data)
     y = _borrowed(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
-    warnings: list[str] = []
-    hint = ffi.new("const char **")
-    while line := lib.kiln_data_warning(data, len(warnings), hint):
-        remedy = advice(text(hint[0]))
-        warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
-        warn(warnings[-1])
+    warnings = data_warnings(data)
     columns = (_borrowed(part(data), where, data) for part in (lib.kiln_data_weights, lib.kiln_data_offset))
     s, o = (None if column is None else column[:, 0] for column in columns)
     for name, column in (("target", y), ("weights", s), ("offset", o)):
@@ -92,6 +86,28 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     of = lib.kiln_data_groups(data)
     numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
     return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
+
+
+def from_table(table: Any, where: Device, options: Any) -> Any:
+    """The kiln_data of a table in memory. The index of pandas names rows and is no column, in a table that pyarrow made of a frame neither."""
+    if hasattr(table, "reset_index"):
+        table = table.reset_index(drop=True)
+    elif hasattr(table, "drop_columns"):
+        table = table.drop_columns([name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)])
+    made, capsule = ffi.new("kiln_data **"), table.__arrow_c_stream__()
+    where.call(lib.kiln_data_from_arrow, made, where.pointer, ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
+    return where.turn.own(lib.kiln_data_free, made[0])
+
+
+def data_warnings(data: Any) -> list[str]:
+    """What reading warned of, which is told, too."""
+    warnings: list[str] = []
+    hint = ffi.new("const char **")
+    while line := lib.kiln_data_warning(data, len(warnings), hint):
+        remedy = advice(text(hint[0]))
+        warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
+        warn(warnings[-1])
+    return warnings
 
 
 def _pointer_of(capsule: Any) -> int:

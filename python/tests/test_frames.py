@@ -1,0 +1,100 @@
+"""Frames as they are: text columns become a feature for each level, columns go by name, and errors say which one."""
+import pickle
+
+import kiln
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pytest
+from kiln import accel
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame({"size": RNG.uniform(1, 3, 60), "colour": RNG.choice(["red", "blue", "green"], 60), "floor": pd.Categorical(RNG.choice(["f1", "f2"], 60)),
+                      "new": RNG.random(60) < 0.5}, index=RNG.permutation(60))
+PRICE = (FRAME["size"] * 10 + (FRAME["colour"] == "red") * 5 - (FRAME["floor"] == "f2") * 3 + RNG.normal(size=60)).to_numpy()
+NAMES = ["size", "colour=blue", "colour=green", "colour=red", "floor=f1", "floor=f2", "new"]
+FEATURES = np.column_stack([FRAME["size"], *(FRAME["colour"] == one for one in ("blue", "green", "red")), *(FRAME["floor"] == one for one in ("f1", "f2")), FRAME["new"]])
+KINDS = {"pandas": lambda frame: frame, "polars": lambda frame: polars.from_pandas(frame, include_index=False), "pyarrow": pyarrow.Table.from_pandas}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_becomes_levels(kind, tmp_path):
+    """The right coefficients are scikit-learn's of features that are made by hand; the index is none."""
+    theirs = Ridge().fit(FEATURES, PRICE)
+    model = kiln.Ridge(device="cpu").fit(KINDS[kind](FRAME), PRICE)
+    assert list(model.feature_names_in_) == NAMES and model.n_features_in_ == 7
+    np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-8)
+    turned = KINDS[kind](FRAME[["new", "floor", "colour", "size"]][:20])
+    model.save(tmp_path / "m.kiln")
+    for each in (model, kiln.load(tmp_path / "m.kiln"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_allclose(each.predict(turned), theirs.predict(FEATURES[:20]), rtol=1e-8)
+
+
+def test_the_index_is_no_column():
+    """It was one in kiln.read, under the name __index_level_0__, of each frame whose rows had been taken out of another."""
+    assert kiln.read(FRAME[["size", "new"]]).feature_names == ["size", "new"]
+    assert kiln.read(FRAME.set_index("colour")[["size"]]).feature_names == ["size"]
+    assert kiln.read(pyarrow.Table.from_pandas(FRAME[["size"]])).feature_names == ["size"]
+
+
+def test_levels_that_are_new_and_columns_that_lack():
+    model = kiln.Ridge(device="cpu").fit(FRAME, PRICE)
+    with pytest.warns(UserWarning, match="'pink' in column 'colour'"):
+        found = model.predict(FRAME.assign(colour="pink"))
+    none = FEATURES.astype(float)
+    none[:, 1:4] = 0
+    np.testing.assert_allclose(found, none @ model.coef_ + model.intercept_, rtol=1e-10)
+    with pytest.raises(ValueError, match="'floor'"):
+        model.predict(FRAME[["size", "colour", "new"]])
+    with pytest.raises(ValueError, match="fitted with numbers alone"):
+        kiln.Ridge(device="cpu").fit(FRAME[["size"]], PRICE).predict(FRAME)
+    assert kiln.Ridge(device="cpu").fit(FRAME, PRICE).fit(FEATURES, PRICE).predict(FEATURES).shape == (60,)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_dates_are_refused_with_a_hint(kind):
+    frame = KINDS[kind](FRAME.assign(when=pd.Timestamp("2020-01-01")))
+    with pytest.raises(NotImplementedError, match="'when'.*days since a date"):
+        kiln.Ridge().fit(frame, PRICE)
+
+
+def test_errors_say_the_columns_name():
+    numbers = FRAME[["size"]].assign(area=1.0)
+    numbers.iloc[3, 1] = np.nan
+    with pytest.raises(ValueError, match="column 'area' of X has NaN(?!.*count from 0)"):
+        kiln.Ridge(device="cpu").fit(numbers, PRICE)
+    mixed = FRAME.copy()
+    mixed.iloc[3, 0] = np.nan
+    with pytest.raises(ValueError, match="size"):
+        kiln.Ridge(device="cpu").fit(mixed, PRICE)
+
+
+@pytest.mark.parametrize("model", [kiln.LogisticRegression(), kiln.LinearSVC(), kiln.KMeans(3, random_state=0), kiln.MDS(), kiln.RidgeCV(cv=3),
+                                   kiln.NMF(2, random_state=0), kiln.PoissonRegressor()], ids=lambda model: type(model).__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_every_kind_of_estimator_takes_them(model):
+    y = PRICE > PRICE.mean() if hasattr(model, "class_weight") else np.abs(PRICE)
+    by_frame, by_array = (model.__class__(**model.set_params(device="cpu").get_params()).fit(X, y) for X in (FRAME, FEATURES))
+    for name in ("coef_", "cluster_centers_", "components_", "stress_"):
+        if hasattr(by_array, name):
+            np.testing.assert_allclose(getattr(by_frame, name), getattr(by_array, name), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_searches_go_by_rows(kind):
+    frame = KINDS[kind](FRAME)
+    wanted = cross_val_score(Ridge(), FEATURES, PRICE)
+    np.testing.assert_allclose(cross_val_score(kiln.Ridge(device="cpu"), frame, PRICE), wanted, rtol=1e-6)
+    assert GridSearchCV(kiln.Ridge(device="cpu"), {"alpha": [1.0, 1e6]}).fit(frame, PRICE).best_params_ == {"alpha": 1.0}
+
+
+def test_accel_leaves_them_to_scikit_learn():
+    accel.install()
+    try:
+        with pytest.raises(ValueError, match="could not convert"):
+            Ridge().fit(FRAME, PRICE)
+    finally:
+        accel.uninstall()
