@@ -29,8 +29,8 @@ static kiln_status check_init(const kiln_gap_options *o, const kiln_matrix *X, i
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_gap: X has %lld singular vectors, but %lld topics are wanted",
                        (long long)least, (long long)k);
     if (o->init == KILN_GAP_NNDSVD && o->prior != KILN_GAP_NO_PRIOR) {
-        ki_fail(KILN_ERR_ARGUMENT, "kiln_gap: init NNDSVD has zeros, where the prior has no density");
-        return ki_hint("KILN_GAP_NNDSVDA has none, and KILN_GAP_NO_PRIOR allows them");
+        ki_fail(KILN_ERR_ARGUMENT, "kiln_gap: init nndsvd has zeros, where the prior has no density");
+        return ki_hint("init nndsvda has none, and they are allowed without a prior");
     }
     return KILN_OK;
 }
