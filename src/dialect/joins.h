@@ -99,24 +99,22 @@ SCALAR_FN void ki_ranking_join(struct ki_ranking *to, const struct ki_ranking *n
     to->scores = 2;
 }
 
-/* The share of the pairs of all rows in which the row of the class is above; NaN without a pair. */
-SCALAR_FN wide ki_ranking_area(const struct ki_ranking *of) {
-    const struct ki_tied *first = &of->first, *last = &of->last;
-    wide positive = 0, negative = 0, pairs = 0;
-    if (of->scores > 0) {
-        positive = first->positive;
-        negative = first->negative;
-        pairs = first->negative * (first->positive / 2);
-    }
-    if (of->scores > 1) {
-        pairs += of->pairs + positive * of->negative;
-        positive += of->positive;
-        negative += of->negative;
-        pairs += last->negative * (positive + last->positive / 2);
-        positive += last->positive;
-        negative += last->negative;
-    }
-    return positive > 0 && negative > 0 ? pairs / (positive * negative) : (wide)NAN;
+/* Of all rows: nothing goes on beside them. */
+SCALAR_FN struct ki_ranking ki_ranking_whole(const struct ki_ranking *of) {
+    struct ki_ranking whole = {0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0};
+    if (of->scores > 0) ki_ranking_close(&whole, &of->first);
+    if (of->scores < 2) return whole;
+    whole.pairs += of->pairs + whole.positive * of->negative;
+    whole.positive += of->positive;
+    whole.negative += of->negative;
+    ki_ranking_close(&whole, &of->last);
+    return whole;
+}
+
+/* The share of the pairs in which the row of the class is above; NaN without a pair. */
+SCALAR_FN wide ki_ranking_area(const struct ki_ranking *whole) {
+    const wide all = whole->positive * whole->negative;
+    return whole->positive > 0 && whole->negative > 0 ? whole->pairs / all : (wide)NAN;
 }
 
 #endif

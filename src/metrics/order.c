@@ -11,9 +11,11 @@
 #include "metrics/metrics.h"
 
 enum {
-    FEW = 24,              /* rows that are inserted */
-    BIN_BITS = 11,         /* of a level within the cache */
-    FIRST_BITS = 14,       /* of the first level */
+    FEW = 24,        /* rows that are inserted */
+    BIN_BITS = 11,   /* of a level within the cache */
+    FIRST_BITS = 14, /* of the first level */
+    SLICES = 5,      /* of the rows, where they are handed over in order and forgotten */
+    SLICE_LEAST = 1 << 16,
     ROWS_WORTH_IT = 32768, /* for a first level that threads share */
     PARTS_MOST = 16,
     CHUNK = 256 /* rows that are made at once */
@@ -70,8 +72,11 @@ static void order_here(struct ki_ranked *rows, struct ki_ranked *spare, int64_t 
         if (ends[b] - begin > 1) order_here(rows + begin, spare + begin, ends[b] - begin);
 }
 
+/* Bins first ... end - 1 are at work: a slice, whose rows are begin ... begin + rows - 1 of all and go to
+ * `to`. */
 struct first_level {
     struct ki_ranked *to;
+    int64_t first, end, begin, rows;
     int64_t count;
     const struct ki_unordered *from;
     int parts;
@@ -116,7 +121,10 @@ static void count_part(void *user, int part) {
 static void deal_part(void *user, int part) {
     const struct first_level *level = user;
     int64_t *own = level->ends + part * level->digit.bins;
-    EACH_ROW(level, part, row) level->to[own[bin_of(&level->digit, row->key)]++] = *row;
+    EACH_ROW(level, part, row) {
+        const int64_t b = bin_of(&level->digit, row->key);
+        if (b >= level->first && b < level->end) level->to[own[b]++ - level->begin] = *row;
+    }
 }
 
 /* Where each part's rows of each bin begin. */
@@ -138,17 +146,17 @@ static int64_t bin_end(const struct first_level *level, int64_t b) {
 /* The bins that begin among the part's rows. */
 static void order_part(void *user, int part) {
     struct first_level *level = user;
-    const int64_t begin = ki_part_begin(level->count, part, level->parts),
-                  end = ki_part_begin(level->count, part + 1, level->parts);
-    int64_t first = 0, last, largest = 0;
-    while (first < level->digit.bins && bin_end(level, first - 1) < begin) first++;
-    for (last = first; last < level->digit.bins && bin_end(level, last - 1) < end; last++)
+    const int64_t begin = level->begin + ki_part_begin(level->rows, part, level->parts),
+                  end = level->begin + ki_part_begin(level->rows, part + 1, level->parts);
+    int64_t first = level->first, last, largest = 0;
+    while (first < level->end && bin_end(level, first - 1) < begin) first++;
+    for (last = first; last < level->end && bin_end(level, last - 1) < end; last++)
         largest = ki_max(largest, bin_end(level, last) - bin_end(level, last - 1));
     struct ki_ranked *spare = ki_alloc((size_t)largest * sizeof *spare);
     level->failed[part] = !spare;
     for (int64_t b = first; spare && b < last; b++) {
         const int64_t at = bin_end(level, b - 1);
-        order_here(level->to + at, spare, bin_end(level, b) - at);
+        order_here(level->to + (at - level->begin), spare, bin_end(level, b) - at);
     }
     ki_free(spare);
 }
@@ -167,26 +175,86 @@ static kiln_status order_few(struct ki_ranked *rows, int64_t count, const struct
     return KILN_OK;
 }
 
+/* Counts the rows of each bin, and finds where they go. */
+static kiln_status begin(struct first_level *level, int threads) {
+    uint64_t least = UINT64_MAX, most = 0;
+    level->parts = (int)ki_min(PARTS_MOST, level->count / (ROWS_WORTH_IT / 2));
+    ki_parallel(threads, level->parts, look_at, level);
+    for (int p = 0; p < level->parts; p++) {
+        least = level->least[p] < least ? level->least[p] : least;
+        most = level->most[p] > most ? level->most[p] : most;
+    }
+    level->digit = digit_of(least, most, level->count, FIRST_BITS);
+    level->digit.bins = ki_max(level->digit.bins, 1); /* of keys that are all equal there is one */
+    level->ends = ki_calloc((size_t)(level->parts * level->digit.bins) * sizeof *level->ends);
+    if (!level->ends) return no_memory(level->count);
+    ki_parallel(threads, level->parts, count_part, level);
+    add_up(level);
+    return KILN_OK;
+}
+
+/* Where a bin that has not been dealt begins. */
+static int64_t bin_begin(const struct first_level *level, int64_t b) {
+    return b < level->digit.bins ? level->ends[b] : level->count;
+}
+
+/* The next bins, at least one, of up to `most` rows. */
+static void next_slice(struct first_level *level, int64_t most) {
+    level->first = level->end;
+    level->begin = bin_begin(level, level->first);
+    do level->end++;
+    while (level->end < level->digit.bins && bin_begin(level, level->end + 1) - level->begin <= most);
+    level->rows = bin_begin(level, level->end) - level->begin;
+}
+
+static kiln_status order_slice(struct first_level *level, int threads) {
+    bool failed = false;
+    ki_parallel(threads, level->parts, deal_part, level);
+    if (level->digit.shift > 0) ki_parallel(threads, level->parts, order_part, level);
+    for (int p = 0; p < level->parts; p++) failed |= level->failed[p];
+    return failed ? no_memory(level->count) : KILN_OK;
+}
+
 kiln_status ki_order(struct ki_ranked *rows, int64_t count, const struct ki_unordered *from, int threads) {
     struct first_level level = {.to = rows, .count = count, .from = from};
-    uint64_t least = UINT64_MAX, most = 0;
-    bool failed = false;
+    kiln_status status;
     if (count < ROWS_WORTH_IT) return order_few(rows, count, from);
-    level.parts = (int)ki_min(PARTS_MOST, count / (ROWS_WORTH_IT / 2));
-    ki_parallel(threads, level.parts, look_at, &level);
-    for (int p = 0; p < level.parts; p++) {
-        least = level.least[p] < least ? level.least[p] : least;
-        most = level.most[p] > most ? level.most[p] : most;
-    }
-    level.digit = digit_of(least, most, count, FIRST_BITS);
-    level.digit.bins = ki_max(level.digit.bins, 1); /* of keys that are all equal there is one */
-    level.ends = ki_calloc((size_t)(level.parts * level.digit.bins) * sizeof *level.ends);
-    if (!level.ends) return no_memory(count);
-    ki_parallel(threads, level.parts, count_part, &level);
-    add_up(&level);
-    ki_parallel(threads, level.parts, deal_part, &level);
-    if (level.digit.shift > 0) ki_parallel(threads, level.parts, order_part, &level);
-    for (int p = 0; p < level.parts; p++) failed |= level.failed[p];
+    TRY(begin(&level, threads));
+    next_slice(&level, count);
+    TRY(order_slice(&level, threads));
+done:
     ki_free(level.ends);
-    return failed ? no_memory(count) : KILN_OK;
+    return status;
+}
+
+/* The rows of the largest slice: of one bin they may be all. */
+static int64_t room_for(const struct first_level *level, int64_t most) {
+    for (int64_t b = 0; b < level->digit.bins; b++)
+        most = ki_max(most, bin_begin(level, b + 1) - bin_begin(level, b));
+    return most;
+}
+
+kiln_status ki_order_slices(int64_t count, const struct ki_unordered *from, int threads,
+                            void (*take)(void *user, const struct ki_ranked *rows, int64_t count),
+                            void *user) {
+    struct first_level level = {.count = count, .from = from};
+    const int64_t most = ki_min(count, ki_max(SLICE_LEAST, count / SLICES));
+    kiln_status status = KILN_OK;
+    if (count >= ROWS_WORTH_IT) TRY(begin(&level, threads));
+    const int64_t room = level.ends ? room_for(&level, most) : count;
+    level.to = ki_alloc((size_t)room * sizeof *level.to);
+    if (!level.to) TRY(no_memory(room));
+    if (!level.ends) {
+        TRY(order_few(level.to, count, from));
+        take(user, level.to, count);
+    }
+    while (level.end < level.digit.bins) {
+        next_slice(&level, most);
+        TRY(order_slice(&level, threads));
+        take(user, level.to, level.rows);
+    }
+done:
+    ki_free(level.ends);
+    ki_free(level.to);
+    return status;
 }

@@ -86,7 +86,8 @@ kiln_status ki_rank_gpu(double *area, const struct ki_measured *of) {
     for (int64_t reach = 1; reach < groups; reach *= 2) /* as a tree, whose sums round less than a chain's */
         for (int64_t g = 0; g + reach < groups; g += 2 * reach)
             ki_ranking_join(&pieces[g], &pieces[g + reach]);
-    *area = ki_ranking_area(&pieces[0]);
+    const struct ki_ranking whole = ki_ranking_whole(&pieces[0]);
+    *area = ki_ranking_area(&whole);
 done:
     ki_free(pieces);
     return status;
