@@ -236,11 +236,12 @@ SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, rea
 SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real power, real y, real eta,
                             real *g, real *h) {
     if (kind == LOSS_GLM) return FN(glm_row)(family, link, parameter, power, y, eta, g, h);
-    if (kind == LOSS_LOGISTIC) { /* y in [0, 1] */
-        const real mu = FN(sigmoid)(eta);
-        *g = mu - y;
-        *h = mu * FN(sigmoid)(-eta);
-        return FN(softplus)(eta) - y * eta;
+    if (kind == LOSS_LOGISTIC) { /* y in [0, 1]; of a row that is as good as certain no term hides another */
+        const real size = eta < 0 ? -eta : eta, e = (real)exp(-size);
+        const real near = (real)1 / ((real)1 + e), tail = e * near, up = (real)1 - y;
+        *g = eta < 0 ? up * tail - y * near : up * near - y * tail;
+        *h = tail * near;
+        return (real)log1p(e) + size * (eta < 0 ? y : up);
     }
     if (kind == LOSS_SQUARED_HINGE) { /* y > 0 or not */
         const real sign = y > 0 ? (real)1 : (real)-1, slack = (real)1 - sign * eta;
@@ -371,17 +372,29 @@ SCALAR_FN real FN(mean_row)(int kind, int link, real power, real eta) {
     return kind == LOSS_GLM ? FN(response_at)(link, power, eta, 0).mu : eta;
 }
 
-/* Softmax over a row's k predictors, in place: eta becomes the probabilities. Returns log(sum e^eta) - eta[label]. */
+/* Softmax over a row's k predictors, in place: eta becomes the probabilities. Returns log(sum e^eta) - eta[label], by
+ * what the sum has beside its largest term, so that a loss next to 0 keeps its digits. */
 SCALAR_FN real FN(softmax_row)(real *eta, int k, int label) {
-    real largest = eta[0], at_label = 0, sum = 0;
-    for (int c = 1; c < k; c++) largest = eta[c] > largest ? eta[c] : largest;
+    real largest = eta[0], at_label = 0, rest = 0;
+    int at = 0;
+    for (int c = 1; c < k; c++) {
+        at = eta[c] > largest ? c : at;
+        largest = eta[c] > largest ? eta[c] : largest;
+    }
     for (int c = 0; c < k; c++) {
         if (c == label) at_label = eta[c] - largest;
         eta[c] = (real)exp(eta[c] - largest);
-        sum += eta[c];
+        rest += c == at ? (real)0 : eta[c];
     }
-    for (int c = 0; c < k; c++) eta[c] /= sum;
-    return (real)log(sum) - at_label;
+    for (int c = 0; c < k; c++) eta[c] /= (real)1 + rest;
+    return (real)log1p(rest) - at_label;
+}
+
+/* The softmax loss's gradient from the probabilities, in place: the label's is less 1, which is minus all others. */
+SCALAR_FN void FN(softmax_slope_row)(real *p, int k, int label) {
+    real others = 0;
+    for (int c = 0; c < k; c++) others += c == label ? (real)0 : p[c];
+    for (int c = 0; c < k; c++) p[c] = c == label ? -others : p[c];
 }
 
 /* The curvature of the softmax loss times q, in place: q_c = p_c * (q_c - sum_j p_j q_j). */

@@ -150,8 +150,8 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
     EACH_COLUMN(c) {
         if (c >= k) continue;
         if (curvature && writer) curvature[row * k + c] = p[c];
-        if (c == label) p[c] -= REAL(1.0);
     }
+    softmax_slope_row(p, K, label);
 #endif
 #if MAP != 0 /* a row of weight 0 counts as absent, however far out of the loss's range it lies */
     loss = s == REAL(0.0) ? REAL(0.0) : s * loss;

@@ -28,9 +28,9 @@
 #include "dialect/pass.h"
 
 /* eta (rows x k) = X y on entry, what multiplies X^T on return. VS threads share a row, so that a row's numbers are one piece
- * of memory to them and k may be what it likes: the row stays where it is, in the cache, and is walked over two or three
- * times. The formulas are softmax_row's and softmax_curve_row's in dialect/losses.h. A group's record is the sum of its
- * losses alone. */
+ * of memory to them and k may be what it likes: the row stays where it is, in the cache, and is walked over a few
+ * times. The formulas are those of softmax_row, softmax_slope_row and softmax_curve_row in dialect/losses.h. A group's
+ * record is the sum of its losses alone. */
 #ifdef ROWS
 #define NV (GROUP / VS)
 
@@ -73,7 +73,8 @@ __kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
 #else /* s (softmax(q) - e_y); a target that is no class makes the loss NaN */
         const real y = there ? target[row] : REAL(0.0);
         const int label = y >= REAL(0.0) && y < (real)k ? (int)y : -1;
-        real largest = -REAL_INFINITY, sum = REAL(0.0), at_label = label < 0 ? (real)NAN : REAL(0.0);
+        real largest = -REAL_INFINITY, rest = REAL(0.0), ties = REAL(0.0), others = REAL(0.0);
+        real at_label = label < 0 ? (real)NAN : REAL(0.0);
         for (int c = lane; c < count; c += VS) {
             const real q = eta[first + c] + (shift ? shift[c] : REAL(0.0));
             eta[first + c] = q;
@@ -84,15 +85,23 @@ __kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
             const real q = eta[first + c] - largest, e = exp(q);
             if (c == label) at_label = q;
             eta[first + c] = e;
-            sum += e;
+            ties += q == REAL(0.0) ? e : REAL(0.0); /* 1 each */
+            rest += q == REAL(0.0) ? REAL(0.0) : e;
         }
-        sum = over_row(part, sum, false);
+        ties = over_row(part, ties, false);
+        rest = (ties - REAL(1.0)) + over_row(part, rest, false);
         for (int c = lane; c < count; c += VS) {
-            const real p = eta[first + c] / sum, g = c == label ? p - REAL(1.0) : p;
+            const real p = eta[first + c] / (REAL(1.0) + rest);
             if (curvature) curvature[first + c] = p;
+            eta[first + c] = p;
+            others += c == label ? REAL(0.0) : p;
+        }
+        others = over_row(part, others, false);
+        for (int c = lane; c < count; c += VS) {
+            const real g = c == label ? -others : eta[first + c];
             eta[first + c] = s == REAL(0.0) ? REAL(0.0) : s * g;
         }
-        if (there && s != REAL(0.0) && lane == (label < 0 ? 0 : label % VS)) loss += (wide)(s * (log(sum) - at_label));
+        if (there && s != REAL(0.0) && lane == (label < 0 ? 0 : label % VS)) loss += (wide)(s * (log1p(rest) - at_label));
 #endif
     }
     losses[id] = loss;

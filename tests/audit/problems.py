@@ -251,10 +251,6 @@ def judge_fit(problem: Problem, loss, w, b, y, claimed, converged: bool, name: s
         tolerance = (1e-9 if problem.kind is np.float64 else 3e-4) * abs(float(objective)) + 4 * float(
             np.sqrt(rounding * abs(objective))
         )
-        if w.ndim == 2:  # a softmax's loss is the difference of two numbers about as large as eta
-            tolerance += (
-                4 * EPS[problem.kind] * float(scaled.s.sum() + scaled.s @ np.abs(scaled.eta).max(axis=1))
-            )
         if not abs(claimed - float(objective)) <= tolerance + 1e-300:
             found.append(
                 f"{name}: objective {claimed:.12g}, but the coefficients' own is {float(objective):.12g}"

@@ -77,8 +77,12 @@ kiln_status make_between(struct work *work, struct operand *A, int64_t rows, int
     return operand_upload(work, A);
 }
 
+/* The predictor of rows that are certain: e^-30 is 1e-13. */
+static const double CERTAIN = 30;
+
 /* u is uniform in [0, 1). */
 static double target(const struct problem *p, double u) {
+    if (p->flags & WITH_CERTAIN) return loss_is_softmax(p) ? 0 : 1;
     if (loss_is_softmax(p)) return floor(u * (double)p->k);
     switch (p->kind) {
     case KILN_LOSS_LOGISTIC: return u < 0.4 ? 0 : u < 0.8 ? 1 : u;
@@ -107,8 +111,11 @@ kiln_status make_loss_operands(struct work *work) {
     if (p->flags & WITH_WEIGHTS) CHECK_OK(make_between(work, &work->weights, p->rows, 1, 0, 3));
     if (p->flags & WITH_OFFSET && !loss_is_softmax(p))
         CHECK_OK(make_between(work, &work->offset, p->rows, 1, middle - 0.1, middle + 0.1));
-    if (p->flags & WITH_SHIFT) CHECK_OK(make_between(work, &work->shift, 1, p->k, -0.1, 0.1));
-    return KILN_OK;
+    if (!(p->flags & WITH_SHIFT)) return KILN_OK;
+    CHECK_OK(make_between(work, &work->shift, 1, p->k, -0.1, 0.1));
+    if (!(p->flags & WITH_CERTAIN)) return KILN_OK;
+    host_set(&work->shift.host, 0, CERTAIN);
+    return operand_upload(work, &work->shift);
 }
 
 /* The losses without a link take predictors that reach both their tails and their kinks. */

@@ -116,8 +116,9 @@ static struct row_loss loss_at(const struct host_loss *l, long double y, long do
     switch ((kiln_loss_kind)l->kind) {
     case KILN_LOSS_LOGISTIC: {
         const long double mu = 1 / (1 + expl(-eta)), rest = 1 / (1 + expl(eta));
-        return (struct row_loss){terms(logl(1 + expl(eta)) - y * eta, logl(1 + expl(eta)) + fabsl(y * eta)),
-                                 terms(mu - y, mu + y), terms(mu * rest, mu * rest)};
+        const long double value = (1 - y) * log1pl(expl(eta)) + y * log1pl(expl(-eta));
+        return (struct row_loss){terms(value, value), terms((1 - y) * mu - y * rest, (1 - y) * mu + y * rest),
+                                 terms(mu * rest, mu * rest)};
     }
     case KILN_LOSS_SQUARED_HINGE:
         sign = y > 0 ? -1 : 1;
@@ -162,29 +163,39 @@ static void one_column_row(struct gradient *to, const struct host_loss *l, int64
     add(to->C, i, s * at.h.f, s * error_of(at.h, low.h, high.h, rounding));
 }
 
-/* eta and delta have k elements. The first-order bounds below are doubled to cover the rest. */
+/* eta and delta have k elements. With p the probabilities and q = 1 - p_label, which is the sum of the others,
+ *
+ *   value = log(1 + sum of e^(eta_c - largest) over all others) + largest - eta_label,   gradient p_c, of the label -q,
+ *
+ * of which every term is positive. What delta and an exponential's argument do to p_c is relative to it, and to the
+ * value the sum of these over the other classes. First-order bounds are doubled to cover the rest. */
 static void softmax_row(struct gradient *to, const struct host_loss *l, int64_t i, long double s, int64_t k,
                         const long double *eta, const long double *delta) {
     const int64_t label = (int64_t)host_get(l->y, i);
     const long double u = to->t->unit;
-    long double largest = eta[0], sum = 0, drift = 0;
-    for (int64_t c = 0; c < k; c++) largest = fmaxl(largest, eta[c]);
-    for (int64_t c = 0; c < k; c++) sum += expl(eta[c] - largest);
+    int64_t at = 0;
+    long double rest = 0, drift = 0, others = 0, off_others = 0, off_value = 0;
+    for (int64_t c = 1; c < k; c++) at = eta[c] > eta[at] ? c : at;
+    for (int64_t c = 0; c < k; c++) rest += c == at ? 0 : expl(eta[c] - eta[at]);
     for (int64_t c = 0; c < k; c++)
-        drift += expl(eta[c] - largest) / sum *
-                 (delta[c] + u * (fabsl(eta[c]) + fabsl(largest) + FORMULA + (double)k));
-    add(to->value, 0, s * (logl(sum) + largest - eta[label]),
-        2 * s *
-            (drift + delta[label] +
-             FORMULA * u * (fabsl(logl(sum)) + fabsl(largest) + fabsl(eta[label]) + 1)));
+        drift += expl(eta[c] - eta[at]) / (1 + rest) *
+                 (delta[c] + u * (fabsl(eta[c]) + fabsl(eta[at]) + FORMULA + (double)k));
     for (int64_t c = 0; c < k; c++) {
-        const long double p = expl(eta[c] - largest) / sum;
-        const long double error =
-            2 * p * (drift + delta[c] + u * (fabsl(eta[c]) + fabsl(largest) + FORMULA)) + (c == label) * u;
-        add(to->t, i * k + c, s * (p - (c == label)), s * (error + 2 * u * (p + (c == label))));
-        add(to->gb, c, s * (p - (c == label)), s * (error + 2 * u * (p + (c == label))));
+        const long double p = expl(eta[c] - eta[at]) / (1 + rest), size = fabsl(eta[c]) + fabsl(eta[at]);
+        const long double error = 2 * p * (drift + delta[c] + u * (size + FORMULA));
         add(to->C, i * k + c, p, error);
+        if (c == label) continue;
+        others += p;
+        off_others += error + 2 * u * p;
+        off_value += p * (delta[c] + delta[label] + u * (size + fabsl(eta[label]) + FORMULA + (double)k));
+        add(to->t, i * k + c, s * p, s * (error + 2 * u * p));
+        add(to->gb, c, s * p, s * (error + 2 * u * p));
     }
+    const long double value = log1pl(rest) + (eta[at] - eta[label]);
+    off_others += (double)k * u * others;
+    add(to->value, 0, s * value, 2 * s * off_value + s * FORMULA * u * value);
+    add(to->t, i * k + label, -s * others, s * off_others);
+    add(to->gb, label, -s * others, s * off_others);
 }
 
 static struct expected with_gate(kiln_type type, int64_t count, double terms_summed) {

@@ -52,7 +52,6 @@ struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, con
 long double ki_verify_variance(const kiln_loss *loss, const struct ki_response *at);
 void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                      const struct ki_response *at);
-long double ki_verify_logit_size(double y, long double mu);
 /* Minus twice the row's log-likelihood, of families without a dispersion, and the size of its terms. */
 struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, double weight,
                                              const struct ki_response *at);

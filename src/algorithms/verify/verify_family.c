@@ -56,18 +56,12 @@ static long double own_curvature(const kiln_loss *loss, double y, long double mu
     }
 }
 
-/* The terms of training's slope under a logit, mu - y: next to 1 these lose each other's digits, and mu -
- * 0 none. */
-long double ki_verify_logit_size(double y, long double mu) {
-    return y == 0 ? mu : mu + y;
-}
-
 void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
                      const struct ki_response *at) {
     const bool binomial = loss->family == KILN_BINOMIAL;
     if (binomial && ki_link_of(loss) == KILN_LINK_LOGIT) { /* mu - y, without what cancels */
-        *slope = (struct ki_verify_slope){(1 - y) * at->mu - y * at->nu, at->slope,
-                                          ki_verify_logit_size(y, at->mu), at->slope};
+        const long double up = (1 - y) * at->mu, down = y * at->nu;
+        *slope = (struct ki_verify_slope){up - down, at->slope, up + down, at->slope};
         return;
     }
     const long double steep = at->slope / ki_verify_variance(loss, at);

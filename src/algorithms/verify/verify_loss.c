@@ -79,8 +79,7 @@ static struct ki_verify_value glm_loss(struct ki_verify_slope *slope, const kiln
     return ki_verify_likelihood(loss, y, &at);
 }
 
-/* log(1 + sum of e^(eta_c - eta_y) over the other classes), from the largest of these differences;
- * training takes the logarithm of a sum that is at least 1. */
+/* log(1 + sum of e^(eta_c - eta_y) over the other classes), from the largest of these differences. */
 static struct ki_verify_value softmax_loss(struct ki_verify_slope *slope, double y, const long double *eta,
                                            int64_t k) {
     const int64_t own = (int64_t)y;
@@ -98,9 +97,9 @@ static struct ki_verify_value softmax_loss(struct ki_verify_slope *slope, double
     slope[own].value = 0;
     for (int64_t c = 0; c < k; c++)
         if (c != own) slope[own].value -= slope[c].value;
-    slope[own].size = 1;
+    slope[own].size = -slope[own].value;
     const long double value = k > 1 ? softplus(nearest - eta[own] + logl(others)) : 0;
-    return (struct ki_verify_value){value, value + 1};
+    return (struct ki_verify_value){value, value};
 }
 
 struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_loss *loss, double y,
@@ -111,7 +110,7 @@ struct ki_verify_value ki_verify_loss(struct ki_verify_slope *slope, const kiln_
     case KILN_LOSS_SOFTMAX: return softmax_loss(slope, y, eta, k);
     case KILN_LOSS_LOGISTIC: {
         const long double p = 1 / (1 + expl(-eta[0])), q = 1 / (1 + expl(eta[0]));
-        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, ki_verify_logit_size(y, p), p * q};
+        *slope = (struct ki_verify_slope){(1 - y) * p - y * q, p * q, (1 - y) * p + y * q, p * q};
         const long double lost = (1 - y) * softplus(eta[0]), won = y * softplus(-eta[0]);
         return (struct ki_verify_value){lost + won, lost + won};
     }

@@ -123,38 +123,45 @@ static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally)
     }
 }
 
-/* Before the exponentials of a row its largest number is taken from all, so that none overflows. */
-static void FN(lower_to_peak)(real *eta, int k) {
+/* Before the exponentials of a row its largest number is taken from all, so that none overflows. Returns its
+ * class. */
+static int FN(lower_to_peak)(real *eta, int k) {
     real largest = eta[0];
+    int at = 0;
     for (int c = 1; c < k; c++) largest = eta[c] > largest ? eta[c] : largest;
+    while (at < k - 1 && eta[at] != largest) at++;
     for (int c = 0; c < k; c++) eta[c] -= largest;
+    return at;
 }
 
-/* softmax(q) minus the class, and log(sum e^q) - q_class. A label that is no class makes the value NaN, and touches
- * nothing. */
+/* softmax(q) minus the class, and log(sum e^q) - q_class, each next to 0 with its digits. A label that is no class
+ * makes the value NaN, and touches nothing. */
 static void FN(softmax_loss_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                    int64_t row, int64_t count) {
     const int k = chain->k;
     const real *y = VALUES(chain->loss.y) + row;
     const real *s = chain->loss.weights ? VALUES(chain->loss.weights) + row : NULL;
-    real value[FN(BLOCK_ROWS)];
-    int label[FN(BLOCK_ROWS)];
+    real value[FN(BLOCK_ROWS)], rest[FN(BLOCK_ROWS)]; /* rest: of the sum, beside its largest term */
+    int label[FN(BLOCK_ROWS)], peak[FN(BLOCK_ROWS)];
     for (int64_t i = 0; i < count; i++) {
-        FN(lower_to_peak)(q + i * k, k);
+        peak[i] = FN(lower_to_peak)(q + i * k, k);
         label[i] = y[i] >= 0 && y[i] < k ? (int)y[i] : -1;
         value[i] = label[i] < 0 ? (real)NAN : -q[i * k + label[i]];
     }
     for (int64_t i = count * k; i % LANES != 0; i++) q[i] = 0;
     for (int64_t i = 0; i < count * k; i += LANES) FN(store)(q + i, FN(vexp)(FN(load)(q + i)));
     for (int64_t i = 0; i < count; i++) {
-        real sum = 0;
-        for (int c = 0; c < k; c++) sum += q[i * k + c];
-        for (int c = 0; c < k; c++) q[i * k + c] /= sum;
-        tally->value += FN(weighted)(s ? s[i] : 1, value[i] + (real)log(sum));
+        const real own = q[i * k + peak[i]]; /* 1, or NaN */
+        q[i * k + peak[i]] = rest[i] = 0;
+        for (int c = 0; c < k; c++) rest[i] += q[i * k + c];
+        q[i * k + peak[i]] = own;
+        for (int c = 0; c < k; c++) q[i * k + c] /= own + rest[i];
+        tally->value += FN(weighted)(s ? s[i] : 1, value[i] + (real)log1p(rest[i]));
     }
     if (chain->curvature) memcpy(VALUES(chain->curvature) + row * k, q, (size_t)(count * k) * sizeof(real));
     for (int64_t i = 0; i < count; i++) {
-        if (label[i] >= 0) q[i * k + label[i]] -= 1;
+        if (label[i] >= 0) /* less 1; next to 1 that is minus all others */
+            q[i * k + label[i]] = label[i] == peak[i] ? -rest[i] / (1 + rest[i]) : q[i * k + label[i]] - 1;
         for (int c = 0; s && c < k; c++) q[i * k + c] = FN(weighted)(s[i], q[i * k + c]);
     }
 }

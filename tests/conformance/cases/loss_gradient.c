@@ -8,7 +8,8 @@ static const unsigned variants[] = {WITH_WEIGHTS | WITH_OFFSET | WITH_SHIFT | WI
                                     WITH_WEIGHTS | WITH_CURVATURE,
                                     WITH_OFFSET,
                                     0,
-                                    WITH_WEIGHTS | WITH_SUMS | WITH_SHIFT};
+                                    WITH_WEIGHTS | WITH_SUMS | WITH_SHIFT,
+                                    WITH_WEIGHTS | WITH_SUMS | WITH_SHIFT | WITH_CURVATURE | WITH_CERTAIN};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 static void add(struct problem_list *list, struct problem problem, kiln_loss_kind kind, int64_t variant) {
@@ -34,7 +35,9 @@ static void list(struct problem_list *list) {
                             .k = 1};
         for (int64_t t = 0; t < VARIANTS; t++)
             for (int kind = KILN_LOSS_SQUARED; kind <= KILN_LOSS_SQUARED_EPSILON; kind++)
-                if (kind != KILN_LOSS_SOFTMAX) add(list, p, (kiln_loss_kind)kind, t);
+                if (kind == KILN_LOSS_LOGISTIC ||
+                    (kind != KILN_LOSS_SOFTMAX && !(variants[t] & WITH_CERTAIN)))
+                    add(list, p, (kiln_loss_kind)kind, t);
         p.flags = variants[0];
         if (!list->thin || format == KILN_DENSE) loss_each_model(list, p, list->thin);
         for (int c = 1; c < (int)(sizeof columns / sizeof *columns); c += list->thin ? 2 : 1)
