@@ -8,7 +8,7 @@
  * Lemire, SPE 2021).
  *   - else strtod on a copy "DIGITSeEXPONENT": without a decimal point the text means the same in every
  * locale. 768 digits and a mark for what follows decide every rounding, so the copy is bounded. */
-#include "io/number.h"
+#include "io/quick.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -60,7 +60,8 @@ static void fill_powers(void) {
     }
 }
 
-bool ki_round_decimal(uint64_t w, int q, double *value) {
+/* w * 10^q for w > 0 and |q| <= POWER_MAX; false where the cut-off power leaves the rounding open. */
+static bool round_decimal(uint64_t w, int q, double *value) {
     pthread_once(&powers_once, fill_powers);
     struct power power = powers[POWER_MAX + q];
     int lead = __builtin_clzll(w);
@@ -129,7 +130,7 @@ static double convert(const struct decimal *number) {
         int64_t q = number->q;
         if (number->w <= (uint64_t)1 << 53 && q >= -22 && q <= 22)
             return q < 0 ? (double)number->w / ki_tens[-q] : (double)number->w * ki_tens[q];
-        if (q >= -POWER_MAX && q <= POWER_MAX && ki_round_decimal(number->w, (int)q, &value)) return value;
+        if (q >= -POWER_MAX && q <= POWER_MAX && round_decimal(number->w, (int)q, &value)) return value;
     }
     return convert_slowly(number, false);
 }
@@ -219,6 +220,40 @@ bool ki_parse_real(const char **text, const char *end, bool single, double *valu
         return false;
     }
     *value = negative ? -magnitude : magnitude;
+    *text = p;
+    return true;
+}
+
+/* Moves *text behind the digits there, up to 24, and appends them to *w, which wraps around beyond 19; their
+ * count. */
+static int append_digits(const char **text, uint64_t *w) {
+    int all = 0, count;
+    do {
+        const uint64_t word = ki_text_word(*text);
+        count = ki_quick_count(word);
+        *w = *w * ki_whole_tens[count] + ki_quick_value(word, count);
+        *text += count;
+        all += count;
+    } while (count == 8 && all < 24);
+    return all;
+}
+
+bool ki_long_real(const char **text, bool single, double *value) {
+    const char *p = *text;
+    const bool minus = *p == '-';
+    uint64_t w = 0;
+    double magnitude;
+    p += minus;
+    const int whole = append_digits(&p, &w), point = *p == '.';
+    p += point;
+    const int fraction = point ? append_digits(&p, &w) : 0;
+    if (whole + fraction == 0 || whole + fraction > 19) return false;
+    if (w <= (uint64_t)1 << 53)
+        magnitude = (double)w / ki_tens[fraction];
+    else if (!round_decimal(w, -fraction, &magnitude))
+        return false;
+    if (single && ki_between_floats(magnitude)) return false;
+    *value = minus ? -magnitude : magnitude;
     *text = p;
     return true;
 }

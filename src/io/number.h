@@ -13,8 +13,8 @@
 bool ki_parse_double(const char **text, const char *end, double *value);
 /* The same, but single: so that the float of *value is the number's, rounded once. */
 bool ki_parse_real(const char **text, const char *end, bool single, double *value);
-/* w * 10^q for w > 0 and |q| <= 54; false where the rounding stays open. */
-bool ki_round_decimal(uint64_t w, int q, double *value);
+/* As ki_quick_real (io/quick.h), of more digits. */
+bool ki_long_real(const char **text, bool single, double *value);
 extern const double ki_tens[23];        /* 10^i */
 extern const uint64_t ki_whole_tens[9]; /* 10^i */
 /* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong,

@@ -1,5 +1,5 @@
 /* Numbers as most files write them, without a call: eight bytes at a time, and no branch on how many digits
- * there are, which would be mispredicted. What is not taken here is for io/number.h to say. */
+ * there are, which would be mispredicted. */
 #ifndef KI_QUICK_H
 #define KI_QUICK_H
 
@@ -31,40 +31,42 @@ static inline uint64_t ki_quick_value(uint64_t word, int count) {
            UINT32_MAX;
 }
 
-/* Moves *text behind the digits there, up to 24, and appends them to *w, which wraps around beyond 19; their
- * count. */
-static inline int ki_quick_digits(const char **text, uint64_t *w) {
-    int all = 0, count;
-    do {
-        const uint64_t word = ki_text_word(*text);
-        count = ki_quick_count(word);
-        *w = *w * ki_whole_tens[count] + ki_quick_value(word, count);
-        *text += count;
-        all += count;
-    } while (count == 8 && all < 24);
-    return all;
+/* A bit for each of 16 bytes, the first one lowest: whether it is no digit. The product moves the top bits of a
+ * word's bytes together, no two to one place. */
+static inline unsigned ki_quick_others(const char *text) {
+    unsigned mask = 0;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t digits = ki_text_word(text + 8 * i) ^ KI_QUICK_ONES * '0';
+        const uint64_t others =
+            (((digits & KI_QUICK_ONES * 0x7F) + KI_QUICK_ONES * 0x76) | digits) >> 7 & KI_QUICK_ONES;
+        mask |= (unsigned)(others * UINT64_C(0x0102040810204080) >> 56) << 8 * i;
+    }
+    return mask;
 }
 
 /* [-]DIGITS[.DIGITS] of up to 19 digits at *text, which moves behind it; the value is that of ki_parse_real.
  * The caller looks at what follows: a further digit or an exponent belongs to the number, which then is
- * another one. */
+ * another one.
+ *
+ * The next number begins where this one ends, so the way there is kept short: one look at 16 bytes finds the
+ * point and the end. Numbers that have more are for ki_long_real. */
 static inline bool ki_quick_real(const char **text, bool single, double *value) {
     const char *p = *text;
     const bool minus = *p == '-';
-    uint64_t w = 0;
-    double magnitude;
-    p += minus;
-    const int whole = ki_quick_digits(&p, &w), point = *p == '.';
-    p += point;
-    const int fraction = point ? ki_quick_digits(&p, &w) : 0;
-    if (whole + fraction == 0 || whole + fraction > 19) return false;
-    if (w <= (uint64_t)1 << 53)
-        magnitude = (double)w / ki_tens[fraction];
-    else if (!ki_round_decimal(w, -fraction, &magnitude))
-        return false;
-    if (single && ki_between_floats(magnitude)) return false;
+    const unsigned others = ki_quick_others(p) & ~(unsigned)minus, behind = others & (others - 1);
+    if (behind == 0) return ki_long_real(text, single, value);
+    const int first = __builtin_ctz(others), whole = first - minus;
+    const bool point = p[first] == '.';
+    const int end = point ? __builtin_ctz(behind) : first, fraction = point ? end - first - 1 : 0;
+    if (whole > 8 || fraction > 8) return ki_long_real(text, single, value);
+    if (whole + fraction == 0) return false;
+    const uint64_t w = ki_quick_value(ki_text_word(p + minus), whole) * ki_whole_tens[fraction] +
+                       ki_quick_value(ki_text_word(p + first + 1), fraction);
+    const double magnitude = (double)(int64_t)w / ki_tens[fraction];
+    if (w > (uint64_t)1 << 53 || (single && ki_between_floats(magnitude)))
+        return ki_long_real(text, single, value);
     *value = minus ? -magnitude : magnitude;
-    *text = p;
+    *text = p + end;
     return true;
 }
 
