@@ -81,3 +81,12 @@ def test_names_end_at_no_nul(tmp_path):
     assert not list(tmp_path.iterdir())
     (tmp_path / "t.csv").write_text("x,y\n1,2\n")
     assert kiln.read(tmp_path / "t.csv", target="y").y == [2]
+
+
+def test_targets_that_overflow_are_not_blamed_on_a_start():
+    """The user gave none, and the squares of 1e200 are no doubles."""
+    X = np.arange(40.0).reshape(20, 2)
+    y = X[:, 0] % 7
+    y[3] = 1e200
+    with pytest.raises(kiln.DataError, match="overflows.*rescale y or X"):
+        kiln.RidgeCV([1.0, 10.0], cv=4, device="cpu").fit(X, y)

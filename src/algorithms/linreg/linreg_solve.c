@@ -205,9 +205,11 @@ done:
 static kiln_status check_start(const struct ki_block *t) {
     for (int j = 0; j < t->k; j++) {
         if (isfinite(t->norm[j]) && isfinite(t->objective[j]) && isfinite(t->b[j])) continue;
-        ki_fail(KILN_ERR_DATA, "kiln_linreg: the residual of the given start overflows (target %d of %d)",
-                j + 1, t->k);
-        return ki_hint("start without it, or from smaller coefficients");
+        ki_fail(
+            KILN_ERR_DATA,
+            "kiln_linreg: the residual of the start, zeros or what was given, overflows (target %d of %d)",
+            j + 1, t->k);
+        return ki_hint("rescale y or X, or start from smaller coefficients");
     }
     return KILN_OK;
 }
