@@ -18,11 +18,11 @@ GROUPS = {
                    "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF", "LatentDirichletAllocation"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits", "enet_path", "lasso_path"],
     "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
-                                  "results_on_device", "checkpoint", "processes"],
+                                  "results_on_device", "checkpoint", "processes", "kernels", "build_kernels"],
     "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
                "UnsupportedError"],
 }
-MODULES = {"plot": "Pictures: kiln.plot", "accel": "scikit-learn's classes on Kiln: kiln.accel"}
+MODULES = {"plot": "Pictures: kiln.plot", "accel": "scikit-learn and networkx on Kiln: kiln.accel"}
 # What scikit-learn adds to every estimator.
 INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_score_request", "set_output",
              "set_partial_fit_request", "set_predict_request", "set_transform_request", "set_inverse_transform_request"}
