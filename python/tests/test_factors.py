@@ -236,3 +236,18 @@ def test_defaults_on_movielens():
             model = make(random_state=seed, device="cpu").fit(X)
             errors.append(np.sqrt(np.mean((model.predict(rows[test] - 1, columns[test] - 1) - values[test]) ** 2)))
         assert np.mean(errors) < most
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_bound_of_topics_is_scikit_learns(dtype):
+    """Of the same topics; mixtures are found anew by both, each to its own tolerance."""
+    sklearn = pytest.importorskip("sklearn.decomposition")
+    from scipy.special import psi
+
+    X = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (40, 12)).astype(dtype))
+    ours = kiln.LatentDirichletAllocation(3, random_state=0, device="cpu", max_iter=2000).fit(X)
+    theirs = sklearn.LatentDirichletAllocation(3, random_state=0).fit(X)
+    theirs.components_ = np.asarray(ours.components_, float)
+    theirs.exp_dirichlet_component_ = np.exp(psi(theirs.components_) - psi(theirs.components_.sum(axis=1))[:, None])
+    assert ours.score(X) == pytest.approx(theirs.score(X.astype(float)), rel=1e-4)
+    assert ours.score(X) == pytest.approx(ours.objective_, rel=1e-4)
