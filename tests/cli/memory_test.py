@@ -19,7 +19,8 @@ VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y -
          "kmeans n.csv -k 3 --json", "pagerank e.txt --format edges --json", "hits e.txt --format edges", "info m.kiln --json", "info m.kiln",
          "info n.csv --json", "predict m.kiln d.csv -o p.csv", "evaluate m.kiln d.csv --json", "verify m.kiln d.csv --json",
          "verify km.kiln n.csv --json", "coefficients m.kiln", "recommend als.kiln r.csv", "recommend als.kiln --item i1 --json",
-         "convert d.csv d.npz", "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json"]
+         "convert d.csv d.npz", "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json", "sfa r.csv --json",
+         "gap r.csv --format ratings -k 2 --json", "mds n.csv --json", "predict km.kiln n.csv --json"]
 
 
 def begin():
