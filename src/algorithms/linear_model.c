@@ -113,7 +113,8 @@ static const kiln_option logreg_options[] = {
 };
 
 static const kiln_option glm_options[] = {
-    KI_OPTION(kiln_glm_options, family, CHOICE, KILN_GAUSSIAN, KILN_GAUSSIAN, 1, KI_FAMILY_LAST, ki_family_words,
+    KI_OPTION(kiln_glm_options, family, CHOICE, KILN_GAUSSIAN, KILN_GAUSSIAN, 1, KI_FAMILY_LAST,
+              ki_family_words,
               "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
               "weights."),
     KI_OPTION(kiln_glm_options, link, CHOICE, 0, 0, 1, KI_LINK_LAST, ki_link_words,

@@ -63,7 +63,7 @@ enum pattern {
     X(SUMS, 19)      /* and its part of the result */                                                        \
     X(CURVATURE, 20) /* and the curvature wanted */                                                          \
     X(X_INF, 21)     /* an infinity in CSR X, the last entry of the middle row */                            \
-    X(BOUNDS, 22)    /* assign: with bounds from a pass over the same centres in another order */          \
+    X(BOUNDS, 22)    /* assign: with bounds from a pass over the same centres in another order */            \
     X(CERTAIN, 23)   /* losses: every row as good as certain of its class: what is left is next to 0 */
 enum flag {
 #define FLAG_ENUM(name, bit) WITH_##name = 1 << bit,

@@ -44,7 +44,7 @@ struct ki_newton_work {
     double first;     /* the objective at the origin */
     double goal; /* the tolerance that steps are made for: the run's, or less where it proved too little */
     bool proved; /* `here` has converged */
-    bool led; /* a step that every column could take part in has led here */
+    bool led;    /* a step that every column could take part in has led here */
     bool looked,
         regular; /* whether the step that led here left the rows\' curvatures as they were, if that has been looked at */
     int64_t iterations, bytes;

@@ -64,7 +64,7 @@ const char *ki_table_excerpt(char out[64], const char *text, int64_t size);
 
 struct ki_table_level {
     uint64_t hash; /* 0: it is not in the hash table */
-    int64_t text; /* offset in `text` of the NUL-terminated level */
+    int64_t text;  /* offset in `text` of the NUL-terminated level */
     int32_t size, column;
 };
 

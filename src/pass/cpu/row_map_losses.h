@@ -16,7 +16,8 @@ static void FN(logistic_losses)(const struct FN(losses) * rows) {
         const FN(vmask) negative = eta < (real)0;
         const FN(vreal) size = FN(select)(negative, -eta, eta), e = FN(vexp)(-size);
         const FN(vreal) near = (real)1 / ((real)1 + e), tail = e * near;
-        const FN(vreal) up = (real)1 - y; /* mu - y = up mu - y (1 - mu), where next to 1 no term hides another */
+        const FN(vreal) up =
+            (real)1 - y; /* mu - y = up mu - y (1 - mu), where next to 1 no term hides another */
         FN(store)(rows->value + i, FN(vlog1p)(e) + size * FN(select)(negative, y, up));
         FN(store)(rows->eta + i, FN(select)(negative, up * tail - y * near, up * near - y * tail));
         FN(store)(rows->curve + i, tail * near);
