@@ -284,7 +284,7 @@ static kiln_status cuda_compiler(kiln_device *device) {
     kiln_status status;
     if (properties->cache_key[0]) return KILN_OK;
     TRY(ki_nvrtc_load(properties->architecture));
-    TRY(KI_CUDA(NULL, driver_version, &driver));
+    TRY(KI_CUDA(device, driver_version, &driver));
     snprintf(properties->cache_key, sizeof properties->cache_key, "cuda sm_%d nvrtc %s driver %d",
              properties->architecture, ki_nvrtc_version(), driver);
 done:
