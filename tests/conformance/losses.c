@@ -115,6 +115,7 @@ kiln_status make_loss_operands(struct work *work) {
     CHECK_OK(make_between(work, &work->shift, 1, p->k, -0.1, 0.1));
     if (!(p->flags & WITH_CERTAIN)) return KILN_OK;
     host_set(&work->shift.host, 0, CERTAIN);
+    kiln_matrix_free(work->shift.matrix); /* which has another number there */
     return operand_upload(work, &work->shift);
 }
 

@@ -23,9 +23,13 @@ static bool met(const struct ki_newton_work *work) {
     return work->reference == 0 || (ki_newton_meets(work) && work->proved);
 }
 
-/* What a step's model says that the objective can fall by, from where the step begins. */
-static double left_of(const struct ki_newton_model *model) {
-    return model->slope >= 0 && model->decrease >= 0 ? model->decrease + model->rest : (double)INFINITY;
+/* What a step's model says that the objective can fall by, from where the step begins. Where that is less than what the
+ * objective is rounded by, a difference of penalties may come out below 0. */
+static double left_of(const struct ki_newton_work *work, const struct ki_newton_model *model) {
+    const double noise = ki_newton_noise(work), least = fmin(model->slope, model->decrease);
+    return least >= 0        ? model->decrease + model->rest
+           : least >= -noise ? noise + model->rest
+                             : (double)INFINITY;
 }
 
 void ki_newton_progress(struct ki_newton_work *work) {
@@ -99,7 +103,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
     }
     if (*moved || t == 1) work->looked = false;
-    if (!*moved && t == 1) TRY(ki_newton_prove(work, left_of(model)));
+    if (!*moved && t == 1) TRY(ki_newton_prove(work, left_of(work, model)));
     if (!*moved) goto done;
     const double length = t * model->length, ratio = actual / predicted;
     if (t < 1)
@@ -113,7 +117,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     /* a model that was right about its step is so about what it left */
     const bool right =
         (ki_newton_firm(work) || work->descent) && fabs(actual - predicted) <= 0.2 * predicted + noise;
-    TRY(ki_newton_confirm(work, right ? fmax(left_of(model), actual) : (double)INFINITY));
+    TRY(ki_newton_confirm(work, right ? fmax(left_of(work, model), actual) : (double)INFINITY));
 done:
     return status;
 }
@@ -157,7 +161,7 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
         if (*stop != KILN_STOP_NONE) return KILN_OK;
         TRY(ki_newton_direct(work, model));
         if (newton->cancelled) continue;
-        TRY(ki_newton_prove(work, left_of(model)));
+        TRY(ki_newton_prove(work, left_of(work, model)));
         if (work->proved) continue;
         TRY(advance(work, model, &moved, &finite));
         if (!moved && work->proved) continue;
