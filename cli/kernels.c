@@ -53,7 +53,7 @@ static int read_programs(char **text, const char *path) {
 static int tell_built(struct run *run, int64_t built) {
     const char *path = run->settings->output;
     if (!talk_json()) {
-        printf("%s: %lld kernels in %s\n", path, (long long)built,
+        printf("%s: %lld kernel%s in %s\n", path, (long long)built, built == 1 ? "" : "s",
                text_seconds(clock_seconds() - run->started));
         return EXIT_DONE;
     }
@@ -86,7 +86,7 @@ static int build(struct run *run, const struct wanted *wanted) {
 static int list_json(struct run *run, const char *programs) {
     json_t *object = run_json(run, "kiln.kernels/1"), *array = json_array();
     char line[1024];
-    for (const char *at = programs; *at; at += strcspn(at, "\n") + 1) {
+    for (const char *at = programs; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
         json_add(array, json_string(line));
     }
@@ -112,8 +112,8 @@ static int list(struct run *run, const struct wanted *wanted) {
 
 int verb_kernels(struct run *run) {
     const struct wanted *wanted = (const void *)run->settings->own.bytes;
-    if (!strcmp(run->arguments[0], "build")) return build(run, wanted);
-    if (!strcmp(run->arguments[0], "list")) return list(run, wanted);
+    if (strcmp(run->arguments[0], "build") == 0) return build(run, wanted);
+    if (strcmp(run->arguments[0], "list") == 0) return list(run, wanted);
     return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln kernels build or kiln kernels list",
                      "'%.40s' is neither build nor list", run->arguments[0]);
 }

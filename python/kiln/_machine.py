@@ -262,7 +262,8 @@ def build_kernels(path: Any, architectures: Any = None, programs: Any = None, *,
     """
     of = None if architectures is None else ",".join([architectures] if isinstance(architectures, str) else architectures)
     keep = [ffi.NULL if of is None else ffi.new("char[]", c_name(of, "architectures")),
-            ffi.new("char[]", "\n".join(kernels() if programs is None else programs).encode())]
+            ffi.new("char[]", c_name(programs if isinstance(programs, str) else "\n".join(kernels() if programs is None else programs),
+                                     "programs"))]
     built = ffi.new("int64_t *")
     check(lib.kiln_kernels_build(c_name(path), struct("kiln_pack_options", architectures=keep[0], programs=keep[1], threads=threads), built))
     return int(built[0])

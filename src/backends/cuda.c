@@ -53,8 +53,11 @@ static kiln_status find_kernels(kiln_device_info *info, int architecture) {
         snprintf(info->description + used, room, ", a pack of kernels");
         return KILN_OK;
     }
+    char why[480];
     const kiln_status status = ki_nvrtc_load(architecture);
     if (status == KILN_OK) snprintf(info->description + used, room, ", NVRTC %s", ki_nvrtc_version());
+    if (status == KILN_ERR_DEVICE && ki_pack_trouble(why, sizeof why))
+        ki_hint("pip install nvidia-cuda-nvrtc; %s", why);
     return status;
 }
 

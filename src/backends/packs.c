@@ -84,14 +84,16 @@ static bool known_file(const char *file) {
 static kiln_status read_line(struct program *program) {
     char file[FILE_NAME], type[4];
     int used = 0;
-    if (sscanf(program->line, "%63s %3s%n", file, type, &used) != 2 ||
-        (strcmp(type, "f32") && strcmp(type, "f64")) || (program->line[used] && program->line[used] != ' '))
+    const bool two = sscanf(program->line, "%63s %3s%n", file, type, &used) == 2;
+    if (!two || (strcmp(type, "f32") != 0 && strcmp(type, "f64") != 0) ||
+        (program->line[used] && program->line[used] != ' '))
         return bad_line(program, "does not name a program");
     program->options = program->line + used + (program->line[used] == ' ');
-    for (const char *word = program->options; *word; word += strcspn(word, " "), word += *word == ' ')
+    for (const char *word = program->options + strspn(program->options, " "); *word;
+         word += strcspn(word, " "), word += strspn(word, " "))
         if (*word != '-') return bad_line(program, "has an option that does not begin with '-'");
     if (!known_file(file)) return bad_line(program, "names a kernel that this library does not have");
-    return ki_kernel_source(&program->source, "cuda", file, strcmp(type, "f32") ? KILN_F64 : KILN_F32);
+    return ki_kernel_source(&program->source, "cuda", file, strcmp(type, "f32") == 0 ? KILN_F32 : KILN_F64);
 }
 
 static kiln_status take_programs(struct order *order, const char *list) {

@@ -13,6 +13,8 @@
     NEXT(IN, wide, y)                                                                                        \
     NEXT(IN, wide, weights)                                                                                  \
     NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, columns)                                                                                \
+    NEXT(VALUE, int, differ)                                                                                 \
     NEXT(VALUE, int, singles)                                                                                \
     NEXT(VALUE, int, falls)                                                                                  \
     NEXT(VALUE, int, classes)                                                                                \
@@ -67,7 +69,9 @@ __kernel void rank_tiles(PARAMETERS(rank_tiles)) {
         key[e] = LAST_KEY;
         with[e] = 0;
         if (row < rows) {
-            const wide score = number_at(eta, singles & RANK_ETA, row);
+            const long place = row * columns + (columns > 1); /* the number of the second class */
+            wide score = number_at(eta, singles & RANK_ETA, place);
+            if (differ) score -= number_at(eta, singles & RANK_ETA, place - 1);
             const wide at = number_at(y, singles & RANK_Y, row);
             const wide s = weights ? number_at(weights, singles & RANK_WEIGHTS, row) : (wide)1;
             const int is = classes ? at == class_value : at > 0;

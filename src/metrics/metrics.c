@@ -242,7 +242,8 @@ static kiln_status take_curves(kiln_metrics *metrics, const struct ki_measured *
     TRY(allocate_curves(metrics, ranked, calibrated));
     for (int64_t j = 0; j < metrics->curves; j++) {
         const int64_t class = of->classes == 2 ? 1 : j;
-        const struct ki_scores scores = {of, probabilities, of->classes ? class : 1};
+        const struct ki_scores scores = {of, of->classes == 2 ? NULL : probabilities,
+                                         of->classes ? class : 1};
         double area = NAN;
         if (ranked) TRY(ki_rank(&area, &metrics->rocs[j], &scores));
         if (ranked && of->classes) metrics->of_part[class][PART_AUC] = area;
@@ -311,13 +312,12 @@ done:
     return status;
 }
 
-kiln_status kiln_metrics_of(kiln_metrics **metrics, const kiln_loss *loss, const kiln_matrix *Eta,
-                            const kiln_metrics_options *options) {
-    struct ki_measured of = {.rows = 0};
+/* at_home: in host memory, wherever Eta lies. *on: whether it was measured on a GPU. */
+static kiln_status measure_where(kiln_metrics **metrics, bool *on, bool at_home, const kiln_loss *loss,
+                                 const kiln_matrix *Eta, const kiln_metrics_options *options) {
+    struct ki_measured of = {.at_home = at_home};
     kiln_metrics *made = NULL;
     kiln_status status;
-    if (!metrics || !loss || !Eta)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: metrics, loss or Eta is NULL", call);
     TRY(ki_measured_take(&of, loss, Eta, options));
     made = ki_calloc(sizeof *made);
     if (!made) {
@@ -328,7 +328,18 @@ kiln_status kiln_metrics_of(kiln_metrics **metrics, const kiln_loss *loss, const
     *metrics = made;
     made = NULL;
 done:
+    *on = of.on != NULL;
     ki_measured_free(&of);
     kiln_metrics_free(made);
     return status;
+}
+
+kiln_status kiln_metrics_of(kiln_metrics **metrics, const kiln_loss *loss, const kiln_matrix *Eta,
+                            const kiln_metrics_options *options) {
+    bool on = false;
+    if (!metrics || !loss || !Eta)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: metrics, loss or Eta is NULL", call);
+    const kiln_status status = measure_where(metrics, &on, false, loss, Eta, options);
+    if (status != KILN_ERR_DEVICE_NOMEM || !on) return status;
+    return measure_where(metrics, &on, true, loss, Eta, options); /* what it needs in passing found no room */
 }

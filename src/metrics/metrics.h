@@ -29,6 +29,7 @@ struct ki_measured {
     int64_t rows, columns; /* of eta */
     int64_t classes;       /* 0: numbers */
     int threads;
+    bool at_home;    /* asked for: the host reads them wherever they lie */
     kiln_device *on; /* the GPU that has all operands and measures them; NULL: the host reads them */
 };
 
@@ -39,6 +40,11 @@ void ki_measured_free(struct ki_measured *of);
 
 static inline double ki_weight(const struct ki_measured *of, int64_t row) {
     return of->weights.values ? ki_at(&of->weights, row) : 1;
+}
+
+/* Whether a row's two numbers count by their difference alone. */
+static inline bool ki_differ(const struct ki_measured *of) {
+    return of->loss.kind == KILN_LOSS_SOFTMAX && of->columns == 2;
 }
 
 static inline bool ki_has_probabilities(const struct ki_measured *of) {

@@ -114,6 +114,7 @@ kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, cons
     TRY(KI_TAKE(kiln_metrics_options, &of->options, options));
     TRY(ki_loss_resolve(call, &of->loss, loss));
     if (Eta->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta must be dense", call);
+    if (Eta->cols == 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta has no columns", call);
     of->rows = Eta->rows;
     of->columns = Eta->cols;
     of->classes = classes_of(&of->loss, of->columns);
@@ -128,7 +129,10 @@ kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, cons
     name(&of->y, of->loss.y);
     name(&of->weights, of->loss.weights);
     name(&of->means, of->options.means);
-    if (stays(of)) return hold(of);
+    if (!of->at_home && stays(of)) {
+        status = hold(of);
+        if (status != KILN_ERR_DEVICE_NOMEM) return status; /* others may have taken the room meanwhile */
+    }
     TRY(bring(&of->eta));
     TRY(bring(&of->y));
     TRY(bring(&of->weights));

@@ -111,6 +111,12 @@ static void what_a_pack_has_needs_no_compiler(void **state) {
     assert_int_equal(seen.cached, 1);
     assert_int_equal(seen.built, 0);
     assert_int_equal(seen.messages, 0);
+    /* A pack that may not be used is named where nothing else is there. */
+    assert_int_equal(chmod(path, 0666), 0);
+    seen = in_a_process("-DGROUP=64", NOWHERE);
+    assert_int_equal(seen.opened, KILN_ERR_DEVICE);
+    assert_contains(seen.error, "others may write");
+    assert_int_equal(chmod(path, 0600), 0);
     /* What it lacks does, and the user is told how to get one. */
     seen = in_a_process("-DGROUP=32", NOWHERE);
     assert_int_equal(seen.opened, KILN_OK);
@@ -225,6 +231,7 @@ static void bad_lists(void **state) {
     refuse("rows f32 -DGROUP=64\nrows f16", NULL, "does not name a program");
     assert_int_equal(kiln_last_error()->line, 2);
     refuse("rows", NULL, "does not name a program");
+    refuse("rows f32  -DGROUP=64 GROUP=32", NULL, "does not begin with '-'");
     refuse("rows f321", NULL, "does not name a program");
     refuse("rows f32 GROUP=64", NULL, "does not begin with '-'");
     refuse("../rows f32 -DGROUP=64", NULL, "does not have");
@@ -264,6 +271,9 @@ static void the_list_of_what_was_built(void **state) {
     kiln_free(list);
     assert_fails(KILN_ERR_ARGUMENT, kiln_kernels_list(NULL, "cuda"));
     assert_fails(KILN_ERR_ARGUMENT, kiln_kernels_list(&list, NULL));
+    assert_fails(KILN_ERR_ARGUMENT, kiln_kernels_list(&list, "gpu"));
+    assert_int_equal(setenv("KILN_CACHE_DIR", "relative", 1), 0);
+    assert_fails(KILN_ERR_IO, kiln_kernels_list(&list, "cuda"));
 }
 
 int main(void) {

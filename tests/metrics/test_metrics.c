@@ -441,6 +441,23 @@ static void threads(void **state) {
     forget(&rows);
 }
 
+/* The two numbers of a row count by their difference: -8, -7, 0.5 and 0, whatever is asked for besides. */
+static void two_columns_of_softmax(void **state) {
+    (void)state;
+    const double eta[] = {9, 1, 9, 2, 0, 0.5, 9, 9}, classes[] = {1, 0, 0, 1};
+    kiln_matrix *Eta = dense_matrix(KILN_F64, 4, 2, eta), *y = dense_matrix(KILN_F64, 4, 1, classes);
+    const kiln_loss loss = {.kind = KILN_LOSS_SOFTMAX, .y = y};
+    for (int curves = 0; curves < 2; curves++) {
+        kiln_metrics *metrics = NULL;
+        const kiln_metrics_options options = {.curves = curves};
+        assert_int_equal(kiln_metrics_of(&metrics, &loss, Eta, &options), KILN_OK);
+        assert_true(kiln_metrics_value(metrics, "auc") == 0.25);
+        kiln_metrics_free(metrics);
+    }
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(y);
+}
+
 /* ------------------------------------------------------------------------------------------ refusals */
 
 static void refused(void **state) {
@@ -448,7 +465,8 @@ static void refused(void **state) {
     const double numbers[] = {1, 2, 3, 4}, negative[] = {1, -1}, nothing[] = {1, NAN}, falling[] = {1, 0};
     kiln_matrix *Eta = dense_matrix(KILN_F64, 2, 1, numbers), *two = dense_matrix(KILN_F64, 2, 2, numbers),
                 *y = dense_matrix(KILN_F64, 2, 1, numbers), *tall = dense_matrix(KILN_F64, 3, 1, numbers),
-                *bad = dense_matrix(KILN_F64, 2, 1, negative), *worse = dense_matrix(KILN_F64, 2, 1, nothing);
+                *bad = dense_matrix(KILN_F64, 2, 1, negative), *worse = dense_matrix(KILN_F64, 2, 1, nothing),
+                *none = dense_matrix(KILN_F64, 2, 0, numbers);
     const struct {
         kiln_status status;
         kiln_loss loss;
@@ -463,6 +481,7 @@ static void refused(void **state) {
         {KILN_ERR_ARGUMENT, {.kind = KILN_LOSS_SQUARED, .y = y}, Eta, {.means = tall}},
         {KILN_ERR_ARGUMENT, {.kind = KILN_LOSS_LOGISTIC, .y = y}, two, {0}},
         {KILN_ERR_ARGUMENT, {.kind = KILN_LOSS_SOFTMAX, .y = y}, Eta, {0}},
+        {KILN_ERR_ARGUMENT, {.kind = KILN_LOSS_SQUARED, .y = none}, none, {0}},
         {KILN_ERR_ARGUMENT,
          {.kind = KILN_LOSS_LOGISTIC, .y = y},
          Eta,
@@ -488,8 +507,8 @@ static void refused(void **state) {
     assert_null(kiln_metrics_name(NULL, 0));
     assert_null(kiln_metrics_confusion(NULL, NULL));
     kiln_metrics_free(NULL);
-    kiln_matrix *const all[] = {Eta, two, y, tall, bad, worse};
-    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
+    kiln_matrix *const all[] = {Eta, two, y, tall, bad, worse, none};
+    for (int i = 0; i < 7; i++) kiln_matrix_free(all[i]);
 }
 
 static void measure_once(void *context) {
@@ -524,10 +543,16 @@ static void no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),    cmocka_unit_test(many_rows),
-                                       cmocka_unit_test(on_others),   cmocka_unit_test(spreads),
-                                       cmocka_unit_test(saturated),   cmocka_unit_test(curve),
-                                       cmocka_unit_test(calibration), cmocka_unit_test(threads),
-                                       cmocka_unit_test(refused),     cmocka_unit_test(no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_columns_of_softmax),
+                                       cmocka_unit_test(few_rows),
+                                       cmocka_unit_test(many_rows),
+                                       cmocka_unit_test(on_others),
+                                       cmocka_unit_test(spreads),
+                                       cmocka_unit_test(saturated),
+                                       cmocka_unit_test(curve),
+                                       cmocka_unit_test(calibration),
+                                       cmocka_unit_test(threads),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(no_memory)};
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

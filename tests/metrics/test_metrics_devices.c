@@ -211,6 +211,8 @@ static void two_classes(void **state) {
 static void many_classes(void **state) {
     (void)state;
     const struct problem problems[] = {
+        {.loss.kind = KILN_LOSS_SOFTMAX, .columns = 2, .classes = 2, .weighted = true},
+        {.loss.kind = KILN_LOSS_SQUARED_HINGE, .columns = 2, .classes = 2, .eta = TIED},
         {.loss.kind = KILN_LOSS_SOFTMAX, .columns = 3, .classes = 3, .weighted = true},
         {.loss.kind = KILN_LOSS_SOFTMAX, .columns = 12, .classes = 12, .eta = TIED, .unknown = true},
         {.loss.kind = KILN_LOSS_SOFTMAX, .columns = 4, .classes = 4, .eta = EXTREME},

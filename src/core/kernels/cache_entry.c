@@ -8,6 +8,7 @@
  * file could. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,8 +210,10 @@ kiln_status ki_cache_each(struct ki_cache *cache, const kiln_device *device,
         cache->folder < 0 ? -1 : ki_seams.openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     DIR *folder = copy < 0 ? NULL : fdopendir(copy);
     if (!folder) {
+        const int trouble = errno;
         if (copy >= 0) ki_seams.close(copy);
-        return KILN_OK;
+        return ki_fail_errno(KILN_ERR_IO, trouble, "the kernel cache %.200s: %s", cache->path,
+                             strerror(trouble));
     }
     kiln_status status = list_entries(&entries, &count, &total, cache, folder);
     closedir(folder);

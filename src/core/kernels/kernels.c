@@ -79,6 +79,8 @@ static kiln_status load_packed(struct ki_kernel *kernel, kiln_device *device, co
     ki_free(code);
     if (status == KILN_OK) device->statistics.kernels_cached++;
     if (status != KILN_ERR_BUILD) return status;
+    ki_device_message(device, "pack of kernels: the driver refuses %s of %s, which is built", kernel->name,
+                      kernel->file);
     kernel->module = kernel->function = NULL;
     return KILN_OK;
 }

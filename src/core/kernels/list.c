@@ -17,7 +17,8 @@ static kiln_status take(void *context, const char *key) {
     static const char word[] = "\nprogram ";
     struct lines *lines = context;
     const char *line = strstr(key, word);
-    if (strncmp(key, lines->start, strlen(lines->start)) != 0 || !line) return KILN_OK;
+    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    if (strncmp(key, lines->start, strlen(lines->start)) != 0 || !end || end[1]) return KILN_OK;
     if (lines->count == lines->room) {
         lines->room = lines->room ? 2 * lines->room : 64;
         char **grown = ki_resize(lines->line, (size_t)lines->room * sizeof *grown);
@@ -55,11 +56,19 @@ kiln_status kiln_kernels_list(char **programs, const char *backend) {
     struct ki_cache cache;
     struct lines lines = {.count = 0};
     kiln_status status;
+    if (programs && backend && strcmp(backend, "cuda") != 0 && strcmp(backend, "opencl") != 0)
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "kiln_kernels_list: kernels are built for cuda and opencl, not for '%.40s'", backend);
     if (!programs || !backend)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_kernels_list: %s is NULL", programs ? "backend" : "programs");
     snprintf(lines.start, sizeof lines.start, KI_KEY_START, KILN_VERSION, ki_build_id, backend);
     ki_cache_open(&cache);
     cache.warned = true; /* there is no device to tell it through */
+    if (cache.folder < 0) {
+        status = ki_fail(KILN_ERR_IO, "the kernel cache %.200s: %s", cache.path, cache.why);
+        if (*cache.hint) ki_hint("%s", cache.hint);
+        goto done;
+    }
     TRY(ki_cache_each(&cache, NULL, take, &lines));
     if (lines.count) qsort(lines.line, (size_t)lines.count, sizeof *lines.line, by_text);
     TRY(join(programs, &lines));

@@ -149,8 +149,13 @@ static void open_pack(struct pack *pack, bool asked) {
 static void find_packs(void) {
     const char *named = secure_getenv("KILN_KERNEL_PACK");
     struct ki_cache cache;
-    if (named && *named) snprintf(packs[0].path, sizeof packs[0].path, "%s", named);
-    open_pack(&packs[0], true);
+    if (named && *named && strlen(named) < sizeof packs[0].path) {
+        snprintf(packs[0].path, sizeof packs[0].path, "%s", named);
+        open_pack(&packs[0], true);
+    } else {
+        packs[0].file = -1;
+        if (named && *named) snprintf(packs[0].trouble, sizeof packs[0].trouble, "its path is too long");
+    }
     ki_library_own_folder(packs[1].path, sizeof packs[1].path - sizeof usual_name);
     if (packs[1].path[0]) strcat(strcat(packs[1].path, "/"), usual_name);
     open_pack(&packs[1], false);
@@ -176,6 +181,16 @@ bool ki_pack_serves(int architecture) {
     for (int i = 0; i < PACKS; i++)
         for (int64_t row = 0; pack[i].file >= 0 && row < pack[i].rows; row++)
             if (serves((int)load(pack[i].index + ROW * row + ARCHITECTURE, 4), architecture)) return true;
+    return false;
+}
+
+bool ki_pack_trouble(char *text, size_t room) {
+    const struct pack *pack = all_packs();
+    for (int i = 0; i < PACKS; i++)
+        if (pack[i].trouble[0]) {
+            snprintf(text, room, "the pack of kernels %.200s is not used: %s", pack[i].path, pack[i].trouble);
+            return true;
+        }
     return false;
 }
 
@@ -219,7 +234,7 @@ static kiln_status read_code(void **code, size_t *bytes, const char **trouble, c
 }
 
 static void tell(struct pack *pack, const kiln_device *device, const char *trouble) {
-    if (!atomic_exchange(&pack->told, true))
+    if (device->options.message && !atomic_exchange(&pack->told, true))
         ki_device_message(device, "pack of kernels %.200s not used: %s", pack->path, trouble);
 }
 
@@ -314,7 +329,8 @@ kiln_status ki_pack_write(const char *path, struct ki_packed *programs, int64_t 
     qsort(programs, (size_t)*written, sizeof *programs, by_program);
     const int64_t count = *written = only_once(programs, *written);
     char temporary[KI_CACHE_PATH];
-    if (snprintf(temporary, sizeof temporary, "%s.%ld.new", path, (long)getpid()) >= (int)sizeof temporary)
+    if (snprintf(temporary, sizeof temporary, "%s.%ld-%.0f.new", path, (long)getpid(), 1e9 * ki_clock()) >=
+        (int)sizeof temporary)
         return ki_fail_errno(KILN_ERR_IO, ENAMETOOLONG, "%.200s: %s", path, strerror(ENAMETOOLONG));
     uint8_t *index = ki_calloc((size_t)count * ROW + 1);
     if (!index) return ki_fail_nomem((size_t)count * ROW + 1, "the index of a pack");

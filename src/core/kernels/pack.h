@@ -6,7 +6,7 @@
  *   content = the name ("csr f32 -DVS=16"), machine code
  *
  * The key is SHA-256 of options and source, for machine code depends on nothing else but the architecture. A row serves GPUs of its
- * compute capability and of later ones with the same major number, as NVIDIA promises. The build id is that of the library that made
+ * compute capability and of later ones with the same major number, as NVIDIA promises (but for Tegra, whose driver refuses it). The build id is that of the library that made
  * the pack, for another one may launch its kernels in another way.
  *
  * A pack is as trusted as a library is: it must belong to the user or to root, and nobody else may write to it. The hashes tell
@@ -19,6 +19,8 @@
 /* Packs are looked for once in a process: KILN_KERNEL_PACK, kiln-kernels.pack beside the library, and the same name in the cache folder.
  * Whether one of them holds kernels for GPUs of this architecture (90 for compute capability 9.0). */
 bool ki_pack_serves(int architecture);
+/* Whether there is a pack that is not used; `text` says which and why. */
+bool ki_pack_trouble(char *text, size_t room);
 /* The machine code of a program for the device; *code (from ki_resize) stays NULL if no pack has it. What is wrong with a pack is
  * told once through the device's message callback, and the pack is then as good as empty. */
 kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const char *source,
