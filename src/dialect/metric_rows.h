@@ -52,5 +52,6 @@ SCALAR_FN real FN(lost_of_many)(const struct FN(many) * of, real own_above, int 
     const real all = of->own + of->others;
     *brier =
         known ? (of->squares / all + of->others / all * of->others) / all : of->squares / all / all + (real)1;
-    return known ? (real)log(all) - own_above : (real)INFINITY;
+    const real more = of->own == (real)1 ? (real)log1p(of->others) : (real)log(all);
+    return known ? more - own_above : (real)INFINITY;
 }

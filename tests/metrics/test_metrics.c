@@ -369,6 +369,18 @@ static void saturated(void **state) {
     kiln_metrics_free(metrics);
 }
 
+/* Of several classes a loss next to 0 keeps its digits: -log p = log(1 + the other e^(eta_c - eta_class)). */
+static void certain(void **state) {
+    (void)state;
+    const double eta[] = {50, 3, 1, -60, 0, -50, 0, 0, 45}, y[] = {0, 1, 2};
+    const struct setting s = here();
+    const kiln_loss loss = {.kind = KILN_LOSS_SOFTMAX};
+    const long double lost = expl(-47) + expl(-49) + expl(-60) + expl(-50) + 2 * expl(-45);
+    kiln_metrics *metrics = measure(&loss, &s, eta, 3, 3, y, 1, NULL, NULL);
+    assert_metric(metrics, "log_loss", lost / 3, 0);
+    kiln_metrics_free(metrics);
+}
+
 /* Four rows by hand: thresholds between them, and a tie. */
 static void curve(void **state) {
     (void)state;
@@ -549,6 +561,7 @@ int main(void) {
                                        cmocka_unit_test(on_others),
                                        cmocka_unit_test(spreads),
                                        cmocka_unit_test(saturated),
+                                       cmocka_unit_test(certain),
                                        cmocka_unit_test(curve),
                                        cmocka_unit_test(calibration),
                                        cmocka_unit_test(threads),
