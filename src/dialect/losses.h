@@ -397,9 +397,18 @@ SCALAR_FN void FN(softmax_slope_row)(real *p, int k, int label) {
     for (int c = 0; c < k; c++) p[c] = c == label ? -others : p[c];
 }
 
-/* The curvature of the softmax loss times q, in place: q_c = p_c * (q_c - sum_j p_j q_j). */
+/* The curvature of the softmax loss times q, in place: q_c = p_c * (q_c - sum_j p_j q_j). What all q have in
+ * common counts for nothing: that of the likeliest class is taken off first, as next to a probability of 1 its
+ * share would hide all others. */
 SCALAR_FN void FN(softmax_curve_row)(real *q, int k, const real *p) {
-    real mean = 0;
-    for (int c = 0; c < k; c++) mean += p[c] * q[c];
+    real most = p[0], peak = q[0], mean = 0;
+    for (int c = 1; c < k; c++) {
+        peak = p[c] > most ? q[c] : peak;
+        most = p[c] > most ? p[c] : most;
+    }
+    for (int c = 0; c < k; c++) {
+        q[c] -= peak;
+        mean += p[c] * q[c];
+    }
     for (int c = 0; c < k; c++) q[c] = p[c] * (q[c] - mean);
 }

@@ -60,16 +60,24 @@ __kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
         const index_t first = (index_t)(there ? row : 0) * k;
         const int count = there ? k : 0;
         const real s = there && weights ? weights[row] : REAL(1.0);
-#if CURVATURE /* s p .* (q - sum_j p_j q_j) */
-        real mean = REAL(0.0);
+#if CURVATURE /* s p .* (q - sum_j p_j q_j), each q less that of the likeliest class, or the largest of such */
+        real most = REAL(0.0), peak = -REAL_INFINITY, mean = REAL(0.0);
         for (int c = lane; c < count; c += VS) {
-            const real q = eta[first + c] + (shift ? shift[c] : REAL(0.0));
-            eta[first + c] = q;
-            mean += v[first + c] * q;
+            if (shift) eta[first + c] += shift[c];
+            most = v[first + c] > most ? v[first + c] : most;
         }
+        most = over_row(part, most, true);
+        for (int c = lane; c < count; c += VS) {
+            const real q = eta[first + c];
+            peak = v[first + c] == most && q > peak ? q : peak;
+        }
+        peak = over_row(part, peak, true);
+        for (int c = lane; c < count; c += VS) mean += v[first + c] * (eta[first + c] - peak);
         mean = over_row(part, mean, false);
-        for (int c = lane; c < count; c += VS)
-            eta[first + c] = s == REAL(0.0) ? REAL(0.0) : s * (v[first + c] * (eta[first + c] - mean));
+        for (int c = lane; c < count; c += VS) {
+            const real q = v[first + c] * ((eta[first + c] - peak) - mean);
+            eta[first + c] = s == REAL(0.0) ? REAL(0.0) : s * q;
+        }
 #else /* s (softmax(q) - e_y); a target that is no class makes the loss NaN */
         const real y = there ? target[row] : REAL(0.0);
         const int label = y >= REAL(0.0) && y < (real)k ? (int)y : -1;

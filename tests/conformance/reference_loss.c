@@ -260,17 +260,25 @@ void reference_loss_hessian(struct expected *Q, struct expected *qb, const struc
     *qb = with_gate(X->type, k, (double)X->rows);
     for (int64_t i = 0; i < X->rows; i++) {
         const long double s = softmax && loss->weights ? host_get(loss->weights, i) : 1;
-        long double mean = 0, drift = 0;
+        /* what all q have in common counts for nothing: they are taken about that of the likeliest class */
+        const long double *row = q.value + i * k;
+        long double mean = 0, drift = 0, peak = 0, off_peak = 0;
+        int64_t at = 0;
+        for (int64_t c = 1; c < k; c++) at = host_get(C, i * k + c) > host_get(C, i * k + at) ? c : at;
+        if (softmax) peak = row[at], off_peak = distance(&q, i * k + at);
         for (int64_t c = 0; softmax && c < k; c++) {
             const long double p = host_get(C, i * k + c);
-            mean += p * q.value[i * k + c];
-            drift += p * (distance(&q, i * k + c) + (double)k * q.unit * fabsl(q.value[i * k + c]));
+            mean += p * (row[c] - peak);
+            if (c != at)
+                drift += p * (distance(&q, i * k + c) + off_peak + (double)k * q.unit * fabsl(row[c] - peak));
         }
         for (int64_t c = 0; c < k; c++) {
             const int64_t e = i * k + c;
-            const long double weight = s * host_get(C, e), term = weight * (q.value[e] - mean);
-            const long double size = fabsl(q.value[e]) + fabsl(mean);
-            const long double error = fabsl(weight) * (distance(&q, e) + drift + 4 * q.unit * size);
+            const bool own = softmax && c == at;
+            const long double weight = s * host_get(C, e), term = weight * (row[c] - peak - mean);
+            const long double off = own ? 0 : distance(&q, e) + off_peak;
+            const long double size = fabsl(row[c] - peak) + fabsl(mean);
+            const long double error = fabsl(weight) * (off + drift + 4 * q.unit * size);
             add(&t, e, term, error);
             add(qb, c, term, error);
         }

@@ -27,6 +27,7 @@ static bool met(const struct ki_newton_work *work) {
  * objective is rounded by, a difference of penalties may come out below 0. */
 static double left_of(const struct ki_newton_work *work, const struct ki_newton_model *model) {
     const double noise = ki_newton_noise(work), least = fmin(model->slope, model->decrease);
+    if (model->loose) return INFINITY;
     return least >= 0        ? model->decrease + model->rest
            : least >= -noise ? noise + model->rest
                              : (double)INFINITY;
@@ -64,6 +65,7 @@ static void swap(struct ki_newton_work *work) {
     const struct ki_newton_point former = work->here;
     work->here = work->there;
     work->there = former;
+    work->ahead = false;
 }
 
 /* Losses of a glm may have either sign, and cancel; others only add up. */
@@ -112,7 +114,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         work->radius *= 4;
     work->norm = norm;
     work->level = 0;
-    work->led = !model->stiff;
+    work->led = !model->stiff && !model->loose;
     swap(work);
     /* a model that was right about its step is so about what it left */
     const bool right =
@@ -124,6 +126,7 @@ done:
 
 kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
+    work->ahead = true;
     if (work->descent) return ki_newton_descend(work, model);
     TRY(ki_newton_furnish(work));
     work->worn = work->worn || model->inner >= WORN;
@@ -392,7 +395,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->iterations = 0;
     work->level = 0;
     work->goal = newton->tolerance;
-    work->proved = work->led = work->looked = work->regular = false;
+    work->proved = work->led = work->looked = work->regular = work->fallen = work->ahead = false;
     work->worn = true;
     work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));

@@ -11,8 +11,10 @@
  * go by what curvature is left. Second, the last step: where the objective fell by what its model had promised, no more
  * is left than that, if the model was solved by a factor without a pivot of nothing but rounding, or by
  * coordinate descent. Third, the next step's model: g^T H^-1 g / 2 by the present Hessian, and what
- * conjugate gradient may have left out of it (newton_work.h, rest). While none of them tells, steps go on,
- * each a digit more exact than what is there, and by the present diagonal.
+ * conjugate gradient may have left out of it (newton_work.h, rest). That goes by the least curvature it has met
+ * with, and where columns have lost theirs, or M lacks some, by the penalty: a direction that it has not seen may
+ * have less (ki_newton_loose). While none of them tells, steps go on, each a digit more exact than what is there,
+ * and by the present diagonal.
  *
  * A model is believed only where the step left every row's curvature about as it was. A row of 1e12 that is
  * told apart from the others loses the same share of it in every step, e, and what its column can gain once
@@ -83,17 +85,21 @@ done:
     return status;
 }
 
-/* The intercepts' part of what the penalty tells: by the curvature that is left. */
-static kiln_status by_curvature(double *left, struct ki_newton_work *work) {
+/* The intercepts' part of what the penalty tells: by the curvature that is left. theta, k, unless NULL: the step
+ * that they take each by itself. */
+static kiln_status by_curvature(double *left, double *theta, struct ki_newton_work *work,
+                                const struct ki_pair *of) {
     kiln_status status;
     const int64_t k = work->newton->k;
     double *b = ki_alloc((size_t)(2 * k) * sizeof *b);
     if (!b) return ki_fail_nomem((size_t)(2 * k) * sizeof *b, "the criterion");
     double *totals = b + k;
-    TRY(ki_vector_get(b, work->here.gradient.b));
+    TRY(ki_vector_get(b, of->b));
     TRY(measure_totals(totals, work));
-    for (int64_t c = 0; c < k; c++)
+    for (int64_t c = 0; c < k; c++) {
         if (b[c] != 0) *left += b[c] * b[c] / (2 * totals[c]);
+        if (theta) theta[c] = b[c] != 0 ? b[c] / totals[c] : 0;
+    }
 done:
     ki_free(b);
     return status;
@@ -101,13 +107,13 @@ done:
 
 /* The same of all columns with one penalty and no l1: where there are a million of them, the gradient stays
  * on the device. Takes there.gradient. */
-static kiln_status by_one_penalty(double *left, struct ki_newton_work *work) {
+static kiln_status by_one_penalty(double *left, struct ki_newton_work *work, const struct ki_pair *of) {
     kiln_status status;
     const int64_t k = work->newton->k;
     kiln_matrix *const g = work->there.gradient.w;
     double *norms = ki_alloc((size_t)k * sizeof *norms);
     if (!norms) return ki_fail_nomem((size_t)k * sizeof *norms, "the criterion");
-    TRY(kiln_times(g, work->here.gradient.w, work->kept));
+    TRY(kiln_times(g, of->w, work->kept));
     TRY(kiln_norm(norms, g, KILN_NORM_2));
     for (int64_t c = 0; c < k; c++) *left += norms[c] * norms[c] / (2 * work->newton->l2);
 done:
@@ -116,14 +122,14 @@ done:
 }
 
 /* The same column by column. */
-static kiln_status by_penalties(double *left, struct ki_newton_work *work) {
+static kiln_status by_penalties(double *left, struct ki_newton_work *work, const struct ki_pair *of) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
     double *g = ki_calloc((size_t)(2 * n * k + n) * sizeof *g);
     if (!g) return ki_fail_nomem((size_t)(2 * n * k + n) * sizeof *g, "the criterion");
     double *w = g + n * k, *l1 = w + n * k;
-    TRY(ki_vector_get(g, work->here.gradient.w));
+    TRY(ki_vector_get(g, of->w));
     if (work->l1) TRY(ki_vector_get(w, work->here.at.w));
     if (work->l1) TRY(ki_vector_get(l1, work->l1));
     for (int64_t j = 0; j < n; j++)
@@ -137,15 +143,78 @@ done:
     return status;
 }
 
-/* || L^-1/2 g ||^2 / 2, with l1 of the least subgradient. */
-static kiln_status by_penalty(double *left, struct ki_newton_work *work) {
-    kiln_status status;
+/* What the intercepts' step moves the columns' gradient by, in the penalty's measure. By Cauchy and Schwarz
+ *
+ *   (sum_i s_i h_i theta (x_ij - mean_j))^2 <= (sum_i s_i h_i^2 theta^2) (sum_i s_i (x_ij - mean_j)^2),
+ *
+ * of which the first is at most `settled` = theta^2 sum s h times the largest curvature of a row. That matters
+ * where a row of 1e12 has left: about a mean that is its own part of the column, the gradient of the others is
+ * one with the intercept's. */
+static double drift_of(const struct ki_newton_work *work, double settled) {
     const struct ki_newton *newton = work->newton;
+    const int64_t n = kiln_matrix_cols(newton->X);
+    const double most = ki_newton_hinged(work) ? 1 : newton->k > 1 ? 0.5 : 0.25;
+    double sum = 0;
+    if (work->problem.kind == KILN_LOSS_GLM) return 0; /* whose curvatures have no bound */
+    for (int64_t j = 0; j < n; j++)
+        if (work->diagonal[j] > 0) sum += ki_newton_spread(newton, j) / (2 * ki_newton_penalty_of(newton, j));
+    return most * settled * sum;
+}
+
+/* Q = what is left of a gradient, or a residual, by the model, once the intercepts have taken the steps -theta;
+ * *gain: its product with theta on entry, and by how much the model falls. One pass. Uses P. */
+static kiln_status settle(double *gain, struct ki_newton_work *work, double *theta,
+                          const struct ki_pair *of) {
+    kiln_status status;
+    double curvature;
+    TRY(ki_newton_furnish(work));
+    TRY(kiln_fill(work->P.w, 0));
+    TRY(ki_vector_set(work->P.b, theta));
+    TRY(ki_newton_apply(work, &work->P, &curvature));
+    TRY(ki_pairs_run(
+        NULL, &(struct ki_pairs){.op = KI_PAIR_MIX, .out = work->Q, .x = *of, .y = work->Q, .scalar = -1}));
+    *gain = fmax(*gain - curvature / 2, 0);
+done:
+    return status;
+}
+
+/* || L^-1/2 g ||^2 / 2 of a gradient, or a residual, with l1 of the least subgradient; and the intercepts'
+ * part. Where that proves nothing for the drift alone, the intercepts take their step first. */
+static kiln_status by_penalty(double *left, struct ki_newton_work *work, const struct ki_pair *of) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    const bool several = newton->standardize || work->l1;
+    double half = 0, *theta = NULL;
     *left = newton->l2 > 0 ? 0 : (double)INFINITY;
     if (!(newton->l2 > 0)) return KILN_OK;
-    TRY((newton->standardize || work->l1 ? by_penalties : by_one_penalty)(left, work));
-    if (work->mean) TRY(by_curvature(left, work));
+    TRY((several ? by_penalties : by_one_penalty)(left, work, of));
+    if (!work->mean) return KILN_OK;
+    theta = ki_alloc((size_t)newton->k * sizeof *theta);
+    if (!theta) return ki_fail_nomem((size_t)newton->k * sizeof *theta, "the criterion");
+    TRY(by_curvature(&half, theta, work, of));
+    const double enough = enough_of(work), drift = drift_of(work, 2 * half), simple = *left + half;
+    *left = pow(sqrt(*left) + sqrt(drift), 2) + half;
+    if (*left <= enough || !(simple <= enough)) goto done;
+    double gain = 2 * half;
+    TRY(settle(&gain, work, theta, of));
+    *left = half = 0;
+    TRY((several ? by_penalties : by_one_penalty)(left, work, &work->Q));
+    TRY(by_curvature(&half, NULL, work, &work->Q));
+    *left = gain + pow(sqrt(*left) + sqrt(drift_of(work, 2 * half)), 2) + half;
 done:
+    ki_free(theta);
+    return status;
+}
+
+bool ki_newton_doubtful(const struct ki_newton_work *work) {
+    if (!(work->newton->l2 > 0)) return false;
+    return work->fallen || (ki_newton_factored(work) && !ki_newton_firm(work));
+}
+
+kiln_status ki_newton_loose(bool *loose, struct ki_newton_work *work) {
+    double left;
+    const kiln_status status = by_penalty(&left, work, &work->R);
+    if (status == KILN_OK) *loose = !(left <= enough_of(work));
     return status;
 }
 
@@ -177,7 +246,8 @@ static kiln_status refresh(struct ki_newton_work *work) {
     TRY(ki_vector_set(work->floor, floor));
     work->radius = fmax(work->radius, 10 * work->norm / fmin(work->scale, 1));
     if (!less) goto done;
-    work->worn = true;
+    work->worn = work->fallen = true;
+    if (!ki_newton_exact(work) && !work->descent && !work->l1) work->led = work->regular = false;
     if (work->descent) work->descent->prepared = false;
     ki_newton_factor_forget(work);
 done:
@@ -226,7 +296,7 @@ static kiln_status is_regular(bool *regular, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     bool changed = false;
     /* no step has led to a warm start, or one that a column could hardly take part in: the next one is tried */
-    const bool ahead = work->looked && !work->led && work->furnished && !work->regular;
+    const bool ahead = work->looked && !work->led && work->ahead && !work->regular;
     if (ahead) TRY(ki_newton_try(work, 1));
     if (!work->looked || ahead) TRY(has_changed(&changed, work));
     if (!work->looked || ahead) work->regular = !changed && (ahead || work->led);
@@ -274,7 +344,7 @@ static kiln_status kinks_settled(bool *settled, struct ki_newton_work *work) {
     const double rounding = 8 * ki_epsilon(kiln_matrix_type(work->newton->X));
     bool matter = false;
     *settled = false;
-    if (!work->furnished) return KILN_OK; /* no step is there to go by */
+    if (!work->led && !work->ahead) return KILN_OK; /* no step is there to go by */
     if (!work->looked) TRY(rows_matter(&matter, work));
     if (!work->looked) work->regular = !matter;
     work->looked = true;
@@ -324,7 +394,7 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     if (!ki_newton_meets(work)) return KILN_OK;
     if (work->newton->k > 1) TRY(is_regular(&regular, work)); /* while there.C is what it needs */
     if (!bends_down(&work->problem)) {
-        TRY(by_penalty(&bound, work));
+        TRY(by_penalty(&bound, work, &work->here.gradient));
         work->proved = bound <= enough_of(work);
     }
     if (!work->proved) TRY(ki_newton_prove(work, left));

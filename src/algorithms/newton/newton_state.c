@@ -5,7 +5,7 @@
 #include "algorithms/newton/newton_work.h"
 
 enum {
-    OWN = 26,
+    OWN = 27,
     FACTOR = 11,
     SECANT = 4,
     DESCENT = 5,
@@ -36,6 +36,7 @@ static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
         {"newton.first", .reals = &work->first},
         {"newton.goal", .reals = &work->goal},
         {"newton.proved", .flag = &work->proved},
+        {"newton.fallen", .flag = &work->fallen},
         {"newton.led", .flag = &work->led},
         {"newton.looked", .flag = &work->looked},
         {"newton.regular", .flag = &work->regular},

@@ -17,6 +17,10 @@
  * length could come of it. */
 static const double FLAT = 32;
 
+/* At a point that meets the criterion conjugate gradient makes so many products at least where the curvature that
+ * it meets with is no bound: what it leaves out has to be next to nothing even if only the penalty holds it. */
+enum { DOUBTED = 10 };
+
 static kiln_status set_shift(struct ki_newton_work *work, const struct ki_pair *at) {
     if (!work->mean) return KILN_OK;
     return kiln_multiply(work->shift, -1, KILN_TRANSPOSED, work->mean, at->w, 1, at->b);
@@ -223,8 +227,12 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     TRY(begin(work, &rho));
     if (ki_newton_exact(work) && isfinite(rho)) return leap(work, model, rho);
     const double goal = ki_newton_forcing(work->norm / work->reference, work->goal, rho);
+    const bool doubtful = ki_newton_doubtful(work);
+    const int64_t least_inner = doubtful && ki_newton_meets(work) ? ki_min(most, DOUBTED) : 0;
+    const double nothing = ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(rho);
     pp = rho;
-    while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
+    while (!model->boundary && sqrt(rho) > (model->inner < least_inner ? nothing : goal) &&
+           model->inner < most && !newton->cancelled) {
         TRY(ki_newton_apply(work, &work->P, &curvature));
         model->inner++;
         if (!isfinite(curvature) || !isfinite(rho)) break;
@@ -251,13 +259,14 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
         sp = beta * (sp + alpha * pp);
         pp = next + beta * beta * pp;
         rho = next;
-        if (model->boundary || sqrt(rho) <= goal) break;
+        if (model->boundary || sqrt(rho) <= (model->inner < least_inner ? nothing : goal)) break;
         TRY(turn(work, beta, NULL));
         ki_newton_progress(work);
     }
     model->length = sqrt(ss);
     model->rest = model->boundary || (rho > 0 && !(least > 0 && isfinite(least))) ? (double)INFINITY
                                                                                   : rho / (2 * least);
+    if (doubtful) TRY(ki_newton_loose(&model->loose, work));
 done:
     return status;
 }

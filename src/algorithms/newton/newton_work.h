@@ -44,7 +44,9 @@ struct ki_newton_work {
     double first;     /* the objective at the origin */
     double goal; /* the tolerance that steps are made for: the run's, or less where it proved too little */
     bool proved; /* `here` has converged */
+    bool fallen; /* a column has lost most of the curvature that it had at the origin */
     bool led;    /* a step that every column could take part in has led here */
+    bool ahead;  /* S is the next step from here */
     bool looked,
         regular; /* whether the step that led here left the rows\' curvatures as they were, if that has been looked at */
     int64_t iterations, bytes;
@@ -83,6 +85,7 @@ struct ki_newton_model {
     bool boundary; /* ended on the region's boundary */
     bool exact;    /* by ki_newton_exact, without a product */
     bool stiff;    /* most of some column's curvature is none of the data's or the penalties' */
+    bool loose;    /* what conjugate gradient has left out may matter: see ki_newton_doubtful */
     int64_t inner;
 };
 
@@ -103,6 +106,12 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left);
 /* The same, and by the penalty if `left` proves nothing. Where that does not either, steps become more
  * exact; one pass. */
 kiln_status ki_newton_confirm(struct ki_newton_work *work, double left);
+/* Whether the least curvature that conjugate gradient has met with is no bound of what it has left out: where
+ * columns have lost theirs, or M has none for some that depend on others. */
+bool ki_newton_doubtful(const struct ki_newton_work *work);
+/* Whether the residual R = -g - H S may be worth more than what may be left, by the penalty and the
+ * intercepts' curvature: R^T H^-1 R <= || L^-1/2 R ||^2. Uses there.C of several classes, P and Q. */
+kiln_status ki_newton_loose(bool *loose, struct ki_newton_work *work);
 /* there.C = p - p^2 of several classes. */
 kiln_status ki_newton_classes(struct ki_newton_work *work);
 /* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */

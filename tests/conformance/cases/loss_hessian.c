@@ -8,7 +8,8 @@ static const unsigned variants[] = {WITH_SHIFT | WITH_SUMS | WITH_Z | WITH_WEIGH
                                     WITH_SUMS | WITH_Z_ALIAS,
                                     WITH_Z_ALIAS | WITH_WEIGHTS,
                                     WITH_Z_NAN | WITH_SHIFT,
-                                    WITH_SUMS | WITH_WEIGHTS};
+                                    WITH_SUMS | WITH_WEIGHTS,
+                                    WITH_SUMS | WITH_WEIGHTS | WITH_SHIFT | WITH_CERTAIN};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 static void add(struct problem_list *list, struct problem problem, int64_t variant) {
@@ -39,8 +40,11 @@ static void list(struct problem_list *list) {
 /* Rows of probabilities for softmax, else curvatures of any size. */
 static kiln_status make_curvature(struct work *work) {
     const struct problem *p = work->problem;
+    const bool certain = loss_is_softmax(p) && p->flags & WITH_CERTAIN;
     host_new(&work->v, work->type, p->rows, p->k);
-    for (int64_t i = 0; i < p->rows; i++) {
+    for (int64_t e = 0; certain && e < p->rows * p->k; e++)
+        host_set(&work->v.host, e, e % p->k ? 1e-13 * random_uniform(98, (uint64_t)e) : 1);
+    for (int64_t i = 0; !certain && i < p->rows; i++) {
         double sum = 0;
         for (int64_t c = 0; c < p->k; c++) sum += random_uniform(98, (uint64_t)(i * p->k + c));
         for (int64_t c = 0; c < p->k; c++)
