@@ -86,7 +86,7 @@ static inline void optimum_model(struct optimum *o, int i, int most, const long 
 /* The objective at `at` + t `step`; model: A as well. */
 static inline long double optimum_value(struct optimum *o, long double t, bool model) {
     const int k = o->k, width = o->size + 1;
-    long double z[OPTIMUM_SIZE], eta[3], value = 0, common = 0;
+    long double z[OPTIMUM_SIZE], eta[3], value = 0;
     for (int e = 0; e < o->size; e++) z[e] = o->at[e] + t * o->step[e];
     if (model) memset(o->A, 0, (size_t)(o->rows * width) * sizeof *o->A);
     for (int i = 0; i < o->p->m; i++) {
@@ -96,7 +96,6 @@ static inline long double optimum_value(struct optimum *o, long double t, bool m
         value += log1pl(rest) - eta[label];
         if (model) optimum_model(o, i, most, eta, rest);
     }
-    for (int c = 0; c < k; c++) common += z[o->size - k + c];
     for (int e = 0; e < o->size; e++) {
         const bool intercept = e >= o->size - k;
         /* two classes have one column w, as half of it and half of -w with twice the penalty */
