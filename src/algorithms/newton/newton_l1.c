@@ -195,6 +195,8 @@ kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton
         TRY(look(work, &search));
     }
     model->rest = (search.free + search.fixed) / (2 * work->scale);
+    /* of several classes there is no bound of what the search leaves where columns have lost their curvature */
+    model->loose = work->newton->k > 1 && ki_newton_doubtful(work);
     TRY(conclude(work, model));
 done:
     return status;
