@@ -42,15 +42,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         reset = more.get("reset", True)
         if reset:
             self._check_only()
-            self.__dict__.pop("_schema", None)
         more.setdefault("accept_sparse", "csr")
         if is_frame(X) and (not all_numbers(X) if reset else self._schema is not None or not all_numbers(X)):
             return self._validate_frame(X, y, **more)
         if not isinstance(X, Matrix) and on_cuda(X):
             X = Matrix(X)
         if isinstance(X, Matrix):
-            if more.get("reset", True):
+            if reset:
                 self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("_schema", None)
             elif X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                                  f"{self.n_features_in_} features as input")
@@ -59,7 +59,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check_sparse(X)
         if not isinstance(y, str):
             more["y"] = y
-        return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
+        found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
+        if reset:
+            self.__dict__.pop("_schema", None)
+        return found
 
     def _validate_frame(self, X: Any, y: Any, **more: Any) -> Any:
         """The same of a frame, by its columns' names: feature_names_in_ and n_features_in_ are of the features that it makes."""

@@ -124,6 +124,7 @@ class RidgeCV(_Validated, _Regressor):
     _only = {"store_cv_results": ((False,), "scores_ has the score of each penalty in each fold"),
              "alpha_per_target": ((False,), "fit one RidgeCV for each target, or take scikit-learn's class")}
     _single: bool
+    _flat = True
 
     def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, scoring: Any = None, cv: Any = None,
                  gcv_mode: str | None = None, store_cv_results: bool = False, alpha_per_target: bool = False, standardize: bool = False,
@@ -253,7 +254,7 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         trained = float(np.mean([weights[train].sum() for train, _ in splits]))
         penalties = [(alpha * (1 - ratio) * trained, alpha * ratio * trained, block) for alpha, ratio, block in grid]
         target, options = beside(X, y), {**self._family(), "offset": offset}
-        self._offset, self._total = offset is not None, float(weights.sum())
+        self._offset, self._total, self._fitted = offset is not None, float(weights.sum()), self._distribution()
         level = trained if sample_weight is not None and kept_apart(weights, splits) else None
         search = self._search(X, y, target, sample_weight, 1, penalties, splits, level, **options)
         best = _best(search.scores)

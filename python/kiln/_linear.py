@@ -16,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from ._arrays import Matrix, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
-from ._library import ffi, lib, struct, text
+from ._library import ArgumentError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
 from ._solve import Report, choice, together
 from ._words import warn
@@ -47,6 +47,8 @@ class _Linear(Estimator):
     @property
     def _bias(self) -> Any:
         """b (1, columns) of intercept_."""
+        if self.intercept_ is None:
+            raise ArgumentError(f"intercept_ of this {type(self).__name__} is None: set it to 0.0 for no intercept.")
         weight = self._weight
         return np.array(np.broadcast_to(np.asarray(self.intercept_, weight.dtype).reshape(1, -1), (1, weight.shape[1])))
 
@@ -99,10 +101,12 @@ class _Linear(Estimator):
 
 
 class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[misc]
+    _flat = False  # whether coef_ has no axis of targets for a y of one column, as scikit-learn's ridge regressions have it
+
     def _shape(self, y: Any, W: Any, b: Any) -> None:
         """coef_ and intercept_ as scikit-learn has them: without an axis of targets where y has none."""
         one = np.ndim(y) == 1
-        self.coef_ = W[:, 0] if one else W.T
+        self.coef_ = W[:, 0] if one or (self._flat and W.shape[1] == 1) else W.T
         self.intercept_ = 0.0 if not self.fit_intercept else b[0, 0] if one else b[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -173,6 +177,7 @@ class Ridge(LinearRegression):
     random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Else as LinearRegression."""
 
     _names = {"l2": "alpha"}
+    _flat = True
 
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None = None,
                  tol: float | None = None, solver: str = "auto", positive: bool = False, random_state: Any = None,
@@ -224,6 +229,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
     _algorithm = "glm"
     _names = {"l2": "alpha", "l1": "alpha"}
     _offset = False  # whether the fit had one
+    _fitted: tuple[str, str, float, float] | None = None  # the distribution of the last fit, whatever the parameters are now
     _total: float  # weight of the rows that it had
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
@@ -259,16 +265,19 @@ class GeneralizedLinearRegressor(_SingleTarget):
         not_negative(self, "alpha")
         if not 0 <= ratio <= 1:
             raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, 1]. Got {ratio!r} instead.")
-        self._offset, self._total = offset is not None, total
+        self._total = total
         self._shape(y, *self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total,
                                     offset=offset, standard_errors=getattr(self, "standard_errors", False) or None, **self._family()))
+        self._offset, self._fitted = offset is not None, self._distribution()
         return self
 
     def _family(self) -> dict[str, Any]:
         """The options that say what is fitted, and until when."""
-        family, link, parameter, power = self._distribution()
-        return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link) or None,
-                "parameter": parameter, "link_power": power, "tolerance": self.tol, "max_iterations": self.max_iter}
+        return {**_fields(self._distribution()), "tolerance": self.tol, "max_iterations": self.max_iter}
+
+    def _of_fit(self) -> tuple[str, str, float, float]:
+        """The distribution that coef_ belongs to."""
+        return self._fitted or self._distribution()
 
     def _eta(self, X: Any, offset: Any) -> Any:
         """X w + b + offset (n_samples,), in float64."""
@@ -286,7 +295,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def _loss_fields(self) -> dict[str, Any]:
         """kiln_loss's fields for the family and its link."""
-        return {name: value for name, value in self._family().items() if name in ("family", "link", "parameter", "link_power")}
+        return _fields(self._of_fit())
 
     def _loss(self, **more: Any) -> Any:
         return struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **self._loss_fields(), **more)
@@ -299,7 +308,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
         found = means.numpy()[:, 0]
         astray = int((~self._possible(found)).sum())
         if astray and not quiet:
-            name, link = self._distribution()[:2]
+            name, link = self._of_fit()[:2]
             inside = text(lib.kiln_link_name(self._known().link))
             warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that the family {name!r} cannot "
                  f"have; a link such as {inside!r} stays inside")
@@ -307,11 +316,11 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def _known(self) -> Any:
         """What the library's table says of the family."""
-        return lib.kiln_family_describe(self._family()["family"])
+        return lib.kiln_family_describe(self._loss_fields()["family"])
 
     def _possible(self, means: Any) -> Any:
         """Which of these means the family can have."""
-        family = self._family()
+        family = self._loss_fields()
         possible = lib.kiln_family_range(family["family"], family["parameter"])
         return np.isfinite(means) & (means >= possible.least) & (means <= possible.most)
 
@@ -332,7 +341,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, _ = super()._content()
-        family, link, parameter, power = self._distribution()
+        family, link, parameter, power = self._of_fit()
         if family == "inverse-gaussian" and link == "default":  # which was another one once
             link = "log"
         texts = {"family": family, "link": link}
@@ -349,6 +358,13 @@ def _host_vector(y: Any) -> Any:
     """y in host memory, of one column a vector."""
     y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(y))
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def _fields(distribution: tuple[str, str, float, float]) -> dict[str, Any]:
+    """kiln_loss's fields for a family and its link."""
+    family, link, parameter, power = distribution
+    return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link) or None,
+            "parameter": parameter, "link_power": power}
 
 
 def _number(name: Any, first: int, wanted: str) -> int:
@@ -688,6 +704,7 @@ class LinearSVR(_SingleTarget):
     _algorithm = "svm"
 
     _names = {"l2": "C"}
+    _fitted: float  # the epsilon of the last fit
     _only = {"loss": (("squared_epsilon_insensitive",), "take loss='squared_epsilon_insensitive', or sklearn.svm.LinearSVR")}
 
     def __init__(self, *, epsilon: float = 0.0, tol: float | None = None, C: float = 1.0, loss: str = "squared_epsilon_insensitive",
@@ -705,11 +722,12 @@ class LinearSVR(_SingleTarget):
         not_negative(self, "epsilon")
         self._shape(y, *self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
                                     tolerance=self.tol, max_iterations=self.max_iter))
+        self._fitted = self.epsilon
         return self
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, texts = super()._content()
-        return {**tensors, "parameters": np.array([[self.epsilon, 0.0]])}, texts
+        return {**tensors, "parameters": np.array([[self._fitted, 0.0]])}, texts
 
 
 def _penalty_of(C: float, name: str) -> float:

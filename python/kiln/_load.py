@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def _regressor(estimator: Any, tensors: dict[str, Any]) -> Any:
 
 def label_array(names: list[str]) -> Any:
     """Labels that a file keeps as text: whole numbers that no double holds are integers again."""
-    if all(name.lstrip("-").isascii() and name.lstrip("-").isdigit() and str(int(name)) == name for name in names):
+    if all(re.fullmatch("0|-?[1-9][0-9]*", name) for name in names):
         for kind in (np.int64, np.uint64):
             if all(np.iinfo(kind).min <= int(name) <= np.iinfo(kind).max for name in names):
                 return np.array([int(name) for name in names], kind)
@@ -102,6 +103,7 @@ def _make_glm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     if texts["family"] == "inverse-gaussian" and link == "default":  # a file from before the default was log
         link = "inverse-squared"
     estimator = GeneralizedLinearRegressor(texts["family"], link=link, parameter=power, link_power=link_power)
+    estimator._fitted = estimator._distribution()
     used = json.loads(texts.get("options", "{}"))
     estimator._offset = bool(used.get("offset") or used.get("offset_file"))
     _regressor(estimator, tensors)
@@ -119,7 +121,9 @@ def _make_svm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
 
     if "classes" in tensors:
         return _classifier(LinearSVC(), texts, tensors)
-    return _regressor(LinearSVR(epsilon=float(tensors["parameters"][0, 0])), tensors)
+    estimator = LinearSVR(epsilon=float(tensors["parameters"][0, 0]))
+    estimator._fitted = estimator.epsilon
+    return _regressor(estimator, tensors)
 
 
 def _make_kmeans(texts: dict[str, str], tensors: dict[str, Any]) -> Any:

@@ -94,7 +94,12 @@ def from_table(table: Any, where: Device, options: Any) -> Any:
         table = table.reset_index(drop=True)
     elif hasattr(table, "drop_columns"):
         table = table.drop_columns([name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)])
-    made, capsule = ffi.new("kiln_data **"), table.__arrow_c_stream__()
+    made = ffi.new("kiln_data **")
+    try:
+        capsule = table.__arrow_c_stream__()
+    except (TypeError, ValueError) as error:  # pyarrow's, of a column of objects: its arguments say which one, and what it found there
+        raise DataError("a column of the table mixes kinds of values, make it numbers alone or text alone: "
+                        + "; ".join(str(part) for part in error.args)) from error
     where.call(lib.kiln_data_from_arrow, made, where.pointer, ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
     return where.turn.own(lib.kiln_data_free, made[0])
 

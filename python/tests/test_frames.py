@@ -72,6 +72,22 @@ def test_errors_say_the_columns_name():
         kiln.Ridge(device="cpu").fit(mixed, PRICE)
 
 
+def test_a_column_of_numbers_and_text():
+    frame = FRAME.assign(colour=[1, "red"] * 30)
+    for call in (lambda: kiln.Ridge(device="cpu").fit(frame, PRICE), lambda: kiln.read(frame)):
+        with pytest.raises(kiln.DataError, match="mixes kinds of values.*column colour"):
+            call()
+
+
+def test_a_fit_that_is_refused_leaves_the_model():
+    model = kiln.Ridge(device="cpu").fit(FRAME, PRICE)
+    wanted = model.predict(FRAME)
+    for X, y in ((FEATURES, PRICE[:5]), (np.empty((0, 7)), PRICE[:0]), (FRAME, PRICE[:5])):
+        with pytest.raises(ValueError):
+            model.fit(X, y)
+        np.testing.assert_array_equal(model.predict(FRAME), wanted)
+
+
 @pytest.mark.parametrize("model", [kiln.LogisticRegression(), kiln.LinearSVC(), kiln.KMeans(3, random_state=0), kiln.MDS(), kiln.RidgeCV(cv=3),
                                    kiln.NMF(2, random_state=0), kiln.PoissonRegressor()], ids=lambda model: type(model).__name__)
 @pytest.mark.filterwarnings("ignore")

@@ -14,7 +14,8 @@ def clusters(labels, each=10):
     return np.column_stack([codes, codes * 3 % len(labels)]) + random.uniform(-0.2, 0.2, (len(codes), 2)), np.array(labels)[codes]
 
 
-@pytest.mark.parametrize("labels", [np.array(WIDE), np.array([2**64 - 1, 2**64 - 2], np.uint64), np.array(["007", "07", "7"]), np.array([-1, 1])])
+@pytest.mark.parametrize("labels", [np.array(WIDE), np.array([2**64 - 1, 2**64 - 2], np.uint64), np.array(["007", "07", "7"]), np.array([-1, 1]),
+                                    np.array(["--1", "1"]), np.array(["-0", "1"])])
 @pytest.mark.parametrize("estimator", [kiln.LogisticRegression, kiln.LinearSVC])
 def test_models_keep_labels(tool, tmp_path, labels, estimator):
     X, y = clusters(labels)

@@ -204,3 +204,47 @@ def test_names_of_what_comes_out(kind):
     assert list(model.feature_names_in_) == list(frame.columns)
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(kind(3, device="cpu").fit(frame).transform(frame), pd.DataFrame)
+
+
+@pytest.mark.parametrize("name", ["LinearRegression", "Ridge", "RidgeCV"])
+def test_a_target_of_one_column(name, tmp_path):
+    """Ridge regressions have no axis of targets for it, least squares has one."""
+    options = {"cv": 3} if name == "RidgeCV" else {}
+    ours, theirs = (getattr(package, name)(**options, **more).fit(DIABETES, PROGRESS.reshape(-1, 1))
+                    for package, more in ((kiln, {"device": "cpu"}), (sklearn.linear_model, {})))
+    assert ours.coef_.shape == theirs.coef_.shape and np.shape(ours.intercept_) == np.shape(theirs.intercept_)
+    assert ours.predict(DIABETES).shape == theirs.predict(DIABETES).shape
+    np.testing.assert_allclose(ours.predict(DIABETES), theirs.predict(DIABETES), rtol=1e-6)
+    ours.save(tmp_path / "m.kiln")
+    np.testing.assert_allclose(kiln.load(tmp_path / "m.kiln").predict(DIABETES), ours.predict(DIABETES).ravel())
+
+
+@pytest.mark.parametrize("model, later", [(kiln.TweedieRegressor(power=1.5, device="cpu"), {"power": 0}),
+                                          (kiln.GeneralizedLinearRegressor("poisson", device="cpu"), {"family": "gaussian"})],
+                         ids=["TweedieRegressor", "GeneralizedLinearRegressor"])
+def test_parameters_after_a_fit_wait_for_the_next(model, later, tmp_path):
+    model.fit(DIABETES, PROGRESS).save(tmp_path / "m.kiln")
+    for each in (model, kiln.load(tmp_path / "m.kiln")):
+        wanted, scored = each.predict(DIABETES), each.score(DIABETES, PROGRESS)
+        each.set_params(**later if isinstance(each, type(model)) else {"family": "gaussian"})
+        np.testing.assert_array_equal(each.predict(DIABETES), wanted)
+        assert each.score(DIABETES, PROGRESS) == scored
+        each.save(tmp_path / "again.kiln")
+        np.testing.assert_array_equal(kiln.load(tmp_path / "again.kiln").predict(DIABETES), wanted)
+    assert abs(model.fit(DIABETES, PROGRESS).predict(DIABETES) - wanted).max() > 0.1
+
+
+def test_a_saved_margin_is_the_fitted_one(tmp_path):
+    model = kiln.LinearSVR(epsilon=5, device="cpu").fit(DIABETES, PROGRESS).set_params(epsilon=0.0)
+    for _ in range(2):
+        model.save(tmp_path / "m.kiln")
+        model = kiln.load(tmp_path / "m.kiln")
+        assert model.epsilon == 5
+        model.set_params(epsilon=1.0)
+
+
+def test_an_intercept_of_none():
+    model = kiln.Ridge(device="cpu").fit(DIABETES, PROGRESS)
+    model.intercept_ = None
+    with pytest.raises(kiln.ArgumentError, match="intercept_ .* is None"):
+        model.predict(DIABETES)
