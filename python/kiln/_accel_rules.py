@@ -83,15 +83,38 @@ def _svm(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     return ours
 
 
+def _solvable(model: Any, ratios: Any, y: Any) -> None:
+    """Leaves to scikit-learn what its solver of this name refuses. ratios: the l1_ratio of each penalty, where `penalty` does not say it."""
+    given = (0.0,) if ratios is None or isinstance(ratios, str) else np.atleast_1d(ratios)
+    named: dict[Any, Any] = {"l1": (1.0,), "l2": (0.0,), None: (0.0,)}
+    penalties = named.get(model.penalty, given)
+    small, lasso = model.solver == "liblinear", any(ratio != 0 for ratio in penalties)
+    mixed = any(ratio not in (0, 1) for ratio in penalties)
+    none = model.penalty is None or np.isinf(getattr(model, "C", 1.0))
+    if (lasso and model.solver not in ("liblinear", "saga")) or (model.dual and (lasso or not small)) or (small and (mixed or none)):
+        raise NotHere(f"solver={model.solver!r} refuses this penalty, or dual={model.dual}")
+    if small and len(np.unique(y)) > 2:
+        raise NotHere("solver='liblinear' refuses more than two classes")
+
+
 def _logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    _solvable(model, model.l1_ratio, y)
     return (_penalised_intercept if model.solver == "liblinear" else _plain)(model, X, y, sample_weight)
 
 
 def _logistic_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     wants(model, use_legacy_attributes=False)
+    _solvable(model, model.l1_ratios, y)
     if model.solver == "liblinear" and model.fit_intercept:
         raise NotHere("solver='liblinear' penalises the intercept")
     return _plain(model, X, y, sample_weight)
+
+
+def _ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Leaves to scikit-learn what its solver of this name refuses."""
+    if model.solver == "lbfgs" or (scipy.sparse.issparse(X) and model.solver in ("svd", "cholesky", "saga")):
+        raise NotHere(f"solver={model.solver!r} refuses this problem")
+    return _twin(model, "Ridge").fit(X, y, sample_weight)
 
 
 def _ridge_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -107,7 +130,7 @@ def _ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     if model.class_weight is not None:
         weights = compute_sample_weight(model.class_weight, y)
         sample_weight = weights if sample_weight is None else sample_weight * weights
-    return _twin(model, "Ridge").fit(X, targets.astype(np.float64), sample_weight)
+    return _ridge(model, X, targets.astype(np.float64), sample_weight)
 
 
 def _never(why: str) -> Callable[..., Any]:
@@ -124,8 +147,6 @@ def _adopt(model: Any, ours: Any, X: Any) -> None:
             setattr(model, name, value)
     if hasattr(model, "_label_binarizer"):
         model.classes_ = model._label_binarizer.classes_
-        if model.coef_.ndim == 1:
-            model.coef_, model.intercept_ = model.coef_.reshape(1, -1), np.reshape(model.intercept_, 1)
     if hasattr(model, "_get_loss"):
         model._base_loss = model._get_loss()
     _check_feature_names(model, X, reset=True)
@@ -172,9 +193,9 @@ def _fit_to_the_end(original: Any, model: Any, *arguments: Any, **named: Any) ->
 
 _RANDOM = "its batches are drawn at random"
 _FITS: dict[str, tuple[str, Callable[..., Any], float]] = {
-    **{name: ("linear_model", _plain, 1e-4) for name in ("LinearRegression", "Ridge", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
+    **{name: ("linear_model", _plain, 1e-4) for name in ("LinearRegression", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
                                                         "PoissonRegressor", "GammaRegressor", "TweedieRegressor")},
-    "LogisticRegression": ("linear_model", _logistic, 1e-4), "LogisticRegressionCV": ("linear_model", _logistic_cv, 1e-4),
+    "Ridge": ("linear_model", _ridge, 1e-4), "LogisticRegression": ("linear_model", _logistic, 1e-4), "LogisticRegressionCV": ("linear_model", _logistic_cv, 1e-4),
     "RidgeCV": ("linear_model", _ridge_cv, 1e-4), "RidgeClassifier": ("linear_model", _ridge_classifier, 1e-4),
     "LinearSVC": ("svm", _svm, 1e-4), "LinearSVR": ("svm", _svm, 1e-4),
     "MiniBatchKMeans": ("cluster", _never(_RANDOM), 0.0), "MiniBatchNMF": ("decomposition", _never(_RANDOM), 0.0),

@@ -45,6 +45,8 @@ def _links(graph: Any, weight: str | None) -> tuple[list[Any], Any]:
     if not isinstance(graph, networkx.Graph):
         raise TypeError(f"a {type(graph).__name__} is no networkx graph")
     nodes = list(graph)
+    if not nodes:  # of which networkx makes no matrix
+        return nodes, None
     return nodes, networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=float, format="csr")
 
 

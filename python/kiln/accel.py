@@ -19,6 +19,7 @@ import pathlib
 import runpy
 import sys
 import tempfile
+import threading
 import time
 from typing import Any, NamedTuple
 
@@ -49,7 +50,8 @@ class Call(NamedTuple):
 
 calls: list[Call] = []
 _originals: list[tuple[Any, str, Any]] = []
-_how: dict[str, Any] = {"log": False, "verify": False, "file": None, "depth": 0}
+_how: dict[str, Any] = {"log": False, "verify": False, "file": None}
+_here = threading.local()  # its "comparing": whether this thread is in scikit-learn's own call of a comparison
 
 
 def _shape(operand: Any) -> tuple[int, ...]:
@@ -73,6 +75,13 @@ def _as_before(values: Any) -> Any:
     return copy.deepcopy(values) if isinstance(values, np.random.RandomState) else values
 
 
+def _restore(values: Any, before: Any) -> None:
+    """What a call draws numbers from as it was before the call."""
+    for value, copied in zip(values, before):
+        if value is not copied:
+            value.set_state(copied.get_state())
+
+
 def _verified(rule: Any, original: Any, found: Any, arguments: Any, named: Any) -> tuple[float, bool]:
     theirs = rule.also(original, *arguments, **named) if rule.also else original(*arguments, **named)
     apart = rule.apart(theirs, found, *arguments, **named)
@@ -83,10 +92,11 @@ def _replaced(rule: Any, original: Any) -> Any:
     from ._accel_rules import NotHere
 
     method = rule.places[0][1] == "fit"
+    kind = _holder(rule.places[0][0]) if method else None
 
     @functools.wraps(original)
     def call(*arguments: Any, **named: Any) -> Any:
-        if _how["depth"]:  # what scikit-learn's own call does inside a comparison
+        if getattr(_here, "comparing", False):
             return original(*arguments, **named)
         begin, why = time.perf_counter(), ""
         apart: tuple[float | None, bool] = (None, False)
@@ -95,22 +105,23 @@ def _replaced(rule: Any, original: Any) -> Any:
         operand = operands[0] if operands else next(iter(named.values()), None)
         again = tuple(map(_as_before, arguments)), {key: _as_before(value) for key, value in named.items()}
         try:
-            if method and type(arguments[0]).__name__ != rule.name.partition(".")[0]:
+            if method and type(arguments[0]) is not kind:
                 name = f"{type(arguments[0]).__name__}.fit"
-                raise NotHere(f"a subclass of {rule.name.partition('.')[0]}")
+                raise NotHere(f"a subclass of scikit-learn's {rule.name.partition('.')[0]}")
             found = rule.ours(original, *arguments, **named)
             place, seconds = "kiln", time.perf_counter() - begin
             if _how["verify"]:
-                _how["depth"] += 1
+                _here.comparing = True
                 try:
                     apart = _verified(rule, original, found, *again)
                 finally:
-                    _how["depth"] -= 1
+                    _here.comparing = False
         except (NotHere, KilnError, ValueError, TypeError, NotImplementedError) as error:  # the original says it in its own words, or can do it
             if place == "kiln":
                 raise
             why = str(error).split("\n")[0] or type(error).__name__
-            found = original(*again[0], **again[1])
+            _restore((*arguments, *named.values()), (*again[0], *again[1].values()))
+            found = original(*arguments, **named)
             seconds = time.perf_counter() - begin
         _keep(Call(name, _shape(operand), place, seconds, why, *apart))
         return found
@@ -222,6 +233,9 @@ def main() -> None:
         accel.install(**options)
         try:
             _run(arguments)
+        except SystemExit as ended:
+            if ended.code not in (None, 0):  # a script that ends well has yet to be judged
+                raise
         finally:
             written = pathlib.Path(folder, "calls")
             if written.exists():

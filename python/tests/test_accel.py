@@ -2,6 +2,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import kiln
 import networkx
@@ -123,6 +124,96 @@ def test_what_kiln_has_not_falls_back(verified):
         linear.Ridge().fit(np.full_like(X, np.nan), PROGRESS)
     assert [call.where for call in verified] == ["scikit-learn"] * 4 + ["networkx"]
     assert [part in call.why for part, call in zip(("positive=True", "penalty='l1'", "one row", "random", "normalized"), verified)] == [True] * 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_falls_back_draws_the_callers_numbers(verified):
+    """Each start of a non-metric layout is another one, and a generator goes on where scikit-learn's own calls leave it."""
+    apart = np.abs(DIGITS[:15, 20:21] - DIGITS[:15, 20:21].T)
+
+    def draw():
+        numbers = np.random.RandomState(0)
+        return [sklearn.manifold.smacof(apart, metric=False, n_init=2, init=None, random_state=numbers)[1] for _ in range(3)], numbers.uniform()
+
+    ours = draw()
+    assert {call.where for call in verified} == {"scikit-learn"} and len(set(ours[0])) > 1
+    accel.uninstall()
+    assert ours == draw()
+
+
+REFUSED = [linear.LogisticRegression(solver="liblinear"), linear.LogisticRegression(l1_ratio=0.5),
+           linear.LogisticRegression(l1_ratio=1, solver="newton-cholesky"), linear.LogisticRegression(dual=True),
+           linear.LogisticRegression(solver="liblinear", l1_ratio=0.5), linear.LogisticRegression(solver="liblinear", l1_ratio=1, dual=True),
+           linear.LogisticRegression(solver="liblinear", C=np.inf), linear.Ridge(solver="lbfgs"), linear.RidgeClassifier(solver="lbfgs")]
+if hasattr(linear.LogisticRegressionCV(), "use_legacy_attributes"):
+    REFUSED.append(linear.LogisticRegressionCV(l1_ratios=(0.0, 1.0), use_legacy_attributes=False, scoring="accuracy"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", REFUSED, ids=lambda model: str(model)[:60])
+def test_what_scikit_learn_refuses_stays_refused(verified, model):
+    flowers, kinds = load_iris(return_X_y=True)
+    accel.install()  # without a comparison, which would run into the refusal
+    several = kinds if str(model) == "LogisticRegression(solver='liblinear')" else kinds > 0
+    with pytest.raises(ValueError) as ours:
+        clone(model).fit(flowers, several)
+    accel.uninstall()
+    with pytest.raises(ValueError) as theirs:
+        clone(model).fit(flowers, several)
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_two_classes_of_a_ridge(verified):
+    """Whose coef_ has no axis of classes."""
+    for intercept in (True, False):
+        ours = linear.RidgeClassifier(fit_intercept=intercept).fit(X, PROGRESS > 120)
+        theirs = linear.RidgeClassifier.fit.__wrapped__(clone(ours), X, PROGRESS > 120)
+        assert np.shape(ours.coef_) == np.shape(theirs.coef_) and np.shape(ours.intercept_) == np.shape(theirs.intercept_)
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_a_class_of_the_same_name_is_another_one(verified):
+    class Ridge(linear.Ridge):
+        pass
+
+    Ridge().fit(X, PROGRESS)
+    assert verified[-1].where == "scikit-learn" and "subclass" in verified[-1].why
+
+
+def test_a_comparison_is_of_one_thread(verified, monkeypatch):
+    """A call of another thread meanwhile runs on Kiln as ever."""
+    from kiln import _accel_rules
+
+    def meanwhile(original, model, *arguments):
+        other = threading.Thread(target=lambda: linear.Lasso().fit(X, PROGRESS))
+        accel._how["verify"] = False
+        other.start()
+        other.join()
+        accel._how["verify"] = True
+        return original(clone(model), *arguments)
+
+    rule = next(rule for rule in _accel_rules.rules() if rule.name == "Ridge.fit")
+    accel._replaced(rule._replace(also=meanwhile), linear.Ridge.fit.__wrapped__)(linear.Ridge(), X, PROGRESS)
+    assert [(call.name, call.where) for call in verified] == [("Lasso.fit", "kiln"), ("Ridge.fit", "kiln")]
+
+
+@pytest.mark.parametrize("name", ["pagerank", "hits"])
+def test_graphs_without_nodes(verified, name):
+    ours = getattr(networkx, name)(networkx.DiGraph())
+    accel.uninstall()
+    assert ours == getattr(networkx, name)(networkx.DiGraph())
+    assert [call.where for call in verified] == ["kiln"]
+
+
+@pytest.mark.parametrize("code, status", [(0, 1), (None, 1), (3, 3)])
+def test_results_that_differ_are_a_status(tmp_path, code, status):
+    """Also of a script that says at its end that all went well."""
+    wrong = ("import sys\nfrom kiln import accel\naccel.calls.append(accel.Call('Ridge.fit', (2, 1), 'kiln', 0.0, '', 1.0, True))\n"
+             f"sys.exit({code})\n")
+    (tmp_path / "script.py").write_text(wrong)
+    done = subprocess.run([sys.executable, "-m", "kiln.accel", "--verify", "script.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == status and "DIFFERS" in done.stderr, done.stderr
 
 
 SCRIPT = ("import sys\nfrom sklearn.datasets import load_iris\nfrom sklearn.linear_model import LogisticRegression, Ridge\n"
