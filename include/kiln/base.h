@@ -73,7 +73,7 @@ KILN_API const kiln_error *kiln_last_error(void);
 /* A figure that cannot be told. */
 #define KILN_NONE (-1)
 
-/* Where a number must lie: least <= x <= most, without the ends that are open. */
+/* A number must lie here: least <= x <= most, without the ends that are open. */
 enum { KILN_OPEN_LEAST = 1, KILN_OPEN_MOST = 2 };
 typedef struct kiln_range {
     double least, most;

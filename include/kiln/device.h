@@ -119,7 +119,7 @@ typedef struct kiln_pack_options {
 /* Writes the pack; *built (NULL allowed) is the number of kernels in it, programs times architectures. KILN_ERR_ARGUMENT names the line of a
  * program that there is not, KILN_ERR_DEVICE says why NVRTC is missing, KILN_ERR_BUILD what it says. The same bytes for the same NVRTC. */
 KILN_API kiln_status kiln_kernels_build(const char *path, const kiln_pack_options *options, int64_t *built);
-/* What this version of the library has built for devices of a backend ("cuda", "opencl") and keeps in this user's cache folder: a line
+/* Lists what this version of the library has built for a backend ("cuda", "opencl") and keeps in the cache folder: a line
  * "FILE TYPE DEFINES" for each program, in order, each once; "" if there are none. Free with kiln_free. */
 KILN_API kiln_status kiln_kernels_list(char **programs, const char *backend);
 

@@ -150,7 +150,7 @@ typedef enum kiln_link {
     KILN_LINK_POWER = 10 /* mu^link_power */
 } kiln_link;
 
-/* What kiln_loss.parameter is to a family: finite, above a number, and not equal to another one. */
+/* A family restricts its kiln_loss.parameter: it is finite, above a number, and not equal to another one. */
 typedef struct kiln_family_parameter {
     const char *option;           /* as the tool calls it: "variance-power"; NULL: the family has none */
     const char *letter, *meaning; /* "P", "the variance is mu^P" */
@@ -158,7 +158,7 @@ typedef struct kiln_family_parameter {
     double above, other_than;
 } kiln_family_parameter;
 
-/* What is known of a family, a row of the library's table. */
+/* This is a family's row of the library's table. */
 typedef struct kiln_family_info {
     const char *name;     /* "gaussian" */
     kiln_link link;       /* what KILN_LINK_DEFAULT stands for */

@@ -153,7 +153,7 @@ static double nothing(const struct ki_mds *s) {
     return 4 * epsilon * epsilon * ki_mds_squares(s);
 }
 
-/* How the iteration has ended the start. */
+/* Tells how the iteration has ended the start. */
 static void mds_judge(struct ki_mds *s) {
     struct ki_run *run = &s->run;
     kiln_stop *stop = &run->report.stopped_by;

@@ -210,13 +210,13 @@ static int create_temporary(const struct ki_cache *cache, char *name, size_t byt
     return file;
 }
 
-static bool write_all(int file, const char *bytes, size_t size) {
-    while (size > 0) {
-        ssize_t written = ki_seams.write(file, bytes, size);
+bool ki_write_all(int file, const void *bytes, size_t size) {
+    for (const char *at = bytes; size > 0;) {
+        const ssize_t written = ki_seams.write(file, at, size);
         if (written < 0 && errno == EINTR) continue;
         if (written == 0) errno = EIO;
         if (written <= 0) return false;
-        bytes += written;
+        at += written;
         size -= (size_t)written;
     }
     return true;
@@ -229,7 +229,7 @@ void ki_cache_write_file(struct ki_cache *cache, const kiln_device *device, cons
     char temporary[64];
     int file = create_temporary(cache, temporary, sizeof temporary);
     bool good = file >= 0;
-    for (int i = 0; i < count && good; i++) good = write_all(file, pieces[i].bytes, pieces[i].size);
+    for (int i = 0; i < count && good; i++) good = ki_write_all(file, pieces[i].bytes, pieces[i].size);
     int trouble = good ? 0 : errno;
     /* A close that a signal interrupts has closed all the same. */
     if (file >= 0 && ki_seams.close(file) != 0 && errno != EINTR && !trouble) trouble = errno;

@@ -38,6 +38,12 @@ struct ki_piece {
 /* Writes a temporary file and renames it to name: readers see the old file or the new one. */
 void ki_cache_write_file(struct ki_cache *cache, const kiln_device *device, const char *name,
                          const struct ki_piece *pieces, int count);
+/* Writes all bytes to the open file; false with errno set where that fails. */
+bool ki_write_all(int file, const void *bytes, size_t size);
+/* Little-endian. */
+static inline void ki_store(uint8_t *to, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
+}
 void ki_cache_drop_file(struct ki_cache *cache, const kiln_device *device, const char *name, const char *why);
 /* Bytes in the folder. */
 int64_t ki_cache_bytes(const struct ki_cache *cache);

@@ -30,10 +30,6 @@ enum { COMPARED = HEADER };
 #define ENTRY_MAX ((size_t)64 << 20)
 #define FOLDER_MAX ((int64_t)512 << 20)
 
-static void store(uint8_t *to, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
-}
-
 static void entry_name(char name[NAME], const char *key) {
     ki_sha256_hex(name, key, strlen(key));
     snprintf(name + 64, NAME - 64, ".kernel");
@@ -42,9 +38,9 @@ static void entry_name(char name[NAME], const char *key) {
 static void make_header(uint8_t header[HEADER], const char *key, const void *binary, size_t bytes) {
     struct ki_sha256 hash;
     memcpy(header, "KILNKERN", 8);
-    store(header + 8, FORMAT, 4);
-    store(header + 12, strlen(key), 4);
-    store(header + 16, bytes, 8);
+    ki_store(header + 8, FORMAT, 4);
+    ki_store(header + 12, strlen(key), 4);
+    ki_store(header + 16, bytes, 8);
     ki_sha256_start(&hash);
     ki_sha256_add(&hash, header, HASHED);
     ki_sha256_add(&hash, key, strlen(key));

@@ -14,7 +14,8 @@ extern const struct ki_source ki_sources[];
 /* A hash of the library's code that builds kernels: a cached kernel serves only the code that built it. */
 extern const char ki_build_id[];
 
-/* How the keys of the cache begin: KILN_VERSION, ki_build_id and the backend's name. They end with a line "program FILE TYPE DEFINES". */
+/* Keys of the cache begin so, with KILN_VERSION, ki_build_id and the backend's name. They end with a line
+ * "program FILE TYPE DEFINES". */
 #define KI_KEY_START "kiln %s\nbuild %s\nbackend %s\n"
 static inline const char *ki_program_type(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";

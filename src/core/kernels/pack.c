@@ -47,10 +47,6 @@ static uint64_t load(const uint8_t *from, int bytes) {
     return value;
 }
 
-static void store(uint8_t *to, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
-}
-
 /* All bytes, or a word on why not. */
 static const char *read_at(int file, void *to, size_t bytes, int64_t offset) {
     for (size_t done = 0; done < bytes;) {
@@ -290,38 +286,26 @@ static void make_index(uint8_t *index, const struct ki_packed *programs, int64_t
         uint8_t *row = index + ROW * i;
         const size_t name = strlen(programs[i].name), size = name + programs[i].bytes;
         memcpy(row, programs[i].key, 32);
-        store(row + ARCHITECTURE, (uint64_t)programs[i].architecture, 4);
-        store(row + NAME_LENGTH, name, 4);
-        store(row + OFFSET, offset, 8);
-        store(row + SIZE, size, 8);
+        ki_store(row + ARCHITECTURE, (uint64_t)programs[i].architecture, 4);
+        ki_store(row + NAME_LENGTH, name, 4);
+        ki_store(row + OFFSET, offset, 8);
+        ki_store(row + SIZE, size, 8);
         digest(row + CONTENT, programs[i].name, name, programs[i].code, programs[i].bytes);
         offset += size;
     }
 }
 
-static bool write_all(int file, const void *bytes, size_t size) {
-    for (const char *at = bytes; size > 0;) {
-        const ssize_t written = ki_seams.write(file, at, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written == 0) errno = EIO;
-        if (written <= 0) return false;
-        at += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 static bool write_pack(int file, const uint8_t *index, const struct ki_packed *programs, int64_t count) {
     uint8_t header[HEADER];
     memcpy(header, magic, 8);
-    store(header + 8, FORMAT, 4);
-    store(header + 12, (uint64_t)count, 4);
+    ki_store(header + 8, FORMAT, 4);
+    ki_store(header + 12, (uint64_t)count, 4);
     memcpy(header + 16, ki_build_id, BUILD);
     digest(header + HASHED, header, HASHED, index, (size_t)count * ROW);
-    bool good = write_all(file, header, sizeof header) && write_all(file, index, (size_t)count * ROW);
+    bool good = ki_write_all(file, header, sizeof header) && ki_write_all(file, index, (size_t)count * ROW);
     for (int64_t i = 0; i < count && good; i++)
-        good = write_all(file, programs[i].name, strlen(programs[i].name)) &&
-               write_all(file, programs[i].code, programs[i].bytes);
+        good = ki_write_all(file, programs[i].name, strlen(programs[i].name)) &&
+               ki_write_all(file, programs[i].code, programs[i].bytes);
     return good && ki_seams.fsync(file) == 0;
 }
 

@@ -5,18 +5,20 @@
  *   index  = rows in ascending order: key[32] architecture[4] length of the name[4] offset[8] size[8] SHA-256(content)[32]
  *   content = the name ("csr f32 -DVS=16"), machine code
  *
- * The key is SHA-256 of options and source, for machine code depends on nothing else but the architecture. A row serves GPUs of its
- * compute capability and of later ones with the same major number, as NVIDIA promises (but for Tegra, whose driver refuses it). The build id is that of the library that made
- * the pack, for another one may launch its kernels in another way.
+ * The key is SHA-256 of options and source, for machine code depends on nothing else but the architecture.
+ * A row serves GPUs of its compute capability and of later ones with the same major number, as NVIDIA
+ * promises (but for Tegra, whose driver refuses it). The build id is that of the library that made the pack,
+ * for another one may launch its kernels in another way.
  *
- * A pack is as trusted as a library is: it must belong to the user or to root, and nobody else may write to it. The hashes tell
- * accidents. */
+ * A pack is as trusted as a library is: it must belong to the user or to root, and nobody else may write to
+ * it. The hashes tell accidents. */
 #ifndef KI_PACK_H
 #define KI_PACK_H
 
 #include "core/device.h"
 
-/* Packs are looked for once in a process: KILN_KERNEL_PACK, kiln-kernels.pack beside the library, and the same name in the cache folder.
+/* Packs are looked for once in a process: KILN_KERNEL_PACK, kiln-kernels.pack beside the library, and the
+ * same name in the cache folder.
  * Whether one of them holds kernels for GPUs of this architecture (90 for compute capability 9.0). */
 bool ki_pack_serves(int architecture);
 /* Whether there is a pack that is not used; `text` says which and why. */
