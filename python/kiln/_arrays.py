@@ -521,6 +521,17 @@ def _cuda_memory(keep: list[Any], array: Any, where: str | Device) -> tuple[Devi
     return wanted, memory
 
 
+def affine(X: Matrix, W: Any, b: Any) -> Matrix:
+    """X W + 1 b, where X lies; W and b: the library's matrices, b NULL: none."""
+    call, made = X.device.call, Matrix.empty(X.device, (X.shape[0], lib.kiln_matrix_cols(W)), X.dtype)
+    if b != ffi.NULL:
+        ones = Matrix.empty(X.device, (X.shape[0], 1), X.dtype)
+        call(lib.kiln_fill, ones.pointer, 1)
+        call(lib.kiln_multiply, made.pointer, 1, lib.KILN_PLAIN, ones.pointer, b, 0, ffi.NULL)
+    call(lib.kiln_multiply, made.pointer, 1, lib.KILN_PLAIN, X.pointer, W, int(b != ffi.NULL), made.pointer)
+    return made
+
+
 def matrix(array: Any, where: str | Device = "cpu", dtype: Any = None) -> Matrix:
     """The array as a Matrix on the device; a Matrix that is there already is taken as it is."""
     if not isinstance(array, Matrix):

@@ -1,7 +1,7 @@
 """Linear models whose penalty cross-validation chooses."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -10,12 +10,12 @@ from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, matrix
 from ._base import beside
-from ._cv_judged import Means, Predictors, Responses, negative_log_loss, negative_squared_error, scorer, single_r2
+from ._cv_judged import NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, area, negative_log_loss, r2_of_rows, scorer
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib
 from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor, _host_vector
-from ._metrics import accuracy
+from ._metrics import accuracy, explained_deviance
 from ._solve import running
 from ._words import warn
 
@@ -28,11 +28,16 @@ class _Validated(_Linear):
 
     cv: Any
     scoring: Any
-    _formulas: dict[str | None, Callable[[Any, Any, Any], float | None]] = {}  # of the usual scorings
+    _formulas: dict[str | None, Formula] = {}  # of the usual scorings
 
     def _judged(self, eta: Any, offset: Any) -> Any:
         """What a scorer asks of a model, from the linear predictors of the rows held out."""
         raise NotImplementedError
+
+    def _measured(self, eta: Any, y: Any, weights: Any, offset: Any, **view: int) -> float | None:
+        """A usual score of these linear predictors, where they lie; None: its scorer has it."""
+        formula = self._formulas.get(self.scoring) if self.scoring is None or isinstance(self.scoring, str) else None
+        return None if formula is None else formula(eta, y, weights, **view)
 
     def _splits(self, X: Matrix, y: Any, groups: Any) -> Splits:
         y = to_host(y)
@@ -120,7 +125,7 @@ class RidgeCV(_Validated, _Regressor):
 
     _algorithm = "linreg"
     _names = {"l2": "alphas"}
-    _formulas = {None: single_r2, "r2": single_r2, "neg_mean_squared_error": negative_squared_error}
+    _formulas = {None: r2_of_rows, "r2": r2_of_rows, **NEGATIVE_ERRORS}
     _only = {"store_cv_results": ((False,), "scores_ has the score of each penalty in each fold"),
              "alpha_per_target": ((False,), "fit one RidgeCV for each target, or take scikit-learn's class")}
     _single: bool
@@ -169,7 +174,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
     n_jobs: as LogisticRegression's.
     """
 
-    _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": negative_log_loss}
+    _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": negative_log_loss, "roc_auc": area}
 
     _names = {"l2": "Cs", "l1": "Cs"}
     _only = {"use_legacy_attributes": ((False,), "take use_legacy_attributes=False, with which C_, l1_ratio_ and scores_ are arrays")}
@@ -240,6 +245,11 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
 
     def _judged(self, eta: Any, offset: Any) -> Any:
         return Responses(self._means(eta, quiet=True), self, eta, offset)  # scores of means that cannot be are no numbers
+
+    def _measured(self, eta: Any, y: Any, weights: Any, offset: Any, **view: int) -> float | None:
+        if self.scoring is None:
+            return explained_deviance(self._loss_fields(), eta, y, weights, offset, **view)
+        return super()._measured(eta, y, weights, offset, **view)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Self:
         """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):
@@ -323,7 +333,7 @@ class ElasticNetCV(_Generalized, ElasticNet):
     """
 
     scoring = "neg_mean_squared_error"
-    _formulas = {"neg_mean_squared_error": negative_squared_error}
+    _formulas = {"r2": r2_of_rows, **NEGATIVE_ERRORS}
 
     def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, precompute: Any = "auto",
                  max_iter: int | None = None, tol: float | None = None, cv: Any = None, copy_X: bool = True, verbose: int = 0,

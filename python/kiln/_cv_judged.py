@@ -4,7 +4,7 @@ Scorers check their operands anew for each model, which takes longer than most m
 scikit-learn has them, of linear predictors, true values and weights; None is left to its scorer."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, f1_score, jaccard_score, make_scorer, precision_score, recall_score
 
 from ._linear import _class_of
-from ._metrics import log_loss, mean_squared_error, r2
+from ._metrics import auc, error, log_loss, r2, width
 
+Formula = Callable[..., "float | None"]
 
 # Scores of the class 1, which of two other classes are of the second, as ROC curves are.
 _OF_ONE_CLASS = {"f1": f1_score, "precision": precision_score, "recall": recall_score, "jaccard": jaccard_score}
@@ -77,13 +78,23 @@ def scorer(model: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- the usual scores
 
 
-def negative_squared_error(eta: Any, y: Any, weights: Any) -> float | None:
-    return -mean_squared_error(eta, y, weights) if eta.shape[1] == 1 else None
+def r2_of_rows(eta: Any, y: Any, weights: Any, **view: int) -> float | None:
+    return r2(eta, y, weights, **view) if y.shape[0] > 1 else None  # of which the scorer warns
 
 
-def single_r2(eta: Any, y: Any, weights: Any) -> float | None:
-    return r2(eta, y, weights) if eta.shape[1] == 1 and len(y) > 1 else None
+def negative_log_loss(eta: Any, codes: Any, weights: Any, **view: int) -> float:
+    return -log_loss(eta, codes, weights, **view)
 
 
-def negative_log_loss(eta: Any, codes: Any, weights: Any) -> float:
-    return -log_loss(eta, codes, weights)
+def area(eta: Any, codes: Any, weights: Any, **view: int) -> float | None:
+    """Of two classes, which both have rows."""
+    found = auc(eta, codes, weights, **view) if width(eta, **view) == 1 else np.nan
+    return None if np.isnan(found) else found
+
+
+def _negative(name: str) -> Formula:
+    return lambda eta, y, weights, **view: -error(name, eta, y, weights, **view)
+
+
+NEGATIVE_ERRORS: dict[str | None, Formula] = {
+    "neg_mean_squared_error": _negative("mse"), "neg_root_mean_squared_error": _negative("rmse"), "neg_mean_absolute_error": _negative("mae")}

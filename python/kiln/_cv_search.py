@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ._arrays import Matrix, matrix
+from ._arrays import Matrix, affine, matrix
 from ._checkpoint import checkpoint
+from ._base import as_columns
 from ._cv_judged import scorer
 from ._dlpack import to_host
 from ._library import UnsupportedError, ffi, lib, struct
+from ._metrics import measured_on
 from ._solve import _failed, algorithm_options, solve
 
 Splits = list[tuple[Any, Any]]
@@ -31,6 +33,42 @@ class _Kept:
         self.scores = self.numbers[scores:scores + shape[0] * shape[1]].reshape(shape)
         self.scores[:] = np.nan
         self.best = self.numbers[scores + self.scores.size:].reshape(shape[0], wide)
+
+
+class _HeldOut:
+    """The rows that one split holds out, where X lies: X's, their targets, weights and offset. Nothing as long as they are comes to the
+    host unless a scorer of scikit-learn's asks for it."""
+
+    def __init__(self, X: Matrix, test: Any, truth: Any, weights: Any, offset: Any) -> None:
+        self.whole, self.test = X, test
+        self.X = _rows_of(X, test)
+        where = measured_on(X.device)
+        self.y = matrix(as_columns(truth[test], np.float64), where)
+        self.weights = None if weights is None else matrix(as_columns(weights[test], np.float64), where)
+        self.weightless = weights is not None and not weights[test].sum() > 0
+        self.offset = None if offset is None else matrix(offset[test], where)
+        self.zeros = Matrix.empty(X.device, (len(test), 1), X.dtype)
+
+    def predictors(self, W: Any, b: Any) -> Matrix:
+        """X W + b + offset of these rows, by all models whose columns W and b are."""
+        eta = affine(self.whole if self.X is None else self.X, W, b)
+        if self.X is None:
+            eta = _rows_of(eta, self.test) or matrix(eta.numpy()[self.test], eta.device)
+        return eta if self.offset is None else _beside(eta, self.offset)
+
+    def finite(self, eta: Matrix) -> Any:
+        """Of each column whether all of it is: 0 times what is not is no number."""
+        zeros = matrix(self.zeros, eta.device, eta.dtype)
+        products = Matrix.empty(eta.device, (eta.shape[1], 1), eta.dtype)
+        eta.device.call(lib.kiln_multiply, products.pointer, 1, lib.KILN_TRANSPOSED, eta.pointer, zeros.pointer, 0, ffi.NULL)
+        return np.isfinite(products.numpy()[:, 0])
+
+
+def _beside(eta: Matrix, offset: Matrix) -> Matrix:
+    """eta + offset in doubles, on the device where these are measured."""
+    sums, ones = matrix(eta, offset.device, np.float64), ffi.new("double[]", [1.0] * eta.shape[1])
+    offset.device.call(lib.kiln_combine, sums.pointer, ones, sums.pointer, ones, offset.pointer)
+    return sums
 
 
 class Search:
@@ -52,11 +90,11 @@ class Search:
         self.first = 0  # the split that the library calls fold 0
         self.astray = 0  # models of the fold at hand that did not converge
         self.scorer = scorer(model)
-        self.formula = model._formulas.get(model.scoring) if model.scoring is None or isinstance(model.scoring, str) else None
         self.truth = np.searchsorted(model.classes_, y) if is_classifier(model) else np.asarray(y, np.float64)
         if self.truth.ndim == 2 and self.truth.shape[1] == 1:
             self.truth = self.truth[:, 0]
-        self.held: Matrix | None = None
+        self.held: _HeldOut | None = None
+        self.host: Any = None  # predictors of the models at hand, where a scorer has asked for them
 
     def _whose(self, penalties: Any) -> list[float]:
         scoring = self.model.scoring
@@ -79,19 +117,21 @@ class Search:
         test = self.splits[split][1]
         with self.X.device.turn.handed_over():
             if models.first == 0:
-                self.held, self.astray = _rows_of(self.X, test), 0
+                self.held = None  # first, so that no two folds' rows need room
+                self.held, self.astray = _HeldOut(self.X, test, self.truth, self.sample_weight, self.offset), 0
                 self.kept.best[split, 1:2] = -1
-            eta = self._predictors(models, test)
-            columns = eta.shape[1] // models.count
+            assert self.held is not None
+            eta = self.held.predictors(models.W, models.b)
+            finite = self.held.finite(eta).reshape(models.count, -1).all(axis=1)
+            self.host = None
             for i in range(models.count):
-                self._take_one(models, i, split, eta[:, i * columns:(i + 1) * columns])
+                self._take_one(models, i, split, self._score(eta, i, test) if finite[i] else np.nan)
         if models.first + models.count == len(self.order):
             self.kept.counts += 1, self.astray
 
-    def _take_one(self, models: Any, i: int, split: int, eta: Any) -> None:
-        test, value = self.splits[split][1], self.order[models.first + i]
+    def _take_one(self, models: Any, i: int, split: int, score: float) -> None:
+        value = self.order[models.first + i]
         self.astray += not models.reports[i].converged
-        score = self._score(eta, test) if np.isfinite(eta).all() else np.nan
         self.scores[split, value] = score
         if self.refit:
             return
@@ -109,25 +149,20 @@ class Search:
         self.X.device.call(lib.kiln_matrix_get, ffi.from_buffer(values), pointer)
         return values
 
-    def _predictors(self, models: Any, test: Any) -> Any:
-        """X W + b of the rows held out, by all models handed over."""
-        operand, columns = self.held or self.X, lib.kiln_matrix_cols(models.W)
-        bias = np.zeros((1, columns)) if models.b == ffi.NULL else self._host(models.b, (1, columns))
-        eta = matrix(np.full((operand.shape[0], columns), bias, operand.dtype), operand.device)
-        operand.device.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, models.W, 1, eta.pointer)
-        values = (eta.numpy() if self.held else eta.numpy()[test]).astype(np.float64)
-        return values if self.offset is None else values + self.offset[test]
-
-    def _score(self, eta: Any, test: Any) -> float:
-        weights = None if self.sample_weight is None else self.sample_weight[test]
-        found = None
-        if self.formula is not None and (weights is None or weights.sum() > 0):
-            found = self.formula(eta, self.truth[test], weights)
-        if found is not None:
-            return float(found)
-        given = {} if weights is None else {"sample_weight": weights}
+    def _score(self, eta: Matrix, i: int, test: Any) -> float:
+        """Of the i-th model in eta: by the library's metrics where eta lies, or by its scorer, on the host."""
+        held, columns = self.held, self.columns
+        assert held is not None
+        if not held.weightless:
+            found = self.model._measured(eta, held.y, held.weights, held.offset, first=i * columns, columns=columns)
+            if found is not None:
+                return float(found)
+        if self.host is None:
+            self.host = eta.numpy().astype(np.float64)
+        given = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[test]}
         offset = None if self.offset is None else self.offset[test][:, 0]
-        return float(self.scorer(self.model._judged(eta, offset), None, self.y[test], **given))
+        own = self.host[:, i * columns:(i + 1) * columns]
+        return float(self.scorer(self.model._judged(own, offset), None, self.y[test], **given))
 
     # ----------------------------------------------------------------------------------------------- running
 

@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
 
-from ._arrays import Matrix, device, matrix
+from ._arrays import Matrix, affine, device, matrix
 from ._base import Estimator, as_columns, beside, not_negative
 from ._dlpack import on_cuda, to_host
 from ._library import ArgumentError, ffi, lib, struct, text
@@ -91,9 +91,8 @@ class _Linear(Estimator):
         where = self._place(X)
         operand = matrix(X, where)
         W = matrix(as_columns(self._weight, operand.dtype), where)
-        eta = matrix(np.full((operand.shape[0], W.shape[1]), self._bias, operand.dtype), where)
-        where.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, W.pointer, 1, eta.pointer)
-        return eta
+        b = matrix(np.reshape(self._bias, (1, -1)).astype(operand.dtype), where)
+        return affine(operand, W.pointer, b.pointer)
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         weight, bias = self._weight, self._bias
@@ -117,7 +116,8 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
         if len(y) < 2:
             warn("R2 is not defined with less than two samples", UndefinedMetricWarning)
             return float("nan")
-        return r2(self.predict(X), y, None if sample_weight is None else _host_vector(sample_weight))
+        check_is_fitted(self)
+        return r2(self._predict(self._validate(X, reset=False)), y, None if sample_weight is None else _host_vector(sample_weight))
 
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""

@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedS
 from sklearn.preprocessing import StandardScaler
 
 from kiln._cv_judged import Predictors, negative_log_loss as formula
+from kiln._cv_search import Search
 
 DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]
 ALPHAS = np.logspace(-4, 2, 12)
@@ -249,6 +250,7 @@ def test_the_usual_scores_are_those_of_the_scorers(weighted):
     """Scorings by name are formulas; the same as a callable goes through scikit-learn."""
     cases = [(kiln.RidgeCV, load_diabetes, name) for name in ("r2", "neg_mean_squared_error")]
     cases += [(kiln.LogisticRegressionCV, load, name) for load in (load_breast_cancer, load_iris) for name in ("accuracy", "neg_log_loss")]
+    cases += [(kiln.LogisticRegressionCV, load_breast_cancer, "roc_auc"), (kiln.RidgeCV, load_diabetes, "neg_mean_absolute_error")]
     for kind, load, name in cases:
         X, y = standardized(load)
         options = {"alphas": [1e-8, 0.1, 10.0]} if kind is kiln.RidgeCV else {"Cs": [0.01, 1.0, 100.0]}
@@ -263,3 +265,55 @@ def test_the_loss_of_what_is_certain_and_wrong():
         codes = np.array([1, 0, 1, 1])
         probabilities = Predictors(given, None).predict_proba(None)
         np.testing.assert_allclose(formula(given, codes, None), -log_loss(codes, probabilities, labels=range(probabilities.shape[1])), rtol=1e-12)
+
+
+def _judging(model, device, X, y, **fit):
+    """The bytes that come home while models are judged, and the fitted model."""
+    counted, take = [0], Search.take
+
+    def counting(self, models):
+        before = device.statistics()["bytes_down"]
+        take(self, models)
+        counted[0] += device.statistics()["bytes_down"] - before
+
+    Search.take = counting
+    try:
+        return counted, model.set_params(device=device).fit(kiln.matrix(X, device), y, **fit)
+    finally:
+        Search.take = take
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("where", [name for name in DEVICES if not name.startswith("cpu")])
+def test_judged_where_X_lies(where, dtype):
+    """Predictions of the rows held out stay on the device, and the scores are those of the CPU, found there by scikit-learn's scorers."""
+    rng, m = np.random.default_rng(5), 6000
+    X = rng.normal(size=(m, 4)).astype(dtype)
+    signal, weights, offset = X @ [1, -1, 0.5, 0], rng.integers(0, 3, m), np.linspace(0, 1, m)
+    y, kinds, counts = signal + rng.normal(size=m), (signal > 0) * 1 + (signal > 1), rng.poisson(np.exp(signal / 3 + offset))
+    cases = [(kiln.RidgeCV([0.1, 10.0]), y, {}), (kiln.RidgeCV([0.1, 10.0]), np.column_stack([y, signal]), {"sample_weight": weights}),
+             (kiln.LassoCV(alphas=4), y, {}), (kiln.LogisticRegressionCV(Cs=[0.01, 1.0]), y > 0, {"sample_weight": weights}),
+             (kiln.LogisticRegressionCV(Cs=[0.01, 1.0], scoring="roc_auc"), y > 0, {"sample_weight": weights}),
+             (kiln.LogisticRegressionCV(Cs=[0.01, 1.0], scoring="neg_log_loss"), kinds, {}),
+             (kiln.GeneralizedLinearRegressorCV("poisson", alphas=[0.1, 0.01]), counts, {"offset": offset, "sample_weight": weights})]
+    for model, target, fit in cases:
+        model.set_params(cv=3)
+        (home,), ours = _judging(model, kiln.device(where), X, target, **fit)
+        if "offset" not in fit:  # else the best intercept alone is a fit, which looks at the rows on the host
+            assert home < m, f"{model}: {home} bytes of {m} rows came home"
+        named = {"RidgeCV": "r2", "LassoCV": "neg_mean_squared_error", "LogisticRegressionCV": "accuracy"}
+        scoring = model.scoring or named.get(type(model).__name__)
+        theirs = model.__class__(**{**model.get_params(), "device": "cpu", **({"scoring": get_scorer(scoring)} if scoring and
+                                 not isinstance(model, kiln.LassoCV) else {})}).fit(X, target, **fit)
+        scores = (model.mse_path_, theirs.mse_path_) if isinstance(model, kiln.LassoCV) else (ours.scores_, theirs.scores_)
+        np.testing.assert_allclose(*scores, rtol=2e-4 if dtype == np.float32 else 1e-6)
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"])
+def test_scores_of_several_targets_are_those_of_the_scorers(name):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(90, 3))
+    y = np.column_stack([X @ [1, 2, 3] + rng.normal(size=90), 1e3 * X[:, 0] + rng.normal(size=90), np.ones(90)])
+    plain, scored = (kiln.RidgeCV([0.1, 10.0], cv=3, scoring=scoring, device="cpu").fit(X, y, np.arange(90) % 3)
+                     for scoring in (name, get_scorer(name)))
+    np.testing.assert_allclose(plain.scores_, scored.scores_, rtol=1e-9)

@@ -56,7 +56,7 @@
 #define KI_LAST_kiln_solver why
 #define KI_LAST_kiln_work trial
 #define KI_LAST_kiln_choose_options user
-#define KI_LAST_kiln_metrics_options least_probability
+#define KI_LAST_kiln_metrics_options columns
 
 struct ki_layout {
     const char *name;

@@ -14,7 +14,7 @@ struct calibration {
 
 static double predicted(const struct calibration *c, int64_t row) {
     if (c->probabilities) return c->probabilities[row * c->of->classes + c->column];
-    return ki_mean(c->of, row * c->of->columns + (c->of->classes ? 0 : c->column));
+    return ki_mean(c->of, row, c->of->classes ? 0 : c->column);
 }
 
 static double observed(const struct calibration *c, int64_t row) {

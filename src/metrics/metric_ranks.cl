@@ -14,6 +14,8 @@
     NEXT(IN, wide, weights)                                                                                  \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, columns)                                                                                \
+    NEXT(VALUE, long, begin)                                                                                 \
+    NEXT(VALUE, long, width)                                                                                 \
     NEXT(VALUE, int, differ)                                                                                 \
     NEXT(VALUE, int, singles)                                                                                \
     NEXT(VALUE, int, falls)                                                                                  \
@@ -69,7 +71,7 @@ __kernel void rank_tiles(PARAMETERS(rank_tiles)) {
         key[e] = LAST_KEY;
         with[e] = 0;
         if (row < rows) {
-            const long place = row * columns + (columns > 1); /* the number of the second class */
+            const long place = row * width + begin + (columns > 1); /* the second class's */
             wide score = number_at(eta, singles & RANK_ETA, place);
             if (differ) score -= number_at(eta, singles & RANK_ETA, place - 1);
             const wide at = number_at(y, singles & RANK_Y, row);

@@ -10,6 +10,8 @@
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, singles)                                                                                \
     NEXT(VALUE, int, columns)                                                                                \
+    NEXT(VALUE, long, begin)                                                                                 \
+    NEXT(VALUE, long, width)                                                                                 \
     NEXT(VALUE, int, kind)
 
 #define ARGUMENTS_metric_classes(FIRST, NEXT)                                                                \
@@ -57,7 +59,8 @@ DEVICE_FN wide number_at(__global const wide *values, int single, long at) {
     return single ? (wide)((__global const float *)values)[at] : values[at];
 }
 
-#define ETA_AT(e) number_at(eta, singles & METRIC_ETA, e)
+/* Eta has `width` columns, of which those from `begin` on are measured. */
+#define ETA_AT(row, c) number_at(eta, singles & METRIC_ETA, (row) * width + begin + (c))
 #define Y_AT(e) number_at(y, singles & METRIC_Y, e)
 #define WEIGHT_AT(row) (weights ? number_at(weights, singles & METRIC_WEIGHTS, row) : (wide)1)
 
@@ -107,12 +110,12 @@ __kernel void metric_classes(PARAMETERS(metric_classes)) {
         wrong += s >= 0 ? 0 : 1;
         if (s != 0) {
             const int class_ = class_of(Y_AT(row), values, classes);
-            const wide first = ETA_AT(row * columns);
+            const wide first = ETA_AT(row, 0);
             wide largest = first, loss = 0, own_above = 0;
             real missed = 0;
             int taken = columns == 1 && first > 0 ? 1 : 0;
             for (int c = 1; c < columns; c++) {
-                const wide score = ETA_AT(row * columns + c);
+                const wide score = ETA_AT(row, c);
                 taken = score > largest ? c : taken;
                 largest = taken == c ? score : largest;
             }
@@ -120,7 +123,7 @@ __kernel void metric_classes(PARAMETERS(metric_classes)) {
             if (probable && columns > 1) {
                 struct many of = {0, 0, 0};
                 for (int c = 0; c < columns; c++) {
-                    const wide above = ETA_AT(row * columns + c) - largest;
+                    const wide above = ETA_AT(row, c) - largest;
                     own_above = c == class_ ? above : own_above;
                     many_add(&of, above, c == class_);
                 }
@@ -170,7 +173,7 @@ __kernel void metric_deviances(PARAMETERS(metric_deviances)) {
     struct ki_sum weight = {0, 0}, deviance = {0, 0}, brier = {0, 0}, right = {0, 0};
     wide wrong = 0, others = 0;
     for (long row = (long)get_global_id(0); row < rows; row += (long)get_global_size(0)) {
-        const wide s = WEIGHT_AT(row), at = Y_AT(row), x = eta ? ETA_AT(row) : level;
+        const wide s = WEIGHT_AT(row), at = Y_AT(row), x = eta ? ETA_AT(row, 0) : level;
         others += at == 0 || at == 1 ? 0 : 1;
         wrong += s >= 0 ? 0 : 1;
         if (s != 0) {
@@ -220,7 +223,7 @@ __kernel void metric_numbers(PARAMETERS(metric_numbers)) {
                 const long e = row * columns + target;
                 const wide number = Y_AT(e);
                 const wide off = number - (means ? number_at(means, singles & METRIC_MEANS, e)
-                                                 : mean_row(kind, link, power, ETA_AT(e)));
+                                                 : mean_row(kind, link, power, ETA_AT(row, target)));
                 run.level = run.weight == 0 ? number : run.level;
                 run.weight += s;
                 ki_sum_add(&square, s * off * off);

@@ -26,7 +26,8 @@ struct ki_measured {
     kiln_loss loss; /* its link filled in */
     kiln_metrics_options options;
     struct ki_home eta, y, weights, means;
-    int64_t rows, columns; /* of eta */
+    int64_t rows, columns; /* of what is measured: Eta's columns first, ..., first + columns - 1 */
+    int64_t first, wide;   /* wide: all columns of Eta */
     int64_t classes;       /* 0: numbers */
     int threads;
     bool at_home;    /* asked for: the host reads them wherever they lie */
@@ -37,6 +38,11 @@ struct ki_measured {
 kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, const kiln_matrix *Eta,
                              const kiln_metrics_options *options);
 void ki_measured_free(struct ki_measured *of);
+
+/* The linear predictor of the row's c-th column. */
+static inline double ki_eta(const struct ki_measured *of, int64_t row, int64_t c) {
+    return ki_at(&of->eta, row * of->wide + of->first + c);
+}
 
 static inline double ki_weight(const struct ki_measured *of, int64_t row) {
     return of->weights.values ? ki_at(&of->weights, row) : 1;
@@ -73,7 +79,7 @@ static inline bool ki_is_ranked(const struct ki_measured *of) {
     return (of->classes == 2 || outcomes) && !of->options.unranked;
 }
 
-double ki_mean(const struct ki_measured *of, int64_t e); /* what number e is predicted to be */
+double ki_mean(const struct ki_measured *of, int64_t row, int64_t c); /* what the number is predicted to be */
 /* The probabilities of all classes, rows x classes; NULL: no memory. */
 double *ki_probabilities(const struct ki_measured *of);
 

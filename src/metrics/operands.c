@@ -91,6 +91,16 @@ static int64_t classes_of(const kiln_loss *loss, int64_t k) {
     return !classifier ? 0 : k == 1 ? 2 : k;
 }
 
+/* The columns that are measured: all of Eta, or those asked for. */
+static kiln_status take_columns(struct ki_measured *of) {
+    const int64_t first = of->options.first, columns = of->options.columns;
+    of->first = first;
+    of->columns = columns ? columns : of->wide;
+    if (first >= 0 && columns >= 0 && first <= of->wide - of->columns) return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta has %lld columns, and not %lld from number %lld on", call,
+                   (long long)of->wide, (long long)columns, (long long)first);
+}
+
 static kiln_status check_classes(const struct ki_measured *of) {
     const kiln_metrics_options *options = &of->options;
     if (of->loss.kind == KILN_LOSS_SOFTMAX && of->columns < 2)
@@ -116,7 +126,8 @@ kiln_status ki_measured_take(struct ki_measured *of, const kiln_loss *loss, cons
     if (Eta->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta must be dense", call);
     if (Eta->cols == 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: Eta has no columns", call);
     of->rows = Eta->rows;
-    of->columns = Eta->cols;
+    of->wide = Eta->cols;
+    TRY(take_columns(of));
     of->classes = classes_of(&of->loss, of->columns);
     of->threads = Eta->device->threads;
     TRY(check_classes(of));

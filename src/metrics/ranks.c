@@ -28,9 +28,9 @@ static void make_rows(const void *user, int64_t first, int64_t end, struct ki_ra
     const struct ki_measured *of = scores->of;
     for (int64_t i = first; i < end; i++) {
         const double score = scores->probabilities ? scores->probabilities[i * of->classes + scores->class]
-                             : of->columns == 1    ? taking->sign * ki_at(&of->eta, i)
-                             : ki_differ(of)       ? ki_at(&of->eta, 2 * i + 1) - ki_at(&of->eta, 2 * i)
-                                                   : ki_at(&of->eta, i * of->columns + scores->class);
+                             : of->columns == 1    ? taking->sign * ki_eta(of, i, 0)
+                             : ki_differ(of)       ? ki_eta(of, i, 1) - ki_eta(of, i, 0)
+                                                   : ki_eta(of, i, scores->class);
         const bool positive = of->classes ? ki_class(of, i) == scores->class : ki_at(&of->y, i) > 0;
         const double weight = ki_weight(of, i);
         const bool counts = !isnan(score) && weight > 0;

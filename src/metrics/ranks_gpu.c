@@ -42,7 +42,8 @@ static kiln_status sort(struct sorted *sorted, const struct ki_measured *of, con
     TRY(ki_kernel_run(of->on, file, "rank_tiles", KILN_F64, defines, tiles, GROUP,
                       KI_PACK(rank_tiles, like, .keys = &sorted->keys, .of = &sorted->weights, .eta = like,
                               .y = of->y.matrix, .weights = of->weights.matrix, .rows = of->rows,
-                              .columns = (int32_t)of->columns, .differ = ki_differ(of),
+                              .columns = (int32_t)of->columns, .begin = of->first, .width = of->wide,
+                              .differ = ki_differ(of),
                               .singles = (of->eta.single ? RANK_ETA : 0) | (of->y.single ? RANK_Y : 0) |
                                          (of->weights.single ? RANK_WEIGHTS : 0),
                               .falls = ki_falls(&of->loss), .classes = of->classes > 0,

@@ -20,10 +20,10 @@
 
 enum { RUN = 256, PARTS_MOST = 64, ROWS_A_PART = 4096, CONFUSION_MOST = 1 << 22 };
 
-double ki_mean(const struct ki_measured *of, int64_t e) {
-    if (of->means.values) return ki_at(&of->means, e);
+double ki_mean(const struct ki_measured *of, int64_t row, int64_t c) {
+    if (of->means.values) return ki_at(&of->means, row * of->columns + c);
     return ki_metrics_mean_row((int)of->loss.kind, (int)of->loss.link, of->loss.link_power,
-                               ki_at(&of->eta, e));
+                               ki_eta(of, row, c));
 }
 
 /* ----------------------------------------------------------------------------------------- numbers */
@@ -38,7 +38,7 @@ static void add_number(struct ki_number_sums *to, const struct ki_measured *of, 
     for (int64_t i = first; i < end; i++) {
         const double s = ki_weight(of, i), y = ki_at(&of->y, i * k + target);
         if (s == 0) continue;
-        const double e = y - ki_mean(of, i * k + target);
+        const double e = y - ki_mean(of, i, target);
         if (run.weight == 0) run.level = y;
         run.weight += s;
         square += s * e * e;
@@ -73,9 +73,9 @@ static void add_deviances(struct ki_row_sums *to, const struct ki_measured *of, 
         to->outcomes &= y == 0 || y == 1;
         to->wrong |= !(s >= 0);
         if (s == 0) continue;
-        const double mean = ki_mean(of, i);
+        const double mean = ki_mean(of, i, 0);
         weight += s;
-        deviance += s * unit_deviance(loss, range, y, ki_at(&of->eta, i), mean);
+        deviance += s * unit_deviance(loss, range, y, ki_eta(of, i, 0), mean);
         brier += s * (mean - y) * (mean - y);
         right += (mean > 0.5) == (y > 0) ? s : 0;
     }
@@ -90,11 +90,10 @@ static void add_deviances(struct ki_row_sums *to, const struct ki_measured *of, 
 static double lost_of_many(const struct ki_measured *of, int64_t row, int64_t class, int64_t largest,
                            double *brier) {
     const int64_t k = of->columns;
-    const double most = ki_at(&of->eta, row * k + largest);
+    const double most = ki_eta(of, row, largest);
     struct ki_metrics_many sums = {0, 0, 0};
-    for (int64_t c = 0; c < k; c++)
-        ki_metrics_many_add(&sums, ki_at(&of->eta, row * k + c) - most, c == class);
-    const double own = class < 0 ? 0 : ki_at(&of->eta, row * k + class) - most;
+    for (int64_t c = 0; c < k; c++) ki_metrics_many_add(&sums, ki_eta(of, row, c) - most, c == class);
+    const double own = class < 0 ? 0 : ki_eta(of, row, class) - most;
     return ki_metrics_lost_of_many(&sums, own, class >= 0, brier);
 }
 
@@ -102,9 +101,9 @@ static double lost_of_many(const struct ki_measured *of, int64_t row, int64_t cl
 static int64_t class_taken(const struct ki_measured *of, int64_t row) {
     const int64_t k = of->columns;
     int64_t best = 0;
-    if (k == 1) return ki_at(&of->eta, row) > 0;
+    if (k == 1) return ki_eta(of, row, 0) > 0;
     for (int64_t c = 1; c < k; c++)
-        if (ki_at(&of->eta, row * k + c) > ki_at(&of->eta, row * k + best)) best = c;
+        if (ki_eta(of, row, c) > ki_eta(of, row, best)) best = c;
     return best;
 }
 
@@ -123,7 +122,7 @@ static void add_classes(struct ki_row_sums *to, double *confusion, const struct 
         right += class == taken ? s : 0;
         confusion[(class < 0 ? of->classes : class) * of->classes + taken] += s;
         if (!probable) continue;
-        loss = of->columns == 1 ? ki_metrics_lost_of_two(ki_at(&of->eta, i), (int)class, &missed)
+        loss = of->columns == 1 ? ki_metrics_lost_of_two(ki_eta(of, i, 0), (int)class, &missed)
                                 : lost_of_many(of, i, class, taken, &missed);
         lost += s * (loss > most ? most : loss);
         brier += s * missed;
@@ -263,7 +262,7 @@ static void take_probabilities(void *user, int64_t first, int64_t end) {
     const int64_t k = softmax->of->columns;
     for (int64_t i = first; i < end; i++) {
         double *p = softmax->to + i * k;
-        for (int64_t c = 0; c < k; c++) p[c] = ki_at(&softmax->of->eta, i * k + c);
+        for (int64_t c = 0; c < k; c++) p[c] = ki_eta(softmax->of, i, c);
         if (k <= INT32_MAX) ki_metrics_softmax_row(p, (int)k, 0);
     }
 }

@@ -25,8 +25,8 @@ static const char file[] = "metric_sums";
 
 #define METRIC_ROWS(of, from)                                                                                \
     .sums = &(from)->sums, .eta = (of)->eta.matrix, .y = (of)->y.matrix, .weights = (of)->weights.matrix,    \
-    .rows = (of)->rows, .singles = singles_of(of), .columns = (int32_t)(of)->columns,                        \
-    .kind = (int)(of)->loss.kind
+    .rows = (of)->rows, .singles = singles_of(of), .columns = (int32_t)(of)->columns, .begin = (of)->first,  \
+    .width = (of)->wide, .kind = (int)(of)->loss.kind
 
 static int32_t singles_of(const struct ki_measured *of) {
     return (of->eta.single ? METRIC_ETA : 0) | (of->y.single ? METRIC_Y : 0) |

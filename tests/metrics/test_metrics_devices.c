@@ -1,5 +1,5 @@
 /* kiln_metrics_of where the predictions lie: a GPU finds what the CPU finds, of hostile values too, fetches
- * no row, and finds the same bits again. */
+ * no row, and finds the same bits again, and those of predictors that lie between other models'. */
 #include <float.h>
 #include <stdio.h>
 
@@ -79,7 +79,21 @@ static void forget(const struct made *made) {
 
 /* --------------------------------------------------------------------------------------------- measures */
 
-/* mixed: eta is f32, the others f64. Bytes that came home, or NULL. */
+/* Eta's columns, with three of NaN before and two after them. */
+static kiln_matrix *among_others(kiln_device *on, kiln_type type, int64_t rows, const struct problem *p,
+                                 const double *eta) {
+    const int64_t wide = p->columns + 5;
+    double *all = malloc((size_t)(rows * wide) * sizeof *all);
+    assert_non_null(all);
+    for (int64_t e = 0; e < rows * wide; e++) all[e] = NAN;
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(all + i * wide + 3, eta + i * p->columns, (size_t)p->columns * sizeof *all);
+    kiln_matrix *Eta = dense_on(on, type, rows, wide, all);
+    free(all);
+    return Eta;
+}
+
+/* mixed: eta is f32, the others f64. Bytes that came home, or NULL: then its columns lie among others. */
 static kiln_metrics *measure(const struct problem *p, const struct made *made, int64_t rows, kiln_device *on,
                              kiln_type type, bool mixed, int64_t *home) {
     const kiln_type others = mixed ? KILN_F64 : type;
@@ -87,13 +101,16 @@ static kiln_metrics *measure(const struct problem *p, const struct made *made, i
     kiln_metrics_options options = p->options;
     kiln_metrics *metrics = NULL;
     kiln_device_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
-    kiln_matrix *Eta = dense_on(on, type, rows, p->columns, made->eta),
+    kiln_matrix *Eta = home ? dense_on(on, type, rows, p->columns, made->eta)
+                            : among_others(on, type, rows, p, made->eta),
                 *y = dense_on(on, others, rows, p->classes ? 1 : p->columns, made->y),
                 *weights = p->weighted ? dense_on(on, others, rows, 1, made->weights) : NULL,
                 *means = p->means ? dense_on(on, others, rows, p->columns, made->means) : NULL;
     loss.y = y;
     loss.weights = weights;
     options.means = means;
+    options.first = home ? 0 : 3;
+    options.columns = home ? 0 : p->columns;
     assert_int_equal(kiln_device_get_statistics(on, &before), KILN_OK);
     if (kiln_metrics_of(&metrics, &loss, Eta, &options) != KILN_OK)
         fail_msg("%s", kiln_last_error()->message);
@@ -149,15 +166,18 @@ static void check(const struct problem *p, int64_t rows, kiln_device *on) {
     const struct made made = make(p, rows);
     for (int t = 0; t < 3; t++) {
         const kiln_type type = t == 1 ? KILN_F64 : KILN_F32;
-        int64_t home = 0;
-        kiln_metrics *wanted = measure(p, &made, rows, device, type, t == 2, NULL),
-                     *found = measure(p, &made, rows, on, type, t == 2, &home),
-                     *again = measure(p, &made, rows, on, type, t == 2, NULL);
+        int64_t home = 0, unasked;
+        kiln_metrics *wanted = measure(p, &made, rows, device, type, t == 2, &unasked),
+                     *among = measure(p, &made, rows, device, type, t == 2, NULL),
+                     *again = measure(p, &made, rows, on, type, t == 2, NULL),
+                     *found = measure(p, &made, rows, on, type, t == 2, &home);
         compare(found, wanted, p->classes ? p->classes : p->columns);
         assert_again(found, again);
+        assert_again(wanted, among);
         if (rows == ROWS && home > rows)
             fail_msg("%lld bytes of %lld rows came home", (long long)home, (long long)rows);
         kiln_metrics_free(wanted);
+        kiln_metrics_free(among);
         kiln_metrics_free(found);
         kiln_metrics_free(again);
     }
