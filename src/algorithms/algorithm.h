@@ -82,7 +82,9 @@ struct ki_flats {
     double centred;       /* the sum over them of sum_i s_i (x_ij - mean_j)^2 */
 };
 
-/* Weighted moments of X's columns, n x 1 each on X's device; see moments.c. */
+struct ki_arena;
+
+/* Weighted moments of X's columns, n x 1 each on X's device, an arena's; see moments.c. */
 struct ki_moments {
     double weight;       /* sum of the weights */
     kiln_matrix *square; /* sum_i s_i x_ij^2 */
@@ -99,14 +101,13 @@ struct ki_moments {
     int64_t passes; /* that it took */
 };
 /* weights m x 1, their sum `weight`. ERR_DATA names a column with NaN or infinite values. */
-kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
-                               double weight);
-void ki_moments_free(struct ki_moments *moments);
+kiln_status ki_moments_measure(struct ki_moments *moments, struct ki_arena *arena, const kiln_matrix *X,
+                               const kiln_matrix *weights, double weight);
 /* ERR_DATA: column j of X has what is said there, in the range of X's type, which follows. */
 kiln_status ki_fail_column(const kiln_matrix *X, int64_t j, const char *what);
 #define KI_PENALTY_OUT_OF_RANGE "values whose squares, with the penalty, leave the range of"
 
-/* The same on the host, n of each. */
+/* The same on the host, n of each, an arena's. */
 struct ki_columns {
     double weight;
     double *square, *mean;
@@ -114,9 +115,8 @@ struct ki_columns {
     struct ki_flats flats;
 };
 /* What is asked for stands in *moments, whose right and passes it leaves. */
-kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *moments, const kiln_matrix *X,
-                               const kiln_matrix *weights, double weight);
-void ki_columns_free(struct ki_columns *columns);
+kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *moments, struct ki_arena *arena,
+                               const kiln_matrix *X, const kiln_matrix *weights, double weight);
 
 enum { KI_FIGURES = 16 }; /* the most that a report holds */
 /* Room for figures, to be made before work begins, so that nothing fails once there is a result. */

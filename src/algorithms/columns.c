@@ -1,12 +1,5 @@
 /* Columns' moments on the host, and vectors between host and device. */
-#include "algorithms/algorithm.h"
-
-void ki_columns_free(struct ki_columns *columns) {
-    ki_free(columns->square);
-    ki_free(columns->mean);
-    ki_free(columns->variance);
-    *columns = (struct ki_columns){0};
-}
+#include "algorithms/run/arena.h"
 
 /* What came as elements of A's type becomes doubles where it is, from the end. */
 static void widen(double *values, const kiln_matrix *A, int64_t count) {
@@ -51,30 +44,27 @@ kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, 
     return status;
 }
 
-kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *asked, const kiln_matrix *X,
-                               const kiln_matrix *weights, double weight) {
+kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *asked, struct ki_arena *arena,
+                               const kiln_matrix *X, const kiln_matrix *weights, double weight) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(X);
-    const size_t bytes = (size_t)cols * sizeof(double);
-    struct ki_columns made = {.weight = weight};
+    struct ki_arena own = {0};
     struct ki_moments moments = *asked;
-    TRY(ki_moments_measure(&moments, X, weights, weight));
-    made.square = ki_alloc(bytes);
-    made.mean = ki_alloc(bytes);
-    made.variance = ki_alloc(bytes);
-    if (!made.square || !made.mean || !made.variance) TRY(ki_fail_nomem(bytes, "column means"));
+    struct ki_columns made = {.weight = weight,
+                              .square = ki_arena_doubles(arena, cols),
+                              .mean = ki_arena_doubles(arena, cols),
+                              .variance = ki_arena_doubles(arena, cols)};
+    TRY(arena->status);
+    TRY(ki_moments_measure(&moments, &own, X, weights, weight));
     TRY(ki_vector_get(made.square, moments.square));
     TRY(ki_vector_get(made.mean, moments.mean));
     TRY(ki_vector_get(made.variance, moments.centred));
     for (int64_t j = 0; j < cols; j++) made.variance[j] /= weight;
     made.flats = moments.flats;
     asked->passes = moments.passes;
-    asked->right = moments.right;
-    moments.right = NULL;
+    asked->right = ki_arena_give(&own, moments.right);
+    if (asked->right) TRY(ki_arena_take(arena, &asked->right, KILN_OK));
     *columns = made;
-    made = (struct ki_columns){0};
 done:
-    ki_moments_free(&moments);
-    ki_columns_free(&made);
-    return status;
+    return ki_arena_free(&own, status);
 }

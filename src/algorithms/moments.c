@@ -6,7 +6,7 @@
  * time stamps), and of a constant column every x_ij - c_j is 0. So a dense X is walked about the means of a few rows, and once more
  * about the means themselves where these were far off. Other walks over X know no c: of a column whose mean dwarfs its spread there,
  * the numbers are copied out into a dense matrix. A sparse X has few such columns, as nearly all of their numbers are entries. */
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
 enum {
     LOOKS = 5,  /* about better and better means: a first c may be of rows without weight, and be anything */
@@ -14,14 +14,6 @@ enum {
 };
 /* What may be left of a sum of squares about c: beyond it rounding shows. */
 static const double DOUBTED_F64 = 1e-2, DOUBTED_F32 = 0.25;
-
-void ki_moments_free(struct ki_moments *moments) {
-    kiln_matrix_free(moments->square);
-    kiln_matrix_free(moments->mean);
-    kiln_matrix_free(moments->centred);
-    kiln_matrix_free(moments->right);
-    *moments = (struct ki_moments){0};
-}
 
 /* A column whose squares leave the range of the type at either end: in the mean, as its sum may be large. */
 static bool bad_column(kiln_type type, double weight, double square, double mean) {
@@ -39,10 +31,11 @@ kiln_status ki_fail_column(const kiln_matrix *X, int64_t j, const char *what) {
 /* The first column that is not finite, or lost to overflow or underflow; called only when there is one. */
 static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_matrix *X) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t cols = kiln_matrix_cols(X);
     int64_t j = 0;
-    double *values = ki_alloc((size_t)cols * 2 * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)cols * 2 * sizeof *values, "column means");
+    double *values = ki_arena_doubles(&arena, 2 * cols);
+    TRY(arena.status);
     TRY(ki_vector_get(values, moments->square));
     TRY(ki_vector_get(values + cols, moments->mean));
     while (j < cols - 1 && !bad_column(kiln_matrix_type(X), moments->weight, values[j], values[cols + j]))
@@ -53,17 +46,13 @@ static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_
                             : !isfinite(values[j]) ? "values whose squares overflow"
                                                    : "values whose squares underflow");
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The sums of a dense X about c. */
 static kiln_status walk(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                         const kiln_matrix *c) {
-    kiln_status status = KILN_OK;
-    if (moments->y && !moments->right)
-        TRY(kiln_matrix_dense(&moments->right, kiln_matrix_device(X), kiln_matrix_type(X),
-                              kiln_matrix_cols(X), 1, NULL));
+    kiln_status status;
     TRY(ki_column_sums(&(struct ki_column_sums){.square = moments->square,
                                                 .sum = moments->mean,
                                                 .right = moments->right,
@@ -100,11 +89,15 @@ done:
 }
 
 /* Moments of a dense X that ki_column_sums takes. */
-static kiln_status look(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
+static kiln_status look(struct ki_moments *moments, struct ki_arena *arena, const kiln_matrix *X,
+                        const kiln_matrix *weights) {
     kiln_status status;
-    kiln_matrix *c = NULL;
+    struct ki_arena own = {0};
+    kiln_matrix *c = ki_arena_model(&own, X, kiln_matrix_cols(X), 1);
     double doubts = 1;
-    TRY(kiln_matrix_dense(&c, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_cols(X), 1, NULL));
+    if (moments->y) moments->right = ki_arena_model(arena, X, kiln_matrix_cols(X), 1);
+    TRY(own.status);
+    TRY(arena->status);
     TRY(ki_gram_centre(c, X));
     for (int i = 0; i < LOOKS && doubts > 0; i++) {
         if (i > 0) TRY(ki_copy(c, moments->mean));
@@ -112,20 +105,13 @@ static kiln_status look(struct ki_moments *moments, const kiln_matrix *X, const 
         TRY(settle(moments, &doubts, X, c));
     }
 done:
-    kiln_matrix_free(c);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
-static kiln_status make_room(struct ki_moments *moments, const kiln_matrix *X) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t cols = kiln_matrix_cols(X);
-    TRY(kiln_matrix_dense(&moments->square, device, type, cols, 1, NULL));
-    TRY(kiln_matrix_dense(&moments->mean, device, type, cols, 1, NULL));
-    TRY(kiln_matrix_dense(&moments->centred, device, type, cols, 1, NULL));
-done:
-    return status;
+static void make_room(struct ki_moments *moments, struct ki_arena *arena, const kiln_matrix *X) {
+    moments->square = ki_arena_model(arena, X, kiln_matrix_cols(X), 1);
+    moments->mean = ki_arena_model(arena, X, kiln_matrix_cols(X), 1);
+    moments->centred = ki_arena_model(arena, X, kiln_matrix_cols(X), 1);
 }
 
 /* values, of square, mean and centred of all n columns: those of columns which[0 .. count), from copies of
@@ -133,42 +119,36 @@ done:
 static kiln_status copy_out(double *values, const int64_t *which, int64_t count, const kiln_matrix *X,
                             const kiln_matrix *weights, double weight) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
+    struct ki_arena arena = {0};
     const int64_t n = kiln_matrix_cols(X);
     struct ki_moments part = {.weight = weight};
-    kiln_matrix *E = NULL, *copy = NULL;
-    double found[COPIED], *chosen = ki_calloc((size_t)(n * count) * sizeof *chosen);
-    if (!chosen) return ki_fail_nomem((size_t)(n * count) * sizeof *chosen, "column means");
+    kiln_matrix *E = ki_arena_model(&arena, X, n, count), *copy = ki_arena_rows(&arena, X, count);
+    double found[COPIED], *chosen = ki_arena_reals(&arena, n * count);
+    if (copy) make_room(&part, &arena, copy);
+    TRY(arena.status);
     for (int64_t c = 0; c < count; c++) chosen[which[c] * count + c] = 1;
-    TRY(kiln_matrix_dense(&E, device, type, n, count, NULL));
     TRY(ki_vector_set(E, chosen));
-    TRY(kiln_matrix_dense(&copy, device, type, kiln_matrix_rows(X), count, NULL));
     TRY(kiln_multiply(copy, 1, KILN_PLAIN, X, E, 0, NULL));
-    TRY(make_room(&part, copy));
-    TRY(look(&part, copy, weights));
+    TRY(look(&part, &arena, copy, weights));
     const kiln_matrix *const made[] = {part.square, part.mean, part.centred};
     for (int i = 0; i < 3; i++) {
         TRY(ki_vector_get(found, made[i]));
         for (int64_t c = 0; c < count; c++) values[i * n + which[c]] = found[c];
     }
 done:
-    ki_free(chosen);
-    kiln_matrix_free(E);
-    kiln_matrix_free(copy);
-    ki_moments_free(&part);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Looks again at the columns in doubt. */
 static kiln_status look_again(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_arena arena = {0};
     kiln_matrix *const parts[] = {moments->square, moments->mean, moments->centred};
     const double doubted = kiln_matrix_type(X) == KILN_F32 ? DOUBTED_F32 : DOUBTED_F64;
     const int64_t n = kiln_matrix_cols(X);
     int64_t which[COPIED], count = 0;
-    double *values = ki_alloc((size_t)(3 * n) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(3 * n) * sizeof *values, "column means");
+    double *values = ki_arena_doubles(&arena, 3 * n);
+    TRY(arena.status);
     for (int i = 0; i < 3; i++) TRY(ki_vector_get(values + i * n, parts[i]));
     for (int64_t j = 0; j < n; j++) {
         const double square = values[j], centred = values[2 * n + j];
@@ -181,8 +161,7 @@ static kiln_status look_again(struct ki_moments *moments, const kiln_matrix *X, 
     for (int64_t j = 0; j < n; j++) moments->flats.count += values[2 * n + j] < 0;
     for (int i = 0; i < 3; i++) TRY(ki_vector_set(parts[i], values + i * n));
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Moments of any other X: about zero at first. */
@@ -201,12 +180,13 @@ done:
 
 /* From here on columns that count as constant are: what they vary by is noted. */
 static kiln_status flatten(struct ki_moments *moments) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_arena arena = {0};
     struct ki_flats *flats = &moments->flats;
     const int64_t n = kiln_matrix_rows(moments->centred);
     if (flats->count == 0) return KILN_OK;
-    double *values = ki_alloc((size_t)n * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)n * sizeof *values, "column means");
+    double *values = ki_arena_doubles(&arena, n);
+    TRY(arena.status);
     TRY(ki_vector_get(values, moments->centred));
     for (int64_t j = n; j-- > 0;) {
         if (!(values[j] < 0)) continue;
@@ -216,20 +196,17 @@ static kiln_status flatten(struct ki_moments *moments) {
     }
     TRY(ki_vector_set(moments->centred, values));
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
-                               double weight) {
+kiln_status ki_moments_measure(struct ki_moments *moments, struct ki_arena *arena, const kiln_matrix *X,
+                               const kiln_matrix *weights, double weight) {
     kiln_status status;
-    struct ki_moments made = {.weight = weight, .rough = moments->rough, .y = moments->y, .d = moments->d};
-    TRY(make_room(&made, X));
-    TRY((ki_column_sums_apply(X) ? look : measure_apart)(&made, X, weights));
-    TRY(flatten(&made));
-    *moments = made;
-    made = (struct ki_moments){0};
+    moments->weight = weight;
+    make_room(moments, arena, X);
+    TRY(arena->status);
+    TRY(ki_column_sums_apply(X) ? look(moments, arena, X, weights) : measure_apart(moments, X, weights));
+    TRY(flatten(moments));
 done:
-    ki_moments_free(&made);
     return status;
 }

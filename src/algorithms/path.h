@@ -60,15 +60,12 @@ struct ki_path_walks {
     kiln_matrix *rows;    /* m x 1: weights of a fold's rows */
 };
 
-/* *values = so many zeros, from ki_calloc. */
-kiln_status ki_path_doubles(double **values, int64_t count);
 /* The progress callback of the options' control, with the seconds since the path began; ERR_CANCELLED where it ends the path. */
 kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now);
-/* Room for the walks and in `walk`, whose n and size are set. Close it, whether this succeeds or not: the walk with it. */
-kiln_status ki_path_walks_open(struct ki_path_walks *walks, const struct ki_path *path, struct ki_walk *walk);
-/* Room for the rows alone, where there are to be no walks; close it likewise. */
-kiln_status ki_path_rows_open(struct ki_path_walks *walks, const struct ki_path *path);
-void ki_path_walks_close(struct ki_path_walks *walks);
+/* The arena's room for the walks and in `walk`, whose n and size are set; for the rows alone, where there are to be no walks. */
+void ki_path_walks_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path,
+                        struct ki_walk *walk);
+void ki_path_rows_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path);
 /* Each fold's sums over the rows that it holds out, weighted (m x 1; NULL: ones), or over all where there are no folds. */
 kiln_status ki_path_walk(struct ki_path_walks *walks, const kiln_matrix *y, const kiln_matrix *weights,
                          bool intercept);

@@ -5,12 +5,6 @@
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/path.h"
 
-kiln_status ki_path_doubles(double **values, int64_t count) {
-    int64_t bytes;
-    *values = ki_mul(count, sizeof **values, &bytes) ? ki_calloc((size_t)bytes) : NULL;
-    return *values ? KILN_OK : ki_fail_nomem((size_t)count * sizeof **values, "the models of a path");
-}
-
 kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now) {
     kiln_control control;
     kiln_progress told = *now;
@@ -19,34 +13,21 @@ kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now) {
     return control.progress && control.progress(control.user, &told) ? ki_path_stopped() : KILN_OK;
 }
 
-kiln_status ki_path_rows_open(struct ki_path_walks *walks, const struct ki_path *path) {
-    kiln_status status;
-    const int64_t m = kiln_matrix_rows(path->X);
-    *walks = (struct ki_path_walks){.path = path, .folds = ki_max(path->asked.folds, 1)};
-    TRY(ki_path_doubles(&walks->room, m));
-    TRY(kiln_matrix_dense(&walks->rows, kiln_matrix_device(path->X), kiln_matrix_type(path->X), m, 1, NULL));
-done:
-    return status;
+void ki_path_rows_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path) {
+    *walks = (struct ki_path_walks){.path = path,
+                                    .folds = ki_max(path->asked.folds, 1),
+                                    .room = ki_arena_reals(arena, kiln_matrix_rows(path->X)),
+                                    .rows = ki_arena_rows(arena, path->X, 1)};
 }
 
-kiln_status ki_path_walks_open(struct ki_path_walks *walks, const struct ki_path *path,
-                               struct ki_walk *walk) {
-    kiln_status status;
+void ki_path_walks_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path,
+                        struct ki_walk *walk) {
     const int64_t square = walk->size * walk->size;
-    TRY(ki_path_rows_open(walks, path));
+    ki_path_rows_open(walks, arena, path);
     walks->walk = walk;
-    TRY(ki_path_doubles(&walks->parts, walks->folds * square));
-    TRY(ki_path_doubles(&walk->A, square));
-    TRY(ki_path_doubles(&walk->origin, walk->size));
-done:
-    return status;
-}
-
-void ki_path_walks_close(struct ki_path_walks *walks) {
-    ki_free(walks->parts);
-    ki_free(walks->room);
-    kiln_matrix_free(walks->rows);
-    if (walks->walk) ki_walk_free(walks->walk);
+    walks->parts = ki_arena_reals(arena, walks->folds * square);
+    walk->A = ki_arena_reals(arena, square);
+    walk->origin = ki_arena_reals(arena, walk->size);
 }
 
 /* The weights of the rows that fold f holds out. Which these are is as good as random: nothing branches on it. */

@@ -191,10 +191,9 @@ static kiln_status name_bad_column(const struct kmeans *s) {
     kiln_matrix *const ones = ki_arena_fill(&arena, ki_arena_rows(&arena, s->X, 1), 1);
     kiln_status status;
     TRY(arena.status);
-    TRY(ki_columns_measure(&columns, &rough, s->X, ones, (double)s->m));
+    TRY(ki_columns_measure(&columns, &rough, &arena, s->X, ones, (double)s->m));
     status = ki_fail(KILN_ERR_DATA, "kiln_kmeans: the squares of the numbers in X overflow");
 done:
-    ki_columns_free(&columns);
     return ki_arena_free(&arena, status);
 }
 

@@ -10,10 +10,10 @@
 #define KI_LINREG_H
 
 #include "algorithms/certificate/certificate.h"
-#include "algorithms/run/checkpoint.h"
+#include "algorithms/run/run.h"
 #include "algorithms/cholesky.h"
 
-/* A factor of the normal equations, see linreg_direct.c. */
+/* A factor of the normal equations, see linreg_direct.c; its memory is an arena's. */
 struct ki_direct {
     bool wanted, by_rows;
     double price; /* predicted, in passes over X; INFINITY: it cannot be had */
@@ -46,10 +46,9 @@ struct ki_walk {
     double *origin;  /* size: what the columns are about */
 };
 
-enum { KI_LINREG_OUTER = 4 };
-
 /* What all blocks of targets share. */
 struct ki_system {
+    struct ki_run run; /* its problems are blocks of targets, KI_BLOCK in each */
     const kiln_matrix *X;
     kiln_linreg_options options; /* defaults filled in */
     const kiln_matrix *s;        /* m x 1: the weights, or ones */
@@ -62,11 +61,7 @@ struct ki_system {
     kiln_matrix *
         inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero); NULL: ones */
     struct ki_flats flats;
-    kiln_matrix *kept;     /* n x 1, for a warm start: 1 for columns that take part, 0 for those left out */
-    int64_t passes, bytes; /* over X so far; of X */
-    int64_t blocks;        /* of targets, KI_BLOCK in each */
-    double start;          /* the clock when the solver began */
-    bool cancelled;
+    kiln_matrix *kept; /* n x 1, for a warm start: 1 for columns that take part, 0 for those left out */
     kiln_matrix *
         right; /* n x 1: X^T S (y - right_about) of the only target, from the walk over the columns; NULL: not known */
     double right_about, right_sum; /* the sum of S (y - right_about) */
@@ -75,14 +70,12 @@ struct ki_system {
     struct ki_rank rank;
     double rss, tss; /* of the targets solved so far, */
     double gap;      /* and how far they are above the optimum at most; INFINITY: no bound */
-    kiln_report report;
-    struct ki_state outer[KI_LINREG_OUTER]; /* of a checkpoint: the blocks before */
-    int outer_count;
 };
 
-/* Solves for up to KI_BLOCK targets, y m x k, and adds to the system's report. *W, n x k, holds the start
- * (zeros without warm_start) and is replaced by the result; b receives the k intercepts. */
-kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y);
+/* Solves for up to KI_BLOCK targets, y m x k: a problem of the run. *W, n x k, holds the start
+ * (zeros without warm_start) and is replaced by the result, the arena's, too; b receives the k intercepts. */
+kiln_status ki_linreg_block(struct ki_system *system, struct ki_arena *arena, kiln_matrix **W, double *b,
+                            const kiln_matrix *y);
 
 /* The solver for X, the options' own or, where they leave it open, the one that its shape makes the cheaper.
  * Of KILN_LINREG_CHOLESKY sets which of its two ways, and the price. */
@@ -111,10 +104,9 @@ double ki_walk_mean(const struct ki_system *system, int64_t j);
 double ki_walk_square(const struct ki_system *system, int64_t j); /* a column's sum of squares about zero */
 /* Whether all columns and targets can be told about their means, and there is weight. */
 bool ki_walk_sound(const struct ki_system *system);
-void ki_walk_free(struct ki_walk *walk);
 /* The factor by columns, or (by_rows) of S^(1/2) X diag(weights)^-1 X^T S^(1/2), weights n x 1, without a
  * penalty; rounding: of its elements beside their rows. What may depend on others is left out. */
-kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct);
+kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct, struct ki_arena *arena);
 kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights,
                                 double rounding);
 /* A remainder of a column or row below that part of it, in its square, is taken for rounding. */
@@ -133,8 +125,6 @@ kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct);
 /* A = (X - 1 mu^T) V, and A = (X - 1 mu^T)^T V, of up to 64 columns. */
 kiln_status ki_system_multiply(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
 kiln_status ki_system_scatter(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V);
-void ki_direct_free(struct ki_direct *direct);
 void ki_rank_undecided(struct ki_rank *rank);
-void ki_rank_free(struct ki_rank *rank);
 
 #endif

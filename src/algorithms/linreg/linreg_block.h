@@ -28,12 +28,11 @@ struct ki_block {
     int64_t stalls[KI_BLOCK];
     bool active[KI_BLOCK], diverged;
     bool rounding[KI_BLOCK], judging; /* see linreg_rounding.c; a cycle for that is under way */
-    int64_t iterations, longest;      /* so far; of the next cycle at most */
+    int64_t longest;                  /* iterations of the next cycle at most */
     /* Of the cycle under way: objectives where it began, and what they have come down by; who takes part;
-     * when it began. */
+     * which iteration of the problem began it. */
     double began[KI_BLOCK], decrease[KI_BLOCK];
     int64_t took_part[KI_BLOCK], begun;
-    int64_t worst; /* kiln_stop of the blocks before, in a checkpoint */
 };
 
 #define KI_ENDLESS KI_STATE_MOST /* iterations of a cycle */
@@ -45,10 +44,9 @@ kiln_status ki_block_cycle(struct ki_block *t, bool resumed);
 /* The same by the system's factor, in one iteration. */
 kiln_status ki_block_correct(struct ki_block *t);
 
-/* linreg_state.c. A block within a cycle, from a checkpoint, if one waits. And after an iteration of a
- * cycle: the checkpoint. */
-kiln_status ki_block_resume(bool *resumed, struct ki_block *t);
-kiln_status ki_block_keep(struct ki_block *t);
+/* The state of a block within a cycle, for checkpoints: between two cycles, and by a factor, it is soon done. */
+enum { KI_BLOCK_STATE = 25 };
+void ki_block_state(struct ki_state state[KI_BLOCK_STATE], struct ki_block *t);
 
 /* E = the way from W to the solution of least norm; false: that is W, or there is none to be told. Uses R, Z
  * and Q. */

@@ -28,23 +28,11 @@ double ki_block_objective(const struct ki_block *t) {
 
 /* A trace row for the iteration, and the user's say. */
 kiln_status ki_block_record(struct ki_block *t, const double *norm) {
-    struct ki_system *system = t->system;
-    const kiln_trace_row row = {.iteration = system->report.iterations,
-                                .residual = ki_block_relative(t, norm),
-                                .objective = ki_block_objective(t),
-                                .seconds = ki_clock() - system->start};
-    kiln_status status = ki_report_row(&system->report, &row);
-    const kiln_control *control = &system->options.control;
-    if (status != KILN_OK || !control->progress) return status;
-    const kiln_progress now = {.phase = "solve",
-                               .done = row.iteration,
-                               .total = system->options.max_iterations * system->blocks,
-                               .objective = row.objective,
-                               .residual = row.residual,
-                               .seconds = row.seconds,
-                               .bytes = system->passes * system->bytes};
-    if (control->progress(control->user, &now)) system->cancelled = true;
-    return KILN_OK;
+    struct ki_run *run = &t->system->run;
+    const kiln_status status = ki_run_row(
+        run, &(kiln_trace_row){.residual = ki_block_relative(t, norm), .objective = ki_block_objective(t)});
+    if (status == KILN_OK) ki_run_tell(run);
+    return status;
 }
 
 bool ki_block_active(const struct ki_block *t) {
@@ -56,25 +44,25 @@ bool ki_block_active(const struct ki_block *t) {
 /* Where a cycle ends: at half the tolerance, so that recurrence and truth may differ a little, but not below
  * the rounding in the gradient it began with. Fitting that noise, CG would fill the directions that collinear
  * columns leave free. */
-static double goal(const struct ki_block *t, int j) {
+static double cg_goal(const struct ki_block *t, int j) {
     const double noise = 64 * ki_epsilon(kiln_matrix_type(t->system->X));
     return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
 }
 
-static kiln_status begin_state(struct ki_block *t) {
+static kiln_status cg_begin_state(struct ki_block *t) {
     double state[KI_STATE * KI_BLOCK] = {0};
     float narrow[KI_STATE * KI_BLOCK];
     const int count = KI_STATE * t->k;
     for (int j = 0; j < t->k; j++) {
         state[ACTIVE * t->k + j] = t->active[j] ? 1 : 0;
-        state[GOAL * t->k + j] = goal(t, j) * goal(t, j);
+        state[GOAL * t->k + j] = cg_goal(t, j) * cg_goal(t, j);
     }
     for (int i = 0; i < count; i++) narrow[i] = (float)state[i];
     return kiln_matrix_set(t->S, kiln_matrix_type(t->S) == KILN_F64 ? (const void *)state : narrow);
 }
 
 /* What queued iterations have done, slot by slot, until the first in which no target moved. */
-static kiln_status account(struct ki_block *t, int queued) {
+static kiln_status cg_account(struct ki_block *t, int queued) {
     kiln_status status;
     double state[KI_STATE * KI_BLOCK], norm[KI_BLOCK];
     const int k = t->k;
@@ -90,8 +78,7 @@ static kiln_status account(struct ki_block *t, int queued) {
             t->objective[j] = t->began[j] - so_far;
         }
         if (!moved) break;
-        t->iterations++;
-        t->system->report.iterations++;
+        t->system->run.report.iterations++;
         TRY(ki_block_record(t, norm));
     }
     for (int j = 0; j < k; j++) t->active[j] = state[ACTIVE * k + j] != 0;
@@ -107,13 +94,13 @@ static int look_ahead(const struct ki_block *t, double norm_before, double norm_
     double slowest = 0;
     if (!t->gpu) return 1;
     for (int j = 0; j < t->k; j++)
-        if (t->active[j] && t->reference[j] > 0) slowest = fmax(slowest, goal(t, j) / t->reference[j]);
+        if (t->active[j] && t->reference[j] > 0) slowest = fmax(slowest, cg_goal(t, j) / t->reference[j]);
     const double left = rate > 0 && slowest > 0 ? log(norm_now / slowest) / rate : KI_AHEAD;
     return (int)fmax(fmin(fmin(left / 2, KI_AHEAD), ahead_seconds * queued / fmax(seconds, 1e-9)), 1);
 }
 
 /* A cycle's first state, or, where it goes on, who is active in the one that there is. */
-static kiln_status begin(struct ki_block *t, const kiln_cg *cg, bool resumed) {
+static kiln_status cg_begin(struct ki_block *t, const kiln_cg *cg, bool resumed) {
     kiln_status status;
     double state[KI_STATE * KI_BLOCK];
     if (resumed) {
@@ -123,8 +110,8 @@ static kiln_status begin(struct ki_block *t, const kiln_cg *cg, bool resumed) {
     }
     memcpy(t->began, t->objective, sizeof t->began);
     memset(t->decrease, 0, sizeof t->decrease);
-    t->begun = t->iterations;
-    TRY(begin_state(t));
+    t->begun = ki_run_iterations(&t->system->run);
+    TRY(cg_begin_state(t));
     TRY(kiln_cg_begin(cg));
 done:
     return status;
@@ -133,6 +120,7 @@ done:
 kiln_status ki_block_cycle(struct ki_block *t, bool resumed) {
     kiln_status status;
     struct ki_system *system = t->system;
+    struct ki_run *run = &system->run;
     const kiln_cg cg = {.S = t->S,
                         .E = t->E,
                         .G = t->G,
@@ -146,21 +134,21 @@ kiln_status ki_block_cycle(struct ki_block *t, bool resumed) {
                         .shift = t->shift,
                         .curvature = t->curvature};
     int ahead = 1;
-    TRY(begin(t, &cg, resumed));
+    TRY(cg_begin(t, &cg, resumed));
     double before = ki_block_relative(t, t->norm);
-    const int64_t left = system->options.max_iterations - t->begun;
-    const int64_t end = t->begun + ki_min(left, t->longest);
-    while (ki_block_active(t) && !system->cancelled && t->iterations < end) {
-        const int queued = (int)ki_min(ahead, end - t->iterations);
+    const int64_t end = t->begun + ki_min(run->most - t->begun, t->longest);
+    while (ki_block_active(t) && !run->cancelled && ki_run_iterations(run) < end) {
+        const int queued = (int)ki_min(ahead, end - ki_run_iterations(run));
         const double began = ki_clock();
         for (int slot = 0; slot < queued; slot++) {
             TRY(kiln_cg_pass(&cg, system->X, system->options.weights));
-            system->passes++;
+            run->report.passes++;
             TRY(kiln_cg_step(&cg, slot));
         }
-        TRY(account(t, queued));
-        if (!t->judging) TRY(ki_block_keep(t));
-        const double now = system->report.trace[system->report.trace_count - 1].residual;
+        TRY(cg_account(t, queued));
+        run->report.stopped_by = ki_run_limit(run);
+        if (!t->judging) TRY(ki_run_keep(run));
+        const double now = run->report.residual;
         ahead = look_ahead(t, before, now, queued, ki_clock() - began);
         before = now;
     }

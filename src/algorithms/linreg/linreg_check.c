@@ -68,7 +68,7 @@ done:
 
 /* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign.
  * zero: W is 0. Uses Z. */
-static kiln_status judge(struct ki_block *t, double sign, bool zero) {
+static kiln_status check_judge(struct ki_block *t, double sign, bool zero) {
     kiln_status status;
     const kiln_matrix *z;
     double square[KI_BLOCK] = {0}, beta = 0, signs[KI_BLOCK], minus[KI_BLOCK];
@@ -106,7 +106,7 @@ static kiln_status check_at_once(struct ki_block *t) {
     TRY(set_row(t->shift, t->b[0]));
     TRY(kiln_loss_gradient(&value, t->G, intercept ? t->sums : NULL, NULL, &loss, system->X, t->W,
                            intercept ? t->shift : NULL));
-    system->passes++;
+    system->run.report.passes++;
     t->rss[0] = 2 * value;
     if (intercept) {
         TRY(ki_vector_get(&sum, t->sums));
@@ -115,7 +115,7 @@ static kiln_status check_at_once(struct ki_block *t) {
         t->b[0] -= sum / system->weight;
         t->rss[0] = fmax(t->rss[0] - sum * sum / system->weight, 0);
     }
-    TRY(judge(t, -1, false));
+    TRY(check_judge(t, -1, false));
 done:
     return status;
 }
@@ -134,10 +134,11 @@ done:
 /* Of W = 0, from the walk; tss about the means in any case. */
 kiln_status ki_block_check_zero(struct ki_block *t, double *tss) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const struct ki_system *system = t->system;
     const int64_t n = system->walk.n;
-    double *right = ki_alloc((size_t)(n * t->k) * sizeof *right);
-    if (!right) return ki_fail_nomem((size_t)(n * t->k) * sizeof *right, "the right-hand sides");
+    double *right = ki_arena_doubles(&arena, n * t->k);
+    TRY(arena.status);
     for (int64_t i = 0; i < n; i++)
         for (int j = 0; j < t->k; j++) right[i * t->k + j] = ki_walk_element(system, i, n + j);
     TRY(ki_vector_set(t->G, right));
@@ -146,10 +147,9 @@ kiln_status ki_block_check_zero(struct ki_block *t, double *tss) {
         t->rss[j] = ki_walk_element(system, n + j, n + j);
         tss[j] = ki_walk_spread(system, j);
     }
-    TRY(judge(t, 1, true));
+    TRY(check_judge(t, 1, true));
 done:
-    ki_free(right);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Residual, intercept, gradient, norm and objective of W, all from y - X W - b. The former b is subtracted
@@ -171,8 +171,8 @@ static kiln_status check_about(struct ki_block *t, bool zero) {
     TRY(kiln_dot(t->rss, t->SR, t->R));
     const bool known = zero && system->right;
     TRY(known ? scatter_zero(t, t->G) : scatter(t, t->G, t->SR));
-    system->passes += known ? 0 : zero ? 1 : 2;
-    TRY(judge(t, 1, zero));
+    system->run.report.passes += known ? 0 : zero ? 1 : 2;
+    TRY(check_judge(t, 1, zero));
 done:
     return status;
 }

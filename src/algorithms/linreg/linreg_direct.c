@@ -58,7 +58,7 @@ static double factor_work(double size, int threads) {
 }
 
 /* In passes over X; INFINITY where it cannot be done. */
-static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
+static double direct_price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
     if (size > (gpu ? GPU_MOST : SIZE_MOST) || !has_room(X, size)) return INFINITY;
     const double factor =
@@ -80,8 +80,8 @@ kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix 
     kiln_device_info info = {0};
     if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK) return KILN_LINREG_CG;
     const int threads = ki_newton_threads(kiln_matrix_device(X));
-    const double columns = price(X, false, info.is_gpu, threads);
-    const double rows = penalised(options) ? price(X, true, info.is_gpu, threads) : INFINITY;
+    const double columns = direct_price(X, false, info.is_gpu, threads);
+    const double rows = penalised(options) ? direct_price(X, true, info.is_gpu, threads) : INFINITY;
     const bool fewer = kiln_matrix_rows(X) < kiln_matrix_cols(X);
     direct->price = fmin(rows, columns);
     /* where neither has a price a factor is still asked for, perhaps */
@@ -128,52 +128,46 @@ const char *ki_direct_name(const struct ki_direct *direct) {
 
 /* ---- the factor ---- */
 
-static kiln_status room(double **values, int64_t rows, int64_t cols) {
-    int64_t bytes;
-    *values = ki_mul3(rows, cols, sizeof **values, &bytes) ? ki_alloc((size_t)bytes) : NULL;
-    return *values ? KILN_OK
-                   : ki_fail_nomem((size_t)rows * (size_t)cols * sizeof **values, "the normal equations");
-}
-
 /* The diagonal of L, 0 for a column that is left out. */
 static kiln_status get_penalty(double *penalty, bool *kept, const struct ki_system *system) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t n = kiln_matrix_cols(system->X);
-    double *inverse = NULL;
-    TRY(room(&inverse, n, 1));
+    double *inverse = ki_arena_doubles(&arena, n);
+    TRY(arena.status);
     for (int64_t j = 0; j < n; j++) inverse[j] = 1, penalty[j] = system->options.l2;
     if (system->inverse) TRY(ki_vector_get(inverse, system->inverse));
     if (system->penalty) TRY(ki_vector_get(penalty, system->penalty));
     for (int64_t j = 0; j < n; j++) kept[j] = inverse[j] > 0;
 done:
-    ki_free(inverse);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The Gram matrix, of the walk or of kiln_gram. */
 static kiln_status get_gram(double *values, struct ki_system *system) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     const kiln_matrix *X = system->X, *mean = system->options.no_intercept ? NULL : system->mean;
     const int64_t n = kiln_matrix_cols(X);
-    kiln_matrix *G = NULL;
+    struct ki_arena arena = {0};
     for (int64_t i = 0; i < n && system->walk.A; i++)
         for (int64_t j = i; j < n; j++) values[i * n + j] = ki_walk_element(system, i, j);
-    if (system->walk.A) goto done;
-    TRY(kiln_matrix_dense(&G, kiln_matrix_device(X), kiln_matrix_type(X), n, n, NULL));
+    if (system->walk.A) return KILN_OK;
+    kiln_matrix *G = ki_arena_model(&arena, X, n, n);
+    TRY(arena.status);
     TRY(kiln_gram(G, NULL, X, system->options.weights, mean));
-    system->passes += ki_gram_passes(n);
+    system->run.report.passes += ki_gram_passes(n);
     TRY(ki_vector_get(values, G));
 done:
-    kiln_matrix_free(G);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status form_columns(struct ki_system *system, struct ki_direct *direct) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t n = direct->size;
     double *U = direct->U, *scale = direct->scale;
-    bool *kept = ki_alloc((size_t)n * sizeof *kept);
-    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
+    bool *kept = ki_arena_room(&arena, n, sizeof *kept);
+    TRY(arena.status);
     TRY(get_gram(U, system));
     TRY(get_penalty(scale, kept, system));
     for (int64_t j = 0; j < n; j++) {
@@ -183,8 +177,7 @@ static kiln_status form_columns(struct ki_system *system, struct ki_direct *dire
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) U[i * n + j] = i == j ? 1 : scale[i] * U[i * n + j] * scale[j];
 done:
-    ki_free(kept);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_system_multiply(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
@@ -223,65 +216,59 @@ static kiln_status multiply_columns(kiln_matrix *A, const struct ki_system *syst
 static kiln_status form_block(struct ki_system *system, struct ki_direct *direct, double *block,
                               int64_t first, int64_t count, double diagonal) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(system->X);
-    const kiln_type type = kiln_matrix_type(system->X);
+    struct ki_arena arena = {0};
     const int64_t m = direct->size;
-    kiln_matrix *rows = NULL, *columns = NULL;
-    TRY(kiln_matrix_dense(&rows, device, type, m, count, NULL));
-    TRY(kiln_matrix_dense(&columns, device, type, kiln_matrix_cols(system->X), count, NULL));
+    kiln_matrix *rows = ki_arena_rows(&arena, system->X, count);
+    kiln_matrix *columns = ki_arena_model(&arena, system->X, kiln_matrix_cols(system->X), count);
+    TRY(arena.status);
     memset(block, 0, (size_t)(m * count) * sizeof *block);
     for (int64_t j = 0; j < count; j++) block[(first + j) * count + j] = direct->scale[first + j];
     TRY(ki_vector_set(rows, block));
     TRY(multiply_columns(columns, system, direct, rows));
     TRY(ki_system_multiply(rows, system, columns));
-    system->passes += 2;
+    system->run.report.passes += 2;
     TRY(ki_vector_get(block, rows));
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < count; j++)
             direct->U[i * m + first + j] =
                 direct->scale[i] * block[i * count + j] + (i == first + j ? diagonal : 0);
 done:
-    kiln_matrix_free(rows);
-    kiln_matrix_free(columns);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* weights n x 1: L, or what takes its place; 0 for a column that is left out. */
-static kiln_status form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights,
-                             double diagonal) {
+static kiln_status form_rows(struct ki_system *system, struct ki_direct *direct, struct ki_arena *arena,
+                             const double *weights, double diagonal) {
     kiln_status status;
+    struct ki_arena own = {0};
     const int64_t m = direct->size, n = kiln_matrix_cols(system->X);
-    double *reciprocal = NULL, *block = NULL;
-    TRY(room(&reciprocal, n, 1));
-    TRY(room(&block, m, WIDE));
+    double *reciprocal = ki_arena_doubles(&own, n), *block = ki_arena_doubles(&own, m * WIDE);
+    TRY(own.status);
     for (int64_t j = 0; j < n; j++) reciprocal[j] = weights[j] > 0 ? 1 / weights[j] : 0;
-    TRY(ki_vector_new(&direct->reciprocal, kiln_matrix_device(system->X), kiln_matrix_type(system->X), n,
-                      reciprocal));
+    direct->reciprocal = ki_arena_vector(arena, system->X, n, reciprocal);
+    TRY(arena->status);
     TRY(ki_vector_get(direct->scale, system->s));
     for (int64_t i = 0; i < m; i++) direct->scale[i] = sqrt(direct->scale[i]);
     for (int64_t first = 0; first < m; first += WIDE)
         TRY(form_block(system, direct, block, first, ki_min(m - first, WIDE), diagonal));
 done:
-    ki_free(reciprocal);
-    ki_free(block);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* I + B L^-1 B^T */
-static kiln_status form_penalised_rows(struct ki_system *system, struct ki_direct *direct) {
+static kiln_status form_penalised_rows(struct ki_system *system, struct ki_direct *direct,
+                                       struct ki_arena *arena) {
     kiln_status status;
+    struct ki_arena own = {0};
     const int64_t n = kiln_matrix_cols(system->X);
-    double *penalty = NULL;
-    bool *kept = ki_alloc((size_t)n * sizeof *kept);
-    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
-    TRY(room(&penalty, n, 1));
+    double *penalty = ki_arena_doubles(&own, n);
+    bool *kept = ki_arena_room(&own, n, sizeof *kept);
+    TRY(own.status);
     TRY(get_penalty(penalty, kept, system));
     for (int64_t j = 0; j < n; j++) penalty[j] = kept[j] ? penalty[j] : 0;
-    TRY(form_rows(system, direct, penalty, 1));
+    TRY(form_rows(system, direct, arena, penalty, 1));
 done:
-    ki_free(penalty);
-    ki_free(kept);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* Row `at` of null: by columns, for one that U's rows before it make but for rounding, from what they have
@@ -299,8 +286,7 @@ static void take_null(double *null, const struct ki_direct *direct, const bool *
 }
 
 /* Rows of U that depend on others get no part in corrections; by columns, what makes them is kept. */
-static kiln_status leave_out(struct ki_direct *direct, const bool *left_out) {
-    kiln_status status = KILN_OK;
+static kiln_status leave_out(struct ki_direct *direct, struct ki_arena *arena, const bool *left_out) {
     const int64_t size = direct->size;
     int64_t count = 0;
     for (int64_t k = 0; k < size; k++) {
@@ -308,7 +294,8 @@ static kiln_status leave_out(struct ki_direct *direct, const bool *left_out) {
         direct->taken += direct->scale[k] > 0;
     }
     direct->taken -= direct->left;
-    if (!direct->by_rows && direct->left > 0) TRY(room(&direct->null, direct->left, size));
+    if (!direct->by_rows && direct->left > 0)
+        direct->null = ki_arena_room(arena, direct->left, (size_t)size * sizeof(double));
     for (int64_t k = 0; k < size && direct->null; k++) {
         if (!left_out[k] || !(direct->scale[k] > 0)) continue;
         memset(direct->null + count * size, 0, (size_t)size * sizeof *direct->null);
@@ -319,8 +306,7 @@ static kiln_status leave_out(struct ki_direct *direct, const bool *left_out) {
         direct->scale[k] = 0;
         for (int64_t i = 0; i < k; i++) direct->U[i * size + k] = 0;
     }
-done:
-    return status;
+    return arena->status;
 }
 
 double ki_direct_part(const kiln_matrix *X) {
@@ -329,9 +315,9 @@ double ki_direct_part(const kiln_matrix *X) {
 
 /* U from what form_... leave there; a user who does not want to wait for it is asked from time to time.
  * rounding: of the matrix's elements, 0 where a penalty decides between columns; work: of a row. */
-static void factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
-                      double rounding, double *work, bool *left_out) {
-    const kiln_control *control = &system->options.control;
+static void direct_factorise(struct ki_system *system, struct ki_direct *direct, const double *scale,
+                             double rounding, double *work, bool *left_out) {
+    struct ki_run *run = &system->run;
     struct ki_factorisation factor = {.U = direct->U,
                                       .size = direct->size,
                                       .scale = scale,
@@ -339,63 +325,51 @@ static void factorise(struct ki_system *system, struct ki_direct *direct, const 
                                       .rounding = rounding,
                                       .room = rounding > 0 ? work : NULL,
                                       .left_out = left_out};
-    while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !system->cancelled) {
-        const kiln_progress now = {.phase = "factor row",
-                                   .done = factor.next,
-                                   .total = factor.size,
-                                   .objective = (double)NAN,
-                                   .residual = (double)NAN,
-                                   .seconds = ki_clock() - system->start,
-                                   .bytes = system->passes * system->bytes};
-        if (control->progress && control->progress(control->user, &now)) system->cancelled = true;
-    }
-    direct->usable = !factor.failed && !system->cancelled;
+    while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !run->cancelled)
+        run->cancelled = ki_run_stage(run, "factor row", factor.next, factor.size, (double)NAN);
+    direct->usable = !factor.failed && !run->cancelled;
 }
 
 /* U, once for all targets; weights: of ki_direct_form_rows, else NULL. */
-static kiln_status form(struct ki_system *system, struct ki_direct *direct, const double *weights,
-                        double rounding) {
+static kiln_status direct_form(struct ki_system *system, struct ki_direct *direct, struct ki_arena *arena,
+                               const double *weights, double rounding) {
     kiln_status status;
-    double *diagonal = NULL, *work = NULL;
-    bool *left_out = NULL;
+    struct ki_arena own = {0};
     direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
     const int64_t size = direct->size;
     if (!has_room(system->X, (double)size)) {
         ki_fail_nomem((size_t)size * (size_t)size * sizeof(double), "the normal equations");
         return ki_hint("solve by conjugate gradient, which does without them");
     }
-    TRY(room(&direct->U, size, size));
-    TRY(room(&direct->scale, size, 1));
-    TRY(room(&diagonal, size, 1));
-    TRY(room(&work, size, 1));
-    left_out = ki_calloc((size_t)size * sizeof *left_out);
-    if (!left_out) TRY(ki_fail_nomem((size_t)size, "the normal equations"));
-    TRY(weights           ? form_rows(system, direct, weights, 0)
-        : direct->by_rows ? form_penalised_rows(system, direct)
+    direct->U = ki_arena_room(arena, size, (size_t)size * sizeof(double));
+    direct->scale = ki_arena_doubles(arena, size);
+    double *diagonal = ki_arena_doubles(&own, size), *work = ki_arena_doubles(&own, size);
+    bool *left_out = ki_arena_zeros(&own, size, sizeof *left_out);
+    TRY(arena->status);
+    TRY(own.status);
+    TRY(weights           ? form_rows(system, direct, arena, weights, 0)
+        : direct->by_rows ? form_penalised_rows(system, direct, arena)
                           : form_columns(system, direct));
     for (int64_t i = 0; i < size; i++) {
         diagonal[i] = direct->U[i * size + i];
         if (!(diagonal[i] > 0)) diagonal[i] = 1; /* of weight 0 */
     }
-    factorise(system, direct, diagonal, rounding, work, left_out);
-    if (direct->usable) TRY(leave_out(direct, left_out));
+    direct_factorise(system, direct, diagonal, rounding, work, left_out);
+    if (direct->usable) TRY(leave_out(direct, arena, left_out));
 done:
-    ki_free(diagonal);
-    ki_free(work);
-    ki_free(left_out);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
-kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct) {
+kiln_status ki_direct_form(struct ki_system *system, struct ki_direct *direct, struct ki_arena *arena) {
     const double rounding =
         penalised(&system->options) ? 0 : ROUNDING * ki_epsilon(kiln_matrix_type(system->X));
-    return form(system, direct, NULL, rounding);
+    return direct_form(system, direct, arena, NULL, rounding);
 }
 
 kiln_status ki_direct_form_rows(struct ki_system *system, struct ki_direct *direct, const double *weights,
                                 double rounding) {
     direct->by_rows = true;
-    return form(system, direct, weights, rounding);
+    return direct_form(system, direct, &system->run.arena, weights, rounding);
 }
 
 bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
@@ -404,7 +378,8 @@ bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
     if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK) return false;
     const int threads = ki_newton_threads(kiln_matrix_device(X));
     const double most = by_rows ? ROWS_EXPECTED : info.is_gpu ? GPU_EXPECTED : EXPECTED;
-    return is_short(X, by_rows, info.is_gpu, threads) || price(X, by_rows, info.is_gpu, threads) <= most;
+    return is_short(X, by_rows, info.is_gpu, threads) ||
+           direct_price(X, by_rows, info.is_gpu, threads) <= most;
 }
 
 bool ki_direct_possible(const struct ki_system *system) {
@@ -419,22 +394,14 @@ void ki_direct_reconsider(struct ki_system *system) {
     direct->wanted = has_room(X, (double)(direct->by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X)));
 }
 
-void ki_direct_free(struct ki_direct *direct) {
-    kiln_matrix_free(direct->reciprocal);
-    ki_free(direct->U);
-    ki_free(direct->scale);
-    ki_free(direct->null);
-    *direct = (struct ki_direct){0};
-}
-
 /* ---- a correction ---- */
 
 kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t size = direct->size, k = kiln_matrix_cols(A);
-    double *values = NULL, *r = NULL;
-    TRY(room(&values, size, k));
-    TRY(room(&r, size, 1));
+    double *values = ki_arena_doubles(&arena, size * k), *r = ki_arena_doubles(&arena, size);
+    TRY(arena.status);
     TRY(ki_vector_get(values, A));
     for (int64_t c = 0; c < k; c++) {
         for (int64_t i = 0; i < size; i++) r[i] = direct->scale[i] * values[i * k + c];
@@ -443,9 +410,7 @@ kiln_status ki_direct_solve(kiln_matrix *A, const struct ki_direct *direct) {
     }
     TRY(ki_vector_set(A, values));
 done:
-    ki_free(values);
-    ki_free(r);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* E = L^-1 (G - B^T (U^T U)^-1 B L^-1 G). Uses Z and R. */
@@ -459,7 +424,7 @@ static kiln_status correct_by_rows(struct ki_block *t) {
     TRY(ki_direct_solve(t->R, &system->direct));
     TRY(multiply_columns(t->Z, system, &system->direct, t->R));
     TRY(kiln_combine(t->E, t->one, t->E, minus, t->Z));
-    system->passes += 2;
+    system->run.report.passes += 2;
 done:
     return status;
 }
@@ -468,8 +433,8 @@ kiln_status ki_block_correct(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     double active[KI_BLOCK];
-    if (!system->direct.U) TRY(ki_direct_form(system, &system->direct));
-    if (system->cancelled) return kiln_fill(t->E, 0);
+    if (!system->direct.U) TRY(ki_direct_form(system, &system->direct, &system->run.arena));
+    if (system->run.cancelled) return kiln_fill(t->E, 0);
     for (int j = 0; j < t->k; j++) active[j] = t->active[j] && system->direct.usable ? 1 : 0;
     if (!system->direct.usable) {
         TRY(kiln_fill(t->E, 0));
@@ -480,8 +445,7 @@ kiln_status ki_block_correct(struct ki_block *t) {
         TRY(kiln_combine(t->E, active, t->G, NULL, NULL));
         TRY(ki_direct_solve(t->E, &system->direct));
     }
-    t->iterations++;
-    system->report.iterations++;
+    system->run.report.iterations++;
     TRY(ki_block_record(t, t->norm));
 done:
     return status;

@@ -26,6 +26,7 @@ struct together {
     int64_t n, k, count, folds, size;
     bool narrow;
     double start;
+    struct ki_arena arena;
     struct ki_path_walks walks;
     double *G, *U;          /* n x n: the centred Gram matrix; of one model */
     double *penalty, *root; /* n: L; 1 / D, 0 for columns left out */
@@ -49,7 +50,7 @@ static bool next_sign(uint64_t *state) { /* xorshift, Marsaglia, 2003 */
 
 /* ---- what is there ---- */
 
-static bool applies(const struct together *t) {
+static bool path_applies(const struct together *t) {
     const struct ki_path *path = t->path;
     const kiln_linreg_options *options = &t->system.options;
     struct ki_direct direct = {0};
@@ -66,8 +67,7 @@ static bool applies(const struct together *t) {
     return ki_linreg_choose(&direct, X, options) == KILN_LINREG_CHOLESKY && !direct.by_rows;
 }
 
-static kiln_status make_room(struct together *t) {
-    kiln_status status;
+static kiln_status path_make_room(struct together *t) {
     const int64_t n = t->n, models = t->count * t->k;
     const struct {
         double **at;
@@ -78,18 +78,9 @@ static kiln_status make_room(struct together *t) {
                   {&t->relative, models}, {&t->rss, models},   {&t->squares, models},
                   {&t->mixed, n},         {&t->claimed, n},    {&t->parts_of_y, t->k}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        TRY(ki_path_doubles(arrays[i].at, arrays[i].count));
-    TRY(ki_path_walks_open(&t->walks, t->path, &t->system.walk));
-done:
-    return status;
-}
-
-static void release(struct together *t) {
-    double *const arrays[] = {t->G,   t->U,       t->penalty, t->root,     t->w,
-                              t->r,   t->data,    t->W,       t->relative, t->b,
-                              t->rss, t->squares, t->mixed,   t->claimed,  t->parts_of_y};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
-    ki_path_walks_close(&t->walks);
+        *arrays[i].at = ki_arena_reals(&t->arena, arrays[i].count);
+    ki_path_walks_open(&t->walks, &t->arena, t->path, &t->system.walk);
+    return t->arena.status;
 }
 
 /* ---- a fold's equations ---- */
@@ -114,7 +105,7 @@ static bool is_nothing(const struct together *t, int64_t c, double length) {
 }
 
 /* L and D for the strength l2. */
-static void penalise(struct together *t, double l2) {
+static void path_penalise(struct together *t, double l2) {
     for (int64_t j = 0; j < t->n; j++) {
         const double diagonal = t->G[j * t->n + j];
         t->penalty[j] = l2 * (t->system.options.standardize ? diagonal / t->system.weight : 1);
@@ -124,9 +115,9 @@ static void penalise(struct together *t, double l2) {
 
 /* U for the strength l2; false: G + L is not positive, or columns may depend on each other and no penalty
  * decides between them. */
-static bool factorise(struct together *t, double l2) {
+static bool path_factorise(struct together *t, double l2) {
     const int64_t n = t->n;
-    penalise(t, l2);
+    path_penalise(t, l2);
     for (int64_t j = 0; j < n; j++) t->r[j] = 1;
     for (int64_t i = 0; i < n; i++) {
         t->U[i * n + i] = 1;
@@ -144,7 +135,7 @@ static bool factorise(struct together *t, double l2) {
 
 /* What is left of the equations of target c at w, with and without the penalty's part; returns the length,
  * columns scaled. */
-static double leave(struct together *t, int64_t c) {
+static double path_leave(struct together *t, int64_t c) {
     const int64_t n = t->n;
     double square = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -158,11 +149,11 @@ static double leave(struct together *t, int64_t c) {
 }
 
 /* Model `at`, of target c, by the factor that is there. */
-static void solve(struct together *t, int64_t c, int64_t at) {
+static void path_solve(struct together *t, int64_t c, int64_t at) {
     const int64_t n = t->n, models = t->count * t->k;
     const struct ki_system *system = &t->system;
     memset(t->w, 0, (size_t)n * sizeof *t->w);
-    const double first = leave(t, c);
+    const double first = path_leave(t, c);
     if (is_nothing(t, c, first)) t->good = false;
     double length = first;
     for (int i = 0; i < CORRECTIONS && length > 0.01 * system->options.tolerance * first; i++) {
@@ -170,7 +161,7 @@ static void solve(struct together *t, int64_t c, int64_t at) {
         ki_substitute(t->U, t->r, n);
         for (int64_t j = 0; j < n; j++) t->w[j] += t->root[j] * t->r[j];
         for (int64_t j = 0; j < n && t->narrow; j++) t->w[j] = (float)t->w[j];
-        length = leave(t, c);
+        length = path_leave(t, c);
     }
     double b = system->options.no_intercept ? 0 : ki_walk_mean(system, n + c), square = 0,
            rss = ki_walk_element(system, n + c, n + c);
@@ -192,7 +183,7 @@ static void solve(struct together *t, int64_t c, int64_t at) {
 }
 
 /* All models of fold f, as far as G can tell. */
-static kiln_status solve_fold(struct together *t, int64_t f) {
+static kiln_status path_solve_fold(struct together *t, int64_t f) {
     kiln_status status = KILN_OK;
     memset(t->mixed, 0, (size_t)t->n * sizeof *t->mixed);
     memset(t->claimed, 0, (size_t)t->n * sizeof *t->claimed);
@@ -202,14 +193,15 @@ static kiln_status solve_fold(struct together *t, int64_t f) {
     t->good = ki_walk_sound(&t->system);
     for (int64_t c = 0; c < t->k && t->good; c++) t->tss += ki_walk_spread(&t->system, c);
     for (int64_t v = 0; v < t->count && t->good; v++) {
-        TRY(ki_path_told(t->path, &(kiln_progress){.phase = "training",
-                                                   .done = f * t->count + v,
-                                                   .total = t->folds * t->count,
-                                                   .objective = (double)NAN,
-                                                   .residual = (double)NAN,
-                                                   .bytes = t->system.passes * ki_bytes_of(t->path->X)}));
-        t->good = factorise(t, ki_path_l2(t->path, v));
-        for (int64_t c = 0; c < t->k && t->good; c++) solve(t, c, v * t->k + c);
+        TRY(ki_path_told(t->path,
+                         &(kiln_progress){.phase = "training",
+                                          .done = f * t->count + v,
+                                          .total = t->folds * t->count,
+                                          .objective = (double)NAN,
+                                          .residual = (double)NAN,
+                                          .bytes = t->system.run.report.passes * ki_bytes_of(t->path->X)}));
+        t->good = path_factorise(t, ki_path_l2(t->path, v));
+        for (int64_t c = 0; c < t->k && t->good; c++) path_solve(t, c, v * t->k + c);
     }
 done:
     return status;
@@ -222,40 +214,35 @@ static kiln_status take_gradient(double *gradient, double *sum, struct together 
     kiln_status status;
     const struct ki_path *path = t->path;
     const kiln_matrix *X = path->X;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
     const bool intercept = !t->system.options.no_intercept;
-    kiln_matrix *y = NULL, *w = NULL, *g = NULL, *b = NULL, *gb = NULL, *parts = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *y = ki_arena_rows(&arena, X, 1), *g = ki_arena_model(&arena, X, t->n, 1),
+                *b = ki_arena_model(&arena, X, 1, 1), *gb = ki_arena_model(&arena, X, 1, 1),
+                *w = ki_arena_vector(&arena, X, t->n, t->mixed),
+                *parts = ki_arena_vector(&arena, X, t->k, t->parts_of_y);
     double value, shift = t->shift;
-    TRY(kiln_matrix_dense(&y, device, type, kiln_matrix_rows(X), 1, NULL));
-    TRY(kiln_matrix_dense(&g, device, type, t->n, 1, NULL));
-    TRY(kiln_matrix_dense(&b, device, type, 1, 1, NULL));
-    TRY(kiln_matrix_dense(&gb, device, type, 1, 1, NULL));
-    TRY(ki_vector_new(&w, device, type, t->n, t->mixed));
-    TRY(ki_vector_new(&parts, device, type, t->k, t->parts_of_y));
+    TRY(arena.status);
     TRY(kiln_multiply(y, 1, KILN_PLAIN, path->y, parts, 0, NULL));
     TRY(ki_vector_set(b, &shift));
     const kiln_loss loss = {.kind = KILN_LOSS_SQUARED,
                             .y = y,
                             .weights = path->asked.fold ? t->walks.rows : t->system.options.weights};
     TRY(kiln_loss_gradient(&value, g, intercept ? gb : NULL, NULL, &loss, X, w, intercept ? b : NULL));
-    t->system.passes++;
+    t->system.run.report.passes++;
     TRY(ki_vector_get(gradient, g));
     *sum = 0;
     if (intercept) TRY(ki_vector_get(sum, gb));
-done:;
-    kiln_matrix *const all[] = {y, w, g, b, gb, parts};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    return status;
+done:
+    return ki_arena_free(&arena, status);
 }
 
 /* Adds to every model's residual how far G may be off, at the weakest penalty; whether all meet the
  * tolerance. */
-static kiln_status check_fold(struct together *t, int64_t f) {
+static kiln_status path_check_fold(struct together *t, int64_t f) {
     kiln_status status = KILN_OK;
     double sum, square = 0, weakest = ki_path_l2(t->path, 0);
     for (int64_t v = 1; v < t->count; v++) weakest = fmin(weakest, ki_path_l2(t->path, v));
-    penalise(t, weakest);
+    path_penalise(t, weakest);
     if (t->path->asked.fold) TRY(ki_path_weigh(t->walks.rows, t->walks.room, t->path, f));
     TRY(take_gradient(t->w, &sum, t));
     for (int64_t j = 0; j < t->n; j++) {
@@ -281,7 +268,7 @@ static kiln_status write_report(kiln_report *report, const struct together *t, i
     report->iterations = 1;
     report->tolerance = t->system.options.tolerance;
     report->solver = "cholesky";
-    report->passes = t->system.passes;
+    report->passes = t->system.run.report.passes;
     report->seconds = ki_clock() - t->start;
     for (int64_t i = v * t->k; i < (v + 1) * t->k; i++) {
         report->residual = fmax(report->residual, t->relative[i]);
@@ -295,31 +282,31 @@ done:
     return status;
 }
 
-static kiln_status give(struct together *t, int64_t f) {
-    kiln_status status = KILN_OK;
-    kiln_report *reports = ki_calloc((size_t)t->count * sizeof *reports);
-    if (!reports) return ki_fail_nomem((size_t)t->count * sizeof *reports, "the models of a path");
+static kiln_status path_give(struct together *t, int64_t f) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    kiln_report *reports = ki_arena_zeros(&arena, t->count, sizeof *reports);
+    TRY(arena.status);
     for (int64_t v = 0; v < t->count; v++) TRY(write_report(&reports[v], t, v));
     TRY(ki_path_give_fold(t->path, f, t->W, t->b, reports));
 done:
-    for (int64_t v = 0; v < t->count; v++) kiln_report_free(&reports[v]);
-    ki_free(reports);
-    return status;
+    for (int64_t v = 0; reports && v < t->count; v++) kiln_report_free(&reports[v]);
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status train_fold(void *of, int64_t f) {
+static kiln_status path_train_fold(void *of, int64_t f) {
     struct together *t = of;
     kiln_status status;
-    TRY(solve_fold(t, f));
-    if (t->good) TRY(check_fold(t, f));
+    TRY(path_solve_fold(t, f));
+    if (t->good) TRY(path_check_fold(t, f));
     if (!t->good) return ki_path_fold(t->path, f);
-    TRY(give(t, f));
+    TRY(path_give(t, f));
 done:
     return status;
 }
 
 kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     struct together t = {.path = path,
                          .n = kiln_matrix_cols(path->X),
                          .k = path->k,
@@ -332,14 +319,13 @@ kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
     t.system.X = path->X;
     memcpy(&t.system.options, path->options, sizeof t.system.options);
     ki_options_fill(&t.system.options, &ki_algorithm_linreg, kiln_matrix_type(path->X));
-    if (!applies(&t)) return KILN_OK;
+    if (!path_applies(&t)) return KILN_OK;
     t.system.walk = (struct ki_walk){.n = t.n, .size = t.size};
-    TRY(make_room(&t));
+    TRY(path_make_room(&t));
     TRY(ki_path_walk(&t.walks, path->y, t.system.options.weights, !t.system.options.no_intercept));
-    t.system.passes++;
-    TRY(ki_path_each(path, train_fold, &t));
+    t.system.run.report.passes++;
+    TRY(ki_path_each(path, path_train_fold, &t));
     *done = true;
 done:
-    release(&t);
-    return status;
+    return ki_arena_free(&t.arena, status);
 }

@@ -20,41 +20,25 @@ enum {
     COLUMN_WORK = 1 << 26 /* multiplications of Gram and Schmidt, where rows are fewer */
 };
 
-void ki_rank_free(struct ki_rank *rank) {
-    ki_free(rank->null);
-    ki_free(rank->metric);
-    ki_direct_free(&rank->rows);
-    *rank = (struct ki_rank){0};
-}
-
 void ki_rank_undecided(struct ki_rank *rank) {
-    ki_rank_free(rank);
-    rank->known = true;
-    rank->rank = -1;
-}
-
-static kiln_status room(double **values, int64_t rows, int64_t cols) {
-    int64_t bytes;
-    *values = ki_mul3(rows, cols, sizeof **values, &bytes) ? ki_calloc((size_t)bytes) : NULL;
-    return *values ? KILN_OK
-                   : ki_fail_nomem((size_t)rows * (size_t)cols * sizeof **values, "the columns' rank");
+    *rank = (struct ki_rank){.known = true, .rank = -1};
 }
 
 /* 1, or of standardised columns the variance; 0 for those that are left out. */
 static kiln_status set_metric(struct ki_system *system) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t n = kiln_matrix_cols(system->X);
-    double *diagonal = NULL, *metric;
-    TRY(room(&diagonal, n, 1));
-    TRY(room(&system->rank.metric, n, 1));
-    metric = system->rank.metric;
+    double *diagonal = ki_arena_doubles(&arena, n), *metric = ki_run_reals(&system->run, n);
+    TRY(arena.status);
+    TRY(system->run.arena.status);
+    system->rank.metric = metric;
     TRY(ki_vector_get(diagonal, system->options.no_intercept ? system->square : system->centred));
     if (system->options.standardize) TRY(ki_vector_get(metric, system->centred));
     for (int64_t j = 0; j < n; j++)
         metric[j] = !(diagonal[j] > 0) ? 0 : !system->options.standardize ? 1 : metric[j] / system->weight;
 done:
-    ki_free(diagonal);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ---- by columns ---- */
@@ -63,29 +47,9 @@ struct vectors { /* n x k, m x k, n x k, m x k */
     kiln_matrix *N, *R, *E, *SR;
 };
 
-static void vectors_free(struct vectors *v) {
-    kiln_matrix_free(v->N);
-    kiln_matrix_free(v->R);
-    kiln_matrix_free(v->E);
-    kiln_matrix_free(v->SR);
-}
-
-static kiln_status vectors_new(struct vectors *v, const struct ki_system *system, int64_t k) {
-    kiln_status status;
-    const int64_t m = kiln_matrix_rows(system->X), n = kiln_matrix_cols(system->X);
-    kiln_device *device = kiln_matrix_device(system->X);
-    const kiln_type type = kiln_matrix_type(system->X);
-    TRY(kiln_matrix_dense(&v->N, device, type, n, k, NULL));
-    TRY(kiln_matrix_dense(&v->E, device, type, n, k, NULL));
-    TRY(kiln_matrix_dense(&v->R, device, type, m, k, NULL));
-    TRY(kiln_matrix_dense(&v->SR, device, type, m, k, NULL));
-done:
-    return status;
-}
-
 /* Corrects N, and leaves in length_c = || X n_c ||. */
-static kiln_status correct(struct vectors *v, double *length, struct ki_system *system,
-                           const struct ki_direct *direct) {
+static kiln_status rank_correct(struct vectors *v, double *length, struct ki_system *system,
+                                const struct ki_direct *direct) {
     kiln_status status = KILN_OK;
     const int64_t k = kiln_matrix_cols(v->N);
     double one[KI_BLOCK], minus[KI_BLOCK];
@@ -93,10 +57,10 @@ static kiln_status correct(struct vectors *v, double *length, struct ki_system *
     for (int round = 0; round <= ROUNDS; round++) {
         TRY(ki_system_multiply(v->R, system, v->N));
         TRY(kiln_times(v->SR, v->R, system->s));
-        system->passes++;
+        system->run.report.passes++;
         if (round == ROUNDS) break;
         TRY(ki_system_scatter(v->E, system, v->SR));
-        system->passes++;
+        system->run.report.passes++;
         TRY(ki_direct_solve(v->E, direct));
         TRY(kiln_combine(v->N, one, v->N, minus, v->E));
     }
@@ -107,20 +71,24 @@ done:
 }
 
 /* Appends those of candidates first .. first + k - 1 that X makes nothing of. */
-static kiln_status look(struct ki_system *system, const struct ki_direct *direct, const double *square,
-                        int64_t first, int64_t k) {
+static kiln_status rank_look(struct ki_system *system, const struct ki_direct *direct, const double *square,
+                             int64_t first, int64_t k) {
     kiln_status status;
     struct ki_rank *rank = &system->rank;
-    struct vectors v = {0};
+    struct ki_arena arena = {0};
+    const kiln_matrix *X = system->X;
     const int64_t n = direct->size;
-    const double part = 16 * ki_epsilon(kiln_matrix_type(system->X));
-    double length[KI_BLOCK], *values = NULL;
-    TRY(room(&values, n, k));
-    TRY(vectors_new(&v, system, k));
+    const double part = 16 * ki_epsilon(kiln_matrix_type(X));
+    double length[KI_BLOCK], *values = ki_arena_doubles(&arena, n * k);
+    struct vectors v = {.N = ki_arena_model(&arena, X, n, k),
+                        .R = ki_arena_rows(&arena, X, k),
+                        .E = ki_arena_model(&arena, X, n, k),
+                        .SR = ki_arena_rows(&arena, X, k)};
+    TRY(arena.status);
     for (int64_t c = 0; c < k; c++)
         for (int64_t j = 0; j < n; j++) values[j * k + c] = direct->null[(first + c) * n + j];
     TRY(ki_vector_set(v.N, values));
-    TRY(correct(&v, length, system, direct));
+    TRY(rank_correct(&v, length, system, direct));
     TRY(ki_vector_get(values, v.N));
     for (int64_t c = 0; c < k; c++) {
         double bound = 0, *to = rank->null + rank->count * n;
@@ -131,18 +99,16 @@ static kiln_status look(struct ki_system *system, const struct ki_direct *direct
         if (length[c] <= bound) rank->count++;
     }
 done:
-    vectors_free(&v);
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static double product(const double *a, const double *b, const double *metric, int64_t n) {
+static double rank_product(const double *a, const double *b, const double *metric, int64_t n) {
     double sum = 0;
     for (int64_t j = 0; j < n; j++) sum += metric[j] * a[j] * b[j];
     return sum;
 }
 
-static void add(double *a, double factor, const double *b, int64_t n) {
+static void rank_add(double *a, double factor, const double *b, int64_t n) {
     for (int64_t j = 0; j < n; j++) a[j] += factor * b[j];
 }
 
@@ -151,14 +117,14 @@ static void orthonormalise(struct ki_rank *rank, int64_t n) {
     for (int64_t c = 0; c < rank->count; c++) {
         double *own = rank->null + c * n;
         for (int again = 0; again < 2; again++) {
-            const double length = sqrt(product(own, own, rank->metric, n));
+            const double length = sqrt(rank_product(own, own, rank->metric, n));
             for (int64_t j = 0; j < n; j++) own[j] /= length;
             for (int64_t i = 0; i < c; i++) {
                 const double *other = rank->null + i * n;
-                add(own, -product(own, other, rank->metric, n), other, n);
+                rank_add(own, -rank_product(own, other, rank->metric, n), other, n);
             }
         }
-        const double length = sqrt(product(own, own, rank->metric, n));
+        const double length = sqrt(rank_product(own, own, rank->metric, n));
         for (int64_t j = 0; j < n; j++) own[j] /= length;
     }
 }
@@ -169,7 +135,7 @@ static void orthonormalise(struct ki_rank *rank, int64_t n) {
  * 1992, bound what a random start can miss). f32 has not the digits. */
 static const double MISSED = 1e-6;
 
-static double next(uint64_t *state) { /* xorshift, Marsaglia, 2003; uniform in -1 to 1 */
+static double rank_next(uint64_t *state) { /* xorshift, Marsaglia, 2003; uniform in -1 to 1 */
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -182,26 +148,27 @@ static kiln_status begin_probe(struct ki_block *t, double *v, const double *inve
     struct ki_system *system = t->system;
     const int64_t n = kiln_matrix_cols(system->X), k = t->k;
     uint64_t state = 0x9E3779B97F4A7C15u;
-    double *values = NULL;
-    TRY(room(&values, n, k));
-    for (int64_t j = 0; j < n; j++) values[j * k] = v[j] = sqrt(inverse[j]) * next(&state);
+    struct ki_arena arena = {0};
+    double *values = ki_arena_reals(&arena, n * k);
+    TRY(arena.status);
+    for (int64_t j = 0; j < n; j++) values[j * k] = v[j] = sqrt(inverse[j]) * rank_next(&state);
     TRY(ki_vector_set(t->E, values));
     TRY(ki_system_multiply(t->R, system, t->E));
     TRY(kiln_times(t->SR, t->R, system->s));
     TRY(ki_system_scatter(t->G, system, t->SR));
-    system->passes += 2;
+    system->run.report.passes += 2;
     TRY(ki_block_norm(t, t->norm));
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* *part = what the cycle did not bring back of v, in the scaled length. */
 static kiln_status end_probe(double *part, const struct ki_block *t, const double *v, const double *inverse) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(t->system->X), k = t->k;
-    double *values = NULL, missing = 0, all = 0;
-    TRY(room(&values, n, k));
+    struct ki_arena arena = {0};
+    double *values = ki_arena_doubles(&arena, n * k), missing = 0, all = 0;
+    TRY(arena.status);
     TRY(ki_vector_get(values, t->E));
     for (int64_t j = 0; j < n; j++) {
         if (!(inverse[j] > 0)) continue;
@@ -210,45 +177,44 @@ static kiln_status end_probe(double *part, const struct ki_block *t, const doubl
     }
     *part = sqrt(missing / all);
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The block is done, and is left as it was; this uses its work space. */
-static kiln_status probe(bool *full, struct ki_block *t) {
+static kiln_status rank_probe(bool *full, struct ki_block *t) {
     enum { MORE = 16 };
     kiln_status status = KILN_OK;
     struct ki_system *system = t->system;
-    kiln_report *report = &system->report;
+    struct ki_run *run = &system->run;
+    kiln_report *report = &run->report;
     const struct ki_block kept = *t;
     const double tolerance = system->options.tolerance;
     const int64_t n = kiln_matrix_cols(system->X), rows = report->trace_count,
-                  iterations = report->iterations;
-    double *v = NULL, *inverse = NULL, part = 1;
+                  iterations = report->iterations, begun = run->begun;
+    struct ki_arena arena = {0};
+    double *v = ki_arena_doubles(&arena, n), *inverse = ki_arena_doubles(&arena, n), part = 1;
     *full = false;
-    TRY(room(&v, n, 1));
-    TRY(room(&inverse, n, 1));
+    TRY(arena.status);
     for (int64_t j = 0; j < n; j++) inverse[j] = 1;
     if (system->inverse) TRY(ki_vector_get(inverse, system->inverse));
     TRY(begin_probe(t, v, inverse));
     for (int j = 0; j < t->k; j++) t->active[j] = j == 0;
     t->reference[0] = t->norm[0];
     t->judging = true;
-    t->longest = 2 * t->iterations + MORE;
-    t->iterations = 0;
+    t->longest = 2 * ki_run_iterations(run) + MORE;
+    run->begun = iterations;
     system->options.tolerance = fmin(tolerance, 1e-12);
     TRY(ki_block_cycle(t, false));
     TRY(end_probe(&part, t, v, inverse));
-    *full = !system->cancelled && part <= MISSED / sqrt((double)n);
+    *full = !run->cancelled && part <= MISSED / sqrt((double)n);
 done:
     *t = kept;
     system->options.tolerance = tolerance;
     report->trace_count = rows;
     report->iterations = iterations;
+    run->begun = begun;
     if (status == KILN_OK) status = ki_block_check(t, false);
-    ki_free(v);
-    ki_free(inverse);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static int64_t kept_columns(const struct ki_rank *rank, int64_t n) {
@@ -260,29 +226,30 @@ static int64_t kept_columns(const struct ki_rank *rank, int64_t n) {
 static kiln_status look_at_columns(struct ki_block *t) {
     kiln_status status = KILN_OK;
     struct ki_system *system = t->system;
+    struct ki_run *run = &system->run;
     struct ki_rank *rank = &system->rank;
+    struct ki_arena arena = {0};
     const bool cheap = ki_direct_cheap(system, false), possible = cheap || ki_direct_possible(system);
     bool full = false;
     struct ki_direct own = {0}, *direct = &system->direct;
-    double *square = NULL;
     if (!direct->U || direct->by_rows) direct = &own;
-    if (!direct->U && !cheap && possible) TRY(probe(&full, t));
+    if (!direct->U && !cheap && possible) TRY(rank_probe(&full, t));
     if (full) rank->rank = kept_columns(rank, kiln_matrix_cols(system->X));
-    if (!direct->U && !full && !system->cancelled && possible) TRY(ki_direct_form(system, direct));
+    if (!direct->U && !full && !run->cancelled && possible) TRY(ki_direct_form(system, direct, &arena));
     if (!direct->U || !direct->usable) goto done;
     rank->rank = direct->taken;
     if (direct->left == 0) goto done;
-    TRY(room(&square, direct->size, 1));
-    TRY(room(&rank->null, direct->left, direct->size));
+    double *square = ki_arena_doubles(&arena, direct->size);
+    rank->null = ki_arena_room(&run->arena, direct->left, (size_t)direct->size * sizeof(double));
+    TRY(arena.status);
+    TRY(run->arena.status);
     TRY(ki_vector_get(square, system->square));
     for (int64_t first = 0; first < direct->left; first += KI_BLOCK)
-        TRY(look(system, direct, square, first, ki_min(direct->left - first, KI_BLOCK)));
+        TRY(rank_look(system, direct, square, first, ki_min(direct->left - first, KI_BLOCK)));
     rank->rank = rank->count == direct->left ? direct->taken : -1;
     orthonormalise(rank, direct->size);
 done:
-    ki_free(square);
-    ki_direct_free(&own);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The part of W along the vectors that X makes nothing of, minus sign, in values, n x k. */
@@ -291,8 +258,8 @@ static void take_off(const struct ki_rank *rank, double *values, double *own, in
         for (int64_t j = 0; j < n; j++) own[j] = values[j * k + c], values[j * k + c] = 0;
         for (int again = 0; again < 2; again++)
             for (int64_t i = 0; i < rank->count; i++) {
-                const double *other = rank->null + i * n, along = product(own, other, rank->metric, n);
-                add(own, -along, other, n);
+                const double *other = rank->null + i * n, along = rank_product(own, other, rank->metric, n);
+                rank_add(own, -along, other, n);
                 for (int64_t j = 0; j < n; j++) values[j * k + c] -= along * other[j];
             }
     }
@@ -301,16 +268,14 @@ static void take_off(const struct ki_rank *rank, double *values, double *own, in
 static kiln_status move_by_columns(struct ki_block *t) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(t->system->X);
-    double *values = NULL, *own = NULL;
-    TRY(room(&values, n, t->k));
-    TRY(room(&own, n, 1));
+    struct ki_arena arena = {0};
+    double *values = ki_arena_doubles(&arena, n * t->k), *own = ki_arena_doubles(&arena, n);
+    TRY(arena.status);
     TRY(ki_vector_get(values, t->W));
     take_off(&t->system->rank, values, own, n, t->k);
     TRY(ki_vector_set(t->E, values));
 done:
-    ki_free(values);
-    ki_free(own);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ---- by rows ---- */
@@ -323,13 +288,14 @@ static bool by_rows(const kiln_matrix *X) {
 
 /* How much longer the metric makes the rows of X than those of X less its means. */
 static kiln_status magnification(double *ratio, const struct ki_system *system) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     const int64_t n = kiln_matrix_cols(system->X);
-    double whole = 0, part = 0, *square = NULL, *centred = NULL;
+    double whole = 0, part = 0;
+    struct ki_arena arena = {0};
     *ratio = 1;
     if (system->options.no_intercept) return KILN_OK;
-    TRY(room(&square, n, 1));
-    TRY(room(&centred, n, 1));
+    double *square = ki_arena_doubles(&arena, n), *centred = ki_arena_doubles(&arena, n);
+    TRY(arena.status);
     TRY(ki_vector_get(square, system->square));
     TRY(ki_vector_get(centred, system->centred));
     for (int64_t j = 0; j < n; j++) {
@@ -339,9 +305,7 @@ static kiln_status magnification(double *ratio, const struct ki_system *system) 
     }
     if (part > 0) *ratio = sqrt(whole / part);
 done:
-    ki_free(square);
-    ki_free(centred);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status look_at_rows(struct ki_block *t) {
@@ -373,7 +337,7 @@ static kiln_status move_by_rows(struct ki_block *t) {
         TRY(ki_system_scatter(t->Z, system, t->R));
         TRY(kiln_times(t->Z, t->Z, system->rank.rows.reciprocal));
         TRY(kiln_combine(t->E, t->one, t->E, t->one, t->Z));
-        system->passes += 2;
+        system->run.report.passes += 2;
     }
 done:
     return status;
@@ -386,7 +350,7 @@ kiln_status ki_block_least_norm(bool *moved, struct ki_block *t) {
     struct ki_system *system = t->system;
     struct ki_rank *rank = &system->rank;
     *moved = false;
-    if (system->options.l2 > 0 || system->cancelled) return KILN_OK;
+    if (system->options.l2 > 0 || system->run.cancelled) return KILN_OK;
     if (!rank->known) {
         ki_rank_undecided(rank);
         TRY(set_metric(system));

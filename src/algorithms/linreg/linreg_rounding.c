@@ -25,7 +25,7 @@ static double beyond(const struct ki_block *t, const double *g, const double *sq
 }
 
 /* The columns' lengths, squared, and what the coefficients make of the columns. */
-static kiln_status measure(const struct ki_block *t, double *square, double *w, double *size) {
+static kiln_status rounding_measure(const struct ki_block *t, double *square, double *w, double *size) {
     kiln_status status;
     const struct ki_system *system = t->system;
     const int64_t n = kiln_matrix_cols(system->X);
@@ -39,39 +39,34 @@ done:
     return status;
 }
 
-static kiln_status room(double **values, int64_t count) {
-    *values = ki_alloc((size_t)count * sizeof **values);
-    return *values ? KILN_OK : ki_fail_nomem((size_t)count * sizeof **values, "the columns' rounding");
-}
-
 kiln_status ki_block_blur(const struct ki_block *t, double *blur) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(t->system->X);
-    double *square = NULL, size[KI_BLOCK];
-    TRY(room(&square, n * (1 + t->k)));
-    TRY(measure(t, square, square + n, size));
+    struct ki_arena arena = {0};
+    double size[KI_BLOCK], *square = ki_arena_doubles(&arena, n * (1 + t->k));
+    TRY(arena.status);
+    TRY(rounding_measure(t, square, square + n, size));
     for (int c = 0; c < t->k; c++)
         blur[c] = pow(ETA * ki_epsilon(kiln_matrix_type(t->system->X)) * size[c], 2);
 done:
-    ki_free(square);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* G, less g1, and what the coefficients make of the columns. */
 static kiln_status take_off(struct ki_block *t, double *size) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(t->system->X), k = t->k;
-    double *square = NULL;
-    TRY(room(&square, n * (1 + 2 * k)));
+    struct ki_arena arena = {0};
+    double *square = ki_arena_doubles(&arena, n * (1 + 2 * k));
+    TRY(arena.status);
     double *g = square + n, *w = g + n * k;
-    TRY(measure(t, square, w, size));
+    TRY(rounding_measure(t, square, w, size));
     TRY(ki_vector_get(g, t->G));
     for (int c = 0; c < k; c++)
         for (int64_t j = 0; j < n; j++) g[j * k + c] = beyond(t, g, square, j, c);
     TRY(ki_vector_set(t->G, g));
 done:
-    ki_free(square);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_block_beyond_rounding(struct ki_block *t, double *norm) {

@@ -14,48 +14,38 @@ enum { SHORTEST = 16 };
  * takes far more may be chasing rounding in the gradient, which columns that depend on each other cannot
  * represent: then CG walks along them for ever, and only a look at the truth can tell. Where that says
  * that a cycle cut short has helped, the next one may take longer. */
-static void limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped) {
+static void block_limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped) {
     if (t->longest == KI_ENDLESS)
         t->longest = 2 * taken + SHORTEST;
     else if (cut && helped)
         t->longest *= 2;
 }
 
-static kiln_status block_new(struct ki_block *t) {
+static kiln_status block_begin(struct ki_block *t, struct ki_arena *arena) {
     kiln_status status;
     kiln_device_info info = {0};
-    const struct ki_system *system = t->system;
-    kiln_device *device = kiln_matrix_device(system->X);
-    const kiln_type type = kiln_matrix_type(system->X);
-    const int64_t rows = kiln_matrix_rows(system->X), cols = kiln_matrix_cols(system->X);
+    const kiln_matrix *X = t->system->X;
+    const int64_t cols = kiln_matrix_cols(X);
     kiln_matrix **const small[5] = {&t->E, &t->G, &t->P, &t->Q, &t->Z};
-    for (int i = 0; i < 5; i++) TRY(kiln_matrix_dense(small[i], device, type, cols, t->k, NULL));
-    TRY(kiln_matrix_dense(&t->R, device, type, rows, t->k, NULL));
-    TRY(kiln_device_get_info(device, &info));
+    for (int i = 0; i < 5; i++) *small[i] = ki_arena_model(arena, X, cols, t->k);
+    t->R = ki_arena_rows(arena, X, t->k);
+    t->SR = t->system->options.weights ? ki_arena_rows(arena, X, t->k) : t->R;
+    t->S = ki_arena_sums(arena, X, KI_STATE, t->k);
+    t->curvature = ki_arena_sums(arena, X, 1, t->k);
+    t->shift = ki_arena_model(arena, X, 1, t->k);
+    t->sums = ki_arena_model(arena, X, 1, t->k);
+    TRY(arena->status);
+    TRY(kiln_device_get_info(kiln_matrix_device(X), &info));
     t->gpu = strcmp(info.name, "cpu") != 0;
-    TRY(kiln_matrix_dense(&t->S, device, info.has_f64 ? KILN_F64 : KILN_F32, KI_STATE, t->k, NULL));
-    TRY(kiln_matrix_dense(&t->curvature, device, info.has_f64 ? KILN_F64 : KILN_F32, 1, t->k, NULL));
-    TRY(kiln_matrix_dense(&t->shift, device, type, 1, t->k, NULL));
-    TRY(kiln_matrix_dense(&t->sums, device, type, 1, t->k, NULL));
-    if (system->options.weights)
-        TRY(kiln_matrix_dense(&t->SR, device, type, rows, t->k, NULL));
-    else
-        t->SR = t->R;
     for (int j = 0; j < t->k; j++) t->one[j] = 1;
 done:
     return status;
 }
 
-static void block_free(struct ki_block *t) {
-    if (t->SR != t->R) kiln_matrix_free(t->SR);
-    kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z, t->S, t->shift, t->sums, t->curvature};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-}
-
 /* Judges the corrected solution of the targets that took part; false for one that must go back to what it
  * was. A cycle cut short has not come to its norm yet: the objective, which falls at every step, tells
  * whether it was on its way. */
-static bool improved(struct ki_block *t, int j, bool cut, double norm_before, double objective_before) {
+static bool block_improved(struct ki_block *t, int j, bool cut, double norm_before, double objective_before) {
     if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) {
         t->diverged = true;
         return false;
@@ -71,13 +61,13 @@ static bool improved(struct ki_block *t, int j, bool cut, double norm_before, do
     return t->norm[j] < norm_before || lower;
 }
 
-static void swap(struct ki_block *t) {
+static void block_swap(struct ki_block *t) {
     kiln_matrix *former = t->W;
     t->W = t->E;
     t->E = former;
 }
 
-static bool met(const struct ki_block *t, int j) {
+static bool block_met(const struct ki_block *t, int j) {
     return t->reference[j] == 0 ||
            (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
 }
@@ -85,7 +75,7 @@ static bool met(const struct ki_block *t, int j) {
 /* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient
  * tells, in short cycles where it may be chasing that, else from 0, as what the factor left behind lies in
  * the directions that take longest. */
-static kiln_status leave_direct(struct ki_block *t) {
+static kiln_status block_leave_direct(struct ki_block *t) {
     kiln_status status;
     double keep[KI_BLOCK], left[KI_BLOCK], blur[KI_BLOCK];
     bool near = true;
@@ -97,7 +87,7 @@ static kiln_status leave_direct(struct ki_block *t) {
         const double nothing = 64 * ki_epsilon(kiln_matrix_type(t->system->X)) * t->reference[j];
         const bool rounding = t->norm[j] < nothing || t->rss[j] <= blur[j] ||
                               left[j] <= t->system->options.tolerance * t->reference[j];
-        const bool again = !met(t, j) && !rounding;
+        const bool again = !block_met(t, j) && !rounding;
         near = near && !again;
         keep[j] = again ? 0 : 1;
         t->stalls[j] = 0;
@@ -115,20 +105,21 @@ done:
 }
 
 /* In the last row of the trace, which a cycle wrote by its recurrences. */
-static void tell_truth(const struct ki_block *t) {
-    kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
+static void block_tell_truth(const struct ki_block *t) {
+    const struct ki_run *run = &t->system->run;
+    kiln_trace_row *last = &run->report.trace[run->report.trace_count - 1];
     last->residual = ki_block_relative(t, t->norm);
-    last->objective = ki_block_objective(t);
+    last->objective = run->objective + ki_block_objective(t);
 }
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
  * improvement, but never a higher objective; a target without one gets its former coefficients back and
  * gives up. */
-static kiln_status refine(struct ki_block *t, bool resumed) {
+static kiln_status block_refine(struct ki_block *t, bool resumed) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
     bool reverted = false, helped = false, slow = false;
-    const int64_t iterations = resumed ? t->begun : t->iterations;
+    const int64_t iterations = resumed ? t->begun : ki_run_iterations(&t->system->run);
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
         objective[j] = resumed ? t->began[j] : t->objective[j];
@@ -140,27 +131,27 @@ static kiln_status refine(struct ki_block *t, bool resumed) {
     TRY(direct ? ki_block_correct(t) : ki_block_cycle(t, resumed));
     TRY(ki_block_follow(t));
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
-    swap(t);
+    block_swap(t);
     TRY(ki_block_check(t, false));
-    const int64_t taken = t->iterations - iterations;
+    const int64_t taken = ki_run_iterations(&t->system->run) - iterations;
     const bool cut = taken >= t->longest;
     for (int j = 0; j < t->k; j++) {
-        const bool good = !t->took_part[j] || improved(t, j, cut, norm[j], objective[j]);
+        const bool good = !t->took_part[j] || block_improved(t, j, cut, norm[j], objective[j]);
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
         if (!good && !direct) t->stalls[j] = STALLS;
-        slow = slow || (t->took_part[j] && !met(t, j) && (!good || t->stalls[j] > 0));
+        slow = slow || (t->took_part[j] && !block_met(t, j) && (!good || t->stalls[j] > 0));
         if (!good) t->b[j] = b[j]; /* check begins with it, and one far off would cost digits */
         reverted = reverted || !good;
         helped = helped || (t->took_part[j] && t->stalls[j] == 0);
     }
-    if (!direct) limit_cycle(t, taken, cut, helped);
+    if (!direct) block_limit_cycle(t, taken, cut, helped);
     if (reverted) {
         TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
         TRY(ki_block_check(t, false));
     }
-    if (direct && slow && !t->system->cancelled) TRY(leave_direct(t));
-    tell_truth(t);
+    if (direct && slow && !t->system->run.cancelled) TRY(block_leave_direct(t));
+    block_tell_truth(t);
 done:
     return status;
 }
@@ -168,7 +159,7 @@ done:
 /* The total sum of squares, and with it the objective and the reference gradient at w = 0. A y that is
  * constant, or a gradient that is zero, but for rounding, is taken for what it is: then w = 0 is the
  * solution, and t->reference is 0. */
-static kiln_status measure_zero(struct ki_block *t) {
+static kiln_status block_measure_zero(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
@@ -202,7 +193,7 @@ done:
 }
 
 /* A start so far out that its residual overflows leaves nothing to go on from. */
-static kiln_status check_start(const struct ki_block *t) {
+static kiln_status block_check_start(const struct ki_block *t) {
     for (int j = 0; j < t->k; j++) {
         if (isfinite(t->norm[j]) && isfinite(t->objective[j]) && isfinite(t->b[j])) continue;
         ki_fail(
@@ -216,7 +207,7 @@ static kiln_status check_start(const struct ki_block *t) {
 
 /* The given coefficients without those of columns that are left out. A start with a higher objective than
  * w = 0 gives way to that: from far off rounding would leave few digits of the way back. */
-static kiln_status warm_start(struct ki_block *t) {
+static kiln_status block_warm_start(struct ki_block *t) {
     kiln_status status;
     double keep[KI_BLOCK], b[KI_BLOCK];
     bool worse = false;
@@ -227,7 +218,7 @@ static kiln_status warm_start(struct ki_block *t) {
     TRY(kiln_times(t->W, t->W, t->system->kept));
     TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
     TRY(ki_block_check(t, false));
-    TRY(check_start(t));
+    TRY(block_check_start(t));
     for (int j = 0; j < t->k; j++) {
         keep[j] = t->objective[j] <= t->zero[j] ? 1 : 0;
         if (keep[j] > 0) continue;
@@ -242,13 +233,13 @@ done:
 }
 
 /* Row 0 of the trace: w = 0, or the given coefficients. */
-static kiln_status start(struct ki_block *t) {
+static kiln_status block_start(struct ki_block *t) {
     kiln_status status;
-    swap(t); /* E is all zeros */
-    TRY(measure_zero(t));
+    block_swap(t); /* E is all zeros */
+    TRY(block_measure_zero(t));
     if (t->system->options.warm_start) {
-        swap(t);
-        TRY(warm_start(t));
+        block_swap(t);
+        TRY(block_warm_start(t));
     }
     for (int j = 0; j < t->k; j++) {
         t->best[j] = t->norm[j];
@@ -260,31 +251,32 @@ done:
 }
 
 /* Picks the targets that still gain from another cycle. */
-static bool choose(struct ki_block *t) {
-    for (int j = 0; j < t->k; j++) t->active[j] = !met(t, j) && t->stalls[j] < STALLS && isfinite(t->norm[j]);
+static bool block_choose(struct ki_block *t) {
+    for (int j = 0; j < t->k; j++)
+        t->active[j] = !block_met(t, j) && t->stalls[j] < STALLS && isfinite(t->norm[j]);
     return ki_block_active(t);
 }
 
 /* Targets that rounding keeps from the tolerance have converged where what it leaves is the data's own,
  * see linreg_rounding.c. Not where a smaller tolerance than the default was asked for, nor where columns
  * may be so near to dependent that no digit is sure. */
-static kiln_status forgive(struct ki_block *t) {
+static kiln_status block_forgive(struct ki_block *t) {
     kiln_status status = KILN_OK;
     const struct ki_system *system = t->system;
     if (system->options.tolerance < ki_linreg_tolerance(system->X)) return KILN_OK;
     if (!(system->options.l2 > 0) && system->rank.rank < 0) return KILN_OK;
     for (int j = 0; j < t->k; j++)
-        t->active[j] = !met(t, j) && t->stalls[j] >= STALLS && isfinite(t->norm[j]);
-    if (system->cancelled || !ki_block_active(t)) return KILN_OK;
+        t->active[j] = !block_met(t, j) && t->stalls[j] >= STALLS && isfinite(t->norm[j]);
+    if (system->run.cancelled || !ki_block_active(t)) return KILN_OK;
     TRY(ki_block_judge_rounding(t));
-    tell_truth(t);
+    block_tell_truth(t);
 done:
     return status;
 }
 
 /* This goes to the solution of least norm, from any of the same fit. One that fits worse shows that what was
  * taken for rounding was none: then the rank was not determined. */
-static kiln_status step_to_least_norm(bool *moved, struct ki_block *t) {
+static kiln_status block_step_to_least_norm(bool *moved, struct ki_block *t) {
     kiln_status status;
     bool worse = false;
     double objective[KI_BLOCK], b[KI_BLOCK], minus[KI_BLOCK], blur[KI_BLOCK];
@@ -310,63 +302,65 @@ done:
 
 /* A long step costs digits of the fit: a cycle gives them back, and what that lacks of the least norm is
  * short. */
-static kiln_status lessen(struct ki_block *t) {
+static kiln_status block_lessen(struct ki_block *t) {
     kiln_status status;
     bool moved;
-    TRY(step_to_least_norm(&moved, t));
-    if (!moved || t->iterations >= t->system->options.max_iterations) return KILN_OK;
+    TRY(block_step_to_least_norm(&moved, t));
+    if (!moved || ki_run_iterations(&t->system->run) >= t->system->run.most) return KILN_OK;
     for (int j = 0; j < t->k; j++) {
         t->stalls[j] = 0;
         t->best[j] = t->norm[j];
     }
     t->longest = ki_min(t->longest, SHORTEST);
-    if (!choose(t)) return KILN_OK;
-    TRY(refine(t, false));
-    TRY(step_to_least_norm(&moved, t));
+    if (!block_choose(t)) return KILN_OK;
+    TRY(block_refine(t, false));
+    TRY(block_step_to_least_norm(&moved, t));
     for (int j = 0; j < t->k; j++) t->stalls[j] = STALLS;
 done:
     return status;
 }
 
-static void conclude(const struct ki_block *t) {
-    kiln_report *report = &t->system->report;
+static void block_conclude(const struct ki_block *t) {
+    struct ki_run *run = &t->system->run;
     kiln_stop stop = KILN_STOP_TOLERANCE;
     bool converged = true;
     for (int j = 0; j < t->k; j++) {
-        converged = converged && (met(t, j) || t->rounding[j]);
+        converged = converged && (block_met(t, j) || t->rounding[j]);
         if (t->rounding[j]) stop = KILN_STOP_ROUNDING;
     }
-    if (t->system->cancelled)
-        stop = KILN_STOP_CANCELLED;
-    else if (t->diverged && !converged)
+    if (!converged && t->diverged && !run->cancelled)
         stop = KILN_STOP_DIVERGED;
     else if (!converged)
-        stop = t->iterations >= t->system->options.max_iterations ? KILN_STOP_ITERATIONS : KILN_STOP_STALLED;
-    report->converged = report->converged && converged;
-    report->stopped_by = ki_stop_worse(report->stopped_by, stop);
-    const double residual = ki_block_relative(t, t->norm);
-    if (isnan(residual) || residual > report->residual) report->residual = residual;
-    report->objective += ki_block_objective(t);
+        stop = ki_run_limit(run) ? ki_run_limit(run) : KILN_STOP_STALLED;
+    ki_run_problem_ends(run, stop, ki_block_relative(t, t->norm), ki_block_objective(t));
     for (int j = 0; j < t->k; j++) t->system->rss += t->rss[j];
 }
 
-kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {
+kiln_status ki_linreg_block(struct ki_system *system, struct ki_arena *arena, kiln_matrix **W, double *b,
+                            const kiln_matrix *y) {
     kiln_status status;
+    struct ki_run *run = &system->run;
     struct ki_block t = {
         .system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W, .longest = KI_ENDLESS};
-    bool resumed;
-    TRY(block_new(&t));
-    TRY(ki_block_resume(&resumed, &t));
-    TRY(resumed ? refine(&t, true) : start(&t));
-    while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t))
-        TRY(refine(&t, false));
-    TRY(lessen(&t));
-    TRY(forgive(&t));
-    conclude(&t);
+    struct ki_state state[KI_BLOCK_STATE];
+    TRY(block_begin(&t, arena));
+    ki_block_state(state, &t);
+    KI_RUN_STATE(run, state);
+    TRY(ki_run_resume(run));
+    if (run->resumed) {
+        system->direct.wanted = false;
+        TRY(block_refine(&t, true));
+    } else {
+        ki_run_problem(run);
+        TRY(block_start(&t));
+    }
+    while (!ki_run_limit(run) && block_choose(&t)) TRY(block_refine(&t, false));
+    TRY(block_lessen(&t));
+    TRY(block_forgive(&t));
+    block_conclude(&t);
     TRY(ki_block_certify(&t));
     for (int j = 0; j < t.k; j++) b[j] = t.b[j];
 done:
     *W = t.W;
-    block_free(&t);
     return status;
 }

@@ -1,13 +1,10 @@
-/* A block of targets within a cycle of conjugate gradient, for checkpoints. Between two cycles, and by a
- * factor, a block is soon done. */
+/* What a block of targets within a cycle of conjugate gradient goes on with. */
 #include "algorithms/linreg/linreg_block.h"
 
-enum { OWN = 28, STATE = OWN + KI_LINREG_OUTER };
-
-static int state_of(struct ki_state state[STATE], struct ki_block *t) {
+void ki_block_state(struct ki_state state[KI_BLOCK_STATE], struct ki_block *t) {
     struct ki_system *system = t->system;
     const int64_t k = t->k;
-    const struct ki_state own[OWN] = {
+    const struct ki_state own[KI_BLOCK_STATE] = {
         {"W", .matrix = &t->W},
         {"E", .matrix = &t->E},
         {"G", .matrix = &t->G},
@@ -29,36 +26,9 @@ static int state_of(struct ki_state state[STATE], struct ki_block *t) {
         {"stalls", .integers = t->stalls, .count = k},
         {"took part", .integers = t->took_part, .count = k, .least = 0, .most = 1},
         {"diverged", .flag = &t->diverged},
-        {"iterations", .integers = &t->iterations},
         {"begun", .integers = &t->begun},
         {"longest", .integers = &t->longest},
         {"all squares", .reals = &system->rss},
-        {"all about the means", .reals = &system->tss},
-        {"passes", .integers = &system->passes},
-        {"worst stop", .integers = &t->worst, .least = 0, .most = KILN_STOP_ROUNDING}};
+        {"all about the means", .reals = &system->tss}};
     memcpy(state, own, sizeof own);
-    for (int i = 0; i < system->outer_count; i++) state[OWN + i] = system->outer[i];
-    return OWN + system->outer_count;
-}
-
-kiln_status ki_block_resume(bool *resumed, struct ki_block *t) {
-    kiln_status status;
-    struct ki_state state[STATE];
-    struct ki_system *system = t->system;
-    TRY(ki_checkpoint_resume(resumed, &system->options.control, state, state_of(state, t)));
-    if (!*resumed) return KILN_OK;
-    system->report.stopped_by = (kiln_stop)t->worst;
-    system->direct.wanted = false;
-done:
-    return status;
-}
-
-kiln_status ki_block_keep(struct ki_block *t) {
-    struct ki_state state[STATE];
-    const struct ki_system *system = t->system;
-    t->worst = system->report.stopped_by;
-    const kiln_stop stop = system->cancelled                                 ? KILN_STOP_CANCELLED
-                           : t->iterations >= system->options.max_iterations ? KILN_STOP_ITERATIONS
-                                                                             : KILN_STOP_NONE;
-    return ki_checkpoint_step(&system->options.control, state, state_of(state, t), stop);
 }

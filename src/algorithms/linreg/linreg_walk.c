@@ -11,12 +11,6 @@
 /* What a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */
 static const double TRUST_F64 = 1e-3, TRUST_F32 = 0.1;
 
-void ki_walk_free(struct ki_walk *walk) {
-    ki_free(walk->A);
-    ki_free(walk->origin);
-    *walk = (struct ki_walk){0};
-}
-
 /* A(i, j) about the means. */
 static double about_mean(const struct ki_walk *walk, int64_t i, int64_t j) {
     const int64_t size = walk->size;
@@ -38,11 +32,10 @@ double ki_walk_mean(const struct ki_system *system, int64_t j) {
     return walk->origin[j] + walk->A[j * walk->size + walk->size - 1] / walk->A[walk->size * walk->size - 1];
 }
 
-static kiln_status origin_of(double *values, kiln_matrix **c, const kiln_matrix *X) {
+static kiln_status origin_of(double *values, kiln_matrix *c, const kiln_matrix *X) {
     kiln_status status;
-    TRY(kiln_matrix_dense(c, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_cols(X), 1, NULL));
-    TRY(ki_gram_centre(*c, X));
-    TRY(ki_vector_get(values, *c));
+    TRY(ki_gram_centre(c, X));
+    TRY(ki_vector_get(values, c));
 done:
     return status;
 }
@@ -75,62 +68,60 @@ bool ki_walk_sound(const struct ki_system *system) {
     return walk->A[walk->size * walk->size - 1] > 0;
 }
 
-static kiln_status moments_of(struct ki_moments *moments, const struct ki_system *system) {
+static kiln_status moments_of(struct ki_moments *moments, struct ki_system *system) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(system->X);
-    const kiln_type type = kiln_matrix_type(system->X);
     const struct ki_walk *walk = &system->walk;
     const int64_t n = walk->n;
-    struct ki_moments made = {.weight = walk->A[walk->size * walk->size - 1]};
-    double *values = ki_alloc((size_t)n * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)n * sizeof *values, "column means");
+    const kiln_matrix *X = system->X;
+    struct ki_arena own = {0}, *arena = &system->run.arena;
+    double *values = ki_arena_doubles(&own, n);
+    TRY(own.status);
+    *moments = (struct ki_moments){.weight = walk->A[walk->size * walk->size - 1]};
     for (int64_t j = 0; j < n; j++) values[j] = ki_walk_mean(system, j);
-    TRY(ki_vector_new(&made.mean, device, type, n, values));
+    moments->mean = ki_arena_vector(arena, X, n, values);
     for (int64_t j = 0; j < n; j++) values[j] = about_mean(walk, j, j);
-    TRY(ki_vector_new(&made.centred, device, type, n, values));
+    moments->centred = ki_arena_vector(arena, X, n, values);
     for (int64_t j = 0; j < n; j++) values[j] = ki_walk_square(system, j);
-    TRY(ki_vector_new(&made.square, device, type, n, values));
-    *moments = made;
-    made = (struct ki_moments){0};
+    moments->square = ki_arena_vector(arena, X, n, values);
+    TRY(arena->status);
 done:
-    ki_free(values);
-    ki_moments_free(&made);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 kiln_status ki_walk_sums(const struct ki_walk *walk, const kiln_matrix *X, const kiln_matrix *y,
                          const kiln_matrix *v, bool intercept) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_arena arena = {0};
     kiln_matrix *c = NULL, *d = NULL;
-    if (intercept) {
-        TRY(origin_of(walk->origin, &c, X));
-        if (y) TRY(origin_of(walk->origin + walk->n, &d, y));
-    }
+    if (intercept) c = ki_arena_model(&arena, X, kiln_matrix_cols(X), 1);
+    if (intercept && y) d = ki_arena_model(&arena, y, kiln_matrix_cols(y), 1);
+    TRY(arena.status);
+    if (c) TRY(origin_of(walk->origin, c, X));
+    if (d) TRY(origin_of(walk->origin + walk->n, d, y));
     TRY(ki_gram_all(&(struct ki_gram){.X = X, .v = v, .c = c, .Y = y, .d = d, .all = walk->A}));
 done:
-    kiln_matrix_free(c);
-    kiln_matrix_free(d);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_run *run = &system->run;
     struct ki_walk *walk = &system->walk;
     const int64_t n = kiln_matrix_cols(system->X), k = kiln_matrix_cols(y), size = n + k + 1;
-    if (!system->direct.wanted || system->direct.by_rows || system->blocks > 1 ||
+    if (!system->direct.wanted || system->direct.by_rows || run->problems > 1 ||
         !ki_gram_in_one_walk(system->X))
         return KILN_OK;
-    *walk = (struct ki_walk){.n = n, .size = size};
-    walk->A = ki_alloc((size_t)(size * size) * sizeof(double));
-    walk->origin = ki_calloc((size_t)size * sizeof(double));
-    if (!walk->A || !walk->origin)
-        TRY(ki_fail_nomem((size_t)(size * size) * sizeof(double), "the normal equations"));
+    *walk = (struct ki_walk){.n = n,
+                             .size = size,
+                             .A = ki_arena_doubles(&run->arena, size * size),
+                             .origin = ki_run_reals(run, size)};
+    TRY(run->arena.status);
     TRY(ki_walk_sums(walk, system->X, y, system->options.weights, !system->options.no_intercept));
-    system->passes++;
+    run->report.passes++;
     if (ki_walk_sound(system))
         TRY(moments_of(moments, system));
     else
-        ki_walk_free(walk);
+        *walk = (struct ki_walk){0};
 done:
     return status;
 }

@@ -14,7 +14,7 @@
 #define KI_NEWTON_H
 
 #include "algorithms/certificate/certificate.h"
-#include "algorithms/run/checkpoint.h"
+#include "algorithms/run/run.h"
 
 enum { KI_NEWTON_OUTER = 6 }; /* entries of the caller's own in a checkpoint */
 
@@ -47,6 +47,7 @@ struct ki_newton {
     /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start
      * from them and leaves the result there, in the coordinates of X as given. */
     kiln_matrix *W, *b;
+    struct ki_arena arena; /* what follows, and all that the engine needs */
     struct ki_columns columns;
 
     /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and

@@ -71,14 +71,13 @@ bool ki_lanes_apply(struct ki_lanes *t) {
            (double)t->folds * (double)t->n * (double)t->count <= ROOM;
 }
 
-static kiln_status make_lanes(struct ki_lanes *t) {
-    kiln_status status;
+static void lanes_make_lanes(struct ki_lanes *t) {
     const int64_t size = t->size, square = t->wide ? 0 : size * size, pairs = t->wide ? 1 : KI_LANE_PAIRS,
                   of_one = (VECTORS + 2 * pairs + (t->wide ? 3 + KI_FORMER : 0)) * size + 2 * square;
-    TRY(ki_path_doubles(&t->memory, t->folds * of_one));
-    for (int64_t f = 0; f < t->folds; f++) {
+    double *memory = ki_arena_reals(&t->arena, t->folds * of_one);
+    for (int64_t f = 0; memory && f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
-        double *at = t->memory + f * of_one;
+        double *at = memory + f * of_one;
         double **const vectors[VECTORS] = {&lane->mean, &lane->spread,  &lane->zero,      &lane->point,
                                            &lane->data, &lane->next,    &lane->slope,     &lane->direction,
                                            &lane->kept, &lane->penalty, &lane->criterion, &lane->l1};
@@ -93,67 +92,60 @@ static kiln_status make_lanes(struct ki_lanes *t) {
         if (t->wide) lane->search.former = lane->search.inverse + size;
         t->columns[f] = t->path->asked.fold ? (int)f : -1;
     }
-done:
-    return status;
 }
 
-static kiln_status make_matrices(struct ki_lanes *t) {
+static void lanes_make_matrices(struct ki_lanes *t) {
+    struct ki_arena *arena = &t->arena;
+    const kiln_matrix *X = t->X;
+    t->fold = ki_arena_rows(arena, X, 1);
+    t->C = ki_arena_rows(arena, X, t->wide ? t->folds : 1);
+    t->mean_C = ki_arena_rows(arena, X, 1);
+    t->W = ki_arena_model(arena, X, t->n, t->folds);
+    t->G = ki_arena_model(arena, X, t->n, t->folds);
+    t->b = ki_arena_model(arena, X, 1, t->folds);
+    t->gb = ki_arena_model(arena, X, 1, t->folds);
+    t->w = ki_arena_model(arena, X, t->n, 1);
+    t->g = ki_arena_model(arena, X, t->n, 1);
+    t->shift = ki_arena_model(arena, X, 1, 1);
+    t->gs = ki_arena_model(arena, X, 1, 1);
+    t->ones = ki_arena_fill(arena, ki_arena_model(arena, X, t->folds, 1), 1);
+    t->values = ki_arena_sums(arena, X, 1, t->folds);
+}
+
+static kiln_status lanes_make_room(struct ki_lanes *t) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(t->X);
-    const kiln_type type = kiln_matrix_type(t->X);
-    const struct {
-        kiln_matrix **at;
-        int64_t rows, cols;
-    } all[] = {{&t->fold, t->m, 1},     {&t->C, t->m, t->wide ? t->folds : 1},
-               {&t->W, t->n, t->folds}, {&t->b, 1, t->folds},
-               {&t->G, t->n, t->folds}, {&t->gb, 1, t->folds},
-               {&t->w, t->n, 1},        {&t->shift, 1, 1},
-               {&t->g, t->n, 1},        {&t->gs, 1, 1},
-               {&t->mean_C, t->m, 1},   {&t->ones, t->folds, 1}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        TRY(kiln_matrix_dense(all[i].at, device, type, all[i].rows, all[i].cols, NULL));
-    TRY(kiln_matrix_dense(&t->values, device, KILN_F64, 1, t->folds, NULL));
+    struct ki_arena *arena = &t->arena;
+    const int64_t models = t->folds * t->count;
+    if (t->wide)
+        ki_path_rows_open(&t->walks, arena, t->path);
+    else
+        ki_path_walks_open(&t->walks, arena, t->path, &t->system.walk);
+    t->square = ki_arena_reals(arena, t->size);
+    t->inverse = ki_arena_reals(arena, t->size);
+    t->host = ki_arena_reals(arena, t->n * t->folds);
+    t->made_W = ki_arena_reals(arena, models * t->n);
+    t->made_b = ki_arena_reals(arena, models);
+    t->reports = ki_arena_zeros(arena, models, sizeof *t->reports);
+    lanes_make_lanes(t);
+    lanes_make_matrices(t);
+    TRY(arena->status);
     for (int64_t i = 0; i < t->m; i++) t->walks.room[i] = t->path->asked.fold ? t->path->asked.fold[i] : 0;
     TRY(ki_vector_set(t->fold, t->walks.room));
-    TRY(kiln_fill(t->ones, 1));
 done:
     return status;
 }
 
-static kiln_status make_room(struct ki_lanes *t) {
-    kiln_status status;
-    const int64_t models = t->folds * t->count;
-    TRY(t->wide ? ki_path_rows_open(&t->walks, t->path)
-                : ki_path_walks_open(&t->walks, t->path, &t->system.walk));
-    TRY(ki_path_doubles(&t->square, t->size));
-    TRY(ki_path_doubles(&t->inverse, t->size));
-    TRY(ki_path_doubles(&t->host, t->n * t->folds));
-    TRY(ki_path_doubles(&t->made_W, models * t->n));
-    TRY(ki_path_doubles(&t->made_b, models));
-    t->reports = ki_calloc((size_t)models * sizeof *t->reports);
-    if (!t->reports) TRY(ki_fail_nomem((size_t)models * sizeof *t->reports, "the models of a path"));
-    TRY(make_lanes(t));
-    TRY(make_matrices(t));
-done:
-    return status;
-}
-
-void ki_lanes_close(struct ki_lanes *t) {
-    double *const arrays[] = {t->host, t->made_W, t->made_b, t->memory, t->square, t->inverse};
-    kiln_matrix *const all[] = {t->target, t->fold,   t->C, t->W,     t->b,  t->G,      t->gb,
-                                t->w,      t->values, t->g, t->shift, t->gs, t->mean_C, t->ones};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+kiln_status ki_lanes_close(struct ki_lanes *t, kiln_status status) {
     for (int64_t i = 0; t->reports && i < t->folds * t->count; i++) kiln_report_free(&t->reports[i]);
-    ki_free(t->reports);
-    ki_path_walks_close(&t->walks);
     ki_labels_free(&t->labels);
+    kiln_matrix_free(t->target);
+    return ki_arena_free(&t->arena, status);
 }
 
 /* ---- Hessians ---- */
 
 /* H of fold f, times `scale`, about its own means. */
-static void take_hessian(struct ki_lanes *t, int64_t f, double scale) {
+static void lanes_take_hessian(struct ki_lanes *t, int64_t f, double scale) {
     struct ki_lane *lane = &t->lane[f];
     const struct ki_walk *walk = &t->system.walk;
     const int64_t n = t->n, size = t->size, last = walk->size - 1;
@@ -175,8 +167,9 @@ static void take_hessian(struct ki_lanes *t, int64_t f, double scale) {
 }
 
 /* What the columns are in each fold, where no walk tells. */
-static kiln_status measure_wide(struct ki_lanes *t) {
+static kiln_status lanes_measure_wide(struct ki_lanes *t) {
     kiln_status status = KILN_OK;
+    struct ki_arena arena = {0};
     struct ki_columns columns = {0};
     const int32_t *fold = t->path->asked.fold;
     double *room = t->walks.room;
@@ -192,21 +185,20 @@ static kiln_status measure_wide(struct ki_lanes *t) {
         lane->bad = !(lane->weight > 0);
         if (lane->bad) continue;
         TRY(ki_vector_set(t->walks.rows, room));
-        TRY(ki_columns_measure(&columns, &moments, t->X, t->walks.rows, lane->weight));
+        TRY(ki_columns_measure(&columns, &moments, &arena, t->X, t->walks.rows, lane->weight));
         for (int64_t j = 0; j < t->n; j++) {
             lane->mean[j] = t->intercept ? columns.mean[j] : 0;
             lane->spread[j] = t->intercept ? lane->weight * columns.variance[j] : columns.square[j];
         }
         lane->flats = columns.flats;
-        ki_columns_free(&columns);
+        ki_arena_free(&arena, KILN_OK);
     }
 done:
-    ki_columns_free(&columns);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* What the columns are in each fold. */
-static kiln_status measure(struct ki_lanes *t) {
+static kiln_status lanes_measure(struct ki_lanes *t) {
     kiln_status status;
     const int64_t square = t->system.walk.size * t->system.walk.size;
     TRY(ki_path_walk(&t->walks, NULL, t->loss.weights, t->intercept));
@@ -225,7 +217,7 @@ done:
 }
 
 /* H at the mean of the folds' models. */
-static kiln_status form(struct ki_lanes *t) {
+static kiln_status lanes_form(struct ki_lanes *t) {
     kiln_status status;
     double value, b = 0, models = 0;
     for (int64_t f = 0; f < t->folds; f++) models += t->lane[f].bad ? 0 : 1;
@@ -244,7 +236,7 @@ static kiln_status form(struct ki_lanes *t) {
     TRY(kiln_loss_gradient(&value, t->g, t->gs, t->C, &t->loss, t->X, t->w, t->intercept ? t->shift : NULL));
     TRY(ki_path_walk(&t->walks, NULL, t->C, t->intercept));
     for (int64_t f = 0; f < t->folds; f++)
-        if (!t->lane[f].bad) take_hessian(t, f, 1);
+        if (!t->lane[f].bad) lanes_take_hessian(t, f, 1);
     t->products += 1 + ki_gram_passes(t->n);
     t->rent = 0;
 done:
@@ -286,7 +278,7 @@ done:
     return status;
 }
 
-static kiln_status keep(struct ki_lanes *t, int64_t v, int64_t passes) {
+static kiln_status lanes_keep(struct ki_lanes *t, int64_t v, int64_t passes) {
     kiln_status status = KILN_OK;
     for (int64_t f = 0; f < t->folds; f++) {
         const struct ki_lane *lane = &t->lane[f];
@@ -303,19 +295,19 @@ done:
     return status;
 }
 
-static void penalise(struct ki_lanes *t) {
+static void lanes_penalise(struct ki_lanes *t) {
     for (int64_t f = 0; f < t->folds; f++)
         t->lane[f].bad = t->lane[f].bad || !ki_lane_penalise(t, &t->lane[f]);
 }
 
 /* Whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for its
  * curvature. */
-static bool is_due(const struct ki_lanes *t) {
+static bool lanes_is_due(const struct ki_lanes *t) {
     return !t->wide && (double)t->rent > 1 + ki_gram_price(t->X);
 }
 
 /* All folds' models of value v. A new H serves the steps after the first, and the next value's first. */
-static kiln_status train_value(struct ki_lanes *t, int64_t v) {
+static kiln_status lanes_train_value(struct ki_lanes *t, int64_t v) {
     kiln_status status = KILN_OK;
     bool over = false;
     t->penalty = ki_path_l2(t->path, v);
@@ -328,20 +320,20 @@ static kiln_status train_value(struct ki_lanes *t, int64_t v) {
         lane->iterations = lane->shortened = 0;
         lane->t = 0;
     }
-    penalise(t);
+    lanes_penalise(t);
     if (t->wide) ki_lanes_foresee(t);
     for (t->round = 0; !over; t->round++) {
         TRY(ki_lanes_told(t));
         for (int64_t f = 0; f < t->folds && t->round == ROUNDS_MOST; f++)
             if (!t->lane[f].met) t->lane[f].bad = true;
         TRY(ki_lanes_advance(t, &over));
-        if (t->round == 0 && !over && is_due(t)) {
-            TRY(form(t));
-            penalise(t);
+        if (t->round == 0 && !over && lanes_is_due(t)) {
+            TRY(lanes_form(t));
+            lanes_penalise(t);
         }
     }
     t->rent += ki_max(t->round - 1 - EXPECTED, 0);
-    TRY(keep(t, v, t->round - 1 + t->products));
+    TRY(lanes_keep(t, v, t->round - 1 + t->products));
 done:
     return status;
 }
@@ -353,19 +345,19 @@ kiln_status ki_lanes_open(struct ki_lanes *t) {
     t->size = t->n + t->intercept;
     t->system = (struct ki_system){
         .X = t->X, .options.no_intercept = !t->intercept, .walk = {.n = t->n, .size = t->n + 1}};
-    TRY(make_room(t));
-    TRY((t->wide ? measure_wide : measure)(t));
+    TRY(lanes_make_room(t));
+    TRY((t->wide ? lanes_measure_wide : lanes_measure)(t));
 done:
     return status;
 }
 
 /* All lanes at their origins, H about what it is there. */
-static kiln_status begin(struct ki_lanes *t) {
+static kiln_status lanes_begin(struct ki_lanes *t) {
     kiln_status status;
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         if (t->intercept) lane->point[t->n] = lane->next[t->n] = lane->origin.b;
-        if (!lane->bad && !t->wide) take_hessian(t, f, lane->origin.curvature);
+        if (!lane->bad && !t->wide) lanes_take_hessian(t, f, lane->origin.curvature);
     }
     TRY(ki_lanes_evaluate(t));
     for (int64_t f = 0; f < t->folds; f++) {
@@ -379,7 +371,7 @@ done:
     return status;
 }
 
-static kiln_status give(void *of, int64_t f) {
+static kiln_status lanes_give(void *of, int64_t f) {
     struct ki_lanes *t = of;
     if (t->lane[f].bad) return ki_path_fold(t->path, f);
     return ki_path_give_fold(t->path, f, t->made_W + f * t->n * t->count, t->made_b + f * t->count,
@@ -388,9 +380,9 @@ static kiln_status give(void *of, int64_t f) {
 
 kiln_status ki_lanes_train(struct ki_lanes *t) {
     kiln_status status;
-    TRY(begin(t));
-    for (int64_t v = 0; v < t->count; v++) TRY(train_value(t, v));
-    TRY(ki_path_each(t->path, give, t));
+    TRY(lanes_begin(t));
+    for (int64_t v = 0; v < t->count; v++) TRY(lanes_train_value(t, v));
+    TRY(ki_path_each(t->path, lanes_give, t));
 done:
     return status;
 }

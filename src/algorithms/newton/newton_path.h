@@ -53,10 +53,11 @@ struct ki_lanes {
     bool intercept, standardize;
     double tolerance;
     bool deviances; /* reports have deviance and null_deviance, by the origins' */
-    /* the loss points into these two, which the lanes own */
+    /* the loss points into these two */
     struct ki_labels labels;
     kiln_matrix *target; /* m x 1 */
     /* the rest */
+    struct ki_arena arena;
     const kiln_matrix *X;
     bool wide; /* no Hessians, no walks: newton_path_wide.c */
     struct ki_path_walks walks;
@@ -74,7 +75,6 @@ struct ki_lanes {
     int64_t products;           /* passes for the value at hand, but for evaluations */
     bool worn;                  /* the preconditioner, or there is none yet */
     struct ki_system system;    /* the sum of the walks that a fold trains on */
-    double *memory;
     struct ki_lane lane[KI_LANES_MOST];
     int columns[KI_LANES_MOST]; /* the fold of each column */
     double *made_W, *made_b;    /* folds x n x count; folds x count */
@@ -88,7 +88,7 @@ bool ki_lanes_apply(struct ki_lanes *t);
 /* Trains and hands over all models. The lanes' origins are set. */
 kiln_status ki_lanes_open(struct ki_lanes *t); /* means, spreads and weights of the lanes */
 kiln_status ki_lanes_train(struct ki_lanes *t);
-void ki_lanes_close(struct ki_lanes *t);
+kiln_status ki_lanes_close(struct ki_lanes *t, kiln_status status); /* returns `status` */
 
 /* What depends on the penalties t->penalty and t->l1: L, the l1_j, the criterion and U. False: H + L is
  * not positive, or there is nothing to go by. */

@@ -23,7 +23,7 @@ static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_class
 }
 
 /* Takes what all algorithms' options say. */
-static void take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int standardize) {
+static void lanes_take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int standardize) {
     ki_lanes_take(t, path);
     t->intercept = !no_intercept;
     t->standardize = standardize != 0;
@@ -32,12 +32,13 @@ static void take(struct ki_lanes *t, struct ki_path *path, int no_intercept, int
 }
 
 /* The same origin for all lanes, with no deviance. */
-static void set_origins(struct ki_lanes *t, double curvature) {
+static void lanes_set_origins(struct ki_lanes *t, double curvature) {
     for (int64_t f = 0; f < t->folds; f++) t->lane[f].origin.curvature = curvature;
 }
 
 /* The rows' weights, checked as the algorithms check them. */
-static kiln_status check_weights(const struct ki_lanes *t, const char *call, const kiln_matrix *weights) {
+static kiln_status lanes_check_weights(const struct ki_lanes *t, const char *call,
+                                       const kiln_matrix *weights) {
     kiln_status status = KILN_OK;
     if (!weights) return KILN_OK;
     TRY(ki_check_matrix(call, "weights", weights, t->X, t->m, 1));
@@ -47,8 +48,8 @@ done:
 }
 
 /* t->labels of two classes, and their column of t->target: 1 and `other`. *two: whether there are two. */
-static kiln_status take_classes(bool *two, struct ki_lanes *t, const char *call, const kiln_matrix *weights,
-                                const double *class_weights, double other) {
+static kiln_status lanes_take_classes(bool *two, struct ki_lanes *t, const char *call,
+                                      const kiln_matrix *weights, const double *class_weights, double other) {
     kiln_status status;
     TRY(ki_labels_new(&t->labels, call, t->path->y,
                       &(struct ki_label_options){weights, class_weights, false}));
@@ -65,32 +66,32 @@ kiln_status ki_logreg_together(bool *done, struct ki_path *path) {
     struct ki_lanes t;
     bool two;
     memcpy(&options, path->options, sizeof options);
-    take(&t, path, options.no_intercept, options.standardize);
+    lanes_take(&t, path, options.no_intercept, options.standardize);
     t.solver = "newton";
     if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !ki_lanes_apply(&t) ||
         dual_is_taken(&t, call, options.solver))
         return KILN_OK;
-    TRY(check_weights(&t, call, options.weights));
-    TRY(take_classes(&two, &t, call, options.weights, options.class_weights, 0));
+    TRY(lanes_check_weights(&t, call, options.weights));
+    TRY(lanes_take_classes(&two, &t, call, options.weights, options.class_weights, 0));
     if (!two) goto done;
     t.loss = (kiln_loss){.kind = KILN_LOSS_LOGISTIC, .y = t.target, .weights = t.labels.weights};
-    set_origins(&t, 0.25);
+    lanes_set_origins(&t, 0.25);
     TRY(ki_lanes_open(&t));
     TRY(ki_lanes_train(&t));
     *done = true;
 done:
-    ki_lanes_close(&t);
-    return status;
+    return ki_lanes_close(&t, status);
 }
 
 /* ---- support vector machines ---- */
 
 /* A regression's curvature at 0 is that of the rows farther than epsilon from it. */
-static kiln_status set_regression(struct ki_lanes *t, double epsilon) {
-    kiln_status status = KILN_OK;
+static kiln_status lanes_set_regression(struct ki_lanes *t, double epsilon) {
+    kiln_status status;
+    struct ki_arena arena = {0};
     const int32_t *fold = t->path->asked.fold;
-    double *weights = NULL, *y = t->walks.room;
-    TRY(ki_path_doubles(&weights, t->m));
+    double *weights = ki_arena_doubles(&arena, t->m), *y = t->walks.room;
+    TRY(arena.status);
     for (int64_t i = 0; i < t->m; i++) weights[i] = 1;
     if (t->loss.weights) TRY(ki_vector_get(weights, t->loss.weights));
     TRY(ki_vector_get(y, t->loss.y));
@@ -101,8 +102,7 @@ static kiln_status set_regression(struct ki_lanes *t, double epsilon) {
         t->lane[f].origin.curvature = sum > 0 ? sum / t->lane[f].weight : 1;
     }
 done:
-    ki_free(weights);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_svm_together(bool *done, struct ki_path *path) {
@@ -112,14 +112,14 @@ kiln_status ki_svm_together(bool *done, struct ki_path *path) {
     struct ki_lanes t;
     bool two;
     memcpy(&options, path->options, sizeof options);
-    take(&t, path, options.no_intercept, options.standardize);
+    lanes_take(&t, path, options.no_intercept, options.standardize);
     t.solver = "newton";
     const bool regression = options.regression != 0, weighed = options.balanced || options.class_weights;
     if (options.balanced || options.max_iterations || !(options.tolerance >= 0) || !(options.epsilon >= 0) ||
         (regression && (weighed || options.solver == KILN_CLASSIFIER_DUAL)) || !ki_lanes_apply(&t) ||
         (!regression && dual_is_taken(&t, call, options.solver)))
         return KILN_OK;
-    TRY(check_weights(&t, call, options.weights));
+    TRY(lanes_check_weights(&t, call, options.weights));
     t.loss = (kiln_loss){.kind = KILN_LOSS_SQUARED_EPSILON,
                          .parameter = options.epsilon,
                          .y = path->y,
@@ -127,24 +127,23 @@ kiln_status ki_svm_together(bool *done, struct ki_path *path) {
     if (regression) {
         TRY(ki_check_finite(call, "y", path->y, false));
     } else {
-        TRY(take_classes(&two, &t, call, options.weights, options.class_weights, -1));
+        TRY(lanes_take_classes(&two, &t, call, options.weights, options.class_weights, -1));
         if (!two) goto done;
         t.loss = (kiln_loss){.kind = KILN_LOSS_SQUARED_HINGE, .y = t.target, .weights = t.labels.weights};
     }
     TRY(ki_lanes_open(&t));
-    set_origins(&t, 1);
-    if (regression) TRY(set_regression(&t, options.epsilon));
+    lanes_set_origins(&t, 1);
+    if (regression) TRY(lanes_set_regression(&t, options.epsilon));
     TRY(ki_lanes_train(&t));
     *done = true;
 done:
-    ki_lanes_close(&t);
-    return status;
+    return ki_lanes_close(&t, status);
 }
 
 /* ---- generalised linear models ---- */
 
 /* Each lane begins at the best constant of the rows that it trains on. */
-static kiln_status set_constants(struct ki_lanes *t) {
+static kiln_status lanes_set_constants(struct ki_lanes *t) {
     kiln_status status = KILN_OK;
     kiln_loss loss = t->loss;
     for (int64_t f = 0; f < t->folds; f++) {
@@ -166,7 +165,7 @@ kiln_status ki_glm_together(bool *done, struct ki_path *path) {
     kiln_glm_options options;
     struct ki_lanes t;
     memcpy(&options, path->options, sizeof options);
-    take(&t, path, options.no_intercept, options.standardize);
+    lanes_take(&t, path, options.no_intercept, options.standardize);
     t.deviances = true;
     t.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
                          .family = options.family ? options.family : KILN_GAUSSIAN,
@@ -179,14 +178,13 @@ kiln_status ki_glm_together(bool *done, struct ki_path *path) {
     if (options.no_intercept || options.offset || options.max_iterations || !(options.tolerance >= 0) ||
         !ki_glm_any_eta(&t.loss) || !ki_lanes_apply(&t))
         return KILN_OK;
-    TRY(check_weights(&t, ki_glm_call, options.weights));
+    TRY(lanes_check_weights(&t, ki_glm_call, options.weights));
     TRY(ki_check_finite(ki_glm_call, "y", path->y, false));
     TRY(ki_glm_check_target(&t.loss));
     TRY(ki_lanes_open(&t));
-    TRY(set_constants(&t));
+    TRY(lanes_set_constants(&t));
     TRY(ki_lanes_train(&t));
     *done = true;
 done:
-    ki_lanes_close(&t);
-    return status;
+    return ki_lanes_close(&t, status);
 }

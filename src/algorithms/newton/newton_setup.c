@@ -85,7 +85,8 @@ static kiln_status measure_columns(struct ki_newton *newton) {
     if (!(total > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", newton->call));
     struct ki_moments moments = {
         .rough = newton->no_intercept && !newton->standardize, .y = newton->outcomes, .d = newton->mean};
-    TRY(ki_columns_measure(&newton->columns, &moments, newton->X, weights ? weights : ones, total));
+    TRY(ki_columns_measure(&newton->columns, &moments, &newton->arena, newton->X, weights ? weights : ones,
+                           total));
     newton->work->right = moments.right;
     newton->report.passes += moments.passes;
     if (!newton->no_intercept || newton->standardize)
@@ -148,16 +149,16 @@ void ki_newton_close(struct ki_newton *newton) {
     struct ki_newton_work *work = newton->work;
     kiln_matrix_free(newton->W);
     kiln_matrix_free(newton->b);
-    ki_columns_free(&newton->columns);
     kiln_report_free(&newton->report);
+    ki_arena_free(&newton->arena, KILN_OK);
     if (!work) return;
     struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
                                      &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < 7; i++) free_pair(pairs[i]);
     kiln_matrix *const all[] = {work->mean,  work->penalty, work->l1,    work->kept,
                                 work->shift, work->spread,  work->floor, work->square,
-                                work->v,     work->classes, work->right, work->common};
-    for (int i = 0; i < 12; i++) kiln_matrix_free(all[i]);
+                                work->v,     work->classes, work->common};
+    for (int i = 0; i < 11; i++) kiln_matrix_free(all[i]);
     ki_newton_factor_close(work);
     ki_newton_secant_close(work);
     ki_newton_descent_close(work);

@@ -61,6 +61,14 @@ kiln_matrix *ki_arena_fill(struct ki_arena *arena, kiln_matrix *A, double value)
     return A;
 }
 
+kiln_matrix *ki_arena_vector(struct ki_arena *arena, const kiln_matrix *X, int64_t count,
+                             const double *values) {
+    kiln_matrix *A = NULL;
+    if (arena->status == KILN_OK)
+        arena->status = ki_vector_new(&A, kiln_matrix_device(X), kiln_matrix_type(X), count, values);
+    return arena->status == KILN_OK ? hold(arena, MATRIX, A) : NULL;
+}
+
 void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
     int64_t bytes = 0;
     void *memory = NULL;
@@ -77,6 +85,10 @@ void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size) {
 
 double *ki_arena_reals(struct ki_arena *arena, int64_t count) {
     return ki_arena_zeros(arena, count, sizeof(double));
+}
+
+double *ki_arena_doubles(struct ki_arena *arena, int64_t count) {
+    return ki_arena_room(arena, count, sizeof(double));
 }
 
 int64_t *ki_arena_integers(struct ki_arena *arena, int64_t count) {

@@ -20,10 +20,14 @@ kiln_matrix *ki_arena_model(struct ki_arena *arena, const kiln_matrix *X, int64_
 kiln_matrix *ki_arena_sums(struct ki_arena *arena, const kiln_matrix *X, int64_t rows, int64_t cols);
 /* A, with one value throughout; NULL passes. */
 kiln_matrix *ki_arena_fill(struct ki_arena *arena, kiln_matrix *A, double value);
+/* A new vector of the model's size with these numbers. */
+kiln_matrix *ki_arena_vector(struct ki_arena *arena, const kiln_matrix *X, int64_t count,
+                             const double *values);
 /* Host memory for `count` elements: all zero, or, of much that is written anyway, not set. */
 void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size);
 void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size);
 double *ki_arena_reals(struct ki_arena *arena, int64_t count);     /* zeros */
+double *ki_arena_doubles(struct ki_arena *arena, int64_t count);   /* not set */
 int64_t *ki_arena_integers(struct ki_arena *arena, int64_t count); /* zeros */
 
 /* Takes the matrix *A, or *pieces, that a call has made, if `made` says so. Returns the first error. */

@@ -35,8 +35,8 @@ kiln_status ki_run_begin(struct ki_run *run, struct ki_described about) {
 
 static void conclude(struct ki_run *run) {
     const kiln_stop stop = run->report.stopped_by;
-    run->report.converged =
-        stop == KILN_STOP_TOLERANCE || (run->tolerance < 0 && stop == KILN_STOP_ITERATIONS);
+    run->report.converged = stop == KILN_STOP_TOLERANCE || stop == KILN_STOP_ROUNDING ||
+                            (run->tolerance < 0 && stop == KILN_STOP_ITERATIONS);
 }
 
 kiln_status ki_run_close(struct ki_run *run, kiln_status status) {
@@ -78,7 +78,7 @@ kiln_status ki_run_look(struct ki_run *run, int count) {
 }
 
 static bool at_limit(const struct ki_run *run) {
-    return run->report.iterations - run->begun >= run->most;
+    return ki_run_iterations(run) >= run->most;
 }
 
 /* Parts of the state that there are. */
@@ -86,21 +86,57 @@ static int parts_of(const struct ki_run *run) {
     return run->turn > 0 ? run->parts : run->parts - run->former;
 }
 
+/* The whole state: that of the problem at hand, of those before, and of what they are for. */
+static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) {
+    const struct ki_state problem[] = {
+        {"problem.began", .integers = &run->begun, .least = 0, .most = KI_STATE_MOST},
+        {"problem.worst stop", .integers = &run->worst, .least = 0, .most = KILN_STOP_ROUNDING},
+        {"problem.objective", .reals = &run->objective},
+        {"problem.residual", .reals = &run->residual}};
+    const int own = parts_of(run), problems = run->problems > 0 ? (int)(sizeof problem / sizeof *problem) : 0;
+    memcpy(whole, run->state, (size_t)own * sizeof *whole);
+    if (problems > 0) memcpy(whole + own, problem, sizeof problem);
+    if (run->outer_parts > 0)
+        memcpy(whole + own + problems, run->outer, (size_t)run->outer_parts * sizeof *whole);
+    return own + problems + run->outer_parts;
+}
+
+kiln_status ki_run_look_around(struct ki_run *run) {
+    return ki_checkpoint_look(run->control, run->outer, run->outer_parts);
+}
+
 kiln_status ki_run_resume(struct ki_run *run) {
     kiln_status status;
-    TRY(ki_checkpoint_resume(&run->resumed, run->control, run->state, parts_of(run)));
+    struct ki_state whole[KI_RUN_PARTS];
+    TRY(ki_checkpoint_resume(&run->resumed, run->control, whole, whole_state(whole, run)));
     if (run->resumed && at_limit(run)) run->report.stopped_by = KILN_STOP_ITERATIONS;
 done:
     return status;
+}
+
+void ki_run_problem(struct ki_run *run) {
+    run->report.stopped_by = KILN_STOP_NONE;
+    run->begun = run->report.iterations;
+}
+
+void ki_run_problem_ends(struct ki_run *run, kiln_stop stop, double residual, double objective) {
+    kiln_report *report = &run->report;
+    run->ended++;
+    run->objective += objective;
+    if (isnan(residual) || residual > run->residual) run->residual = residual;
+    run->worst = report->stopped_by = ki_stop_worse((kiln_stop)run->worst, stop);
+    report->objective = run->objective;
+    report->residual = run->residual;
 }
 
 kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row) {
     kiln_report *report = &run->report;
     kiln_trace_row whole = *row;
     whole.iteration = report->iterations;
+    whole.objective += run->objective;
     whole.seconds = ki_clock() - run->start;
     report->residual = row->residual;
-    report->objective = row->objective;
+    report->objective = whole.objective;
     return ki_report_row(report, &whole);
 }
 
@@ -110,18 +146,37 @@ void ki_run_start(struct ki_run *run) {
     run->begun = run->report.iterations;
 }
 
-void ki_run_tell(struct ki_run *run) {
+static bool asks_to_stop(const struct ki_run *run, kiln_progress now) {
+    now.seconds = ki_clock() - run->start;
+    now.bytes = run->pass_bytes * run->report.passes;
+    return run->control->progress && run->control->progress(run->control->user, &now) != 0;
+}
+
+static bool asks_at_iteration(const struct ki_run *run) {
     const kiln_report *report = &run->report;
-    const kiln_progress now = {.phase = "solve",
-                               .done = report->iterations,
-                               .total = run->most,
-                               .objective = report->objective,
-                               .residual = report->residual,
-                               .seconds = ki_clock() - run->start,
-                               .bytes = run->pass_bytes * report->passes,
-                               .test =
-                                   report->trace_count > 0 ? report->trace[report->trace_count - 1].test : 0};
-    if (run->control->progress && run->control->progress(run->control->user, &now)) run->cancelled = true;
+    return asks_to_stop(
+        run,
+        (kiln_progress){.phase = "solve",
+                        .done = report->iterations,
+                        .total = run->most * ki_max(run->problems, 1),
+                        .objective = report->objective,
+                        .residual = report->residual,
+                        .test = report->trace_count > 0 ? report->trace[report->trace_count - 1].test : 0});
+}
+
+void ki_run_tell(struct ki_run *run) {
+    if (asks_at_iteration(run)) run->cancelled = true;
+}
+
+bool ki_run_stage(const struct ki_run *run, const char *phase, int64_t done, int64_t total, double residual) {
+    return asks_to_stop(
+        run,
+        (kiln_progress){
+            .phase = phase, .done = done, .total = total, .objective = (double)NAN, .residual = residual});
+}
+
+kiln_stop ki_run_limit(const struct ki_run *run) {
+    return run->cancelled ? KILN_STOP_CANCELLED : at_limit(run) ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
 }
 
 /* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once, as what leads
@@ -140,18 +195,17 @@ void ki_run_judge(struct ki_run *run) {
     if (report->stopped_by != KILN_STOP_NONE) return;
     if (report->residual <= run->tolerance && settled(run))
         report->stopped_by = KILN_STOP_TOLERANCE;
-    else if (run->cancelled)
-        report->stopped_by = KILN_STOP_CANCELLED;
-    else if (at_limit(run))
-        report->stopped_by = KILN_STOP_ITERATIONS;
+    else
+        report->stopped_by = ki_run_limit(run);
 }
 
 kiln_status ki_run_keep(struct ki_run *run) {
     kiln_stop stop = run->report.stopped_by;
+    struct ki_state whole[KI_RUN_PARTS];
     if (run->limited) return KILN_OK;
     if (stop != KILN_STOP_ITERATIONS && run->turn + 1 < run->restarts) /* not the run's end */
         stop = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
-    return ki_checkpoint_step(run->control, run->state, parts_of(run), stop);
+    return ki_checkpoint_step(run->control, whole, whole_state(whole, run), stop);
 }
 
 kiln_status ki_run_step(struct ki_run *run, const kiln_trace_row *row) {

@@ -53,7 +53,17 @@ struct ki_run {
     int former;             /* parts at the end of the state that there are from the second start on */
     bool limited;           /* a start before this one ended at the limit */
     kiln_report best;       /* of the starts before */
+
+    /* Problems in turn, whose results are the run's together: blocks of targets, or classes, each against the rest. `most` is
+     * for each of them. */
+    int64_t problems, ended; /* 0: one problem, and no parts of it in the checkpoint; those that have ended */
+    int64_t worst;           /* kiln_stop of those that have ended, */
+    double objective, residual;   /* the sum of their objectives, the largest of their residuals */
+    const struct ki_state *outer; /* what a checkpoint holds of them beside the state of the one at hand */
+    int outer_parts;
 };
+
+enum { KI_RUN_PARTS = 64 }; /* of a state, with all that is around it, at most */
 
 /* ---- from beginning to end ---- */
 
@@ -90,6 +100,19 @@ kiln_status ki_run_look(struct ki_run *run, int count);
 /* Takes a state that waits; run->resumed: whether there was one. */
 kiln_status ki_run_resume(struct ki_run *run);
 
+/* The state of what the run is in: of several problems. _look_around: takes it, where one waits, before the state itself. */
+#define KI_RUN_AROUND(run, table)                                                                            \
+    ((run)->outer = (table), (run)->outer_parts = (int)(sizeof(table) / sizeof *(table)))
+kiln_status ki_run_look_around(struct ki_run *run);
+
+/* The next of several problems begins; not where one is resumed. It has ended: what it adds to the report. */
+void ki_run_problem(struct ki_run *run);
+void ki_run_problem_ends(struct ki_run *run, kiln_stop stop, double residual, double objective);
+/* Iterations of the problem, or the start, at hand. */
+static inline int64_t ki_run_iterations(const struct ki_run *run) {
+    return run->report.iterations - run->begun;
+}
+
 /* The next of several starts begins; not where a start is resumed. */
 void ki_run_start(struct ki_run *run);
 
@@ -103,6 +126,10 @@ kiln_status ki_run_step(struct ki_run *run, const kiln_trace_row *row);
 /* The same in its parts. A row of the iteration that the report counts; its seconds are filled in. */
 kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row);
 void ki_run_tell(struct ki_run *run); /* run->cancelled: the caller asks to stop */
+/* Progress of work of another kind, which has no objective; NaN: nor a residual. Whether the caller asks to stop. */
+bool ki_run_stage(const struct ki_run *run, const char *phase, int64_t done, int64_t total, double residual);
+/* CANCELLED, or ITERATIONS where there are `most`; else NONE. */
+kiln_stop ki_run_limit(const struct ki_run *run);
 /* report.stopped_by, unless the method has stopped the run by a rule of its own. */
 void ki_run_judge(struct ki_run *run);
 kiln_status ki_run_keep(struct ki_run *run);
