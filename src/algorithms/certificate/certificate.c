@@ -8,8 +8,18 @@
  * It needs what a fit has at its end and no pass over X: X^T t = L W - g. Three things are in the way:
  *
  *   sum_i t_i is 0 but for the tolerance. The caller moves t (newton_gap.c) and says what that costs: `settled` and `drift`.
- *   With l2 = 0, |X^T t|_j <= l1_j has to hold. t times theta <= 1 makes it so, at (1 - theta) (excess) by convexity, or exactly
- *   (1 - theta)^2 sum s loss'^2 / 2 for least squares.
+ *   With l2 = 0, |X^T t|_j <= l1_j has to hold: theta t with theta <= 1 does that, and costs by convexity at most a = 1 - theta times the
+ *   excess. That is much, as it is of first order, and what it costs is of second order. A row's part is, with t_i = -s_i v and h(z) the
+ *   loss's curvature where its derivative is z,
+ *
+ *     E = int_theta^1 (u - theta) v^2 / h(u v) du <= a^2 / (2 theta) v^2 / h(v)   where h(u v) >= u h(v).
+ *
+ *   Least squares have h = 1 and E = a^2 v^2 / 2. In mu_u, whose derivative is u v, h is concave and h(u v) >= u h(v) + (1 - u) h(0) for
+ *   binomial, Poisson, gamma and negative binomial models; Tweedie's dh/dz lies between -(p - 1) and 2 - p, and v between -h / (p - 1) and
+ *   h / (2 - p), which is enough. Softmax's E is the distance of Kullback and Leibler of two probabilities, of the label and of all
+ *   others, and so that of two classes. With an intercept t has moved by d before: theta (t + d) lies halfway between t - 2 a t and
+ *   t + 2 theta d, so that a^2 / (1 - 2 a) sum s v^2 / h is enough, and `settled` is half of what twice the move costs. The rows' v^2 / h
+ *   may come from another computed eta, by which E changes by a |v| at most for each unit.
  *   Rounding. That of eta enters by its square alone: t at a computed eta' is as good a point as that at eta, and the losses' part of the
  *   gap is curvature / 2 sum_i s_i (eta - eta')_i^2 at most. X^T t is off by e_j = c_m u (sum s loss'^2 sum s x_j^2)^(1/2). The computed
  *   objective is off by about slope * || eta - eta' ||, which is the largest of the three.
@@ -164,6 +174,16 @@ static double penalised_alike(const struct ki_certificate *at) {
     return norm * norm / (2 * at->l2);
 }
 
+/* What the losses' part grows by where t is multiplied by theta. */
+static double shrunk(const struct ki_certificate *at, double theta) {
+    const double less = 1 - theta, first = less * at->excess;
+    if (at->quadratic) return less * less * at->slope * at->slope / 2;
+    if (!(at->bend > 0) || !(less < 0.5)) return first;
+    const double off = 2 * ki_units(kiln_matrix_cols(at->X), kiln_matrix_type(at->X)) * size_of(at);
+    const double moved = (at->slope + at->curvature * off) * off;
+    return fmin(first, less * (less * at->bend / (1 - 2 * less) + moved));
+}
+
 /* With l2 = 0: t scaled so that no column has more than its l1_j. */
 static double scaled(const struct ki_certificate *at) {
     const int64_t n = kiln_matrix_cols(at->X);
@@ -181,8 +201,7 @@ static double scaled(const struct ki_certificate *at) {
             const double w = at->w[j * at->k + c], z = -entry(at, j, c, &off);
             sum += fabs(w) * fmax(l1_of(at, j) - theta * ((w < 0 ? -z : z) - off), 0);
         }
-    const double less = 1 - theta;
-    return sum + less * (at->quadratic ? less * at->slope * at->slope / 2 : at->excess);
+    return sum + shrunk(at, theta);
 }
 
 double ki_certificate_gap(const struct ki_certificate *at) {

@@ -65,6 +65,62 @@ static bool known(const kiln_loss *loss) {
     }
 }
 
+/* gamma: the Pearson statistic's rows s loss'^2, over the curvature. */
+static kiln_status gamma_bend(double *bend, const struct ki_glm *glm, kiln_matrix *each,
+                              const kiln_matrix *D) {
+    kiln_status status;
+    const kiln_matrix *s = glm->loss.weights;
+    kiln_matrix *second = NULL, *squares = NULL;
+    double counted;
+    TRY(kiln_matrix_dense(&squares, kiln_matrix_device(D), kiln_matrix_type(D), kiln_matrix_rows(D), 1,
+                          NULL));
+    TRY(ki_vector_new(&second, kiln_matrix_device(D), kiln_matrix_type(D), 3, (double[]){0, 1, 0}));
+    TRY(kiln_map(each, KILN_MAP_RECIPROCAL, glm->newton.C)); /* 0 where C is */
+    TRY(kiln_times(each, each, glm->newton.C));
+    TRY(kiln_norm(&counted, each, KILN_NORM_1));
+    if (round(counted) != glm->rows) goto done;
+    TRY(kiln_map(each, KILN_MAP_RECIPROCAL, glm->newton.C));
+    if (s) TRY(kiln_times(each, each, s));
+    TRY(kiln_multiply(squares, 1, KILN_PLAIN, D, second, 0, NULL));
+    TRY(kiln_dot(bend, each, squares));
+done:
+    kiln_matrix_free(second);
+    kiln_matrix_free(squares);
+    return status;
+}
+
+/* The largest 1 + alpha mu, which the Pearson statistic lacks where y is 0. */
+static kiln_status negative_binomial_bend(double *bend, const struct ki_glm *glm, kiln_matrix *Eta,
+                                          double pearson) {
+    double most;
+    kiln_status status;
+    TRY(kiln_loss_mean(Eta, &glm->loss, Eta));
+    TRY(kiln_norm(&most, Eta, KILN_NORM_MAX));
+    *bend = pearson * (1 + glm->loss.parameter * most);
+done:
+    return status;
+}
+
+/* loss'^2 / loss'' is Pearson's (y - mu)^2 / V(mu) for Poisson and binomial, at most that over 2 - p for Tweedie,
+ * times mu / y for gamma, and (1 + alpha mu) / (1 + alpha y) for negative binomial. */
+kiln_status ki_glm_bend(double *bend, const struct ki_glm *glm, kiln_matrix *Eta, const kiln_matrix *D,
+                        double pearson) {
+    static const double SUMS = 1.01; /* for the rows' own rounding */
+    kiln_status status = KILN_OK;
+    *bend = 0;
+    if (glm->newton.l2 > 0 || !(glm->newton.l1 > 0) || !known(&glm->loss)) return KILN_OK;
+    switch (glm->loss.family) {
+    case KILN_GAUSSIAN: break;
+    case KILN_GAMMA: TRY(gamma_bend(bend, glm, Eta, D)); break;
+    case KILN_NEGATIVE_BINOMIAL: TRY(negative_binomial_bend(bend, glm, Eta, pearson)); break;
+    case KILN_TWEEDIE: *bend = pearson / (2 - glm->loss.parameter); break;
+    default: *bend = pearson;
+    }
+    *bend *= SUMS;
+done:
+    return status;
+}
+
 /* at->slope, terms and lean; y the norm of y, total the sum of the curvatures. */
 static void tell_rows(struct ki_certificate *at, const struct ki_glm *glm, double pearson, double y,
                       double total) {
@@ -133,9 +189,9 @@ done:
     return status;
 }
 
-kiln_status ki_glm_certify(struct ki_glm *glm, double deviance, double pearson) {
+kiln_status ki_glm_certify(struct ki_glm *glm, const struct ki_glm_rows *rows) {
     kiln_status status = KILN_OK;
-    struct ki_certificate at = {.excess = deviance / 2};
+    struct ki_certificate at = {.excess = rows->deviance / 2, .bend = rows->bend};
     double y, total;
     const bool penalised = glm->newton.l2 > 0 || glm->newton.l1 > 0;
     if (!known(&glm->loss) || !(penalised || glm->form.known)) return KILN_OK;
@@ -144,7 +200,7 @@ kiln_status ki_glm_certify(struct ki_glm *glm, double deviance, double pearson) 
     TRY(largest_curvature(&at.curvature, glm));
     if (glm->loss.family == KILN_BINOMIAL) at.curvature = 0.25;
     TRY(kiln_norm(&total, glm->newton.C, KILN_NORM_1));
-    tell_rows(&at, glm, pearson, y, total);
+    tell_rows(&at, glm, rows->pearson, y, total);
     if (!at.quadratic && glm->loss.family != KILN_BINOMIAL) at.curvature *= 2;
     TRY(penalised ? ki_newton_certify(&glm->newton, &at) : certify_by_form(glm, &at));
 done:

@@ -16,14 +16,19 @@
 
 enum { CLASSES = 512 }; /* of softmax at most, as M^-1 takes their cube */
 
+/* How many times the move the cost is asked for: see `settled`. */
+static double stretch_of(const struct ki_certificate *at) {
+    return at->l2 > 0 || at->quadratic ? 1 : 2;
+}
+
 static void settle_column(struct ki_certificate *at, double total, double slope) {
-    const double theta = slope == 0 ? 0 : fabs(slope) / total;
+    const double theta = slope == 0 ? 0 : stretch_of(at) * fabs(slope) / total;
     at->settled = theta < 1 ? -log1p(-theta) * fabs(slope) : (double)INFINITY;
     at->drift = theta < 1 ? fabs(slope) * sqrt(fmax(at->weight * at->curvature / total - 1, 0)) : 0;
 }
 
-/* theta^T M theta from M, which theta = 1 makes nothing of; `values` k x k for M, then k for sum t. */
-static double settle_classes(double *values, int64_t k) {
+/* `stretch` theta^T M theta from M, which theta = 1 makes nothing of; `values` k x k for M, then k for sum t. */
+static double settle_classes(double *values, int64_t k, double stretch) {
     double *U = values, *theta = values + k * k, trace = 0, least = INFINITY, most = -INFINITY, sum = 0;
     double *slopes = theta + k, *scale = slopes + k;
     for (int64_t c = 0; c < k; c++) trace += U[c * k + c];
@@ -39,7 +44,7 @@ static double settle_classes(double *values, int64_t k) {
         least = fmin(least, theta[c]);
         most = fmax(most, theta[c]);
     }
-    return most - least < 1 ? fmax(sum, 0) : INFINITY;
+    return stretch * (most - least) < 1 ? stretch * fmax(sum, 0) : INFINITY;
 }
 
 static kiln_status settle_softmax(struct ki_certificate *at, const struct ki_newton *newton) {
@@ -65,7 +70,7 @@ static kiln_status settle_softmax(struct ki_certificate *at, const struct ki_new
         for (int64_t j = 0; j < k; j++)
             values[i * k + j] = (i == j ? values[k * k + i] : 0) - values[i * k + j];
     TRY(ki_vector_get(values + k * k, newton->slopes));
-    at->settled = settle_classes(values, k);
+    at->settled = settle_classes(values, k, stretch_of(at));
     at->drift = isfinite(at->settled) ? sqrt(at->weight * at->settled) : 0;
 done:
     kiln_matrix_free(G);

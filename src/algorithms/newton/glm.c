@@ -80,7 +80,7 @@ done:
 }
 
 struct sums {
-    double deviance, pearson, constant;
+    double deviance, pearson, constant, bend;
 };
 
 /* The sums of kiln_loss_deviance's columns at X w + b + offset; w NULL counts as zeros. */
@@ -101,7 +101,8 @@ static kiln_status sum_rows(struct sums *sums, struct ki_glm *glm, const kiln_ma
     }
     TRY(kiln_loss_deviance(D, &glm->loss, Eta));
     TRY(kiln_dot(result, D, glm->ones));
-    *sums = (struct sums){result[0], result[1], result[2]};
+    *sums = (struct sums){result[0], result[1], result[2], 0};
+    if (w) TRY(ki_glm_bend(&sums->bend, glm, Eta, D, sums->pearson));
 done:
     kiln_matrix_free(Eta);
     kiln_matrix_free(D);
@@ -109,7 +110,8 @@ done:
 }
 
 struct figures {
-    double deviance, null_deviance, dispersion, aic, pearson;
+    double null_deviance, dispersion, aic;
+    struct ki_glm_rows rows;
 };
 
 /* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
@@ -127,9 +129,8 @@ static kiln_status judge(struct figures *figures, struct ki_glm *glm, double par
     TRY(ki_vector_get(&b, glm->newton.b));
     TRY(sum_rows(&sums, glm, glm->newton.W, b));
     TRY(sum_rows(&null, glm, NULL, glm->null));
-    figures->deviance = sums.deviance;
     figures->null_deviance = at_end(glm) ? 0 : null.deviance;
-    figures->pearson = sums.pearson;
+    figures->rows = (struct ki_glm_rows){sums.deviance, sums.pearson, sums.bend};
     figures->dispersion = family->shown.fixed_dispersion ? 1
                           : glm->rows > parameters       ? sums.pearson / (glm->rows - parameters)
                                                          : (double)NAN;
@@ -179,8 +180,8 @@ static void check_reach(struct ki_glm *glm, const struct figures *figures) {
                        "all targets are %.3g: the best mean is that, which no intercept gives, and these "
                        "coefficients are where the run ended",
                        glm->mean);
-    if (report->converged && figures->deviance >= (1 - 1e-6) * figures->null_deviance &&
-        figures->deviance > 1e-6 * glm->weight) {
+    if (report->converged && figures->rows.deviance >= (1 - 1e-6) * figures->null_deviance &&
+        figures->rows.deviance > 1e-6 * glm->weight) {
         report->converged = 0;
         report->stopped_by = KILN_STOP_STALLED;
         report->residual = 1;
@@ -353,14 +354,14 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(judge(&figures, &glm, (double)parameters.count));
     if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
-    TRY(ki_glm_certify(&glm, figures.deviance, figures.pearson));
+    TRY(ki_glm_certify(&glm, &figures.rows));
     const bool plain =
         !kiln_report_warning(&glm.newton.report, 0, NULL, NULL); /* curvature says what it should */
     if (plain && options->l2 == 0 && options->l1 == 0 && parameters.how == KI_COUNTED)
         ki_report_rank(&glm.newton.report, parameters.count - !options->no_intercept, kiln_matrix_cols(X));
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
-    ki_report_figure(&glm.newton.report, "deviance", figures.deviance);
+    ki_report_figure(&glm.newton.report, "deviance", figures.rows.deviance);
     ki_report_figure(&glm.newton.report, "null_deviance", figures.null_deviance);
     ki_report_figure(&glm.newton.report, "dispersion", figures.dispersion);
     ki_report_figure(&glm.newton.report, "aic", figures.aic);

@@ -68,7 +68,17 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
  * not constant, but no more than rows; more than 31 dimensions are missing, or it is not clear how many. */
 kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm);
 
-/* The report's optimality gap, from the figures of the result. One or two products of vectors as long as y. */
-kiln_status ki_glm_certify(struct ki_glm *glm, double deviance, double pearson);
+/* sum_i s_i loss_i'^2 / loss_i'' at most at the result, from its predictors and kiln_loss_deviance's rows D; 0: it is
+ * not known, or of no use. Takes Eta. */
+kiln_status ki_glm_bend(double *bend, const struct ki_glm *glm, kiln_matrix *Eta, const kiln_matrix *D,
+                        double pearson);
+
+/* The figures of the result, by which its objective is bounded. */
+struct ki_glm_rows {
+    double deviance, pearson, bend;
+};
+
+/* The report's optimality gap. One or two products of vectors as long as y. */
+kiln_status ki_glm_certify(struct ki_glm *glm, const struct ki_glm_rows *rows);
 
 #endif

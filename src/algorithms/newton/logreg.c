@@ -127,14 +127,72 @@ static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, c
     return kiln_logreg(W, b, X, y, options, report);
 }
 
+/* sum_i s_i p / (1 - p) of two classes, p the probability of the other: the Pearson statistic of a binomial model.
+ * One pass. */
+static kiln_status bend_of_two(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(newton->X);
+    const kiln_type type = kiln_matrix_type(newton->X);
+    const int64_t m = kiln_matrix_rows(newton->X);
+    const kiln_loss binomial = {
+        .kind = KILN_LOSS_GLM, .family = KILN_BINOMIAL, .y = loss->y, .weights = loss->weights};
+    kiln_matrix *Eta = NULL, *D = NULL, *ones = NULL;
+    double b, sums[3];
+    TRY(kiln_matrix_dense(&Eta, device, type, m, 1, NULL));
+    TRY(kiln_matrix_dense(&ones, device, type, m, 1, NULL));
+    TRY(kiln_matrix_dense(&D, device, type, m, 3, NULL));
+    TRY(ki_vector_get(&b, newton->b));
+    TRY(kiln_fill(Eta, b));
+    TRY(kiln_fill(ones, 1));
+    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, newton->W, 1, Eta));
+    newton->report.passes++;
+    TRY(kiln_loss_deviance(D, &binomial, Eta));
+    TRY(kiln_dot(sums, D, ones));
+    *bend = sums[1];
+done:
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(D);
+    kiln_matrix_free(ones);
+    return status;
+}
+
+/* The same of several, from the probabilities that the engine has left. */
+static kiln_status bend_of_classes(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
+    kiln_status status;
+    const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
+    double *p = ki_alloc((size_t)(m * (k + 2)) * sizeof *p);
+    if (!p) return ki_fail_nomem((size_t)(m * (k + 2)) * sizeof *p, "the probabilities");
+    double *y = p + m * k, *s = y + m;
+    TRY(ki_vector_get(p, newton->C));
+    TRY(ki_vector_get(y, loss->y));
+    if (loss->weights) TRY(ki_vector_get(s, loss->weights));
+    for (int64_t i = 0; i < m; i++) {
+        double others = 0;
+        for (int64_t c = 0; c < k; c++) others += c == (int64_t)y[i] ? 0 : p[i * k + c];
+        const double own = p[i * k + (int64_t)y[i]], weight = loss->weights ? s[i] : 1;
+        if (weight > 0) *bend += weight * others / own;
+    }
+done:
+    ki_free(p);
+    return status;
+}
+
 /* What certificate.h has to know of the rows: |loss'|^2 is at most twice the curvature times the loss. */
-static kiln_status certify(struct ki_newton *newton) {
+static kiln_status certify(struct ki_newton *newton, const kiln_loss *problem) {
+    static const double SUMS = 1.01; /* for the rows' own rounding */
+    kiln_status status = KILN_OK;
     const double curvature = newton->k > 1 ? 0.5 : 0.25, loss = newton->loss;
-    return ki_newton_certify(newton, &(struct ki_certificate){.slope = sqrt(2 * curvature * loss),
-                                                              .curvature = curvature,
-                                                              .excess = loss,
-                                                              .terms = loss,
-                                                              .lean = sqrt(newton->columns.weight)});
+    double bend = 0;
+    if (newton->l1 > 0 && !(newton->l2 > 0))
+        TRY((newton->k > 1 ? bend_of_classes : bend_of_two)(&bend, newton, problem));
+    TRY(ki_newton_certify(newton, &(struct ki_certificate){.slope = sqrt(2 * curvature * loss),
+                                                           .curvature = curvature,
+                                                           .bend = isfinite(bend) ? SUMS * bend : 0,
+                                                           .excess = loss,
+                                                           .terms = loss,
+                                                           .lean = sqrt(newton->columns.weight)}));
+done:
+    return status;
 }
 
 /* The model by the engine, from a start that the dual may have found. */
@@ -165,12 +223,10 @@ static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *
     if (dual && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
         TRY(start_from_dual(newton, descent));
     newton->report.solver = dual ? "dual" : "newton";
-    TRY(ki_newton_solve(newton,
-                        &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,
-                                     .y = target,
-                                     .weights = labels->weights},
-                        &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
-    TRY(certify(newton));
+    const kiln_loss loss = {
+        .kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC, .y = target, .weights = labels->weights};
+    TRY(ki_newton_solve(newton, &loss, &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
+    TRY(certify(newton, &loss));
 done:
     newton->outcomes = NULL;
     kiln_matrix_free(target);
