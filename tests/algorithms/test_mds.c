@@ -288,6 +288,42 @@ static void ordinal_sees_small_distances(void **state) {
     }
 }
 
+/* Which dissimilarities are equal is settled by the data: points that are a grid but for differences about the
+ * limit have the same ties in the last iteration as in the first, with weights and without. */
+static void ordinal_ties_stay(void **state) {
+    (void)state;
+    for (int run = 0; run < 80; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const double limit = type == KILN_F64 ? 1e-12 : 1e-5;
+        const int64_t n = 6 + run % 9;
+        kiln_matrix *X = NULL, *Y = matrix(type, n, 2, NULL), *w = NULL;
+        double points[16 * 2], weights[16 * 16];
+        float narrow[16 * 2], narrow_weights[16 * 16];
+        for (int64_t e = 0; e < 2 * n; e++) {
+            points[e] =
+                (double)(e % 2 ? e / 2 % 3 : e / 6) + 2 * limit * random_at((uint64_t)(1000 * run + e));
+            narrow[e] = (float)points[e];
+        }
+        for (int64_t e = 0; e < n * n; e++)
+            weights[e] = narrow_weights[e] =
+                (float)(1 + random_at((uint64_t)(run + e % n * (e / n) + e % n + e / n)));
+        X = matrix(type, n, 2, type == KILN_F64 ? (void *)points : narrow);
+        if (run % 4 >= 2) w = matrix(type, n, n, type == KILN_F64 ? (void *)weights : narrow_weights);
+        const kiln_mds_options options = {
+            .metric = KILN_MDS_ORDINAL, .init = KILN_MDS_RANDOM, .seed = (uint64_t)run, .weights = w};
+        kiln_report report = {0};
+        kiln_mds_verification found = {.size = sizeof found};
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        if (!(fabs(found.stress - report.objective) <= found.stress_rounding))
+            fail_msg("run %d: the stress is %g, not %g", run, found.stress, report.objective);
+        kiln_report_free(&report);
+        kiln_matrix_free(w);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
 /* A perfect fit's stress is rounding, and so is its fall; a stress of another layout is not. */
 static void verification_knows_rounding(void **state) {
     (void)state;
@@ -455,6 +491,7 @@ int main(void) {
                                        cmocka_unit_test(any_size),
                                        cmocka_unit_test(one_point),
                                        cmocka_unit_test(ordinal_sees_small_distances),
+                                       cmocka_unit_test(ordinal_ties_stay),
                                        cmocka_unit_test(verification_knows_rounding),
                                        cmocka_unit_test(places_new_points),
                                        cmocka_unit_test(cancels),

@@ -195,7 +195,7 @@ def mds(rng, tool: Tool, kind: type) -> list[str]:
     elif metric == "interval":
         stress, scale = interval_stress(delta, d), L(len(d))
     else:
-        return found + accepted(tool, "X.npy")
+        stress, scale = ordinal_stress(delta, d, 1e-12 if kind is np.float64 else 1e-5), L(len(d))
     digits = 1e-7 if kind is np.float64 else 2e-3
     if stress > 1e-6 * scale:
         found += near(f"mds {metric} stress", run.out["stress"], stress, digits)
@@ -223,6 +223,27 @@ def interval_stress(delta: np.ndarray, d: np.ndarray):
             value = ((hat - d) ** 2).sum()
             best = value if best is None else min(best, value)
     return best
+
+
+def ordinal_stress(delta: np.ndarray, d: np.ndarray, tied: float):
+    """The least stress of ordinal scaling, primary ties: dissimilarities within `tied` of the least of them are equal."""
+    group, least = np.zeros(len(delta), int), L(-1)
+    for number, pair in enumerate(np.argsort(delta, kind="stable")):
+        if least < 0 or delta[pair] > least * (1 + L(tied)):
+            least, first = delta[pair], number
+        group[pair] = first
+    d = d[np.lexsort((d, group))]
+    sums = np.concatenate([[L(0)], np.cumsum(d)])
+    # the slope of the sums' lower hull at each pair: the largest over beginnings of the least mean over ends
+    hat = np.empty_like(d)
+    begin = 0
+    while begin < len(d):
+        means = (sums[begin + 1 :] - sums[begin]) / np.arange(1, len(d) - begin + 1)
+        end = begin + 1 + int(len(means) - 1 - np.argmin(means[::-1]))
+        hat[begin:end] = means[end - begin - 1]
+        begin = end
+    size = (hat**2).sum()
+    return ((hat * np.sqrt(len(d) / size) - d) ** 2).sum() if size > 0 else (d**2).sum()
 
 
 VERBS = {"als": als, "sfa": sfa, "gap": gap, "lda": lda, "mds": mds}

@@ -430,6 +430,7 @@ kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_option
     TRY(ki_arena_take(&run->arena, &own_X, ki_whole_of(&X, &own_X, X)));
     ki_run_on(run, X, o->tolerance, o->max_iterations);
     run->restarts = o->restarts;
+    s.given = X;
     TRY(mds_begin(&s, X));
     TRY(ki_run_begin(run, (struct ki_described){.options = o,
                                                 .seed = (int64_t)o->seed,

@@ -12,6 +12,7 @@ struct ki_mds {
     int64_t n, p;
     /* Dissimilarities n x n, or the points whose distances they are: one of them is NULL. */
     const kiln_matrix *D, *X, *weights;
+    const kiln_matrix *given;       /* X as the caller gave it */
     kiln_matrix *own_D;             /* D, if it was made here */
     int exponent, weight_exponent;  /* what was divided by 2^exponent: distances, as the layout's; weights */
     kiln_matrix *Y, *next, *former; /* this layout, the one that majorisation makes of it, the one before */
@@ -64,7 +65,16 @@ kiln_status ki_mds_torgerson(struct ki_mds *s);
 kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream);
 
 /* mds_ordinal.c: disparities that are monotone in the dissimilarities. */
-/* Dissimilarities that differ by so much, relative, count as equal: rounding of distances. */
+/* The distance of two points in q dimensions as an order takes it: the squares in long double, one after another. */
+static inline long double ki_mds_distance(const double *x, const double *y, int64_t q) {
+    long double square = 0;
+    for (int64_t c = 0; c < q; c++) {
+        const long double apart = (long double)x[c] - (long double)y[c];
+        square += apart * apart;
+    }
+    return sqrtl(square);
+}
+/* Dissimilarities that differ by so much, relative, count as equal: rounding of the points' coordinates. */
 static inline double ki_mds_rounding(kiln_type type) {
     return type == KILN_F32 ? 1e-5 : 1e-12;
 }

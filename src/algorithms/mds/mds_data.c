@@ -109,31 +109,14 @@ static void prepare(double *delta, double *weights, struct ki_mds *s, int expone
     s->shift = ldexp(s->shift, -exponent);
 }
 
-/* Distances whose squares have lost digits, from points x (n x q) in long double: an order tells them apart. */
-static void mend_small(double *delta, const double *x, const struct ki_mds *s, int64_t q) {
-    const double limit = s->type == KILN_F32 ? 0x1p-50 : 0x1p-480;
-    for (int64_t i = 0; i < s->n; i++)
-        for (int64_t j = i + 1; j < s->n; j++) {
-            long double square = 0;
-            if (delta[i * s->n + j] >= limit) continue;
-            for (int64_t c = 0; c < q; c++) {
-                const long double apart = (long double)x[i * q + c] - x[j * q + c];
-                square += apart * apart;
-            }
-            delta[i * s->n + j] = delta[j * s->n + i] = (double)sqrtl(square);
-        }
-}
-
-/* Checks dissimilarities on the host, or distances of the points X, or NULL; what differs from those given
- * gets copies. */
-static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kiln_matrix *X) {
+/* Checks dissimilarities, or distances of points, on the host; what differs from those given gets copies. */
+static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D) {
     kiln_status status;
-    const int64_t n = s->n, q = X ? kiln_matrix_cols(X) : 0;
+    const int64_t n = s->n;
     struct ki_arena arena = {0};
     bool missing = false;
     double norm, *const delta = ki_arena_room(&arena, n * n, sizeof *delta),
-                        *const weights = ki_arena_room(&arena, n * n, sizeof *weights),
-                        *const x = X ? ki_arena_room(&arena, n * q, sizeof *x) : NULL;
+                        *const weights = ki_arena_room(&arena, n * n, sizeof *weights);
     TRY(arena.status);
     TRY(ki_vector_get(delta, D));
     if (s->options.weights)
@@ -141,10 +124,6 @@ static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kil
     else
         for (int64_t e = 0; e < n * n; e++) weights[e] = 1;
     TRY(drop_missing(delta, weights, n, &missing));
-    if (X) {
-        TRY(ki_vector_get(x, X));
-        mend_small(delta, x, s, q);
-    }
     const struct extents of = extents_of(delta, weights, n);
     if (of.heaviest == 0 && n > 1)
         TRY(ki_fail(KILN_ERR_DATA, "kiln_mds: no pair of points has a dissimilarity and a weight"));
@@ -152,7 +131,7 @@ static kiln_status take_matrix(struct ki_mds *s, const kiln_matrix *D, const kil
     const int exponent = exponent_of(of.largest > s->shift ? of.largest - s->shift : of.largest, s->type);
     s->exponent += exponent;
     s->weight_exponent = exponent_of(of.heaviest, s->type);
-    const bool changed = missing || X || exponent || s->shift > 0 || s->options.weights;
+    const bool changed = missing || exponent || s->shift > 0 || s->options.weights;
     prepare(delta, weights, s, exponent);
     measure(s, delta, weights);
     s->D = D;
@@ -240,7 +219,7 @@ static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
     TRY(s->run.arena.status);
     TRY(kiln_distances(s->own_D, X, X));
     s->D = s->own_D;
-    if (whole) TRY(take_matrix(s, s->own_D, X));
+    if (whole) TRY(take_matrix(s, s->own_D));
 done:
     return status;
 }
@@ -290,7 +269,7 @@ done:
 }
 
 kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X) {
-    const kiln_status status = s->options.dissimilarities ? take_matrix(s, X, NULL) : take_points(s, X);
+    const kiln_status status = s->options.dissimilarities ? take_matrix(s, X) : take_points(s, X);
     if (s->options.metric != KILN_MDS_RATIO)
         s->exponent = 0; /* the layout's size is that of its disparities */
     return status;

@@ -3,14 +3,16 @@
  * The pairs are sorted by dissimilarity once. Their distances, in that order, are replaced by the nearest sequence that does not
  * fall: neighbours whose means would fall are pooled (pool adjacent violators). Ties: primary, pairs of equal dissimilarity may
  * get different disparities, so that they are sorted by distance first; secondary, they get one, and begin as one block. What
- * differs by rounding only is equal: points on a grid have many distances that do. The
+ * differs by rounding only is equal: points on a grid have many distances that do. Which pairs are equal is a property of the
+ * data: the order comes from distances in long double, the same on each device, and kiln_verify_mds finds it again. The
  * disparities are then scaled so that their weighted squares add up to the pairs' weight, which keeps the points apart. */
 #include "algorithms/mds/mds.h"
 
 #include <stdlib.h>
 
 struct pair {
-    double delta, weight, distance;
+    long double delta; /* the least of those that are equal to it */
+    double distance;
     int32_t i, j;
 };
 
@@ -22,10 +24,11 @@ struct block {
 
 struct ki_ordinal {
     int64_t count;
-    double rounding;      /* relative, of dissimilarities */
     struct pair *pairs;   /* by dissimilarity */
     struct block *blocks; /* as many as there are pairs, at most */
     double *Y, *full;     /* n x p; n x n */
+    double *weights;      /* n x n, or NULL: all count alike */
+    int64_t n;
     kiln_matrix *disparities;
 };
 
@@ -44,36 +47,52 @@ static int by_distance(const void *a, const void *b) {
     return x->distance != y->distance ? (x->distance < y->distance ? -1 : 1) : by_place(x, y);
 }
 
-/* The pairs that count, sorted. */
-static void collect(struct ki_ordinal *o, int64_t n, const double *weights) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i + 1; j < n; j++)
-            if (!weights || weights[i * n + j] > 0)
-                o->pairs[o->count++] = (struct pair){.delta = o->full[i * n + j],
-                                                     .weight = weights ? weights[i * n + j] : 1,
-                                                     .i = (int32_t)i,
-                                                     .j = (int32_t)j};
+static double weight_of(const struct ki_ordinal *o, int64_t i, int64_t j) {
+    return o->weights ? o->weights[i * o->n + j] : 1;
+}
+
+/* The pairs that count, sorted; x: dissimilarities, or points in q dimensions. */
+static void collect(struct ki_ordinal *o, const double *x, bool dissimilarities, int64_t q) {
+    for (int64_t i = 0; i < o->n; i++)
+        for (int64_t j = i + 1; j < o->n; j++) {
+            if (!(weight_of(o, i, j) > 0)) continue;
+            o->pairs[o->count++] =
+                (struct pair){.delta = dissimilarities ? (long double)x[i * q + j]
+                                                       : ki_mds_distance(x + i * q, x + j * q, q),
+                              .i = (int32_t)i,
+                              .j = (int32_t)j};
+        }
     qsort(o->pairs, (size_t)o->count, sizeof *o->pairs, by_delta);
+}
+
+/* Gives dissimilarities that rounding alone tells apart one value, once: pairs of one value change places later. */
+static void tie(struct ki_ordinal *o, long double rounding) {
+    for (int64_t begin = 0, end; begin < o->count; begin = end) {
+        const long double least = o->pairs[begin].delta, most = least * (1 + rounding);
+        for (end = begin + 1; end < o->count && o->pairs[end].delta <= most;) o->pairs[end++].delta = least;
+    }
 }
 
 kiln_status ki_ordinal_new(struct ki_mds *s) {
     kiln_status status;
     struct ki_arena own = {0}, *arena = &s->run.arena;
-    const int64_t n = s->n, most = ki_max(n * (n - 1) / 2, 1);
-    double *const weights = s->weights ? ki_arena_room(&own, n * n, sizeof *weights) : NULL;
+    const int64_t n = s->n, q = kiln_matrix_cols(s->given), most = ki_max(n * (n - 1) / 2, 1);
+    double *const x = ki_arena_room(&own, n * q, sizeof *x);
     struct ki_ordinal *o = s->ordinal = ki_arena_zeros(arena, 1, sizeof *o);
     TRY(own.status);
     TRY(arena->status);
-    o->rounding = ki_mds_rounding(s->type);
+    o->n = n;
     o->pairs = ki_arena_room(arena, most, sizeof *o->pairs);
     o->blocks = ki_arena_room(arena, most, sizeof *o->blocks);
     o->Y = ki_arena_room(arena, n * s->p, sizeof *o->Y);
     o->full = ki_arena_room(arena, n * n, sizeof *o->full);
+    if (s->weights) o->weights = ki_arena_room(arena, n * n, sizeof *o->weights);
     o->disparities = ki_run_rows(&s->run, s->Y, n);
     TRY(arena->status);
-    TRY(ki_vector_get(o->full, s->D));
-    if (weights) TRY(ki_vector_get(weights, s->weights));
-    collect(o, n, weights);
+    TRY(ki_vector_get(x, s->given));
+    if (s->weights) TRY(ki_vector_get(o->weights, s->weights));
+    collect(o, x, s->options.dissimilarities, q);
+    tie(o, ki_mds_rounding(s->type));
 done:
     return ki_arena_free(&own, status);
 }
@@ -103,16 +122,15 @@ static int64_t pool(struct block *blocks, int64_t count, struct block next) {
 static int64_t regress(struct ki_ordinal *o, bool secondary) {
     int64_t count = 0;
     for (int64_t begin = 0, end; begin < o->count; begin = end) {
-        const double most = o->pairs[begin].delta * (1 + o->rounding);
-        for (end = begin + 1; end < o->count && o->pairs[end].delta <= most;) end++;
+        for (end = begin + 1; end < o->count && o->pairs[end].delta == o->pairs[begin].delta;) end++;
         if (!secondary) qsort(o->pairs + begin, (size_t)(end - begin), sizeof *o->pairs, by_distance);
         struct block tied = {.end = end};
         for (int64_t e = begin; e < end; e++) {
             const struct pair *pair = &o->pairs[e];
-            if (!secondary)
-                count = pool(o->blocks, count, (struct block){pair->distance, pair->weight, e + 1});
-            tied.mean += pair->distance * pair->weight;
-            tied.weight += pair->weight;
+            const double weight = weight_of(o, pair->i, pair->j);
+            if (!secondary) count = pool(o->blocks, count, (struct block){pair->distance, weight, e + 1});
+            tied.mean += pair->distance * weight;
+            tied.weight += weight;
         }
         tied.mean /= tied.weight;
         if (secondary) count = pool(o->blocks, count, tied);

@@ -91,14 +91,7 @@ static void place(const struct placing *of, double *best) {
 /* Distances of new points x (m x q) to points z (n x q), where squares may leave the range of doubles. */
 static void distances_of(double *delta, const double *x, int64_t m, const double *z, int64_t n, int64_t q) {
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            long double square = 0;
-            for (int64_t c = 0; c < q; c++) {
-                const long double apart = (long double)x[i * q + c] - z[j * q + c];
-                square += apart * apart;
-            }
-            delta[i * n + j] = (double)sqrtl(square);
-        }
+        for (int64_t j = 0; j < n; j++) delta[i * n + j] = (double)ki_mds_distance(x + i * q, z + j * q, q);
 }
 
 /* delta (m x n) of X's rows to the points that were laid out: by the device, or, where these are so far from

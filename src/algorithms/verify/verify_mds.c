@@ -28,7 +28,6 @@ struct layout {
     long double a, b; /* disparities a + b delta */
     /* Ordinal: the pairs, and the corners of a hull among them with what lies before each: weight, weighted distances. */
     long double rounding; /* relative, of dissimilarities that are equal */
-    bool doubtful;        /* rounding decides whether some are */
     struct pair *pairs;
     struct corner {
         long double weight, sum;
@@ -112,17 +111,12 @@ static int by_distance(const void *a, const void *b) {
 }
 
 /* The pairs in the order that disparities keep, those of equal dissimilarity by distance and as one
- * dissimilarity. */
+ * dissimilarity. Training takes the order from the same numbers (mds_ordinal.c): no rounding decides it. */
 static void put_in_order(struct layout *l, int64_t count) {
     qsort(l->pairs, (size_t)count, sizeof *l->pairs, by_delta);
     for (int64_t begin = 0, end; begin < count; begin = end) {
-        const long double least = l->pairs[begin].delta, most = least * (1 + l->rounding),
-                          off = 2 * least * l->unit * l->reach;
-        for (end = begin + 1; end < count && l->pairs[end].delta <= most;) {
-            l->doubtful |= off > 0 && l->pairs[end].delta >= most - off;
-            l->pairs[end++].delta = least;
-        }
-        l->doubtful |= off > 0 && end < count && l->pairs[end].delta <= most + off;
+        const long double least = l->pairs[begin].delta, most = least * (1 + l->rounding);
+        for (end = begin + 1; end < count && l->pairs[end].delta <= most;) l->pairs[end++].delta = least;
         qsort(l->pairs + begin, (size_t)(end - begin), sizeof *l->pairs, by_distance);
     }
 }
@@ -195,27 +189,12 @@ static struct total ordinal_total(struct layout *l, const long double *next, lon
     return total;
 }
 
-/* Where rounding decides which dissimilarities are equal, the stress may be that of more ties or of fewer. */
-static struct total ordinal_of(struct layout *l, const long double *next, long double *made) {
-    const long double rounding = l->rounding, off = 2 * l->unit * l->reach;
-    l->doubtful = false;
-    struct total total = ordinal_total(l, next, made);
-    if (!l->doubtful) return total;
-    l->rounding = rounding + off;
-    const long double more = ordinal_total(l, next, NULL).stress;
-    l->rounding = fmaxl(rounding - off, 0);
-    const long double fewer = ordinal_total(l, next, NULL).stress;
-    l->rounding = rounding;
-    total.blur += fmaxl(fabsl(more - total.stress), fabsl(fewer - total.stress));
-    return total;
-}
-
 /* Of Y, or of `next`. */
 static struct total total_of(struct layout *l, const long double *next, long double *made) {
     struct total total = {0, 0, 0};
     long double delta, line = 0;
     if (l->options->metric == KILN_MDS_ORDINAL)
-        total = ordinal_of(l, next, made);
+        total = ordinal_total(l, next, made);
     else {
         if (l->options->metric == KILN_MDS_INTERVAL) line = fit_line(l, next);
         for (int64_t i = 0; i < l->n; i++)
