@@ -22,22 +22,26 @@ kiln_control checkpoint_control(const struct run *run, kiln_control control) {
     return kiln_checkpoint_control(run->checkpoint, control);
 }
 
-void checkpoint_json(const struct run *run, json_t *object) {
+static void put_from_0(struct result *result, const char *key, int64_t iteration) {
+    PUT(result, key, .kind = iteration >= 0 ? ROW_COUNT : ROW_NONE, .count = iteration);
+}
+
+void checkpoint_put(struct result *result, const struct run *run) {
     kiln_checkpoint_info info = {0};
     if (!run->checkpoint || kiln_checkpoint_get_info(&info, run->checkpoint) != KILN_OK) {
-        json_put(object, "checkpoint", json_null());
+        PUT(result, "checkpoint", .kind = ROW_NONE);
         return;
     }
-    json_t *inner = json_object();
-    json_put_text(inner, "file", run->settings->checkpoint);
-    json_put_text(inner, "resume", run->settings->resume);
-    json_put(inner, "resumed_after", info.resumed >= 0 ? json_integer(info.resumed) : json_null());
-    json_put(inner, "iteration", info.iteration >= 0 ? json_integer(info.iteration) : json_null());
-    json_put_count(inner, "written", info.written);
-    json_put_count(inner, "bytes", info.bytes);
-    json_put_number(inner, "seconds", info.seconds);
-    json_put_count(inner, "failed", info.failed);
-    json_put(object, "checkpoint", inner);
+    result_open(result, "checkpoint", false);
+    PUT(result, "file", TEXT(run->settings->checkpoint));
+    PUT(result, "resume", TEXT(run->settings->resume));
+    put_from_0(result, "resumed_after", info.resumed);
+    put_from_0(result, "iteration", info.iteration);
+    PUT(result, "written", COUNT(info.written));
+    PUT(result, "bytes", COUNT(info.bytes));
+    PUT(result, "seconds", SECONDS(info.seconds));
+    PUT(result, "failed", COUNT(info.failed));
+    result_close(result);
 }
 
 void checkpoint_warn(const struct run *run) {

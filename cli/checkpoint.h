@@ -8,8 +8,8 @@
 int checkpoint_open(struct run *run);
 /* What the run's control is to be: with the checkpoint, if there is one. */
 kiln_control checkpoint_control(const struct run *run, kiln_control control);
-/* The object's key "checkpoint", null without one. */
-void checkpoint_json(const struct run *run, json_t *object);
+/* The section "checkpoint", null without one. */
+void checkpoint_put(struct result *result, const struct run *run);
 /* A warning where the checkpoint could not be written. */
 void checkpoint_warn(const struct run *run);
 /* How an interrupted run, or one that came to its limit, goes on; nothing without a checkpoint. */

@@ -107,44 +107,42 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
     return device == run->device ? 0 : move_to(run, data, device);
 }
 
-json_t *choose_estimate_json(const kiln_estimate *estimate) {
-    json_t *object = json_object();
-    json_put_text(object, "device", estimate->device);
-    json_put_text(object, "description", *estimate->description ? estimate->description : NULL);
-    json_put_flag(object, "chosen", estimate->chosen);
-    json_put_flag(object, "considered", estimate->considered);
-    json_put_text(object, "why", *estimate->why ? estimate->why : NULL);
-    if (!estimate->considered) return object;
-    json_put_flag(object, "measured", estimate->measured);
-    json_put_flag(object, "streamed", estimate->streamed);
-    json_put_number(object, "bytes", estimate->bytes);
-    json_put_number(object, "read_bytes_per_second", estimate->read);
-    json_put_number(object, "up_bytes_per_second", estimate->up);
-    json_put_number(object, "down_bytes_per_second", estimate->down);
-    json_put_number(object, "start_seconds", estimate->start_seconds);
-    json_put_number(object, "move_seconds", estimate->move_seconds);
-    json_put_number(object, "prepare_seconds", estimate->prepare_seconds);
-    json_put_number(object, "pass_seconds", estimate->pass_seconds);
-    json_put_number(object, "overhead_seconds", estimate->overhead_seconds);
-    json_put_number(object, "seconds", estimate->seconds);
-    return object;
+void choose_put_estimate(struct result *result, const void *of, int64_t i) {
+    const kiln_estimate *estimate = &((const kiln_estimate *)of)[i];
+    PUT(result, "device", TEXT(estimate->device));
+    PUT(result, "description", TEXT(*estimate->description ? estimate->description : NULL));
+    PUT(result, "chosen", FLAG(estimate->chosen));
+    PUT(result, "considered", FLAG(estimate->considered));
+    PUT(result, "why", TEXT(*estimate->why ? estimate->why : NULL));
+    if (!estimate->considered) return;
+    PUT(result, "measured", FLAG(estimate->measured));
+    PUT(result, "streamed", FLAG(estimate->streamed));
+    PUT(result, "bytes", BYTES(estimate->bytes));
+    PUT(result, "read_bytes_per_second", NUMBER(estimate->read));
+    PUT(result, "up_bytes_per_second", NUMBER(estimate->up));
+    PUT(result, "down_bytes_per_second", NUMBER(estimate->down));
+    PUT(result, "start_seconds", SECONDS(estimate->start_seconds));
+    PUT(result, "move_seconds", SECONDS(estimate->move_seconds));
+    PUT(result, "prepare_seconds", SECONDS(estimate->prepare_seconds));
+    PUT(result, "pass_seconds", SECONDS(estimate->pass_seconds));
+    PUT(result, "overhead_seconds", SECONDS(estimate->overhead_seconds));
+    PUT(result, "seconds", SECONDS(estimate->seconds));
 }
 
-void choose_json(const struct run *run, json_t *object) {
-    if (!chosen.count) return;
-    json_t *choice = json_object(), *estimates = json_array();
+void choose_put(struct result *result, const struct run *run) {
     double predicted = 0, start = 0;
+    if (!chosen.count) return;
     for (int i = 0; i < chosen.count; i++) {
-        json_add(estimates, choose_estimate_json(&chosen.estimate[i]));
         if (!chosen.estimate[i].chosen) continue;
         predicted = chosen.estimate[i].seconds;
         start = chosen.estimate[i].start_seconds;
     }
-    json_put_number(choice, "predicted_seconds", predicted - start);
-    json_put_number(choice, "actual_seconds", chosen.moving + run->seconds.solve);
-    json_put_number(choice, "choosing_seconds", chosen.choosing);
-    json_put(choice, "estimates", estimates);
-    json_put(object, "choice", choice);
+    result_open(result, "choice", false);
+    PUT(result, "predicted_seconds", SECONDS(predicted - start));
+    PUT(result, "actual_seconds", SECONDS(chosen.moving + run->seconds.solve));
+    PUT(result, "choosing_seconds", SECONDS(chosen.choosing));
+    PUT(result, "estimates", TABLE(chosen.count, choose_put_estimate, chosen.estimate), .hidden = true);
+    result_close(result);
 }
 
 /* Models that are trained: one for each value of the penalty in each fold, and the one that is kept. */

@@ -13,9 +13,9 @@ int choose_reader(struct run *run); /* opens the device that --device names; for
 kiln_work choose_work(const struct verb *verb, const kiln_data *data, int64_t k, int64_t passes);
 /* Under --device auto: opens the device that suits the work, moves the data there, and says why. */
 int choose_device(struct run *run, kiln_data *data, const kiln_work *work);
-/* The key "choice": what was expected of each device, and what it came to. Nothing where --device named the device. */
-void choose_json(const struct run *run, json_t *object);
-json_t *choose_estimate_json(const kiln_estimate *estimate);
+/* The section "choice": what was expected of each device, and what it came to. Nothing where --device named the device. */
+void choose_put(struct result *result, const struct run *run);
+void choose_put_estimate(struct result *result, const void *estimates, int64_t i); /* a table's row */
 
 /* Passes over X that training is expected to take before it converges, from experience with real data. */
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns);

@@ -25,13 +25,13 @@ struct table {
 
 enum kind { COEFFICIENT, REFERENCE, DEPENDENT };
 
-struct row {
+struct effect {
     const char *column, *level, *class; /* level and class NULL: none */
     double value, error;                /* error NaN: not known */
     enum kind kind;
 };
 
-typedef void use_row(void *to, const struct row *row);
+typedef void use_row(void *to, const struct effect *row);
 
 /* ------------------------------------------------------------------------------------------ rows */
 
@@ -41,9 +41,9 @@ static const char *class_of(const struct table *t, int64_t target, char *buffer)
 }
 
 /* Feature j = n: the intercept. */
-static struct row row_of(const struct table *t, const char *column, const char *level, int64_t j,
-                         int64_t target) {
-    struct row row = {.column = column, .level = level, .error = NAN};
+static struct effect row_of(const struct table *t, const char *column, const char *level, int64_t j,
+                            int64_t target) {
+    struct effect row = {.column = column, .level = level, .error = NAN};
     row.value = j == t->n ? t->b[target] : t->W[j * t->k + target];
     if (!t->errors) return row;
     row.error = t->errors[j] >= 0 ? t->errors[j] : NAN;
@@ -60,7 +60,7 @@ struct walk {
 };
 
 static void emit(struct walk *w, const char *column, const char *level, bool reference) {
-    struct row row = {.column = column, .level = level, .value = 0, .error = NAN, .kind = REFERENCE};
+    struct effect row = {.column = column, .level = level, .value = 0, .error = NAN, .kind = REFERENCE};
     if (!reference) row = row_of(w->t, column, level, w->j++, w->target);
     row.class = w->class;
     w->use(w->to, &row);
@@ -185,7 +185,7 @@ struct writing {
     int64_t references, dependents;
 };
 
-static void put_json(void *to, const struct row *row) {
+static void put_json(void *to, const struct effect *row) {
     static const char *const kinds[] = {"coefficient", "reference", "dependent"};
     const struct writing *w = to;
     json_t *object = json_object();
@@ -211,7 +211,7 @@ static void put_number(FILE *file, double number) {
 }
 
 /* Tabs and line ends in names are escaped, so that a line is a row. */
-static void put_line(void *to, const struct row *row) {
+static void put_line(void *to, const struct effect *row) {
     struct writing *w = to;
     text_put(w->file, row->column, 0);
     fputc('\t', w->file);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "files.h"
 #include "guard.h"
 #include "metrics.h"
 #include "wording.h"
@@ -197,41 +198,39 @@ bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *ty
     return false;
 }
 
-json_t *run_json(const struct run *run, const char *schema) {
-    json_t *object = json_object();
-    json_put_text(object, "schema", schema);
-    json_put_text(object, "kiln_version", kiln_version());
-    json_put_text(object, "verb", run->verb->name);
-    return object;
+void run_put(struct result *result, const struct run *run, const char *schema) {
+    PUT(result, "schema", TEXT(schema));
+    PUT(result, "kiln_version", TEXT(kiln_version()));
+    PUT(result, "verb", TEXT(run->verb->name));
 }
 
-void run_json_device(const struct run *run, json_t *object) {
-    json_put_text(object, "device", run->device_info.name);
-    json_put_text(object, "device_description", run->device_info.description);
+void run_put_device(struct result *result, const struct run *run) {
+    PUT(result, "device", TEXT(run->device_info.name));
+    PUT(result, "device_description", TEXT(run->device_info.description));
 }
 
-void run_json_shape(json_t *object, const kiln_matrix *X) {
-    json_put_text(object, "type", type_name(kiln_matrix_type(X)));
-    json_put_count(object, "rows", kiln_matrix_rows(X));
-    json_put_count(object, "columns", kiln_matrix_cols(X));
-    json_put_count(object, "nnz", kiln_matrix_nnz(X));
+void run_put_shape(struct result *result, const kiln_matrix *X) {
+    PUT(result, "type", TEXT(type_name(kiln_matrix_type(X))));
+    PUT(result, "rows", COUNT(kiln_matrix_rows(X)));
+    PUT(result, "columns", COUNT(kiln_matrix_cols(X)));
+    PUT(result, "nnz", COUNT(kiln_matrix_nnz(X)));
 }
 
-static json_t *memory_json(const kiln_device *device) {
+static void put_memory(struct result *result, const kiln_device *device) {
     kiln_device_statistics s = {0};
-    json_t *memory = json_object();
     kiln_device_get_statistics(device, &s);
-    json_put_count(memory, "peak", s.memory_peak);
-    json_put_count(memory, "bytes_up", s.bytes_up);
-    json_put_count(memory, "bytes_down", s.bytes_down);
-    json_put_count(memory, "evictions", s.evictions);
-    json_put_count(memory, "layout_bytes", s.layout_bytes);
-    json_put_number(memory, "layout_seconds", s.layout_seconds);
-    json_put_count(memory, "panels", s.panels);
-    json_put_count(memory, "panel_bytes", s.panel_bytes);
-    json_put_number(memory, "panel_seconds", s.panel_seconds);
-    json_put_number(memory, "panel_wait_seconds", s.panel_wait_seconds);
-    return memory;
+    result_open(result, "memory", false);
+    PUT(result, "peak", COUNT(s.memory_peak));
+    PUT(result, "bytes_up", COUNT(s.bytes_up));
+    PUT(result, "bytes_down", COUNT(s.bytes_down));
+    PUT(result, "evictions", COUNT(s.evictions));
+    PUT(result, "layout_bytes", COUNT(s.layout_bytes));
+    PUT(result, "layout_seconds", SECONDS(s.layout_seconds));
+    PUT(result, "panels", COUNT(s.panels));
+    PUT(result, "panel_bytes", COUNT(s.panel_bytes));
+    PUT(result, "panel_seconds", SECONDS(s.panel_seconds));
+    PUT(result, "panel_wait_seconds", SECONDS(s.panel_wait_seconds));
+    result_close(result);
 }
 
 static void add_up(struct run *run) {
@@ -242,27 +241,52 @@ static void add_up(struct run *run) {
                           0);
 }
 
-void run_print_seconds(FILE *file, struct run *run) {
+void run_put_seconds(struct result *result, struct run *run) {
     const struct seconds *seconds = &run->seconds;
     add_up(run);
-    fprintf(file,
-            "  time        %s: read %s, transfer %s, build %s, solve %s, measure %s, write %s, other %s\n",
-            text_seconds(seconds->total), text_seconds(seconds->read), text_seconds(seconds->transfer),
-            text_seconds(seconds->build), text_seconds(seconds->solve), text_seconds(seconds->measure),
-            text_seconds(seconds->write), text_seconds(seconds->other));
+    result_open(result, "seconds", false);
+    PUT(result, "total", SECONDS(seconds->total), .label = "time");
+    PUT(result, "read", SECONDS(seconds->read), .before = ": read ");
+    PUT(result, "transfer", SECONDS(seconds->transfer), .before = ", transfer ");
+    PUT(result, "build", SECONDS(seconds->build), .before = ", build ");
+    PUT(result, "solve", SECONDS(seconds->solve), .before = ", solve ");
+    PUT(result, "measure", SECONDS(seconds->measure), .before = ", measure ");
+    PUT(result, "write", SECONDS(seconds->write), .before = ", write ");
+    PUT(result, "other", SECONDS(seconds->other), .before = ", other ");
+    result_close(result);
+    put_memory(result, run->device);
+}
+
+int run_tell(const struct run *run, const struct result *result) {
+    return talk_json() ? result_print_json(result) : result_print(result, run_tables(run));
+}
+
+json_t *run_json(const struct run *run, const char *schema) {
+    struct result result;
+    json_t *object = json_object();
+    result_begin(&result);
+    run_put(&result, run, schema);
+    result_merge(object, &result);
+    return object;
+}
+
+void run_json_device(const struct run *run, json_t *object) {
+    struct result result;
+    result_begin(&result);
+    run_put_device(&result, run);
+    result_merge(object, &result);
+}
+
+void run_json_shape(json_t *object, const kiln_matrix *X) {
+    struct result result;
+    result_begin(&result);
+    run_put_shape(&result, X);
+    result_merge(object, &result);
 }
 
 void run_json_seconds(struct run *run, json_t *object) {
-    json_t *seconds = json_object();
-    add_up(run);
-    json_put_number(seconds, "read", run->seconds.read);
-    json_put_number(seconds, "transfer", run->seconds.transfer);
-    json_put_number(seconds, "build", run->seconds.build);
-    json_put_number(seconds, "solve", run->seconds.solve);
-    json_put_number(seconds, "measure", run->seconds.measure);
-    json_put_number(seconds, "write", run->seconds.write);
-    json_put_number(seconds, "other", run->seconds.other);
-    json_put_number(seconds, "total", run->seconds.total);
-    json_put(object, "seconds", seconds);
-    json_put(object, "memory", memory_json(run->device));
+    struct result result;
+    result_begin(&result);
+    run_put_seconds(&result, run);
+    result_merge(object, &result);
 }

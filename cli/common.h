@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "json.h"
 #include "options.h"
+#include "result.h"
 #include "talk.h"
 #include "text.h"
 
@@ -63,10 +64,19 @@ bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *ty
  * figures, the rest is returned. */
 double run_account(struct run *run, const kiln_device_statistics *before, double wall);
 
+void run_put(struct result *result, const struct run *run,
+             const char *schema);                                  /* schema, kiln_version, verb */
+void run_put_device(struct result *result, const struct run *run); /* device, device_description */
+void run_put_shape(struct result *result, const kiln_matrix *X);   /* type, rows, columns, nnz */
+/* seconds{}, total up to now, a line of text; and memory{} */
+void run_put_seconds(struct result *result, struct run *run);
+
+/* Prints it as JSON, or as text where tables go; 0 or an exit code. */
+int run_tell(const struct run *run, const struct result *result);
+
 json_t *run_json(const struct run *run, const char *schema); /* schema, kiln_version, verb */
 void run_json_device(const struct run *run, json_t *object); /* device, device_description */
 void run_json_shape(json_t *object, const kiln_matrix *X);   /* type, rows, columns, nnz */
 void run_json_seconds(struct run *run, json_t *object);      /* seconds{}, total up to now, and memory{} */
-void run_print_seconds(FILE *file, struct run *run);         /* a line: the total up to now, and its parts */
 
 #endif

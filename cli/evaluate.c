@@ -51,6 +51,7 @@ static int judge(struct evaluation *e) {
         struct judgement *judged = &e->judged[j];
         const int64_t class = subject(e, j);
         name_it(judged, e, class);
+        judged->e = e;
         judged->roc = kiln_metrics_roc(p->metrics.made, class);
         judged->bins = kiln_metrics_calibration(p->metrics.made, class, &judged->bin_count);
     }
@@ -59,133 +60,91 @@ static int judge(struct evaluation *e) {
 
 /* ----------------------------------------------------------------------------------------- telling */
 
-static json_t *classes_json(const struct evaluation *e) {
-    const struct prediction *p = &e->p;
-    char number[SHORTEST_ROOM];
-    if (!p->metrics.classes) return json_null();
-    json_t *array = json_array();
-    for (int64_t c = 0; c < p->metrics.classes; c++) {
-        static const char *const keys[] = {"weight", "precision", "recall", "f1"};
-        json_t *object = json_object();
-        json_put_text(object, "class", classes_name(&p->classes, c, number));
-        for (int i = 0; i < 4; i++)
-            json_put_number(object, keys[i], kiln_metrics_part(p->metrics.made, c, keys[i]));
-        json_add(array, object);
-    }
-    return array;
-}
-
-static json_t *roc_json(const struct evaluation *e) {
-    if (!e->classes) return json_null();
-    json_t *array = json_array();
-    for (int64_t j = 0; j < e->count; j++) {
-        const kiln_roc *roc = e->judged[j].roc;
-        json_t *object = json_object(), *x = json_array(), *y = json_array();
-        for (int64_t i = 0; i < roc->count; i++) {
-            json_add(x, json_real(roc->false_share[i]));
-            json_add(y, json_real(roc->true_share[i]));
-        }
-        json_put_text(object, "name", e->judged[j].name);
-        json_put_number(object, "auc", roc->area);
-        json_put(object, "false_positive_rate", x);
-        json_put(object, "true_positive_rate", y);
-        json_add(array, object);
-    }
-    return array;
-}
-
-static json_t *bin_json(const struct evaluation *e, const kiln_bin *bin) {
-    static const char *const names[] = {"residual_10", "residual_50", "residual_90"};
-    json_t *object = json_object();
-    json_put_number(object, "least", bin->least);
-    json_put_number(object, "most", bin->most);
-    json_put_number(object, "weight", bin->weight);
-    json_put_number(object, "predicted", bin->predicted);
-    json_put_number(object, "observed", bin->observed);
-    json_put_number(object, "standard_error", bin->error);
-    for (int q = 0; q < 3 && !e->classes; q++) json_put_number(object, names[q], bin->residuals[q]);
-    return object;
-}
-
-static json_t *calibration_json(const struct evaluation *e) {
-    if (!e->probable) return json_null();
-    json_t *array = json_array();
-    for (int64_t j = 0; j < e->count; j++) {
-        json_t *object = json_object(), *bins = json_array();
-        for (int b = 0; b < e->judged[j].bin_count; b++) json_add(bins, bin_json(e, &e->judged[j].bins[b]));
-        json_put_text(object, "name", e->judged[j].name);
-        json_put(object, "bins", bins);
-        json_add(array, object);
-    }
-    return array;
-}
-
-static int tell_json(struct run *run, const struct evaluation *e) {
-    const struct prediction *p = &e->p;
-    json_t *object = run_json(run, "kiln.evaluation/1");
-    json_put_text(object, "algorithm", kiln_model_text(p->model, "algorithm"));
-    run_json_device(run, object);
-    choose_json(run, object);
-    run_json_shape(object, kiln_data_X(p->data));
-    json_put_count(object, "targets", p->classes.count ? 1 : p->columns);
-    json_put(object, "metrics", metrics_json(&p->metrics, &p->classes));
-    json_put(object, "classes", classes_json(e));
-    json_put(object, "roc", roc_json(e));
-    json_put(object, "calibration", calibration_json(e));
-    json_put_text(object, "plot", run->settings->plot);
-    run_json_seconds(run, object);
-    return json_print(object);
-}
-
 /* "-" where there is nothing to say. */
-static const char *number_or_none(double number) {
-    return isnan(number) ? "-" : text_number(number);
+static const char *none(double number) {
+    return isnan(number) ? "-" : NULL;
 }
 
-static void print_classes(FILE *file, const struct evaluation *e) {
-    const struct metrics *metrics = &e->p.metrics;
-    char number[SHORTEST_ROOM];
-    if (!metrics->classes || metrics->classes > CONFUSION_MOST) return;
-    fprintf(file, "class            %10s %10s %10s %10s%s\n", e->p.weights ? "weight" : "rows", "precision",
-            "recall", "F1", e->count > 1 ? "        AUC" : "");
-    for (int64_t c = 0; c < metrics->classes; c++) {
-        fprintf(file, "%s %10s", text_cell(classes_name(&e->p.classes, c, number), 16),
-                text_number(kiln_metrics_part(metrics->made, c, "weight")));
-        static const char *const keys[] = {"precision", "recall", "f1", "auc"};
-        for (int i = 0; i < 3 + (e->count > 1); i++)
-            fprintf(file, " %10s", number_or_none(kiln_metrics_part(metrics->made, c, keys[i])));
-        fputc('\n', file);
+static void put_class(struct result *row, const void *of, int64_t c) {
+    static const char *const keys[] = {"precision", "recall", "f1", "auc"};
+    static const char *const titles[] = {"precision", "recall", "F1", "AUC"};
+    const struct evaluation *e = of;
+    char buffer[SHORTEST_ROOM];
+    const char *name = classes_name(&e->p.classes, c, buffer);
+    PUT(row, "class", TEXT(result_hold(row, name, buffer)), .label = "class           ", .width = 16);
+    PUT(row, "weight", NUMBER(kiln_metrics_part(e->p.metrics.made, c, "weight")),
+        .label = e->p.weights ? "weight" : "rows", .width = 10);
+    for (int i = 0; i < 3 + (e->count > 1); i++) {
+        const double part = kiln_metrics_part(e->p.metrics.made, c, keys[i]);
+        PUT(row, i < 3 ? keys[i] : NULL, NUMBER(part), .label = titles[i], .shown = none(part), .width = 10);
     }
 }
 
-/* Of a single class or target: several are in the picture and in --json. */
-static void print_bins(FILE *file, const struct evaluation *e) {
-    if (e->count != 1 || !e->probable) return;
-    const struct judgement *judged = &e->judged[0];
-    fputs("calibration of ", file);
-    text_put(file, judged->name, 0);
-    fprintf(file, "\n  %13s %13s %13s %10s%s\n", "predicted", "observed", "std. error",
-            e->p.weights ? "weight" : "rows", e->classes ? "" : "  residuals: 10 %, 50 %, 90 % below");
-    for (int b = 0; b < judged->bin_count; b++) {
-        const kiln_bin *bin = &judged->bins[b];
-        fprintf(file, "  %13.6g %13.6g %13s %10s", bin->predicted, bin->observed, number_or_none(bin->error),
-                text_number(bin->weight));
-        if (!e->classes)
-            fprintf(file, "  %.4g, %.4g, %.4g", bin->residuals[0], bin->residuals[1], bin->residuals[2]);
-        fputc('\n', file);
-    }
+static json_t *numbers_json(const double *numbers, int64_t count) {
+    json_t *array = json_array();
+    for (int64_t i = 0; i < count; i++) json_add(array, json_real(numbers[i]));
+    return array;
 }
 
-static void tell_people(struct run *run, const struct evaluation *e) {
-    FILE *file = run_tables(run);
+static void put_roc(struct result *row, const void *of, int64_t j) {
+    const struct judgement *judged = &((const struct evaluation *)of)->judged[j];
+    PUT(row, "name", TEXT(judged->name));
+    PUT(row, "auc", NUMBER(judged->roc->area));
+    PUT(row, "false_positive_rate", JSON(numbers_json(judged->roc->false_share, judged->roc->count)));
+    PUT(row, "true_positive_rate", JSON(numbers_json(judged->roc->true_share, judged->roc->count)));
+}
+
+static void put_bin(struct result *row, const void *of, int64_t b) {
+    static const char *const names[] = {"residual_10", "residual_50", "residual_90"};
+    const struct judgement *judged = of;
+    const struct evaluation *e = judged->e;
+    const kiln_bin *bin = &judged->bins[b];
+    PUT(row, "least", NUMBER(bin->least));
+    PUT(row, "most", NUMBER(bin->most));
+    PUT(row, "predicted", NUMBER(bin->predicted), .label = "predicted", .before = "  ", .width = 13);
+    PUT(row, "observed", NUMBER(bin->observed), .label = "observed", .width = 13);
+    PUT(row, "standard_error", NUMBER(bin->error), .label = "std. error", .shown = none(bin->error),
+        .width = 13);
+    PUT(row, "weight", NUMBER(bin->weight), .label = e->p.weights ? "weight" : "rows", .width = 10);
+    for (int q = 0; q < 3 && !e->classes; q++)
+        PUT(row, names[q], NUMBER(bin->residuals[q]), .format = "%.4g",
+            .label = q == 0 ? "residuals: 10 %, 50 %, 90 % below" : "", .before = q == 0 ? "  " : ", ");
+}
+
+static void put_calibration(struct result *row, const void *of, int64_t j) {
+    const struct judgement *judged = &((const struct evaluation *)of)->judged[j];
+    PUT(row, "name", TEXT(judged->name));
+    PUT(row, "bins", TABLE(judged->bin_count, put_bin, judged));
+}
+
+/* Of the tables people see those that are not large: all are in JSON. */
+static int tell(struct run *run, const struct evaluation *e) {
     const struct prediction *p = &e->p;
-    fprintf(file, "evaluation of %s: %s\n", kiln_model_text(p->model, "algorithm"),
-            text_plural(p->rows, "row"));
-    metrics_print(file, &p->metrics, 2);
-    run_print_seconds(file, run);
-    print_classes(file, e);
-    metrics_print_confusion(file, &p->metrics, &p->classes);
-    print_bins(file, e);
+    const int64_t classes = p->metrics.classes;
+    const char *algorithm = kiln_model_text(p->model, "algorithm");
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.evaluation/1");
+    PUT(&result, "algorithm", TEXT(algorithm));
+    run_put_device(&result, run);
+    choose_put(&result, run);
+    run_put_shape(&result, kiln_data_X(p->data));
+    PUT(&result, "targets", COUNT(p->classes.count ? 1 : p->columns));
+    PUT(&result, "plot", TEXT(run->settings->plot));
+    PUT_LINE(&result, "evaluation of %s: %s", algorithm, text_plural(p->rows, "row"));
+    metrics_put(&result, &p->metrics);
+    run_put_seconds(&result, run);
+    PUT(&result, "classes", TABLE(classes, classes ? put_class : NULL, e),
+        .hidden = classes > CONFUSION_MOST);
+    metrics_put_confusion(&result, &p->metrics);
+    PUT(&result, "roc", TABLE(e->count, e->classes ? put_roc : NULL, e), .hidden = true);
+    PUT(&result, "calibration", TABLE(e->count, e->probable ? put_calibration : NULL, e), .hidden = true);
+    if (e->probable && e->count == 1)
+        PUT(&result, NULL, TABLE(e->judged->bin_count, put_bin, e->judged),
+            .head = result_words(&result, "calibration of %s", e->judged->name));
+    const int code = run_tell(run, &result);
+    result_free(&result);
+    return code;
 }
 
 /* ------------------------------------------------------------------------------------------- verb */
@@ -221,10 +180,7 @@ int verb_evaluate(struct run *run) {
     if (!code) code = judge(&e);
     if (!code) prediction_warn(&e.p);
     if (!code) code = draw(run, &e);
-    if (!code && talk_json())
-        code = tell_json(run, &e);
-    else if (!code)
-        tell_people(run, &e);
+    if (!code) code = tell(run, &e);
     free(e.judged);
     prediction_free(&e.p);
     return code;

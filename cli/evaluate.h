@@ -4,12 +4,15 @@
 
 #include "predict.h"
 
+struct evaluation;
+
 /* One class against the rest, or one target. */
 struct judgement {
     char name[80];
     const kiln_roc *roc;  /* of classes */
     const kiln_bin *bins; /* of what can be calibrated */
     int64_t bin_count;
+    const struct evaluation *e;
 };
 
 struct evaluation {

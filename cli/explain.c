@@ -195,10 +195,12 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
                           const struct training *job, const kiln_work *work, const kiln_estimate *estimates,
                           int64_t count) {
     if (talk_json()) {
-        json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
+        json_t *object = run_json(run, "kiln.explain/1");
         json_put_work(object, verb, work);
-        for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
-        json_put(object, "estimates", array);
+        struct result result;
+        result_begin(&result);
+        PUT(&result, "estimates", TABLE(count, choose_put_estimate, estimates));
+        result_merge(object, &result);
         int code = tell_sizes(run, work, estimates, count, object);
         if (is_scaled(run->settings)) tell_scaling(run, verb, work, object);
         if (!code) code = tell_more(run, verb, device, job, object);

@@ -176,45 +176,39 @@ int factors_write(const struct solving *s) {
     return code ? code : draw(s);
 }
 
-void factors_json(json_t *object, const struct solving *s) {
+void factors_put(struct result *result, const struct solving *s) {
     const struct factors_state *state = s->state;
-    json_t *metrics = json_object();
-    json_put_count(object, "factors", kiln_matrix_cols(state->A) - state->biases);
-    json_put_number(object, "mean", kiln_report_figure(&s->report, "mean"));
-    json_put_flag(object, "zero_factors", kiln_report_figure(&s->report, "zero_factors") == 1);
-    json_put_count(object, "test_entries", state->test ? kiln_matrix_nnz(state->test) : 0);
+    const struct factors_wanted *wanted = s->own;
+    const kiln_ranking *ranking = &state->ranking;
+    PUT(result, "factors", COUNT(kiln_matrix_cols(state->A) - state->biases));
+    PUT(result, "mean", NUMBER(kiln_report_figure(&s->report, "mean")));
+    PUT(result, "zero_factors", FLAG(kiln_report_figure(&s->report, "zero_factors") == 1));
+    result_open(result, "metrics", false);
     if (state->test && !state->implicit)
-        json_put_number(metrics, "test_rmse", kiln_report_figure(&s->report, "test_rmse"));
+        PUT(result, "test_rmse", NUMBER(kiln_report_figure(&s->report, "test_rmse")), .label = "test",
+            .before = "RMSE ", .format = "%.4f");
     if (state->test && state->implicit) {
-        json_put_number(metrics, "recall_at_10", state->ranking.recall);
-        json_put_number(metrics, "precision_at_10", state->ranking.precision);
-        json_put_number(metrics, "ndcg_at_10", state->ranking.ndcg);
+        PUT(result, "recall_at_10", NUMBER(ranking->recall), .label = "test", .before = "recall@10 ",
+            .format = "%.4f");
+        PUT(result, "precision_at_10", NUMBER(ranking->precision), .before = ", precision@10 ",
+            .format = "%.4f");
+        PUT(result, "ndcg_at_10", NUMBER(ranking->ndcg), .before = ", NDCG@10 ", .format = "%.4f");
     }
-    json_put(object, "metrics", metrics);
-    json_put_text(object, "recommendations", ((const struct factors_wanted *)s->own)->recommendations);
-    json_put_text(object, "factors_out", ((const struct factors_wanted *)s->own)->factors_out);
-    json_put_text(object, "plot", ((const struct factors_wanted *)s->own)->plot);
+    result_close(result);
+    PUT(result, "test_entries", COUNT(state->test ? kiln_matrix_nnz(state->test) : 0), .unit = "rating",
+        .before = state->test ? ", " : NULL, .after = " held out");
+    PUT(result, "recommendations", TEXT(wanted->recommendations));
+    PUT(result, "factors_out", TEXT(wanted->factors_out));
+    PUT(result, "plot", TEXT(wanted->plot));
 }
 
-void factors_head(FILE *file, const struct solving *s) {
+void factors_head(struct result *result, const struct solving *s) {
     const struct factors_state *state = s->state;
-    fprintf(file, "%s: %s x %s, %s, %s%s\n", state->title, text_count(kiln_matrix_rows(state->A)),
-            text_count(kiln_matrix_rows(state->B)),
-            text_plural(kiln_matrix_nnz(factors_training(s)), "rating"),
-            text_plural(kiln_matrix_cols(state->A) - state->biases, "factor"),
-            state->biases     ? " and biases"
-            : state->implicit ? ", implicit"
-                              : "");
-}
-
-void factors_print(FILE *file, const struct solving *s) {
-    const struct factors_state *state = s->state;
-    if (!state->test) return;
-    if (state->implicit)
-        fprintf(file, "  test        recall@10 %.4f, precision@10 %.4f, NDCG@10 %.4f, %s held out\n",
-                state->ranking.recall, state->ranking.precision, state->ranking.ndcg,
-                text_plural(kiln_matrix_nnz(state->test), "rating"));
-    else
-        fprintf(file, "  test        RMSE %.4f, %s held out\n", kiln_report_figure(&s->report, "test_rmse"),
-                text_plural(kiln_matrix_nnz(state->test), "rating"));
+    PUT_LINE(result, "%s: %s x %s, %s, %s%s", state->title, text_count(kiln_matrix_rows(state->A)),
+             text_count(kiln_matrix_rows(state->B)),
+             text_plural(kiln_matrix_nnz(factors_training(s)), "rating"),
+             text_plural(kiln_matrix_cols(state->A) - state->biases, "factor"),
+             state->biases     ? " and biases"
+             : state->implicit ? ", implicit"
+                               : "");
 }

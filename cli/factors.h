@@ -36,16 +36,15 @@ int factors_take_start(struct solving *s, int64_t r); /* A and B of r columns fr
 int factors_finish(struct solving *s);
 kiln_status factors_keep(kiln_model *model, const struct solving *s);
 int factors_write(const struct solving *s);
-void factors_json(json_t *object, const struct solving *s);
-void factors_head(FILE *file, const struct solving *s);
-void factors_print(FILE *file, const struct solving *s);
+void factors_head(struct result *result, const struct solving *s);
+void factors_put(struct result *result, const struct solving *s);
 void factors_free(struct solving *s);
 #define FACTORS_SOLVER(of_check, of_solve)                                                                   \
     {                                                                                                        \
         .schema = "kiln.factors/1", .objective = "objective", .bytes = sizeof(struct factors_state),         \
         .check = (of_check), .prepare = factors_prepare, .solve = (of_solve), .finish = factors_finish,      \
-        .keep = factors_keep, .write = factors_write, .json = factors_json, .head = factors_head,            \
-        .print = factors_print, .free = factors_free                                                         \
+        .keep = factors_keep, .write = factors_write, .head = factors_head, .put = factors_put,              \
+        .free = factors_free                                                                                 \
     }
 
 /* clang-format off */

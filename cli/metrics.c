@@ -36,49 +36,51 @@ static json_t *confusion_row(const struct metrics *metrics, int64_t i) {
     return row;
 }
 
-json_t *metrics_json(const struct metrics *metrics, const struct classes *classes) {
-    json_t *object = json_object();
-    for (int i = 0; i < metrics->count; i++)
-        json_put_number(object, metrics->list[i].key, metrics->list[i].value);
-    if (!metrics->classes) return object;
+static json_t *confusion_json(const struct metrics *metrics) {
     json_t *table = json_object(), *names = json_array(), *rows = json_array();
     char buffer[SHORTEST_ROOM];
     for (int64_t i = 0; i < metrics->classes; i++) {
         json_add(rows, confusion_row(metrics, i));
-        json_add(names, json_text(classes_name(classes, i, buffer)));
+        json_add(names, json_text(classes_name(metrics->labels, i, buffer)));
     }
     if (metrics_unknown(metrics) > 0) json_put(table, "unknown", confusion_row(metrics, metrics->classes));
     json_put(table, "classes", names);
     json_put(table, "rows", rows);
-    json_put(object, "confusion", table);
-    return object;
+    return table;
 }
 
-void metrics_print(FILE *file, const struct metrics *metrics, int indent) {
-    for (int i = 0; i < metrics->count; i++)
-        fprintf(file, "%*s%-11s %s\n", indent, "", metrics->list[i].title,
-                isnan(metrics->list[i].value) ? "not known" : text_number(metrics->list[i].value));
+void metrics_put(struct result *result, const struct metrics *metrics) {
+    result_open(result, "metrics", true);
+    for (int i = 0; i < metrics->count; i++) {
+        const struct metric *metric = &metrics->list[i];
+        PUT(result, metric->key, NUMBER(metric->value), .label = metric->title,
+            .shown = isnan(metric->value) ? "not known" : NULL);
+    }
+    if (metrics->classes) PUT(result, "confusion", JSON(confusion_json(metrics)));
+    result_close(result);
 }
 
 /* A row for each true class, and one for those that the model does not know; a column for each predicted
  * one. */
-void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes) {
-    char buffer[SHORTEST_ROOM];
+static void put_confusion(struct result *row, const void *of, int64_t i) {
+    const struct metrics *metrics = of;
     const int64_t count = metrics->classes;
-    if (count == 0) return;
-    if (count > CONFUSION_MOST) {
-        fprintf(file, "confusion table of %s classes: --json has it\n", text_count(count));
-        return;
+    char buffer[SHORTEST_ROOM];
+    const char *name = i < count ? classes_name(metrics->labels, i, buffer) : "(unknown)";
+    PUT(row, NULL, TEXT(result_hold(row, name, buffer)), .label = "true \\ predicted", .width = 16);
+    for (int64_t j = 0; j < count; j++) {
+        name = classes_name(metrics->labels, j, buffer);
+        PUT(row, NULL, NUMBER(metrics->confusion[i * count + j]), .label = result_hold(row, name, buffer),
+            .width = 10);
     }
-    fprintf(file, "true \\ predicted");
-    for (int64_t j = 0; j < count; j++) fprintf(file, " %s", text_cell(classes_name(classes, j, buffer), 10));
-    fputc('\n', file);
-    for (int64_t i = 0; i < count + (metrics_unknown(metrics) > 0); i++) {
-        fputs(text_cell(i < count ? classes_name(classes, i, buffer) : "(unknown)", 16), file);
-        for (int64_t j = 0; j < count; j++)
-            fprintf(file, " %10s", text_number(metrics->confusion[i * count + j]));
-        fputc('\n', file);
-    }
+}
+
+void metrics_put_confusion(struct result *result, const struct metrics *metrics) {
+    const int64_t count = metrics->classes;
+    if (count > CONFUSION_MOST)
+        PUT_LINE(result, "confusion table of %s classes: --json has it", text_count(count));
+    else if (count)
+        PUT(result, NULL, TABLE(count + (metrics_unknown(metrics) > 0), put_confusion, metrics));
 }
 
 /* --------------------------------------------------------------------------------------- measures */
@@ -113,6 +115,7 @@ int metrics_measure(struct metrics *metrics, const kiln_loss *loss, const struct
                     const kiln_matrix *Eta, const kiln_metrics_options *options) {
     kiln_metrics_options own = options ? *options : (kiln_metrics_options){.size = sizeof own};
     const char *key;
+    metrics->labels = classes;
     own.classes = classes->count ? classes->values : NULL;
     own.class_count = classes->count;
     if (kiln_metrics_of(&metrics->made, loss, Eta, &own) != KILN_OK) return fail_library(WORKING);

@@ -14,7 +14,8 @@ struct metrics {
         double value;
     } list[METRICS_MOST];
     int count;
-    kiln_metrics *made;      /* what the library has measured, or NULL */
+    kiln_metrics *made; /* what the library has measured, or NULL */
+    const struct classes *labels;
     int64_t classes;         /* side of the confusion table; 0 = none */
     const double *confusion; /* kiln_metrics_confusion */
 };
@@ -23,9 +24,9 @@ void metrics_add(struct metrics *metrics, const char *key, const char *title, do
 double metrics_get(const struct metrics *metrics, const char *key); /* NaN if there is none */
 /* The weight of rows of a class that the model does not know, 0 if there are none. */
 double metrics_unknown(const struct metrics *metrics);
-json_t *metrics_json(const struct metrics *metrics, const struct classes *classes);
-void metrics_print(FILE *file, const struct metrics *metrics, int indent); /* a line each */
-void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes);
+/* The section "metrics", a line each; the table of true and predicted classes is in it, but not shown. */
+void metrics_put(struct result *result, const struct metrics *metrics);
+void metrics_put_confusion(struct result *result, const struct metrics *metrics); /* for people */
 
 /* Adds what kiln_metrics_of says of predictors Eta and the loss's targets, which of a classifier are values
  * of its classes; with options->explained also what `kiln evaluate` alone prints. 0 or an exit code. */

@@ -211,24 +211,36 @@ static json_t *classes_json(const struct classes *classes) {
     return array;
 }
 
+static void put_prediction(struct result *result, struct run *run, const struct prediction *p) {
+    run_put(result, run, "kiln.prediction/1");
+    PUT(result, "algorithm", TEXT(kiln_model_text(p->model, "algorithm")));
+    run_put_device(result, run);
+    choose_put(result, run);
+    run_put_shape(result, kiln_data_X(p->data));
+    PUT(result, "targets", COUNT(p->classes.count ? 1 : p->columns));
+    PUT(result, "classes", JSON(classes_json(&p->classes)));
+    if (p->metrics.made)
+        metrics_put(result, &p->metrics);
+    else
+        PUT(result, "metrics", .kind = ROW_NONE);
+    PUT(result, "output", TEXT(run->settings->output));
+    run_put_seconds(result, run);
+    if (!run->settings->output) PUT(result, "predictions", JSON(values_json(p)));
+}
+
 static int tell_json(struct run *run, const struct prediction *p) {
-    json_t *object = run_json(run, "kiln.prediction/1");
-    json_put_text(object, "algorithm", kiln_model_text(p->model, "algorithm"));
-    run_json_device(run, object);
-    choose_json(run, object);
-    run_json_shape(object, kiln_data_X(p->data));
-    json_put_count(object, "targets", p->classes.count ? 1 : p->columns);
-    json_put(object, "classes", classes_json(&p->classes));
-    json_put(object, "metrics", p->metrics.made ? metrics_json(&p->metrics, &p->classes) : json_null());
-    json_put_text(object, "output", run->settings->output);
-    run_json_seconds(run, object);
-    if (!run->settings->output) json_put(object, "predictions", values_json(p));
-    return json_print(object);
+    struct result result;
+    result_begin(&result);
+    put_prediction(&result, run, p);
+    const int code = result_print_json(&result);
+    result_free(&result);
+    return code;
 }
 
 /* "predicted 120 rows: accuracy 0.9, AUC 0.95", and the confusion table of a classifier. */
-static void tell_people(const struct prediction *p) {
+static int tell_people(const struct prediction *p) {
     char line[800] = "";
+    struct result result;
     for (int i = 0; i < p->metrics.count; i++) {
         const struct metric *metric = &p->metrics.list[i];
         const size_t used = strlen(line);
@@ -239,7 +251,10 @@ static void tell_people(const struct prediction *p) {
         say("predicted %s; the data have no targets to compare with", text_plural(p->rows, "row"));
     else
         say("predicted %s: %s", text_plural(p->rows, "row"), line);
-    if (p->metrics.made && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
+    if (!p->metrics.made || talk_quiet()) return 0;
+    result_begin(&result);
+    metrics_put_confusion(&result, &p->metrics);
+    return result_print(&result, stderr);
 }
 
 /* If no class is unknown by its name, which the reader has said then, its number may be. */
@@ -313,7 +328,7 @@ int verb_predict(struct run *run) {
     if (!code && (output || !talk_json())) code = predict_write(run, &p, output);
     run->seconds.write = clock_seconds() - start;
     if (!code) prediction_warn(&p);
-    if (!code) tell_people(&p);
+    if (!code) code = tell_people(&p);
     if (!code && talk_json()) code = tell_json(run, &p);
     prediction_free(&p);
     return code;

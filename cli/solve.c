@@ -11,6 +11,7 @@
 #include "files.h"
 #include "metrics.h"
 #include "progress.h"
+#include "report.h"
 #include "train.h"
 
 enum { NAMES_MOST = 8 << 20 }; /* bytes of names that fit well within a model's header */
@@ -73,46 +74,56 @@ static int solve(struct solving *s) {
 /* ---------------------------------------------------------------------------------------- results */
 
 /* Every option that the registry tells, with the value that held. */
-static void put_option(json_t *object, const struct solving *s, const kiln_option *option) {
+static void put_option(struct result *result, const struct solving *s, const kiln_option *option) {
     const double value =
         kiln_option_value(name_of(s), s->options, option->name, kiln_matrix_type(solving_X(s)));
     switch (option->kind) {
-    case KILN_OPTION_FLAG: json_put_flag(object, option->name, value != 0); break;
+    case KILN_OPTION_FLAG: PUT(result, option->name, FLAG(value)); break;
     case KILN_OPTION_INT:
     case KILN_OPTION_CHOICE:
-    case KILN_OPTION_INTEGER: json_put_count(object, option->name, (int64_t)value); break;
+    case KILN_OPTION_INTEGER: PUT(result, option->name, COUNT((int64_t)value)); break;
     case KILN_OPTION_REAL:
-    case KILN_OPTION_POSITIVE: json_put_number(object, option->name, value); break;
+    case KILN_OPTION_POSITIVE: PUT(result, option->name, NUMBER(value)); break;
     }
 }
 
-static json_t *options_json(const struct solving *s) {
+static void put_options(struct result *result, const struct solving *s) {
     const kiln_algorithm *algorithm = kiln_algorithm_named(name_of(s));
-    json_t *object = json_object();
-    for (int64_t i = 0; i < algorithm->option_count; i++) put_option(object, s, &algorithm->options[i]);
     const struct settings *settings = s->run->settings;
-    json_put_text(object, "warm_start", settings->warm_start);
-    if (!(s->run->verb->kinds & VERB_BIT(ROWS))) return object;
-    json_put_text(object, "missing", settings->missing);
-    json_put_text(object, "weights", settings->weights);
-    json_put_text(object, "weights_file", settings->weights_file);
-    return object;
+    result_open(result, "options", true);
+    for (int64_t i = 0; i < algorithm->option_count; i++) put_option(result, s, &algorithm->options[i]);
+    PUT(result, "warm_start", TEXT(settings->warm_start));
+    if (s->run->verb->kinds & VERB_BIT(ROWS)) {
+        PUT(result, "missing", TEXT(settings->missing));
+        PUT(result, "weights", TEXT(settings->weights));
+        PUT(result, "weights_file", TEXT(settings->weights_file));
+    }
+    result_close(result);
 }
 
-static json_t *report_json(const struct solving *s) {
-    json_t *report = json_object();
-    json_put_count(report, "iterations", s->report.iterations);
-    json_put_flag(report, "converged", s->report.converged);
-    json_put_text(report, "stopped_by", kiln_stop_name(s->report.stopped_by));
-    json_put_number(report, "residual", s->report.residual);
-    json_put_number(report, s->solver->objective, s->report.objective);
-    if (!s->solver->ranks) train_put_certificate(report, &s->report);
-    for (int64_t i = 0; kiln_report_figure_name(&s->report, i); i++) {
-        const char *name = kiln_report_figure_name(&s->report, i);
-        if (!json_object_get(report, name))
-            json_put_number(report, name, kiln_report_figure(&s->report, name));
-    }
-    return report;
+/* What the library reports of this algorithm alone, which a model keeps. */
+static void put_figures(struct result *result, const kiln_report *report) {
+    const char *name;
+    for (int64_t i = 0; (name = kiln_report_figure_name(report, i)); i++)
+        if (!result_has(result, name))
+            PUT(result, name, NUMBER(kiln_report_figure(report, name)), .only_kept = true);
+}
+
+/* All that the model keeps is there before it is written; times are not. */
+static void put_results(struct solving *s) {
+    struct result *result = &s->result;
+    const struct report_words words = {
+        .objective = s->solver->objective, .change = "change", .ranks = s->solver->ranks};
+    run_put(result, s->run, s->solver->schema);
+    PUT(result, "algorithm", TEXT(name_of(s)));
+    run_put_device(result, s->run);
+    run_put_shape(result, solving_X(s));
+    if (s->solver->head) s->solver->head(result, s);
+    report_put_end(result, &s->report, &words);
+    report_put_objective(result, &s->report, &words);
+    put_figures(result, &s->report);
+    PUT(result, "warnings", JSON(train_warnings_json(&s->report, NULL)));
+    put_options(result, s);
 }
 
 static kiln_status fill_model(kiln_model *model, const struct solving *s) {
@@ -120,8 +131,7 @@ static kiln_status fill_model(kiln_model *model, const struct solving *s) {
     if (status == KILN_OK && *kiln_data_schema(s->data))
         status = kiln_model_set_text(model, "schema", kiln_data_schema(s->data));
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", s->run->device_info.name);
-    if (status == KILN_OK) status = train_set_json(model, "options", options_json(s));
-    return status == KILN_OK ? train_set_json(model, "report", report_json(s)) : status;
+    return status == KILN_OK ? result_keep(model, &s->result) : status;
 }
 
 kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
@@ -159,60 +169,19 @@ int solve_write_npz(const struct solving *s, const char *path) {
     return code;
 }
 
-static int tell_json(const struct solving *s) {
+static int tell(struct solving *s) {
     struct run *run = s->run;
-    const kiln_report *report = &s->report;
-    json_t *object = run_json(run, s->solver->schema);
-    json_put_text(object, "algorithm", name_of(s));
-    run_json_device(run, object);
-    choose_json(run, object);
-    run_json_shape(object, solving_X(s));
-    json_put_count(object, "iterations", report->iterations);
-    json_put_flag(object, "converged", report->converged);
-    json_put_text(object, "stopped_by", kiln_stop_name(report->stopped_by));
-    if (report->solver) json_put_text(object, "solver", report->solver);
-    json_put_number(object, "residual", report->residual);
-    json_put_number(object, "tolerance", report->tolerance);
-    json_put_number(object, s->solver->objective, report->objective);
-    if (!s->solver->ranks) train_put_certificate(object, report);
-    json_put(object, "warnings", train_warnings_json(report, NULL));
-    json_put(object, "options", options_json(s));
-    json_put_text(object, "model", run->settings->output);
-    checkpoint_json(run, object);
-    if (s->solver->json) s->solver->json(object, s);
-    run_json_seconds(run, object);
-    json_put(object, "trace", train_trace_json(report));
-    return json_print(object);
-}
-
-static void tell_people(const struct solving *s) {
-    const kiln_report *report = &s->report;
-    FILE *file = run_tables(s->run);
-    if (s->solver->head) s->solver->head(file, s);
-    if (report->converged && isinf(report->tolerance))
-        fprintf(file, "  done        %s, as asked; change %.1e\n",
-                text_plural(report->iterations, "iteration"), report->residual);
-    else
-        fprintf(file, "  converged   %s, %s%s%s; change %.1e, tolerance %.1e\n",
-                report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"),
-                report->solver ? " of " : "", report->solver ? report->solver : "", report->residual,
-                report->tolerance);
-    fprintf(file, "  %-11s %s\n", s->solver->objective,
-            isinf(report->objective) ? "no bound" : text_number(report->objective));
-    train_print_certificate(file, report);
-    run_print_seconds(file, s->run);
-    if (s->solver->print) s->solver->print(file, s);
-}
-
-static int tell(const struct solving *s) {
-    int code = 0;
+    struct result *result = &s->result;
     progress_end();
-    if (talk_verbose()) train_tell_device(s->run);
-    if (talk_json())
-        code = tell_json(s);
-    else
-        tell_people(s);
-    return code ? code : train_end(s->run, &s->report, s->data);
+    if (talk_verbose()) train_tell_device(run);
+    choose_put(result, run);
+    PUT(result, "model", TEXT(run->settings->output));
+    checkpoint_put(result, run);
+    run_put_seconds(result, run);
+    if (s->solver->put) s->solver->put(result, s);
+    report_put_trace(result, &s->report);
+    const int code = run_tell(run, result);
+    return code ? code : train_end(run, &s->report, s->data);
 }
 
 int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int64_t top) {
@@ -233,11 +202,13 @@ int solve_run(struct run *run, const struct solver *solver) {
                         .state = calloc(1, solver->bytes),
                         .options = run->settings->algorithm.bytes,
                         .own = run->settings->own.bytes};
+    result_begin(&s.result);
     int code = s.state ? run_check_outputs(run) : fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
     if (!code) code = checkpoint_open(run);
     if (!code) code = read_data(&s);
     if (!code) code = solver->prepare(&s);
     if (!code) code = solve(&s);
+    if (!code) put_results(&s);
     const double start = clock_seconds();
     if (!code && run->settings->output) code = save_model(&s);
     if (!code && solver->write) code = solver->write(&s);
@@ -245,6 +216,7 @@ int solve_run(struct run *run, const struct solver *solver) {
     if (!code) code = tell(&s);
     if (s.state && solver->free) solver->free(&s);
     free(s.state);
+    result_free(&s.result);
     kiln_report_free(&s.report);
     kiln_data_free(s.data);
     kiln_model_free(s.warm);

@@ -20,9 +20,8 @@ struct solver {
     int (*finish)(struct solving *s);                                /* brings to the host what is told */
     kiln_status (*keep)(kiln_model *model, const struct solving *s); /* tensors and texts of its own */
     int (*write)(const struct solving *s);                           /* files that its own options name */
-    void (*json)(json_t *object, const struct solving *s);           /* keys of its own */
-    void (*head)(FILE *file, const struct solving *s);               /* its first line */
-    void (*print)(FILE *file, const struct solving *s);              /* and what comes last */
+    void (*head)(struct result *result, const struct solving *s);    /* its first line */
+    void (*put)(struct result *result, const struct solving *s);     /* rows of its own, which come last */
     void (*free)(struct solving *s);
     int64_t (*width)(const struct solving *s); /* what the verb's is once the data are read; NULL: the same */
 };
@@ -33,6 +32,7 @@ struct solving {
     kiln_data *data;
     kiln_model *warm; /* NULL without --warm-start */
     kiln_report report;
+    struct result result;
     void *state;         /* the solver's own */
     const void *options; /* the algorithm's options struct, as given; 0 where it was not */
     const void *own;     /* what the verb's own options set */

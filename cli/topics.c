@@ -169,60 +169,48 @@ int topics_write(const struct solving *s) {
     return output_commit(&output);
 }
 
-static json_t *topic_json(const struct solving *s, int64_t c) {
-    const struct topics *state = s->state;
-    json_t *topic = json_object(), *words = json_array();
-    char buffer[SHORTEST_ROOM];
-    json_put_number(topic, "share", state->share[c]);
-    json_put_count(topic, "column", c);
-    for (int64_t t = c * state->top; t < (c + 1) * state->top && state->word[t] >= 0; t++) {
-        json_t *word = json_object();
-        json_put_text(word, "word", topics_word(s, state->word[t], buffer));
-        json_put_number(word, "weight", state->weight[t]);
-        json_add(words, word);
-    }
-    json_put(topic, "words", words);
-    return topic;
-}
-
-void topics_size(FILE *file, const struct solving *s) {
-    const struct topics *state = s->state;
-    fprintf(file, "%s, %s, %s, %s", text_plural(kiln_matrix_rows(state->A), "document"),
-            text_plural(kiln_matrix_rows(state->B), "word"),
-            text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"));
-}
-
-void topics_json(json_t *object, const struct solving *s) {
-    const struct topics *state = s->state;
-    json_t *metrics = json_object(), *topics = json_array();
-    if (state->test)
-        json_put_number(metrics, "test_perplexity", kiln_report_figure(&s->report, "test_perplexity"));
-    json_put_count(object, "test_entries", state->test ? kiln_matrix_nnz(state->test) : 0);
-    json_put(object, "metrics", metrics);
-    for (int64_t i = 0; i < state->k; i++) json_add(topics, topic_json(s, state->order[i]));
-    json_put(object, "topics", topics);
-    json_put_text(object, "words", wanted_of(s)->words);
-    json_put_text(object, "factors_out", wanted_of(s)->factors_out);
-    json_put_text(object, "plot", wanted_of(s)->plot);
-}
-
-void topics_print(FILE *file, const struct solving *s) {
+static void put_word(struct result *row, const void *of, int64_t at) {
+    const struct solving *s = of;
     const struct topics *state = s->state;
     char buffer[SHORTEST_ROOM];
+    PUT(row, "word", TEXT(result_hold(row, topics_word(s, state->word[at], buffer), buffer)), .label = "");
+    PUT(row, "weight", NUMBER(state->weight[at]));
+}
+
+static void put_topic(struct result *row, const void *of, int64_t i) {
+    const struct topics *state = ((const struct solving *)of)->state;
+    const int64_t c = state->order[i], *word = state->word + c * state->top;
+    int64_t words = 0;
+    while (words < state->top && word[words] >= 0) words++;
+    PUT(row, NULL, COUNT(i + 1), .label = "topic", .before = "  ", .width = 5);
+    PUT(row, NULL, NUMBER(100 * state->share[c]), .format = "%.1f%%", .label = "share", .width = 6);
+    PUT(row, "share", NUMBER(state->share[c]));
+    PUT(row, "column", COUNT(c));
+    PUT(row, "words", TABLE(words, put_word, of), .first = c * state->top, .label = "words", .before = "  ");
+}
+
+void topics_size(struct result *result, const struct solving *s) {
+    const struct topics *state = s->state;
+    PUT(result, NULL, COUNT(kiln_matrix_rows(state->A)), .before = "", .unit = "document");
+    PUT(result, NULL, COUNT(kiln_matrix_rows(state->B)), .before = ", ", .unit = "word");
+    PUT(result, NULL, COUNT(kiln_matrix_nnz(topics_training(s))), .before = ", ", .unit = "count");
+    PUT(result, NULL, COUNT(state->k), .before = ", ", .unit = "topic");
+}
+
+void topics_put(struct result *result, const struct solving *s) {
+    const struct topics *state = s->state;
+    const struct topics_wanted *wanted = wanted_of(s);
+    result_open(result, "metrics", false);
     if (state->test)
-        fprintf(file, "  test        perplexity %s, %s held out\n",
-                text_number(kiln_report_figure(&s->report, "test_perplexity")),
-                text_plural(kiln_matrix_nnz(state->test), "count"));
-    fprintf(file, "  topic  share  words\n");
-    for (int64_t i = 0; i < state->k; i++) {
-        const int64_t c = state->order[i];
-        fprintf(file, "  %5lld %5.1f%% ", (long long)i + 1, 100 * state->share[c]);
-        for (int64_t t = c * state->top; t < (c + 1) * state->top && state->word[t] >= 0; t++) {
-            fputc(' ', file);
-            text_put(file, topics_word(s, state->word[t], buffer), 0);
-        }
-        fputc('\n', file);
-    }
+        PUT(result, "test_perplexity", NUMBER(kiln_report_figure(&s->report, "test_perplexity")),
+            .label = "test", .before = "perplexity ");
+    result_close(result);
+    PUT(result, "test_entries", COUNT(state->test ? kiln_matrix_nnz(state->test) : 0), .unit = "count",
+        .before = state->test ? ", " : NULL, .after = " held out");
+    PUT(result, "topics", TABLE(state->k, put_topic, s));
+    PUT(result, "words", TEXT(wanted->words));
+    PUT(result, "factors_out", TEXT(wanted->factors_out));
+    PUT(result, "plot", TEXT(wanted->plot));
 }
 
 /* ---------------------------------------------------------------------------------------- the model */

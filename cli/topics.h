@@ -62,15 +62,13 @@ int topics_finish(struct solving *s);                        /* the table; model
 kiln_status topics_keep(kiln_model *model,
                         const struct solving *s); /* all tensors of the model, and the words */
 int topics_write(const struct solving *s);
-void topics_json(json_t *object, const struct solving *s);
-void topics_print(FILE *file, const struct solving *s);
+void topics_put(struct result *result, const struct solving *s);
 void topics_free(struct solving *s);
 /* Hooks of a struct solver that topic models have in common. */
 #define TOPICS_HOOKS                                                                                         \
-    .schema = "kiln.topics/1", .finish = topics_finish, .keep = topics_keep, .write = topics_write,          \
-    .print = topics_print
-/* "12 documents, 300 words, 4,000 counts, 20 topics". */
-void topics_size(FILE *file, const struct solving *s);
+    .schema = "kiln.topics/1", .finish = topics_finish, .keep = topics_keep, .write = topics_write
+/* "12 documents, 300 words, 4,000 counts, 20 topics", which goes on with a line. */
+void topics_size(struct result *result, const struct solving *s);
 /* The column's name, or in the buffer its number from 1 as in files. */
 const char *topics_word(const struct solving *s, int64_t word, char *buffer);
 

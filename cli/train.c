@@ -254,36 +254,32 @@ static int solve_last(struct run *run, struct training *job) {
 }
 
 /* The model that is kept, on all rows. */
-static int fit(struct run *run, struct training *job, json_t *extra) {
+static int fit(struct run *run, struct training *job) {
     int code = solve_last(run, job);
     if (!code) code = train_measure(run, job);
-    if (!code && run->settings->output) code = train_save(run, job);
-    return code ? code : train_tell(run, job, extra);
+    return code ? code : train_tell(run, job);
 }
 
 /* Tries the values of a path or the folds first; the best value is then fitted to all rows. */
 static int validate(struct run *run, struct training *job) {
     struct validation validation = {0};
-    json_t *extra = NULL;
     int code = cv_run(run, job, &validation);
     if (!code && run->settings->plot) code = cv_plot(run->settings->plot, &validation, job);
     if (!code && validation.folds == 0) {
         code = cv_tell_path(run, job, &validation);
     } else if (!code) {
-        extra = json_object();
-        json_put(extra, "cross_validation", cv_json(job, &validation));
-        job->scores = json_object_get(extra, "cross_validation");
+        job->scores = cv_json(job, &validation);
         progress_end();
         if (!talk_json()) cv_print(run_tables(run), job->scores);
-        code = fit(run, job, extra);
-        job->scores = NULL;
-        json_decref(extra);
+        code = fit(run, job);
+        json_decref(job->scores);
     }
     cv_free(&validation);
     return code;
 }
 
 void train_free(struct training *job) {
+    result_free(&job->result);
     kiln_report_free(&job->report);
     metrics_free(&job->metrics);
     classes_free(&job->classes);
@@ -302,12 +298,13 @@ int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name),
                            .settings = run->settings,
                            .report.size = sizeof job.report};
+    result_begin(&job.result);
     int code = run_check_outputs(run);
     if (!code) code = checkpoint_open(run);
     if (!code) code = train_begin(run, &job);
     if (!code) code = choose(run, &job);
     if (!code) code = job.algorithm->prepare(run, &job);
-    if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job, NULL);
+    if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job);
     train_free(&job);
     return code;
 }

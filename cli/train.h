@@ -63,6 +63,7 @@ struct training {
     struct penalty penalty; /* of the model that is kept */
     kiln_matrix *errors;    /* standard errors, NULL if not wanted */
     kiln_report report;
+    struct result result;
     struct metrics metrics;
     json_t *scores; /* of --cv, which the model keeps, or NULL; not owned */
 };
@@ -88,8 +89,7 @@ int train_find_classes(struct training *job);
 int train_prepare_classifier(struct run *run, struct training *job);
 
 /* train_result.c */
-int train_save(struct run *run, const struct training *job);
-int train_tell(struct run *run, const struct training *job, json_t *extra); /* extra: further keys, or NULL */
+int train_tell(struct run *run, struct training *job); /* writes the model, and says what came out */
 
 /* The coefficients with their standard errors, intercept last; count 0 unless these were asked for.
  * train_glm.c */
@@ -97,18 +97,12 @@ struct coefficients {
     double *values, *errors;
     int64_t count;
     double degrees; /* of freedom, of a dispersion that is estimated; infinite where it is known */
+    const struct training *job;
 };
 int coefficients_new(struct coefficients *table, const struct training *job); /* 0 or an exit code */
 void coefficients_free(struct coefficients *table);
-json_t *coefficients_json(const struct coefficients *table, const struct training *job);
-void coefficients_print(FILE *file, const struct coefficients *table, const struct training *job);
+void coefficients_put(struct result *result, const struct coefficients *table);
 
-/* Shared with hits. */
-json_t *train_trace_json(const kiln_report *report);
-/* What is known of an objective's distance from the optimum: optimality_gap, null where there is no bound,
- * what it follows from, and of iterations that only improve it how many did not. */
-void train_put_certificate(json_t *object, const kiln_report *report);
-void train_print_certificate(FILE *file, const kiln_report *report);
 kiln_status train_set_json(kiln_model *model, const char *key,
                            json_t *value);     /* takes value over; null: nothing */
 void train_tell_device(const struct run *run); /* what --verbose adds */

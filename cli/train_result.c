@@ -7,6 +7,7 @@
 #include "choose.h"
 #include "files.h"
 #include "progress.h"
+#include "report.h"
 #include "train.h"
 
 /* ---------------------------------------------------------------------------------------- metrics */
@@ -81,7 +82,7 @@ int train_measure(struct run *run, struct training *job) {
     return code;
 }
 
-/* ------------------------------------------------------------------------------------------- JSON */
+/* ------------------------------------------------------------------------------------------- rows */
 
 /* A model names the inverse Gaussian's link, whose default was another one once. */
 static kiln_link named_link(const kiln_loss *loss) {
@@ -89,52 +90,64 @@ static kiln_link named_link(const kiln_loss *loss) {
     return open ? KILN_LINK_LOG : loss->link;
 }
 
-static json_t *options_json(const struct training *job) {
+static void put_options(struct result *result, const struct training *job) {
     const struct settings *settings = job->settings;
     kiln_solver solver = {0};
-    json_t *object = json_object();
-    json_put_number(object, "l2", job->penalty.l2);
-    json_put_flag(object, "intercept", !train_value(job, "no_intercept"));
-    json_put_flag(object, "standardize", train_value(job, "standardize") != 0);
+    result_open(result, "options", true);
+    PUT(result, "l2", NUMBER(job->penalty.l2));
+    PUT(result, "intercept", FLAG(!train_value(job, "no_intercept")));
+    PUT(result, "standardize", FLAG(train_value(job, "standardize")));
     if (job->loss.kind == KILN_LOSS_SQUARED)
-        json_put_flag(object, "preconditioner", !train_value(job, "no_preconditioner"));
-    json_put_number(object, "tolerance", job->report.tolerance);
+        PUT(result, "preconditioner", FLAG(!train_value(job, "no_preconditioner")));
+    PUT(result, "tolerance", NUMBER(job->report.tolerance));
     if (train_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
-        json_put_count(object, "max_iterations", solver.max_iterations);
-    if (job->classes.count) json_put_text(object, "class_weight", settings->class_weight);
-    if (algorithm_option(job->algorithm->name, "l1")) json_put_number(object, "l1", job->penalty.l1);
+        PUT(result, "max_iterations", COUNT(solver.max_iterations));
+    if (job->classes.count) PUT(result, "class_weight", TEXT(settings->class_weight));
+    if (algorithm_option(job->algorithm->name, "l1")) PUT(result, "l1", NUMBER(job->penalty.l1));
     if (job->loss.kind == KILN_LOSS_GLM) {
-        json_put_text(object, "family", kiln_family_name(job->loss.family));
-        json_put_text(object, "link", kiln_link_name(named_link(&job->loss)));
-        json_put_number(object, "parameter", job->loss.parameter);
-        json_put_number(object, "link_power", job->loss.link_power);
-        json_put_flag(object, "standard_errors", job->errors != NULL);
-        json_put_text(object, "offset", settings->offset);
-        json_put_text(object, "offset_file", settings->offset_file);
+        PUT(result, "family", TEXT(kiln_family_name(job->loss.family)));
+        PUT(result, "link", TEXT(kiln_link_name(named_link(&job->loss))));
+        PUT(result, "parameter", NUMBER(job->loss.parameter));
+        PUT(result, "link_power", NUMBER(job->loss.link_power));
+        PUT(result, "standard_errors", FLAG(job->errors != NULL));
+        PUT(result, "offset", TEXT(settings->offset));
+        PUT(result, "offset_file", TEXT(settings->offset_file));
     }
-    if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) json_put_number(object, "epsilon", job->loss.parameter);
-    json_put_text(object, "missing", settings->missing);
-    json_put_text(object, "weights", settings->weights);
-    json_put_text(object, "weights_file", settings->weights_file);
-    json_put_text(object, "warm_start", settings->warm_start);
-    return object;
+    if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) PUT(result, "epsilon", NUMBER(job->loss.parameter));
+    PUT(result, "missing", TEXT(settings->missing));
+    PUT(result, "weights", TEXT(settings->weights));
+    PUT(result, "weights_file", TEXT(settings->weights_file));
+    PUT(result, "warm_start", TEXT(settings->warm_start));
+    result_close(result);
 }
 
-static bool has_gap(const struct training *job) {
-    return job->loss.kind == KILN_LOSS_SQUARED_HINGE || job->loss.kind == KILN_LOSS_SQUARED_EPSILON;
+static void put_shape(struct result *result, const struct training *job) {
+    const kiln_matrix *X = kiln_data_X(job->data);
+    const int64_t targets = kiln_matrix_cols(kiln_data_y(job->data));
+    run_put_shape(result, X);
+    PUT(result, "targets", COUNT(targets));
+    PUT_LINE(result, "%s: %s, %s, %s", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
+             text_plural(kiln_matrix_cols(X), "column"),
+             job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
 }
 
-static json_t *report_json(const struct training *job) {
-    json_t *object = json_object();
-    json_put_count(object, "iterations", job->report.iterations);
-    json_put_flag(object, "converged", job->report.converged);
-    json_put_text(object, "stopped_by", kiln_stop_name(job->report.stopped_by));
-    if (job->report.solver) json_put_text(object, "solver", job->report.solver);
-    json_put_number(object, "residual", job->report.residual);
-    json_put_number(object, "objective", job->report.objective);
-    if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(&job->report, "gap"));
-    train_put_certificate(object, &job->report);
-    return object;
+/* All that the model keeps is there before it is written; times are not. */
+static void put_results(struct run *run, struct training *job) {
+    struct result *result = &job->result;
+    const struct report_words words = {
+        .objective = "objective", .change = "relative residual", .solver_kept = true};
+    const bool gap = job->loss.kind == KILN_LOSS_SQUARED_HINGE || job->loss.kind == KILN_LOSS_SQUARED_EPSILON;
+    run_put(result, run, "kiln.result/1");
+    PUT(result, "algorithm", TEXT(job->algorithm->name));
+    run_put_device(result, run);
+    put_shape(result, job);
+    report_put_end(result, &job->report, &words);
+    metrics_put(result, &job->metrics);
+    report_put_objective(result, &job->report, &words);
+    if (gap) PUT(result, "gap", NUMBER(kiln_report_figure(&job->report, "gap")), .kept = true);
+    PUT(result, "warnings", JSON(train_warnings_json(&job->report, job->data)));
+    put_options(result, job);
+    if (job->scores) PUT(result, "cross_validation", JSON(json_incref(job->scores)), .kept = true);
 }
 
 static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_data *, int64_t),
@@ -142,47 +155,6 @@ static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_
     if (!name(data, 0)) return json_null();
     json_t *array = json_array();
     for (int64_t j = 0; j < count; j++) json_add(array, json_text(name(data, j)));
-    return array;
-}
-
-void train_put_certificate(json_t *object, const kiln_report *report) {
-    const double setbacks = kiln_report_figure(report, "setbacks");
-    json_put_number(object, "optimality_gap", report->optimality_gap);
-    json_put_text(object, "certificate", report->certificate);
-    if (!isnan(setbacks)) json_put_count(object, "setbacks", (int64_t)setbacks);
-}
-
-void train_print_certificate(FILE *file, const kiln_report *report) {
-    const double setbacks = kiln_report_figure(report, "setbacks"),
-                 eigenvalue = kiln_report_figure(report, "eigenvalue_error");
-    if (!isnan(kiln_report_figure(report, "error_bound"))) return; /* which stands in the objective's place */
-    if (report->certificate)
-        fprintf(file, "  optimum     at most %s below that (%s)\n", text_number(report->optimality_gap),
-                report->certificate);
-    else if (isfinite(eigenvalue))
-        fprintf(file, "  optimum     the eigenvalue is at most %s off; the scores have no bound\n",
-                text_number(eigenvalue));
-    else if (isnan(setbacks))
-        fputs("  optimum     no bound\n", file);
-    else
-        fprintf(file, "  optimum     no bound; %s went the wrong way\n",
-                setbacks > 0 ? text_plural((int64_t)setbacks, "iteration") : "no iteration");
-}
-
-json_t *train_trace_json(const kiln_report *report) {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < report->trace_count; i++) {
-        const kiln_trace_row *row = &report->trace[i];
-        json_t *object = json_object();
-        json_put_count(object, "iteration", row->iteration);
-        json_put_number(object, "residual", row->residual);
-        json_put_number(object, "objective", row->objective);
-        json_put_number(object, "seconds", row->seconds);
-        json_put_count(object, "inner", row->inner);
-        json_put_number(object, "radius", row->radius);
-        if (row->test > 0) json_put_number(object, "test", row->test);
-        json_add(array, object);
-    }
     return array;
 }
 
@@ -253,12 +225,7 @@ static kiln_status fill_model(kiln_model *model, const struct run *run, const st
     if (status == KILN_OK && errors) status = kiln_model_set_tensor(model, "standard_errors", errors);
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
     if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
-    if (status == KILN_OK) status = train_set_json(model, "options", options_json(job));
-    if (status == KILN_OK)
-        status = train_set_json(model, "metrics", metrics_json(&job->metrics, &job->classes));
-    if (status == KILN_OK) status = train_set_json(model, "report", report_json(job));
-    if (status == KILN_OK && job->scores)
-        status = train_set_json(model, "cross_validation", json_incref(job->scores));
+    if (status == KILN_OK) status = result_keep(model, &job->result);
     const int64_t targets = kiln_matrix_cols(kiln_data_y(data));
     if (status == KILN_OK)
         status = train_set_json(model, "targets", names_json(data, kiln_data_target_name, targets));
@@ -268,7 +235,7 @@ static kiln_status fill_model(kiln_model *model, const struct run *run, const st
                           names_json(data, kiln_data_feature_name, kiln_matrix_rows(job->W)));
 }
 
-int train_save(struct run *run, const struct training *job) {
+static int save(struct run *run, const struct training *job) {
     kiln_model *model = NULL;
     kiln_matrix *errors = NULL;
     double start = clock_seconds();
@@ -285,63 +252,6 @@ int train_save(struct run *run, const struct training *job) {
 }
 
 /* ---------------------------------------------------------------------------------------- telling */
-
-static int tell_json(struct run *run, const struct training *job, const struct coefficients *table,
-                     json_t *extra) {
-    const kiln_report *report = &job->report;
-    json_t *object = run_json(run, "kiln.result/1");
-    json_put_text(object, "algorithm", job->algorithm->name);
-    run_json_device(run, object);
-    choose_json(run, object);
-    run_json_shape(object, kiln_data_X(job->data));
-    json_put_count(object, "targets", kiln_matrix_cols(kiln_data_y(job->data)));
-    json_put_count(object, "iterations", report->iterations);
-    json_put_flag(object, "converged", report->converged);
-    json_put_text(object, "stopped_by", kiln_stop_name(report->stopped_by));
-    if (report->solver) json_put_text(object, "solver", report->solver);
-    json_put_number(object, "residual", report->residual);
-    json_put_number(object, "tolerance", report->tolerance);
-    json_put_number(object, "objective", report->objective);
-    if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(report, "gap"));
-    train_put_certificate(object, report);
-    json_put(object, "warnings", train_warnings_json(report, job->data));
-    json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
-    json_put(object, "options", options_json(job));
-    json_put_text(object, "model", run->settings->output);
-    checkpoint_json(run, object);
-    if (table->count) json_put(object, "coefficients", coefficients_json(table, job));
-    if (extra) json_object_update_missing(object, extra);
-    run_json_seconds(run, object);
-    json_put(object, "trace", train_trace_json(report));
-    return json_print(object);
-}
-
-static void tell_people(struct run *run, const struct training *job, const struct coefficients *table,
-                        FILE *file) {
-    const kiln_report *report = &job->report;
-    const kiln_matrix *X = kiln_data_X(job->data);
-    const char *output = run->settings->output;
-    const int64_t targets = kiln_matrix_cols(kiln_data_y(job->data));
-    fprintf(file, "%s: %s, %s, %s\n", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
-            text_plural(kiln_matrix_cols(X), "column"),
-            job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
-    fprintf(file, "  converged   %s, %s%s%s; relative residual %.1e, tolerance %.1e\n",
-            !report->converged                         ? "no"
-            : report->stopped_by == KILN_STOP_ROUNDING ? "to rounding"
-                                                       : "yes",
-            text_plural(report->iterations, "iteration"), report->solver ? " of " : "",
-            report->solver ? report->solver : "", report->residual, report->tolerance);
-    metrics_print(file, &job->metrics, 2);
-    fprintf(file, "  objective   %s\n", text_number(report->objective));
-    train_print_certificate(file, report);
-    run_print_seconds(file, run);
-    if (output && strcmp(output, "-") != 0) {
-        fputs("  model       ", file);
-        text_put(file, output, 0);
-        fputc('\n', file);
-    }
-    coefficients_print(file, table, job);
-}
 
 void train_tell_device(const struct run *run) {
     kiln_device_statistics s = {0};
@@ -369,15 +279,23 @@ static void say_uncounted(const struct training *job) {
         most);
 }
 
-int train_tell(struct run *run, const struct training *job, json_t *extra) {
+int train_tell(struct run *run, struct training *job) {
     struct coefficients table;
-    int code = coefficients_new(&table, job);
+    struct result *result = &job->result;
+    const char *output = run->settings->output;
+    put_results(run, job);
+    int code = output ? save(run, job) : 0;
+    if (!code) code = coefficients_new(&table, job);
+    if (code) return code;
     progress_end();
     if (talk_verbose()) train_tell_device(run);
-    if (!code && talk_json())
-        code = tell_json(run, job, &table, extra);
-    else if (!code)
-        tell_people(run, job, &table, run_tables(run));
+    choose_put(result, run);
+    checkpoint_put(result, run);
+    run_put_seconds(result, run);
+    PUT(result, "model", TEXT(output), .label = output && strcmp(output, "-") != 0 ? "model" : NULL);
+    if (table.count) coefficients_put(result, &table);
+    report_put_trace(result, &job->report);
+    code = run_tell(run, result);
     coefficients_free(&table);
     if (!code) say_uncounted(job);
     return code ? code : train_end(run, &job->report, job->data);

@@ -17,15 +17,14 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return status;
 }
 
-static void put_json(json_t *object, const struct solving *s) {
-    json_put_number(object, "log_likelihood", kiln_report_figure(&s->report, "log_likelihood"));
-    topics_json(object, s);
+static void put_rest(struct result *result, const struct solving *s) {
+    PUT(result, "log_likelihood", NUMBER(kiln_report_figure(&s->report, "log_likelihood")));
+    topics_put(result, s);
 }
 
-static void print_head(FILE *file, const struct solving *s) {
-    fprintf(file, "%s: ", given(s)->prior == KILN_GAP_NO_PRIOR ? "KL-NMF" : "Gamma-Poisson factors");
-    topics_size(file, s);
-    putc('\n', file);
+static void put_head(struct result *result, const struct solving *s) {
+    PUT_LINE(result, "%s: ", given(s)->prior == KILN_GAP_NO_PRIOR ? "KL-NMF" : "Gamma-Poisson factors");
+    topics_size(result, s);
 }
 
 static kiln_status recompute(struct recomputed *found, const struct claimed_factors *claimed) {
@@ -58,7 +57,7 @@ static int run_gap(struct run *run) {
     static const struct solver solver = {
         TOPICS_HOOKS,          .objective = "objective",  .bytes = sizeof(struct topics),
         .check = topics_check, .prepare = topics_prepare, .solve = solve,
-        .json = put_json,      .head = print_head,        .free = topics_free};
+        .head = put_head,      .put = put_rest,           .free = topics_free};
     return solve_run(run, &solver);
 }
 

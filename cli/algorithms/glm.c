@@ -143,7 +143,7 @@ static int take_coefficients(struct coefficients *table, const struct training *
 }
 
 int coefficients_new(struct coefficients *table, const struct training *job) {
-    *table = (struct coefficients){0};
+    *table = (struct coefficients){.job = job};
     return job->errors ? take_coefficients(table, job) : 0;
 }
 
@@ -161,42 +161,30 @@ static const char *coefficient_name(const struct training *job, int64_t j, char 
     return buffer;
 }
 
-json_t *coefficients_json(const struct coefficients *table, const struct training *job) {
-    const double most_95 = student_95(table->degrees);
-    json_t *array = json_array();
+static void put_coefficient(struct result *row, const void *of, int64_t j) {
+    const struct coefficients *table = of;
+    const double value = table->values[j], error = table->errors[j], z = value / error;
+    const double most = student_95(table->degrees) * error;
+    const bool known = !isnan(error);
     char buffer[48];
-    for (int64_t j = 0; j < table->count; j++) {
-        const double z = table->values[j] / table->errors[j];
-        json_t *object = json_object();
-        json_put_text(object, "name", coefficient_name(job, j, buffer, sizeof buffer));
-        json_put_number(object, "value", table->values[j]);
-        json_put_number(object, "standard_error", table->errors[j]);
-        json_put_number(object, "z", z);
-        json_put_number(object, "p", student_p(z, table->degrees));
-        json_put_number(object, "low", table->values[j] - most_95 * table->errors[j]);
-        json_put_number(object, "high", table->values[j] + most_95 * table->errors[j]);
-        json_put_flag(object, "dependent", isnan(table->errors[j]));
-        json_add(array, object);
-    }
-    return array;
+    const char *name = coefficient_name(table->job, j, buffer, sizeof buffer), *shown = known ? "" : NULL;
+    name = result_hold(row, name, buffer);
+    PUT(row, "name", TEXT(name));
+    PUT(row, "value", NUMBER(value), .label = "", .before = "  ", .width = 13);
+    PUT(row, "standard_error", NUMBER(error), .label = "", .width = known ? 13 : 61,
+        .shown = known ? NULL : "depends on columns before it");
+    PUT(row, "z", NUMBER(z), .label = shown, .width = 9, .format = "%.3f");
+    PUT(row, "p", NUMBER(student_p(z, table->degrees)), .label = shown, .width = 9, .format = "%.3g");
+    PUT(row, "low", NUMBER(value - most), .label = shown, .width = 13);
+    PUT(row, "high", NUMBER(value + most), .label = shown, .width = 13);
+    PUT(row, "dependent", FLAG(!known));
+    PUT(row, NULL, TEXT(name), .label = "", .before = "  ");
 }
 
-void coefficients_print(FILE *file, const struct coefficients *table, const struct training *job) {
-    const double most_95 = student_95(table->degrees);
-    char buffer[48];
-    if (table->count)
-        fprintf(file, "  %13s %13s %9s %9s %13s %13s\n", "coefficient", "std. error",
-                isinf(table->degrees) ? "z" : "t", "p", "95 % from", "to");
-    for (int64_t j = 0; j < table->count; j++) {
-        const double value = table->values[j], error = table->errors[j], z = value / error;
-        if (isnan(error))
-            fprintf(file, "  %13.6g %61s  ", value, "depends on columns before it");
-        else
-            fprintf(file, "  %13.6g %13.6g %9.3f %9.3g %13.6g %13.6g  ", value, error, z,
-                    student_p(z, table->degrees), value - most_95 * error, value + most_95 * error);
-        text_put(file, coefficient_name(job, j, buffer, sizeof buffer), 0);
-        fputc('\n', file);
-    }
+void coefficients_put(struct result *result, const struct coefficients *table) {
+    PUT(result, "coefficients", TABLE(table->count, put_coefficient, table),
+        .head = result_words(result, "  %13s %13s %9s %9s %13s %13s", "coefficient", "std. error",
+                             isinf(table->degrees) ? "z" : "t", "p", "95 % from", "to"));
 }
 
 static const struct option own[] = {

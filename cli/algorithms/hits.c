@@ -18,6 +18,8 @@ struct wanted {
 };
 
 struct top {
+    const kiln_data *data;
+    const double *values; /* of all vertices */
     int64_t *vertices, count;
 };
 
@@ -52,7 +54,10 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return kiln_hits(ranking->hubs, ranking->authorities, solving_X(s), &options, &s->report);
 }
 
-static int find_top(struct top *top, const double *values, int64_t count, int64_t most) {
+static int find_top(struct top *top, const kiln_data *data, const double *values, int64_t count,
+                    int64_t most) {
+    top->data = data;
+    top->values = values;
     if (!(top->vertices = malloc((size_t)most * sizeof *top->vertices)))
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld vertices", (long long)most);
     top->count = solve_find_top(top->vertices, values, count, most);
@@ -66,9 +71,11 @@ static int finish(struct solving *s) {
     int code = 0;
     if ((ranking->hub = values_of(ranking->hubs, &code)))
         ranking->authority = values_of(ranking->authorities, &code);
-    if (!code) code = find_top(&ranking->hubs_top, ranking->hub, kiln_matrix_rows(solving_X(s)), most);
     if (!code)
-        code = find_top(&ranking->authorities_top, ranking->authority, kiln_matrix_cols(solving_X(s)), most);
+        code = find_top(&ranking->hubs_top, s->data, ranking->hub, kiln_matrix_rows(solving_X(s)), most);
+    if (!code)
+        code = find_top(&ranking->authorities_top, s->data, ranking->authority,
+                        kiln_matrix_cols(solving_X(s)), most);
     return code;
 }
 
@@ -117,49 +124,29 @@ static int write_scores(const struct solving *s) {
     return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no scores were written");
 }
 
-static json_t *top_json(const struct solving *s, const double *values, const struct top *top) {
-    json_t *array = json_array();
+static void put_vertex(struct result *row, const void *of, int64_t i) {
+    const struct top *top = of;
     char name[SHORTEST_ROOM];
-    for (int64_t i = 0; i < top->count; i++) {
-        json_t *object = json_object();
-        json_put_text(object, "vertex", graph_vertex_name(s->data, top->vertices[i], name));
-        json_put_number(object, "value", values[top->vertices[i]]);
-        json_add(array, object);
-    }
-    return array;
+    PUT(row, "value", NUMBER(top->values[top->vertices[i]]), .label = "", .before = "  ", .width = 13);
+    const char *vertex = graph_vertex_name(top->data, top->vertices[i], name);
+    PUT(row, "vertex", TEXT(result_hold(row, vertex, name)), .label = "", .before = "  ");
 }
 
-static void put_json(json_t *object, const struct solving *s) {
+static void put_rest(struct result *result, const struct solving *s) {
     const struct ranking *ranking = s->state;
-    json_put_text(object, "scores", ((const struct wanted *)s->own)->scores);
-    json_put_flag(object, "weighted", kiln_report_figure(&s->report, "weighted") > 0);
-    json_put_number(object, "eigenvalue_error", kiln_report_figure(&s->report, "eigenvalue_error"));
-    json_put(object, "authorities", top_json(s, ranking->authority, &ranking->authorities_top));
-    json_put(object, "hubs", top_json(s, ranking->hub, &ranking->hubs_top));
+    PUT(result, "scores", TEXT(((const struct wanted *)s->own)->scores));
+    PUT(result, "weighted", FLAG(kiln_report_figure(&s->report, "weighted") > 0));
+    PUT(result, "eigenvalue_error", NUMBER(kiln_report_figure(&s->report, "eigenvalue_error")));
+    PUT(result, "authorities", TABLE(ranking->authorities_top.count, put_vertex, &ranking->authorities_top),
+        .head = "authorities");
+    PUT(result, "hubs", TABLE(ranking->hubs_top.count, put_vertex, &ranking->hubs_top), .head = "hubs");
 }
 
-static void print_head(FILE *file, const struct solving *s) {
+static void put_head(struct result *result, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
-    fprintf(file, "hubs and authorities: %s x %s, %s, %s\n", text_count(kiln_matrix_rows(A)),
-            text_count(kiln_matrix_cols(A)), text_plural(kiln_matrix_nnz(A), "link"),
-            graph_counting(&s->report));
-}
-
-static void print_list(FILE *file, const struct solving *s, const char *title, const double *values,
-                       const struct top *top) {
-    char name[SHORTEST_ROOM];
-    fprintf(file, "%s\n", title);
-    for (int64_t i = 0; i < top->count; i++) {
-        fprintf(file, "  %13.6g  ", values[top->vertices[i]]);
-        text_put(file, graph_vertex_name(s->data, top->vertices[i], name), 0);
-        fputc('\n', file);
-    }
-}
-
-static void print_top(FILE *file, const struct solving *s) {
-    const struct ranking *ranking = s->state;
-    print_list(file, s, "authorities", ranking->authority, &ranking->authorities_top);
-    print_list(file, s, "hubs", ranking->hub, &ranking->hubs_top);
+    PUT_LINE(result, "hubs and authorities: %s x %s, %s, %s", text_count(kiln_matrix_rows(A)),
+             text_count(kiln_matrix_cols(A)), text_plural(kiln_matrix_nnz(A), "link"),
+             graph_counting(&s->report));
 }
 
 /* ----------------------------------------------------------------------------------------- verify */
@@ -220,9 +207,8 @@ static int run_hits(struct run *run) {
                                          .finish = finish,
                                          .keep = keep,
                                          .write = write_scores,
-                                         .json = put_json,
-                                         .head = print_head,
-                                         .print = print_top,
+                                         .head = put_head,
+                                         .put = put_rest,
                                          .free = free_ranking};
     return solve_run(run, &solver);
 }

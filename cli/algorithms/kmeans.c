@@ -198,39 +198,31 @@ static int write_files(const struct solving *s) {
     return code;
 }
 
-static void put_json(json_t *object, const struct solving *s) {
-    const struct clustering *c = s->state;
-    json_t *array = json_array();
-    for (int64_t i = 0; i < c->k; i++) {
-        json_t *row = json_object();
-        for (int part = 0; part < PARTS; part++)
-            json_put_number(row, parts[part], c->table[PARTS * i + part]);
-        json_add(array, row);
-    }
-    json_put_text(object, "init_file", init_file(s));
-    json_put_text(object, "labels", ((const struct wanted *)s->own)->labels);
-    json_put_text(object, "plot", ((const struct wanted *)s->own)->plot);
-    json_put(object, "clusters", array);
-    json_put_number(object, "skipped", kiln_report_figure(&s->report, "skipped"));
+static void put_cluster(struct result *row, const void *of, int64_t i) {
+    const double *parted = (const double *)of + PARTS * i;
+    PUT(row, NULL, COUNT(i), .label = "cluster", .before = "  ", .width = 7);
+    for (int part = 0; part < PARTS; part++)
+        PUT(row, parts[part], NUMBER(parted[part]), .label = parts[part], .width = 13);
 }
 
-static void print_head(FILE *file, const struct solving *s) {
+static void put_rest(struct result *result, const struct solving *s) {
     const struct clustering *c = s->state;
-    const kiln_matrix *X = solving_X(s);
-    fprintf(file, "K-Means: %s x %s, %s\n", text_count(kiln_matrix_rows(X)), text_count(kiln_matrix_cols(X)),
-            text_plural(c->k, "cluster"));
-}
-
-static void print_table(FILE *file, const struct solving *s) {
-    const struct clustering *c = s->state;
-    fprintf(file, "  cluster %13s %13s %13s\n", parts[0], parts[1], parts[2]);
-    for (int64_t i = 0; i < c->k && i < SHOWN; i++) {
-        const double *row = c->table + PARTS * i;
-        fprintf(file, "  %7lld %13.6g %13.6g %13.6g\n", (long long)i, row[0], row[1], row[2]);
-    }
-    if (c->k > SHOWN) fprintf(file, "  and %s more\n", text_count(c->k - SHOWN));
+    const struct wanted *wanted = s->own;
     const double skipped = kiln_report_figure(&s->report, "skipped");
-    if (!isnan(skipped)) fprintf(file, "  bounds      %.0f %% of the distances skipped\n", 100 * skipped);
+    PUT(result, "init_file", TEXT(init_file(s)));
+    PUT(result, "labels", TEXT(wanted->labels));
+    PUT(result, "plot", TEXT(wanted->plot));
+    PUT(result, "clusters", TABLE(c->k, put_cluster, c->table), .most = SHOWN);
+    PUT(result, "skipped", NUMBER(skipped));
+    if (!isnan(skipped))
+        PUT(result, NULL, NUMBER(100 * skipped), .format = "%.0f", .label = "bounds",
+            .after = " % of the distances skipped");
+}
+
+static void put_head(struct result *result, const struct solving *s) {
+    const kiln_matrix *X = solving_X(s);
+    PUT_LINE(result, "K-Means: %s x %s, %s", text_count(kiln_matrix_rows(X)), text_count(kiln_matrix_cols(X)),
+             text_plural(((const struct clustering *)s->state)->k, "cluster"));
 }
 
 /* ----------------------------------------------------------------------------------------- verify */
@@ -314,9 +306,8 @@ static int run_kmeans(struct run *run) {
                                          .finish = finish,
                                          .keep = keep,
                                          .write = write_files,
-                                         .json = put_json,
-                                         .head = print_head,
-                                         .print = print_table,
+                                         .head = put_head,
+                                         .put = put_rest,
                                          .free = free_clustering};
     struct settings settings = *run->settings;
     const struct settings *const given = run->settings;

@@ -55,15 +55,15 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return status;
 }
 
-static void put_json(json_t *object, const struct solving *s) {
-    json_put_number(object, "perplexity_bound", kiln_report_figure(&s->report, "perplexity_bound"));
-    topics_json(object, s);
+static void put_rest(struct result *result, const struct solving *s) {
+    PUT(result, "perplexity_bound", NUMBER(kiln_report_figure(&s->report, "perplexity_bound")));
+    topics_put(result, s);
 }
 
-static void print_head(FILE *file, const struct solving *s) {
-    fputs("latent Dirichlet allocation: ", file);
-    topics_size(file, s);
-    fputs(given(s)->learn_alpha ? ", alpha learned\n" : "\n", file);
+static void put_head(struct result *result, const struct solving *s) {
+    PUT_LINE(result, "latent Dirichlet allocation: ");
+    topics_size(result, s);
+    if (given(s)->learn_alpha) PUT(result, NULL, .kind = ROW_NONE, .before = ", alpha learned");
 }
 
 static void free_state(struct solving *s) {
@@ -117,7 +117,7 @@ static int run_lda(struct run *run) {
     static const struct solver solver = {
         TOPICS_HOOKS,     .objective = "bound", .bytes = sizeof(struct state),
         .check = check,   .prepare = prepare,   .solve = solve,
-        .json = put_json, .head = print_head,   .free = free_state};
+        .head = put_head, .put = put_rest,      .free = free_state};
     return solve_run(run, &solver);
 }
 

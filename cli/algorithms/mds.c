@@ -162,22 +162,19 @@ static int write_files(const struct solving *s) {
                                                       .classes = layout->classes});
 }
 
-static void put_json(json_t *object, const struct solving *s) {
+static void put_rest(struct result *result, const struct solving *s) {
     const struct wanted *wanted = s->own;
-    json_put_count(object, "dimensions", dimensions_of(s));
-    json_put_number(object, "stress_1", kiln_report_figure(&s->report, "stress_1"));
-    json_put_text(object, "coordinates", wanted->coordinates);
-    json_put_text(object, "plot", wanted->plot);
-    json_put_text(object, "shepard", wanted->shepard);
+    PUT(result, "dimensions", COUNT(dimensions_of(s)));
+    PUT(result, "stress_1", NUMBER(kiln_report_figure(&s->report, "stress_1")), .label = "stress-1");
+    PUT(result, "coordinates", TEXT(wanted->coordinates));
+    PUT(result, "plot", TEXT(wanted->plot));
+    PUT(result, "shepard", TEXT(wanted->shepard));
 }
 
-static void print_head(FILE *file, const struct solving *s) {
-    fprintf(file, "multi-dimensional scaling: %s in %s\n",
-            text_plural(kiln_matrix_rows(solving_X(s)), "point"), text_plural(dimensions_of(s), "dimension"));
-}
-
-static void print_rest(FILE *file, const struct solving *s) {
-    fprintf(file, "  stress-1    %s\n", text_number(kiln_report_figure(&s->report, "stress_1")));
+static void put_head(struct result *result, const struct solving *s) {
+    PUT_LINE(result, "multi-dimensional scaling: %s in %s",
+             text_plural(kiln_matrix_rows(solving_X(s)), "point"),
+             text_plural(dimensions_of(s), "dimension"));
 }
 
 /* ----------------------------------------------------------------------------------------- verify */
@@ -247,9 +244,8 @@ static int run_mds(struct run *run) {
                                          .finish = finish,
                                          .keep = keep,
                                          .write = write_files,
-                                         .json = put_json,
-                                         .head = print_head,
-                                         .print = print_rest,
+                                         .head = put_head,
+                                         .put = put_rest,
                                          .free = free_layout};
     const struct wanted *wanted = (const void *)run->settings->own.bytes;
     struct settings settings = *run->settings;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "graph.h"
-#include "json.h"
 #include "metrics.h"
 #include "output.h"
 #include "plot.h"
@@ -208,47 +207,36 @@ static int write_files(const struct solving *s) {
     return code ? code : draw(s);
 }
 
-static void put_json(json_t *object, const struct solving *s) {
+static void put_vertex(struct result *row, const void *of, int64_t i) {
+    const struct solving *s = of;
+    const struct ranking *ranking = s->state;
+    const int64_t set = i / ranking->top_count, vertex = ranking->top[i];
+    char name[SHORTEST_ROOM];
+    if (ranking->sets > 1 && i % ranking->top_count == 0) PUT_LINE(row, "set %lld", (long long)set + 1);
+    PUT(row, "value", NUMBER(ranking->rank[vertex * ranking->sets + set]), .label = "", .before = "  ",
+        .width = 13);
+    PUT(row, "vertex", TEXT(result_hold(row, graph_vertex_name(s->data, vertex, name), name)), .label = "",
+        .before = "  ");
+    PUT(row, "set", COUNT(set + 1));
+}
+
+static void put_rest(struct result *result, const struct solving *s) {
     const struct ranking *ranking = s->state;
     const struct wanted *wanted = s->own;
-    json_t *array = json_array();
-    char name[SHORTEST_ROOM];
-    for (int64_t i = 0; i < ranking->sets * ranking->top_count; i++) {
-        json_t *row = json_object();
-        const int64_t set = i / ranking->top_count, vertex = ranking->top[i];
-        json_put_text(row, "vertex", graph_vertex_name(s->data, vertex, name));
-        json_put_number(row, "value", ranking->rank[vertex * ranking->sets + set]);
-        json_put_count(row, "set", set + 1);
-        json_add(array, row);
-    }
-    json_put_text(object, "scores", wanted->scores);
-    json_put_text(object, "personalize", wanted->personalize);
-    json_put_text(object, "dangling_to", wanted->dangling_to);
-    json_put_flag(object, "weighted", kiln_report_figure(&s->report, "weighted") > 0);
-    json_put_number(object, "dangling_mass", kiln_report_figure(&s->report, "dangling"));
-    json_put_count(object, "sets", ranking->sets);
-    json_put(object, "ranks", array);
+    PUT(result, "scores", TEXT(wanted->scores));
+    PUT(result, "personalize", TEXT(wanted->personalize));
+    PUT(result, "dangling_to", TEXT(wanted->dangling_to));
+    PUT(result, "weighted", FLAG(kiln_report_figure(&s->report, "weighted") > 0));
+    PUT(result, "dangling_mass", NUMBER(kiln_report_figure(&s->report, "dangling")));
+    PUT(result, "sets", COUNT(ranking->sets));
+    PUT(result, "ranks", TABLE(ranking->sets * ranking->top_count, put_vertex, s));
 }
 
-static void print_head(FILE *file, const struct solving *s) {
+static void put_head(struct result *result, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
-    fprintf(file, "PageRank: vertices %s, %s, %s; %.3g of the rank at vertices without links\n",
-            text_count(kiln_matrix_rows(A)), text_plural(kiln_matrix_nnz(A), "link"),
-            graph_counting(&s->report), kiln_report_figure(&s->report, "dangling"));
-}
-
-static void print_top(FILE *file, const struct solving *s) {
-    const struct ranking *ranking = s->state;
-    char name[SHORTEST_ROOM];
-    for (int64_t set = 0; set < ranking->sets; set++) {
-        if (ranking->sets > 1) fprintf(file, "set %lld\n", (long long)set + 1);
-        for (int64_t i = 0; i < ranking->top_count; i++) {
-            const int64_t vertex = ranking->top[set * ranking->top_count + i];
-            fprintf(file, "  %13.6g  ", ranking->rank[vertex * ranking->sets + set]);
-            text_put(file, graph_vertex_name(s->data, vertex, name), 0);
-            fputc('\n', file);
-        }
-    }
+    PUT_LINE(result, "PageRank: vertices %s, %s, %s; %.3g of the rank at vertices without links",
+             text_count(kiln_matrix_rows(A)), text_plural(kiln_matrix_nnz(A), "link"),
+             graph_counting(&s->report), kiln_report_figure(&s->report, "dangling"));
 }
 
 /* ----------------------------------------------------------------------------------------- verify */
@@ -349,9 +337,8 @@ static int run_pagerank(struct run *run) {
                                          .finish = finish,
                                          .keep = keep,
                                          .write = write_files,
-                                         .json = put_json,
-                                         .head = print_head,
-                                         .print = print_top,
+                                         .head = put_head,
+                                         .put = put_rest,
                                          .free = free_ranking,
                                          .width = width};
     return solve_run(run, &solver);
