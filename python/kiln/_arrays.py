@@ -401,11 +401,23 @@ def is_graph(array: Any) -> bool:
     return hasattr(array, "is_directed") and hasattr(array, "adj")
 
 
+def refuse_disguised(array: Any, name: str = "") -> None:
+    """Refuses what NumPy makes numbers of although they are none: a graph's nodes, entries behind a mask, and dates."""
+    where = f"{name}: " if name else ""
+    if is_graph(array):
+        raise ArgumentError(f"{where}a networkx graph is no matrix: kiln.pagerank and kiln.hits take it, "
+                            "networkx.to_scipy_sparse_array makes one")
+    if np.ma.is_masked(array):
+        raise ArgumentError(f"{where}expected real numbers, got a masked array: fill in the masked entries, or leave out their rows")
+    kind = getattr(array, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind in "mM":
+        raise ArgumentError(f"{where}expected real numbers, got {kind}: make numbers of dates, such as days since the first")
+
+
 def numbers(array: Any) -> Any:
     """A host array of numbers: the array, or what NumPy makes of it if these are numbers in rows of one length."""
+    refuse_disguised(array)
     if type(array) is not np.ndarray:
-        if is_graph(array):
-            raise ArgumentError("a networkx graph is no matrix: kiln.pagerank and kiln.hits take it, networkx.to_scipy_sparse_array makes one")
         if isinstance(array, (set, frozenset, dict)) or hasattr(array, "__next__") or array is None:
             raise ArgumentError(f"expected an array, got {type(array).__name__}")
         try:
@@ -426,8 +438,6 @@ def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) 
     values = numbers(array)
     if values.ndim not in (1, 2):
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
-    if values.dtype.kind in "cmM" or np.ma.is_masked(array):
-        raise ArgumentError(f"expected real numbers, got {'a masked array' if np.ma.is_masked(array) else values.dtype}")
     values = _plain(values, _float_type(values, dtype))
     values = values.reshape(-1, 1) if values.ndim == 1 else values
     buffer = _memory_of(values)

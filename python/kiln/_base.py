@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, with_threads
+from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, refuse_disguised, with_threads
 from ._dlpack import as_floats, on_cuda, to_host
 from ._frames import all_numbers, encoded, is_frame, with_names
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
@@ -54,15 +54,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             elif X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                                  f"{self.n_features_in_} features as input")
+            refuse_disguised(y, "y")
             return X if isinstance(y, str) else (X, y if on_cuda(y) else np.asarray(y))
+        refuse_disguised(X)
         if hasattr(X, "tocsr"):
             check_sparse(X)
         if not isinstance(y, str):
+            refuse_disguised(y, "y")
             more["y"] = y
         found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
         if reset:
             self.__dict__.pop("_schema", None)
-        return found
+        return _canonical(found) if isinstance(y, str) else (_canonical(found[0]), found[1])
 
     def _validate_frame(self, X: Any, y: Any, **more: Any) -> Any:
         """The same of a frame, by its columns' names: feature_names_in_ and n_features_in_ are of the features that it makes."""
@@ -88,11 +91,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, sample_weight: Any, X: Any) -> Any:
         """sample_weight as an array for a validated X; None stays None."""
-        if sample_weight is None:
-            return None
-        if isinstance(X, Matrix):
-            return np.asarray(to_host(sample_weight), X.dtype)
-        return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        return row_weights(sample_weight, X.shape[0], X.dtype)
 
     def _place(self, X: Any, columns: int = 1) -> Device:
         """The device that `device` names; "auto" weighs them for this X. n_jobs: threads of the CPU, where `device` says nothing of them."""
@@ -207,14 +206,46 @@ def _of_all(kind: type, name: str) -> dict[str, Any]:
     return found
 
 
+def _canonical(X: Any) -> Any:
+    """X; a sparse one with each entry once, and by columns."""
+    if hasattr(X, "tocsr") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def as_columns(values: Any, dtype: Any) -> Any:
     """A vector as a matrix of one column, and any array in this type."""
     values = np.ascontiguousarray(values, dtype)
     return values.reshape(-1, 1) if values.ndim == 1 else values
 
 
+def host_vector(y: Any) -> Any:
+    """y in host memory, of one column a vector."""
+    if y is None:
+        raise ValueError("y is None, but the true values are needed.")
+    refuse_disguised(y, "y")
+    y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(y))
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def row_weights(sample_weight: Any, rows: int, dtype: Any = np.float64) -> Any:
+    """sample_weight, one for all rows or one for each, as an array on the host; None stays None."""
+    if sample_weight is None:
+        return None
+    refuse_disguised(sample_weight, "sample_weight")
+    given = host_vector(sample_weight) if isinstance(sample_weight, Matrix) else to_host(sample_weight)
+    weights = _check_sample_weight(given, np.empty((rows, 0)), dtype=dtype, ensure_non_negative=True)
+    with np.errstate(over="ignore"):
+        total = weights.sum(dtype=np.float64)
+    if not np.isfinite(total):
+        raise ValueError("The sum of sample_weight overflows float64.")
+    return weights
+
+
 def beside(X: Matrix, values: Any) -> Matrix:
     """Targets in X's type on its device; what lies in CUDA memory stays there."""
+    refuse_disguised(values)
     if isinstance(values, Matrix):
         return values
     return matrix(as_floats(values, X.dtype) if on_cuda(values) else as_columns(values, X.dtype), X.device)

@@ -112,6 +112,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         check_is_fitted(self)
         X = self._scaled(self._validate(X, reset=False))
         where = self._place(X)
+        if isinstance(X, Matrix) and X.sparse:
+            X = X.numpy()
         operand = matrix(X.toarray() if hasattr(X, "toarray") else X, where)
         distances = Matrix.empty(where, (operand.shape[0], self.n_clusters), operand.dtype)
         centres = matrix(self.cluster_centers_, where, operand.dtype)
@@ -133,7 +135,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         return -float(totals[:, 1].sum())
 
     def _scaled(self, X: Any) -> Any:
-        return normalize(X) if self.spherical else X
+        return normalize(X.numpy() if isinstance(X, Matrix) else X) if self.spherical else X
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         texts = {"geometry": "spherical"} if self.spherical else {}

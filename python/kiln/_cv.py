@@ -14,7 +14,7 @@ from ._cv_judged import NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, 
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib
-from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor, _host_vector
+from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor
 from ._metrics import accuracy, explained_deviance
 from ._solve import running
 from ._words import warn
@@ -231,7 +231,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
         """The score of these rows, by `scoring`."""
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
-        self._warn_unknown(_host_vector(y))
+        self._true_codes(y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(scorer(self)(self, X, y, **weights))
 

@@ -493,7 +493,7 @@ class LatentDirichletAllocation(_Topics):
         """Goes on with these documents, in batches of batch_size, as learning_method="online" does with a corpus of total_samples of them:
         batch t moves components_ by (learning_offset + t)^-learning_decay of the way. The first call begins at random; y is ignored."""
         first = not hasattr(self, "components_")
-        X = csr_matrix(self._sparse(self._not_negative(self._validate(X, reset=first), "partial_fit")))
+        X = self._documents(self._not_negative(self._validate(X, reset=first), "partial_fit"))
         if first:
             random = check_random_state(self.random_state)
             self.components_ = random.gamma(100.0, 0.01, (self.n_components, X.shape[1])).astype(X.dtype)
@@ -511,6 +511,11 @@ class LatentDirichletAllocation(_Topics):
         self._forget_report()
         return self
 
+    @staticmethod
+    def _documents(X: Any) -> Any:
+        """A validated X on the host, as SciPy's CSR."""
+        return csr_matrix(X.numpy() if isinstance(X, Matrix) else X)
+
     def _gamma(self, X: Any) -> Any:
         """The parameters of the documents' distributions, whose means kiln_predict has."""
         mixtures = self._predict(X)
@@ -526,7 +531,7 @@ class LatentDirichletAllocation(_Topics):
     def score(self, X: Any, y: Any = None) -> float:
         """The variational lower bound of log p(X), documents and topics, as scikit-learn's."""
         check_is_fitted(self)
-        X = csr_matrix(self._sparse(self._validate(X, reset=False)))
+        X = self._documents(self._validate(X, reset=False))
         gamma, topics = self._gamma(X).astype(np.float64), self.components_.astype(np.float64)
         T, U = np.exp(expected_logarithms(gamma)), np.exp(expected_logarithms(topics)).T
         likely = X.data @ np.log(sddmm(X.astype(np.float64), T, U, device="cpu").data)

@@ -11,10 +11,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_array, check_consistent_length, check_is_fitted, column_or_1d
 
-from ._arrays import Matrix, affine, device, matrix
-from ._base import Estimator, as_columns, beside, not_negative
+from ._arrays import Matrix, affine, device, matrix, refuse_disguised
+from ._base import Estimator, as_columns, beside, host_vector, not_negative, row_weights
 from ._dlpack import on_cuda, to_host
 from ._library import ArgumentError, ffi, lib, struct, text
 from ._metrics import accuracy, explained_deviance, r2
@@ -110,14 +110,21 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2. y and sample_weight may lie on a device."""
-        y = _host_vector(y)
-        check_consistent_length(X, y, sample_weight)
-        assert_all_finite(y, input_name="y")
+        y = self._true_values(X, y)
         if len(y) < 2:
             warn("R2 is not defined with less than two samples", UndefinedMetricWarning)
             return float("nan")
+        return r2(self._predict(self._validate(X, reset=False)), y, row_weights(sample_weight, len(y)))
+
+    def _true_values(self, X: Any, y: Any) -> Any:
+        """y of score(): finite numbers on the host, as many for each row of X as the model predicts."""
         check_is_fitted(self)
-        return r2(self._predict(self._validate(X, reset=False)), y, None if sample_weight is None else _host_vector(sample_weight))
+        y = check_array(host_vector(y), ensure_2d=False, dtype="numeric", input_name="y")
+        check_consistent_length(X, y)
+        targets = 1 if np.ndim(self.coef_) == 1 else np.shape(self.coef_)[0]
+        if (1 if y.ndim == 1 else y.shape[1]) != targets:
+            raise ValueError(f"y is of shape {y.shape}, but this {type(self).__name__} predicts {targets} target{'s'[:targets > 1]}")
+        return y
 
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
@@ -202,7 +209,7 @@ class Ridge(LinearRegression):
         """alpha has a number for each target."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
-        alphas, targets = np.asarray(self.alpha), as_columns(_host_vector(y), X.dtype)
+        alphas, targets = np.asarray(self.alpha), as_columns(host_vector(y), X.dtype)
         if alphas.shape not in ((1,), (targets.shape[1],)):
             raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the {targets.shape[1]} targets. Got "
                              f"{alphas.shape} of them.")
@@ -286,12 +293,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
             raise ValueError(f"this {type(self).__name__} was fitted with an offset: predict() and score() need the rows' offset too, zeros "
                              "for none")
         eta = self._linear_predictor(X).numpy()[:, 0].astype(np.float64)
-        if offset is None:
-            return eta
-        added = np.asarray(to_host(offset), np.float64).reshape(-1)
-        if len(added) != len(eta):
-            raise ValueError(f"offset has {len(added)} rows, X has {len(eta)}")
-        return eta + added
+        return eta if offset is None else eta + _offsets(offset, len(eta))
 
     def _loss_fields(self) -> dict[str, Any]:
         """kiln_loss's fields for the family and its link."""
@@ -331,13 +333,13 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """D2, the share of the deviance from the best intercept alone, with the offset, that the model explains: R2 for "gaussian"."""
+        y = self._true_values(X, y)
         eta = self._eta(X, offset)
         self._means(eta)  # which warns
-        return self._explained(_host_vector(y), eta, sample_weight, offset)
+        return self._explained(y, eta, row_weights(sample_weight, len(y)), None if offset is None else _offsets(offset, len(y)))
 
     def _explained(self, y: Any, eta: Any, sample_weight: Any, offset: Any) -> float:
-        weights = None if sample_weight is None else np.asarray(to_host(sample_weight), np.float64)
-        return explained_deviance(self._loss_fields(), eta, y, weights, None if offset is None else np.asarray(to_host(offset), np.float64))
+        return explained_deviance(self._loss_fields(), eta, y, sample_weight, offset)
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, _ = super()._content()
@@ -354,10 +356,14 @@ class GeneralizedLinearRegressor(_SingleTarget):
         return {**tensors, "parameters": np.array([[parameter, power]])}, texts
 
 
-def _host_vector(y: Any) -> Any:
-    """y in host memory, of one column a vector."""
-    y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(y))
-    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+def _offsets(offset: Any, rows: int) -> Any:
+    """offset as a vector of finite numbers in float64, one for each row."""
+    refuse_disguised(offset, "offset")
+    offset = np.asarray(host_vector(offset), np.float64)
+    if offset.shape != (rows,):
+        raise ValueError(f"offset must be of shape ({rows},), got {offset.shape}")
+    assert_all_finite(offset, input_name="offset")
+    return offset
 
 
 def _fields(distribution: tuple[str, str, float, float]) -> dict[str, Any]:
@@ -510,7 +516,7 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         count = len(self.classes_)
         if count < 2:
             raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
-                             f"one class: {self.classes_[0]!r}")
+                             f"one class: {self.classes_.tolist()[0]!r}")
         self._class_weights: str | None = None
         if self.class_weight is None:
             factors: Any = None
@@ -527,18 +533,25 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; rows of a class that the model does not know count as wrong. y and sample_weight may lie on a device."""
-        y = _host_vector(y)
-        check_consistent_length(X, y, sample_weight)
-        self._warn_unknown(y)
-        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        codes = np.where(self.classes_[codes] == y, codes, -1)
-        return accuracy(self._linear_predictor(X), codes, None if sample_weight is None else _host_vector(sample_weight))
+        codes = self._true_codes(y)
+        check_consistent_length(X, codes)
+        return accuracy(self._linear_predictor(X), codes, row_weights(sample_weight, len(codes)))
 
-    def _warn_unknown(self, y: Any) -> None:
+    def _true_codes(self, y: Any) -> Any:
+        """The places in classes_ of the labels y of score(); -1, with a warning, of those that the model does not know."""
         check_is_fitted(self)
-        unknown = int(np.isin(y, self.classes_, invert=True).sum())
+        y = column_or_1d(host_vector(y), input_name="y")
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+        try:
+            codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        except TypeError as error:
+            raise ValueError(f"y has labels that cannot be compared with classes_, such as {self.classes_.tolist()[0]!r}") from error
+        known = self.classes_[codes] == y
+        unknown = len(y) - int(known.sum())
         if unknown:
             warn(f"{type(self).__name__}: {unknown} of {len(y)} rows are of classes that the model does not know; they count as wrong")
+        return np.where(known, codes, -1)
 
     def decision_function(self, X: Any) -> Any:
         """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""
@@ -549,7 +562,10 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         check_is_fitted(self)
-        return _class_of(self._linear_predictor(X).numpy(), self.classes_)
+        eta = self._linear_predictor(X).numpy()
+        if isinstance(X, Matrix):  # whose numbers nobody has looked at
+            assert_all_finite(eta, input_name="X w + b")
+        return _class_of(eta, self.classes_)
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, texts = super()._content()

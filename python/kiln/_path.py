@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ._arrays import Matrix, matrix
-from ._dlpack import to_host
+from ._base import host_vector
 from ._functions import multiply, place
-from ._library import ArgumentError
+from ._library import ArgumentError, DataError
 from ._linear import ElasticNet
 
 
@@ -38,14 +38,18 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
     n_iters : a list of n_alphas numbers, with return_n_iter.
     """
     operand = place(X, device, 100)
-    target = np.asarray(to_host(y.numpy() if isinstance(y, Matrix) else y), np.float64)
-    if target.ndim != 1:
-        raise ArgumentError(f"a path is of one target: y must have 1 dimension, got {target.ndim}")
+    if 0 in operand.shape:
+        raise ArgumentError(f"X is {operand.shape[0]} x {operand.shape[1]}, but a path needs rows and columns")
+    target = np.asarray(host_vector(y), np.float64)
+    if target.shape != (operand.shape[0],):
+        raise ArgumentError(f"a path is of one target: y must be of shape ({operand.shape[0]},), got {target.shape}")
     values = _penalties(operand, target, l1_ratio, eps, alphas if n_alphas is None else n_alphas)
     model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, positive=positive, tol=tol, max_iter=max_iter,
                        verbose=verbose)
     if coef_init is not None:
         model.coef_, model.intercept_ = np.array(coef_init, operand.dtype), 0.0
+        if model.coef_.shape != (operand.shape[1],):
+            raise ArgumentError(f"coef_init must be of shape ({operand.shape[1]},), got {model.coef_.shape}")
     coefs, gaps, steps = np.empty((operand.shape[1], len(values)), operand.dtype), np.empty(len(values)), []
     for i, alpha in enumerate(values):
         model.set_params(alpha=float(alpha)).fit(operand, target)
@@ -62,10 +66,14 @@ def lasso_path(X: Any, y: Any, **options: Any) -> Any:
 def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any) -> Any:
     if np.ndim(alphas) > 0:
         return np.sort(np.asarray(alphas, np.float64))[::-1]
+    if not 0 < eps <= 1:
+        raise ArgumentError(f"eps must be in the range (0, 1], got {eps!r}")
     if ratio == 0:
         raise ArgumentError("With l1_ratio=0 no alpha makes all coefficients 0: alphas must be a list.")
     largest = multiply(X, matrix(y.astype(X.dtype), X.device), transposed=True)
     largest = float(np.abs(largest if isinstance(largest, np.ndarray) else largest.numpy()).max()) / len(y) / ratio
+    if not np.isfinite(largest):
+        raise DataError("X or y has NaN or infinite values, or products of theirs overflow")
     if largest <= np.finfo(np.float64).resolution:
         return np.full(int(alphas), np.finfo(np.float64).resolution)
     return np.geomspace(largest, largest * eps, int(alphas))

@@ -30,7 +30,7 @@ def test_offsets(tmp_path):
             with pytest.raises(ValueError, match="offset"):
                 call(fitted)
     assert loaded.score(X, COUNTS, offset=offset) == pytest.approx(wanted, abs=1e-9)
-    with pytest.raises(ValueError, match="rows"):
+    with pytest.raises(ValueError, match="shape"):
         model.predict(X, offset=offset[:3])
     plain = kiln.GeneralizedLinearRegressor("poisson", device="cpu").fit(X, COUNTS)
     assert np.isfinite(plain.score(X, COUNTS)) and plain.predict(X).shape == (60,)

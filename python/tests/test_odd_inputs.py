@@ -1,0 +1,164 @@
+"""What scripts hand over by mistake, or in another form than most: the right answer, or one sentence that says what is wrong."""
+import warnings
+
+import kiln
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.preprocessing import normalize
+
+CPU = {"device": "cpu"}
+ROWS = 24
+rng = np.random.default_rng(0)
+X = rng.integers(1, 7, (ROWS, 4)).astype(float)
+TARGET = X @ [1.0, 2, -1, 0.5] + 1
+CLASS = (X[:, 0] + rng.normal(size=ROWS) > 3.5).astype(int)
+
+REGRESSIONS = {
+    "LinearRegression": lambda: kiln.LinearRegression(**CPU), "Ridge": lambda: kiln.Ridge(**CPU), "Lasso": lambda: kiln.Lasso(0.1, **CPU),
+    "general": lambda: kiln.GeneralizedLinearRegressor(alpha=0.1, **CPU), "Poisson": lambda: kiln.PoissonRegressor(**CPU),
+    "LinearSVR": lambda: kiln.LinearSVR(**CPU), "RidgeCV": lambda: kiln.RidgeCV((0.1, 1), cv=3, **CPU),
+    "LassoCV": lambda: kiln.LassoCV(alphas=3, cv=3, **CPU)}
+CLASSIFIERS = {
+    "LogisticRegression": lambda: kiln.LogisticRegression(**CPU), "LinearSVC": lambda: kiln.LinearSVC(**CPU),
+    "LogisticRegressionCV": lambda: kiln.LogisticRegressionCV(Cs=2, cv=2, **CPU)}
+OTHERS = {
+    "KMeans": lambda: kiln.KMeans(2, random_state=0, **CPU), "MDS": lambda: kiln.MDS(random_state=0, **CPU),
+    "NMF": lambda: kiln.NMF(2, random_state=0, **CPU), "LDA": lambda: kiln.LatentDirichletAllocation(2, random_state=0, **CPU),
+    "ALS": lambda: kiln.ALS(2, l2=0.1, random_state=0, **CPU), "SFA": lambda: kiln.SFA(2, l2=0.1, random_state=0, **CPU)}
+ESTIMATORS = {**REGRESSIONS, **CLASSIFIERS, **OTHERS}
+
+
+def fitted(name, data=X):
+    y = CLASS if name in CLASSIFIERS else np.abs(TARGET) if name in REGRESSIONS else None
+    return (ESTIMATORS[name]().fit(data) if y is None else ESTIMATORS[name]().fit(data, y)), y
+
+
+def refused(call, part):
+    """The call fails with one sentence, in Python's words, that has this part."""
+    with pytest.raises(ValueError) as raised:
+        call()
+    said = str(raised.value)
+    assert part in said and "\n" not in said and "kiln_" not in said and "the loss's" not in said, said
+
+
+def parted(matrix):
+    """The same matrix as CSR with each entry in two parts, and the columns from the last."""
+    rows, columns = matrix.shape
+    order = np.tile(np.repeat(np.arange(columns)[::-1], 2), rows)
+    values = np.repeat(matrix[:, ::-1].ravel() / 2, 2)
+    return sp.csr_matrix((values, order, np.arange(0, 2 * matrix.size + 1, 2 * columns)), matrix.shape)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("form", [parted, lambda X: parted(X[:, ::-1])[:, ::-1], lambda X: kiln.matrix(X, "cpu"),
+                                  lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")], ids=["parted", "turned", "Matrix", "sparse Matrix"])
+def test_forms_of_the_same_data(name, form):
+    """Each method gives what it gives for a plain array."""
+    if name == "MDS":
+        pytest.skip("takes no sparse data")
+    model, y = fitted(name)
+    methods = [method for method in ("predict", "transform", "predict_proba", "decision_function", "score", "perplexity")
+               if hasattr(model, method) and not (method == "predict" and name in ("ALS", "SFA"))]
+    for method in methods:
+        more = (y,) if method == "score" and y is not None else ()
+        np.testing.assert_allclose(getattr(model, method)(form(X), *more), getattr(model, method)(X, *more), rtol=1e-9, atol=1e-9, err_msg=method)
+
+
+@pytest.mark.parametrize("form", [parted, lambda X: kiln.matrix(X, "cpu"), lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")])
+def test_directions_of_entries_in_parts(form):
+    """Spherical K-Means scales rows by their true lengths."""
+    model = kiln.KMeans(2, spherical=True, random_state=0, **CPU).fit(X)
+    to = np.linalg.norm(normalize(X)[:, None] - model.cluster_centers_[None], axis=2)
+    np.testing.assert_allclose(model.transform(form(X)), to, rtol=1e-7)
+    np.testing.assert_allclose(-model.score(form(X)), (to.min(axis=1) ** 2).sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", [parted, sp.csr_matrix, lambda X: kiln.matrix(X, "cpu"), lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")])
+def test_the_bound_of_documents_in_parts(form):
+    """LDA's score is scikit-learn's of the same topics; partial_fit counts the same words."""
+    model = kiln.LatentDirichletAllocation(2, random_state=0, **CPU).fit(X)
+    theirs = LatentDirichletAllocation(2, doc_topic_prior=0.5, topic_word_prior=0.5, max_doc_update_iter=1000, mean_change_tol=1e-10).fit(X)
+    theirs.components_ = model.components_
+    theirs.exp_dirichlet_component_ = model.exp_dirichlet_component_
+    np.testing.assert_allclose(model.score(form(X)), theirs.score(X), rtol=1e-5)
+    one, other = (kiln.LatentDirichletAllocation(2, random_state=0, **CPU).partial_fit(data) for data in (X, form(X)))
+    np.testing.assert_allclose(one.components_, other.components_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_only_looks_like_numbers(name):
+    import networkx
+
+    masked = np.ma.masked_array(X, X > 5)
+    for data, part in ((masked, "masked array"), (X.astype("M8[s]"), "make numbers of dates"), (X.astype("m8[D]"), "make numbers of dates"),
+                       (networkx.path_graph(4), "kiln.pagerank and kiln.hits take it")):
+        refused(lambda data=data: fitted(name, data), part)
+    model, y = fitted(name, np.ma.masked_array(X))  # nothing is behind the mask
+    if y is not None:
+        for call in (ESTIMATORS[name]().fit, model.score):
+            refused(lambda call=call: call(X, np.ma.masked_array(y, np.arange(ROWS) < 3)), "y: expected real numbers, got a masked array")
+            refused(lambda call=call: call(X, y, sample_weight=np.ma.masked_array(y + 1, np.arange(ROWS) < 3)), "sample_weight: expected")
+
+
+@pytest.mark.parametrize("name", [*REGRESSIONS, *CLASSIFIERS])
+@pytest.mark.parametrize("matrix", [False, True])
+def test_the_true_values_of_a_score(name, matrix):
+    model, y = fitted(name)
+    data = kiln.matrix(X, "cpu") if matrix else X
+    few = np.arange(ROWS) < 3
+    for truth, part in ((np.where(few, np.nan, y), "y contains NaN"), (np.where(few, np.inf, y), "y contains infinity"), (None, "y is None"),
+                        (np.column_stack([y, y]), "(24, 2)"), (y[:-1], "inconsistent numbers of samples: [24, 23]")):
+        refused(lambda truth=truth: model.score(data, truth), part)
+    for weights, part in ((np.where(few, np.nan, 1.0), "sample_weight contains NaN"), (np.where(few, np.inf, 1.0), "sample_weight contains infinity"),
+                          (-np.ones(ROWS), "Negative values"), (np.zeros(ROWS), "at least one non-zero"), (np.ones(5), "expected (24,)"),
+                          (np.full(ROWS, 1e308), "sum of sample_weight overflows")):
+        refused(lambda weights=weights: model.score(data, y, sample_weight=weights), part)
+        refused(lambda weights=weights: ESTIMATORS[name]().fit(data, y, sample_weight=weights), part)
+    assert model.score(data, y, sample_weight=2.0) == pytest.approx(model.score(data, y))
+    for truth in (y.tolist(), y[:, None], y.astype(np.float16).astype(object), kiln.matrix(y.astype(float)), np.repeat(y, 2)[::2]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert model.score(data, truth) == pytest.approx(model.score(data, y), rel=1e-3)
+
+
+def test_labels_of_another_kind():
+    names = np.where(CLASS > 0, "yes", "no")
+    for truth, wrong in ((CLASS, names), (names, [None] * ROWS)):
+        model = kiln.LogisticRegression(**CPU).fit(X, truth)
+        if wrong is names:  # they compare, as unequal
+            with pytest.warns(UserWarning, match="24 of 24 rows are of classes that the model does not know"):
+                assert model.score(X, wrong) == 0
+        else:
+            refused(lambda model=model, wrong=wrong: model.score(X, wrong), "labels that cannot be compared with classes_")
+
+
+def test_classes_of_rows_that_are_not_numbers():
+    """A kiln.Matrix may hold NaN: that is no class."""
+    for name in ("LogisticRegression", "LinearSVC"):
+        model, _ = fitted(name)
+        refused(lambda model=model: model.predict(kiln.matrix(np.where(X > 5, np.nan, X), "cpu")), "NaN")
+
+
+def test_offsets():
+    counts = rng.poisson(2, ROWS).astype(float)
+    offset = np.linspace(-1, 1, ROWS)
+    model = kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(X, counts, offset=offset)
+    for wrong, part in ((np.where(offset > 0, np.nan, 0), "offset contains NaN"), (np.full(ROWS, np.inf), "offset contains infinity"),
+                        (offset[:-1], "offset must be of shape (24,)"), (offset[None], "offset must be of shape (24,)"),
+                        (np.ma.masked_array(offset, offset > 0), "masked array")):
+        refused(lambda wrong=wrong: model.predict(X, offset=wrong), part)
+        refused(lambda wrong=wrong: model.score(X, counts, offset=wrong), part)
+    for same in (offset[:, None], offset.tolist(), kiln.matrix(offset)):
+        np.testing.assert_allclose(model.predict(X, offset=same), model.predict(X, offset=offset))
+        assert model.score(X, counts, offset=same) == pytest.approx(model.score(X, counts, offset=offset))
+
+
+def test_paths():
+    for call, part in ((lambda: kiln.lasso_path(np.where(X > 5, np.nan, X), TARGET, **CPU), "NaN or infinite"),
+                       (lambda: kiln.lasso_path(X, np.full(ROWS, np.nan), **CPU), "NaN or infinite"),
+                       (lambda: kiln.lasso_path(X[:, :0], TARGET, **CPU), "24 x 0"), (lambda: kiln.lasso_path(X, TARGET[:-1], **CPU), "(23,)"),
+                       (lambda: kiln.lasso_path(X, None, **CPU), "y is None"), (lambda: kiln.lasso_path(X, TARGET, eps=0, **CPU), "eps"),
+                       (lambda: kiln.enet_path(X, TARGET, coef_init=[1.0], **CPU), "coef_init")):
+        refused(call, part)
