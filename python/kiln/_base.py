@@ -1,7 +1,10 @@
 """What Kiln's estimators share: scikit-learn's conventions about Kiln's calls."""
 from __future__ import annotations
 
+import functools
+import inspect
 import json
+import numbers
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,12 @@ from ._frames import all_numbers, encoded, is_frame, with_names
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
 from ._told import GIVEN, told
+from ._words import speaking
+
+
+_COUNTS = {"batch_size", "max_iter", "n_clusters", "n_components", "n_init", "steps"}
+_NUMBERS = {"C", "alpha", "damping", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "learning_decay", "learning_offset", "link_power",
+            "parameter", "power", "rate", "shape", "tol", "topic_word_prior", "total_samples"}
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -25,6 +34,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     device_: str  # where the last fit ran
     _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
     _only: dict[str, tuple[tuple[Any, ...], str]] = {}  # scikit-learn's parameters of which Kiln has these values alone, and what to do for others
+    _also: dict[str, tuple[Any, ...]] = {}  # of parameters that are numbers: what else may be given; list: numbers in a row
     _told: dict[str, str] = {}  # what the file said of the fit
     _kept: tuple[bytes, dict[str, bool], str, bool] | None = None  # of the last fit: its options, which of GIVEN there were, device, float32
     report_: Report
@@ -83,7 +93,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return found
 
     def _check_only(self) -> None:
-        """Refuses what scikit-learn's class of this name has and this one has not."""
+        """Refuses parameters that are no numbers where one is wanted, and what scikit-learn's class of this name has and this one has not."""
+        for name, default in _numeric(self.__class__.__init__).items():
+            value = getattr(self, name)
+            if value is None or isinstance(value, str):
+                fits = value == default or value in self._also.get(name, ())
+            elif np.ndim(value) == 1:
+                fits = list in self._also.get(name, ())
+            else:
+                kind: Any = numbers.Integral if name in _COUNTS else numbers.Real
+                fits = isinstance(value, (kind, np.ndarray))
+            if not fits:
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {'an integer' if name in _COUNTS else 'a number'}. "
+                                 f"Got {value!r} instead.")
+            if name in _COUNTS - {"max_iter", "steps"} and isinstance(value, numbers.Integral) and value < 1:
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be at least 1. Got {value!r} instead.")
         for name, (known, remedy) in _of_all(type(self), "_only").items():
             value = getattr(self, name, known[0])
             if not any(value is one or (np.isscalar(value) and value == one) for one in known):
@@ -109,7 +133,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
         """kiln_ALGORITHM(operands..., options, report); options that are None keep their defaults."""
-        made = algorithm_options(self._algorithm, options)
+        with speaking(self._vocabulary()):
+            made = algorithm_options(self._algorithm, options)
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
         where = next(operand.device for operand in operands if operand is not None)
         try:
@@ -148,7 +173,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.objective_ = report.objective
         self.optimality_gap_ = report.optimality_gap
         self.report_ = report
-        warn_of(report, type(self).__name__)
+        warn_of(report, type(self).__name__, self._vocabulary())
 
     # ---------------------------------------------------------------------------------------------- models
 
@@ -196,6 +221,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if names is not None and "schema" not in account:
             check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))
         check(lib.kiln_model_save(model, c_name(path)))
+
+
+@functools.cache
+def _numeric(constructor: Any) -> dict[str, Any]:
+    """The parameters of a constructor that are numbers, with their defaults."""
+    return {name: parameter.default for name, parameter in inspect.signature(constructor).parameters.items() if name in _COUNTS | _NUMBERS}
 
 
 def _of_all(kind: type, name: str) -> dict[str, Any]:

@@ -239,6 +239,7 @@ class LogisticRegressionCV(_Validated, _Logistic):
 class _Generalized(_Validated, GeneralizedLinearRegressor):
     """alpha and l1_ratio of generalised linear models."""
 
+    _also = {"l1_ratio": (list,)}
     l1_ratio: Any
 
     _names = {"l2": "alphas", "l1": "alphas"}

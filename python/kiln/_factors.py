@@ -372,6 +372,7 @@ class NMF(_Topics):
     _only = {"beta_loss": (("kullback-leibler", 1), "take beta_loss='kullback-leibler', or scikit-learn's class"),
              "solver": (("mu",), "take solver='mu', or scikit-learn's class for other divergences"),
              "alpha_W": ((0,), "take prior='gamma', or scikit-learn's class"), "alpha_H": (("same", 0), "take scikit-learn's class")}
+    _also = {"n_components": (None, "auto")}
     _given: tuple[Any, Any] = None, None  # W and H of fit_transform
 
     def __init__(self, n_components: Any = 10, *, init: str | None = "random", solver: str = "mu", beta_loss: Any = "kullback-leibler",

@@ -184,6 +184,7 @@ class Ridge(LinearRegression):
     random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Else as LinearRegression."""
 
     _names = {"l2": "alpha"}
+    _also = {"alpha": (list,)}
     _flat = True
 
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None = None,
@@ -379,7 +380,7 @@ def _number(name: Any, first: int, wanted: str) -> int:
     while pointer := name(first + len(known)):
         known.append(text(pointer))
     if wanted not in known:
-        raise ValueError(f"expected one of {known}, got {wanted!r}")
+        raise ValueError(f"{'family' if first else 'link'} must be one of {known}, got {wanted!r}")
     return first + known.index(wanted)
 
 
@@ -621,6 +622,7 @@ def _classes(X: Any, y: Any) -> tuple[Any, Any]:
 class _Logistic(_Classifier):
     _algorithm = "logreg"
     _names = {"l2": "C", "l1": "C"}
+    _also = {"l1_ratio": (None,)}
     _peers = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
     penalty: str | None
 

@@ -34,6 +34,7 @@ class MDS(Estimator):
     """
 
     _algorithm = "mds"
+    _names = {"tolerance": "eps"}
 
     def __init__(self, n_components: int = 2, *, metric_mds: bool = True, n_init: int = 1, init: Any = "classical_mds", max_iter: int = 1000,
                  verbose: int = 0, eps: float | None = None, n_jobs: int | None = None, random_state: Any = None,
@@ -66,6 +67,7 @@ class MDS(Estimator):
     def fit(self, X: Any, y: Any = None, init: Any = None) -> Self:
         """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is ignored. init: an array, in place of
         the parameter."""
+        self._check_only()
         for name, value, known in (("ties", self.ties, _TIES), ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed", "deprecated")),
                                    ("normalized_stress", self.normalized_stress, ("auto", True, False)),
                                    *([("init", self.init, _STARTS)] if isinstance(self.init, str) else [])):

@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping, NamedTuple
 import numpy as np
 
 from ._arrays import Device, Matrix
-from ._library import DataError, check, ffi, lib, struct, text
+from ._library import ArgumentError, DataError, check, ffi, lib, struct, text
 from ._words import advice, convergence, speaking, warn, words
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -174,7 +174,12 @@ def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:
     row = lib.kiln_algorithm_named(algorithm.encode())
     known = {text(row.options[i].name) for i in range(row.option_count)}
     given = {name: value.pointer if isinstance(value, Matrix) else value for name, value in options.items() if value is not None}
-    made = struct(f"kiln_{algorithm}_options", **given)
+    made = struct(f"kiln_{algorithm}_options")
+    for name, value in given.items():
+        try:
+            setattr(made, name, value)
+        except (TypeError, OverflowError) as error:
+            raise ArgumentError(words(f"kiln_{algorithm}_options.{name} must be a number that fits, got {value!r}")) from error
     for name in given.keys() & known:
         check(lib.kiln_option_give(algorithm.encode(), made, name.encode()))
     return made
@@ -222,16 +227,20 @@ def _read(report: Any) -> Report:
 _ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters"}  # what is no result to converge to
 
 
-def warn_of(report: Report, name: str) -> None:
-    """What the library says of the result, and that it has not converged, as warnings; what met NaN or infinity is no result."""
+def warn_of(report: Report, name: str, names: Mapping[str, str] = {}) -> None:
+    """What the library says of the result, and that it has not converged, as warnings; what met NaN or infinity is no result.
+    names: the parameters by the library's fields."""
     if report.stopped_by == "diverged":
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
         warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
     if report.converged or report.stopped_by == "cancelled" or "out-of-reach" in report.warnings:
         return
-    ways = {"max_iterations": "raise max_iter, or tol", "stalled": "rounding ends it here: raise tol, or take float64"}
+    tol = names.get("tolerance", "tol")
+    ends = {"max_iterations": ("max_iter ended it", f"raise max_iter, or {tol}"),
+            "stalled": ("it made no more progress", f"rounding ends it here: raise {tol}, or take float64"),
+            "rounding": ("rounding ended it", f"raise {tol}, or take float64")}
+    end, remedy = ends.get(report.stopped_by, ("it ended", "the result is what it had by then"))
     met = ", which is met, but the objective is not known to be near its least value" if report.residual <= report.tolerance else ""
-    warn(f"{name} did not converge: it ended by {report.stopped_by} after {report.n_iter} iterations, residual "
-         f"{report.residual:.2e} where {report.tolerance:.2e} was wanted{met}; "
-         f"{ways.get(report.stopped_by, 'the result is what it had by then')}", convergence())
+    warn(f"{name} did not converge: {end} after {report.n_iter} iterations, residual {report.residual:.2e} where "
+         f"{report.tolerance:.2e} was wanted{met}; {remedy}", convergence())

@@ -162,3 +162,28 @@ def test_paths():
                        (lambda: kiln.lasso_path(X, None, **CPU), "y is None"), (lambda: kiln.lasso_path(X, TARGET, eps=0, **CPU), "eps"),
                        (lambda: kiln.enet_path(X, TARGET, coef_init=[1.0], **CPU), "coef_init")):
         refused(call, part)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_that_are_no_numbers(name):
+    """They are refused by their names, whatever would have become of them."""
+    wanted = {"C", "alpha", "batch_size", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "max_iter", "n_clusters", "n_components", "n_init",
+              "tol"}
+    y = CLASS if name in CLASSIFIERS else np.abs(TARGET) if name in REGRESSIONS else None
+    for parameter in wanted & ESTIMATORS[name]().get_params().keys():
+        for wrong in ("x", b"x", {}, [[1.0]]):
+            model = ESTIMATORS[name]().set_params(**{parameter: wrong})
+            refused(lambda model=model: model.fit(X) if y is None else model.fit(X, y), parameter)
+
+
+def test_functions_name_their_parameters():
+    links = sp.eye(3, format="csr")
+    for call, part in ((lambda: kiln.pagerank(links, damping="x", **CPU), "damping must be a number that fits, got 'x'"),
+                       (lambda: kiln.hits(links, tol="x", **CPU), "tol must be"), (lambda: kiln.pagerank(links, max_iter=1e99, **CPU), "max_iter must be"),
+                       (lambda: kiln.GeneralizedLinearRegressor("x", **CPU).fit(X, TARGET), "family must be one of"),
+                       (lambda: kiln.GeneralizedLinearRegressor(link="x", **CPU).fit(X, TARGET), "link must be one of"),
+                       (lambda: kiln.MDS(eps=-1, **CPU).fit(X), "eps is -1"),
+                       (lambda: kiln.MiniBatchKMeans(2, batch_size=0, **CPU).fit(X), "'batch_size' parameter of MiniBatchKMeans must be at least 1")):
+        refused(call, part)
+    with pytest.warns(match="MDS did not converge: max_iter ended it after 1 iterations.*raise max_iter, or eps"):
+        kiln.MDS(max_iter=1, init="random", random_state=0, **CPU).fit(X)
