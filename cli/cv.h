@@ -21,10 +21,10 @@ struct tried {
         sum; /* of the fold under way, which an interruption leaves unfinished; of those finished */
 };
 
-/* What a model says of the rows that it is judged by, on the host. */
+/* What a model says of the rows that it is judged by, on the host, in rows of `wide` numbers. */
 struct fitted {
-    int64_t rows;
-    double *scores, *means;
+    int64_t rows, wide;
+    const double *scores, *means;
 };
 
 struct validation {

@@ -34,7 +34,7 @@ void cv_held_out_keep(const struct validation *validation, const struct training
     /* Of two classes the score, whose sign tells them apart; softmax's probabilities do that, too. */
     double *to = validation->held_out ? validation->held_out + value * all * columns : NULL;
     for (int64_t i = 0; to && i < fitted->rows; i++)
-        memcpy(to + rows[i] * columns, from + i * columns, (size_t)columns * sizeof *to);
+        memcpy(to + rows[i] * columns, from + i * fitted->wide, (size_t)columns * sizeof *to);
 }
 
 /* ---------------------------------------------------------------------------------------- writing */

@@ -14,18 +14,16 @@ struct work {
     struct run *run;
     struct training *job;
     struct validation *validation;
-    double *base, *truth;      /* weights of all rows, or NULL; targets, rows x targets */
-    int64_t *rows;             /* that models are judged by: the first judged.rows are the fold's */
-    const kiln_matrix *whole;  /* X of all rows, as the fold's models have been trained on it */
-    kiln_matrix *X, *offset;   /* of these rows, where X is dense; NULL: predictions are made for all rows */
-    struct fitted judged;      /* of these rows */
-    double *targets, *weights; /* of these rows */
-    kiln_device *host;         /* a device "cpu", and the same on it; sample NULL without weights */
-    kiln_matrix *y, *sample;
-    double *eta, *mean,
-        *W; /* of all rows and models handed over at once; their coefficients, where they are measured */
-    double started, began; /* the clock when all, and the fold or value, began */
-    double judging;        /* seconds */
+    int64_t *rows; /* that models are judged by: the first `count` are the fold's */
+    int64_t count;
+    const kiln_matrix *whole; /* X of all rows, as the fold's models have been trained on it */
+    kiln_matrix *X, *offset;  /* of these rows, where X is dense; NULL: predictions are made for all rows */
+    kiln_matrix *y, *weights; /* of these rows, where X lies; weights NULL: there are none, or no folds */
+    kiln_matrix *Eta;         /* predictors of these rows by all models handed over at once */
+    double *scores, *means;   /* the same and what they mean, on the host, where held-out rows are written */
+    double *W;                /* coefficients of these models, where they are measured */
+    double started, began;    /* the clock when all, and the fold or value, began */
+    double judging;           /* seconds */
     int code;
 };
 
@@ -42,24 +40,12 @@ static int no_memory(const char *what) {
 static int allocate(struct work *work) {
     struct training *job = work->job;
     struct validation *validation = work->validation;
-    const size_t rows = (size_t)kiln_matrix_rows(kiln_data_X(job->data)),
-                 targets = (size_t)kiln_matrix_cols(kiln_data_y(job->data)),
-                 columns = (size_t)kiln_matrix_cols(job->W);
-    int code = 0;
+    const size_t rows = (size_t)kiln_matrix_rows(kiln_data_X(job->data));
     work->rows = malloc(rows * sizeof *work->rows);
-    work->judged.scores = malloc(rows * columns * sizeof(double));
-    work->judged.means = malloc(rows * columns * sizeof(double));
-    work->targets = malloc(rows * targets * sizeof(double));
-    work->weights = malloc(rows * sizeof(double));
     if (is_folded(work)) validation->fold = malloc(rows * sizeof *validation->fold);
-    if (!work->rows || !work->judged.scores || !work->judged.means || !work->targets || !work->weights ||
-        (is_folded(work) && !validation->fold))
-        return no_memory("the folds");
-    if (kiln_device_open(&work->host, "cpu", NULL) != KILN_OK) return fail_library(WORKING);
-    if (!(work->truth = values_of(kiln_data_y(job->data), &code))) return code;
-    if (job->weights && !(work->base = values_of(job->weights, &code))) return code;
+    if (!work->rows || (is_folded(work) && !validation->fold)) return no_memory("the folds");
     if (!is_folded(work)) return 0;
-    code = cv_deal(validation->fold, job, validation->folds);
+    int code = cv_deal(validation->fold, job, validation->folds);
     if (!code) code = cv_held_out_new(validation, job);
     return code ? code : cv_state_begin(work->run, validation, job);
 }
@@ -68,26 +54,19 @@ static void forget_fold(struct work *work) {
     kiln_matrix_free(work->X);
     kiln_matrix_free(work->offset);
     kiln_matrix_free(work->y);
-    kiln_matrix_free(work->sample);
-    work->X = work->offset = work->y = work->sample = NULL;
+    kiln_matrix_free(work->weights);
+    work->X = work->offset = work->y = work->weights = NULL;
 }
 
 static void release(struct work *work) {
     forget_fold(work);
-    kiln_device_close(work->host);
-    free(work->judged.scores);
-    free(work->judged.means);
-    free(work->targets);
-    free(work->weights);
-    free(work->base);
-    free(work->truth);
     free(work->rows);
 }
 
 static kiln_status rows_of(kiln_matrix **part, const struct work *work, const kiln_matrix *whole) {
     kiln_matrix *made = NULL;
-    kiln_status status = kiln_matrix_dense(&made, work->run->device, kiln_matrix_type(whole),
-                                           work->judged.rows, kiln_matrix_cols(whole), NULL);
+    kiln_status status = kiln_matrix_dense(&made, work->run->device, kiln_matrix_type(whole), work->count,
+                                           kiln_matrix_cols(whole), NULL);
     if (status == KILN_OK) status = kiln_rows(made, whole, work->rows);
     if (status == KILN_OK)
         *part = made;
@@ -107,23 +86,19 @@ static int take_rows(struct work *work) {
     return 0;
 }
 
-/* The rows that models of fold f are judged by. */
+/* The rows that models of fold f are judged by; without folds all, whose targets and weights are the data's. */
 static int begin_fold(struct work *work, int64_t f) {
-    const int64_t rows = kiln_matrix_rows(kiln_data_X(work->job->data));
-    const size_t targets = (size_t)kiln_matrix_cols(kiln_data_y(work->job->data));
-    int64_t count = 0;
+    const struct training *job = work->job;
+    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data));
     forget_fold(work);
-    for (int64_t i = 0; i < rows; i++) {
-        if (is_folded(work) && work->validation->fold[i] != f) continue;
-        memcpy(work->targets + (size_t)count * targets, work->truth + (size_t)i * targets,
-               targets * sizeof(double));
-        if (work->base) work->weights[count] = work->base[i];
-        work->rows[count++] = i;
-    }
-    work->judged.rows = count;
-    int code = host_matrix(&work->y, work->host, count, (int64_t)targets, work->targets);
-    if (!code && work->base) code = host_matrix(&work->sample, work->host, count, 1, work->weights);
-    return !code && is_folded(work) && count > 0 ? take_rows(work) : code;
+    work->count = 0;
+    if (!is_folded(work)) return 0;
+    for (int64_t i = 0; i < rows; i++)
+        if (work->validation->fold[i] == f) work->rows[work->count++] = i;
+    if (rows_of(&work->y, work, kiln_data_y(job->data)) != KILN_OK ||
+        (job->weights && rows_of(&work->weights, work, job->weights) != KILN_OK))
+        return fail_library(WORKING);
+    return work->count > 0 ? take_rows(work) : 0;
 }
 
 /* ------------------------------------------------------------------------------------ one model */
@@ -173,36 +148,27 @@ static void measure_coefficients(const struct work *work, struct tried *tried, i
     tried->norm = largest * sqrt(sum);
 }
 
-static void gather(struct work *work, int64_t first, int64_t wide) {
-    struct fitted *judged = &work->judged;
-    const size_t k = (size_t)kiln_matrix_cols(work->job->W);
-    for (int64_t i = 0; i < judged->rows; i++) {
-        const int64_t at = (work->X ? i : work->rows[i]) * wide + first;
-        memcpy(judged->scores + (size_t)i * k, work->eta + at, k * sizeof(double));
-        memcpy(judged->means + (size_t)i * k, (work->mean ? work->mean : work->eta) + at, k * sizeof(double));
-    }
-}
-
-static int measure(struct metrics *metrics, const struct work *work) {
+/* The model whose columns of Eta begin at `first`. */
+static int measure(struct metrics *metrics, const struct work *work, int64_t first) {
     const struct training *job = work->job;
     kiln_loss loss = job->loss;
-    kiln_matrix *Eta = NULL;
-    loss.y = work->y;
-    loss.weights = work->sample;
-    int code =
-        host_matrix(&Eta, work->host, work->judged.rows, kiln_matrix_cols(job->W), work->judged.scores);
-    if (!code) code = metrics_measure(metrics, &loss, &job->classes, Eta, NULL);
-    kiln_matrix_free(Eta);
-    return code;
+    const kiln_metrics_options options = {
+        .size = sizeof options, .first = first, .columns = kiln_matrix_cols(job->W)};
+    loss.y = is_folded(work) ? work->y : kiln_data_y(job->data);
+    loss.weights = is_folded(work) ? work->weights : job->weights;
+    return metrics_measure(metrics, &loss, &job->classes, work->Eta, &options);
 }
 
-static int judge(struct work *work, struct tried *tried, int64_t f, int64_t first, int64_t wide) {
+static int judge(struct work *work, struct tried *tried, int64_t f, int64_t first) {
     struct metrics metrics = {.count = 0};
-    gather(work, first, wide);
-    if (is_folded(work))
-        cv_held_out_keep(work->validation, work->job, tried - work->validation->tried, &work->judged,
+    if (work->scores)
+        cv_held_out_keep(work->validation, work->job, tried - work->validation->tried,
+                         &(struct fitted){.rows = work->count,
+                                          .wide = kiln_matrix_cols(work->Eta),
+                                          .scores = work->scores + first,
+                                          .means = (work->means ? work->means : work->scores) + first},
                          work->rows);
-    int code = measure(&metrics, work);
+    int code = measure(&metrics, work, first);
     if (!code) code = take_metrics(work->validation, tried, &metrics, f);
     metrics_free(&metrics);
     return code;
@@ -215,7 +181,7 @@ static int take_model(struct work *work, const kiln_path_models *models, int64_t
     const int64_t k = kiln_matrix_cols(work->job->W), wide = kiln_matrix_cols(models->W);
     if (report->stopped_by == KILN_STOP_DIVERGED)
         return train_fail_diverged(work->run, report, kiln_matrix_type(work->job->W));
-    const int code = judge(work, tried, models->fold, i * k, wide);
+    const int code = judge(work, tried, models->fold, i * k);
     if (code) return code;
     tried->latest.iterations = report->iterations;
     tried->latest.unconverged = !report->converged;
@@ -239,19 +205,35 @@ static bool has_means(const struct training *job) {
            job->loss.kind == KILN_LOSS_SOFTMAX;
 }
 
+/* Scores and means of the rows on the host, where they are written in the end. */
+static int take_home(struct work *work) {
+    int code = 0;
+    if (!work->validation->held_out) return 0;
+    work->scores = values_of(work->Eta, &code);
+    if (code || !has_means(work->job)) return code;
+    kiln_matrix *Mean = NULL;
+    if (kiln_matrix_copy(&Mean, work->run->device, KILN_TYPE_DEFAULT, work->Eta) != KILN_OK ||
+        kiln_loss_mean(Mean, &work->job->loss, Mean) != KILN_OK)
+        code = fail_library(WORKING);
+    if (!code) work->means = values_of(Mean, &code);
+    kiln_matrix_free(Mean);
+    return code;
+}
+
 /* Predictions by all models handed over, which are several at once only where means go by elements. */
 static int predict(struct work *work, const kiln_path_models *models) {
     const struct training *job = work->job;
-    kiln_matrix *Eta = NULL;
-    int code = linear_predictor(&Eta, work->X ? work->X : work->whole, models->W, models->b,
+    kiln_matrix *all = NULL;
+    int code = linear_predictor(&all, work->X ? work->X : work->whole, models->W, models->b,
                                 work->X ? work->offset : job->offset);
-    if (!code) work->eta = values_of(Eta, &code);
-    if (!code && has_means(job)) {
-        if (kiln_loss_mean(Eta, &job->loss, Eta) != KILN_OK) code = fail_library(WORKING);
-        if (!code) work->mean = values_of(Eta, &code);
+    if (!code && is_folded(work) && !work->X) {
+        if (rows_of(&work->Eta, work, all) != KILN_OK) code = fail_library(WORKING);
+        kiln_matrix_free(all);
+    } else {
+        work->Eta = all;
     }
+    if (!code) code = take_home(work);
     if (!code && (!is_folded(work) || work->validation->sparse)) work->W = values_of(models->W, &code);
-    kiln_matrix_free(Eta);
     return code;
 }
 
@@ -266,10 +248,12 @@ static void end_fold(struct work *work, int64_t f) {
 }
 
 static void forget_models(struct work *work) {
-    free(work->eta);
-    free(work->mean);
+    kiln_matrix_free(work->Eta);
+    free(work->scores);
+    free(work->means);
     free(work->W);
-    work->eta = work->mean = work->W = NULL;
+    work->Eta = NULL;
+    work->scores = work->means = work->W = NULL;
 }
 
 static int take(void *user, const kiln_path_models *models) {
@@ -301,8 +285,7 @@ static int name_metrics(struct work *work) {
     work->whole = kiln_data_X(job->data);
     int code = begin_fold(work, 0);
     if (!code) code = predict(work, &models);
-    if (!code) gather(work, 0, kiln_matrix_cols(job->W));
-    if (!code) code = measure(&metrics, work);
+    if (!code) code = measure(&metrics, work, 0);
     if (!code) code = take_metrics(work->validation, &unused, &metrics, 0);
     forget_models(work);
     metrics_free(&metrics);

@@ -100,6 +100,20 @@ class Folds(Case):
             self.check(VERBS[0], "mean", "--tolerance", "1e-10", text=text, device="cpu*2")
         self.check(VERBS[0], "mean", "--type", "f32", accuracy=1e-3)
 
+    def test_predictions_stay_where_X_lies(self):
+        """Of a model no more than sums comes to the host: of all ten together less than one row vector, beside the targets, which deal the folds."""
+        if not any(row["name"].startswith("opencl") and row["usable"] for row in as_json("devices")["devices"]):
+            self.skipTest("no OpenCL device")
+        source, count = random.Random(3), 3000
+        rows = [{"x": source.gauss(0, 1), "z": source.gauss(0, 1), "y": source.gauss(0, 1)} for _ in range(count)]
+        self.write_rows("long.csv", rows)
+        command = ["linreg", self.path("long.csv"), "--target", "y", "--cv", 3, "--l2", "1e-2:1e2:10", "--quiet", "--device"]
+        found, expected = (as_json(*command, device) for device in ("opencl", "cpu"))
+        self.assertLess(found["memory"]["bytes_down"], 8 * count + 8 * count)
+        for own, other in zip(found["cross_validation"]["values"], expected["cross_validation"]["values"], strict=True):
+            for key, value in other["metrics"].items():
+                self.assertAlmostEqual(own["metrics"][key], value, delta=1e-9 * max(1, abs(value)))
+
     def test_one_way_for_all_penalties(self):
         """A path of penalties says of each what that penalty says alone, and checkpoints keep which folds are done."""
         one = [as_json("linreg", self.path("all.csv"), "--target", "y", "--features", "x,z,u", "--missing", "mean", "--cv", 3, "--l2", l2, *CPU)
