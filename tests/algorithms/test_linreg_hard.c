@@ -247,6 +247,36 @@ static void constant_columns_of_many_rows_get_zero(void **state) {
         }
 }
 
+/* Targets whose spread is 1e-11 of their mean: what is reported is the coefficients' own, wherever a run stops. */
+static void spreads_of_the_target_may_be_tiny(void **state) {
+    (void)state;
+    enum { M = 55, N = 3 };
+    for (int most = 1; most < 16; most++)
+        for (int weighted = 0; weighted < 2; weighted++) {
+            struct problem p = problem_new(M, N, 1, 1, weighted, 83);
+            for (int i = 0; i < M; i++) {
+                p.y[i] = 1e5 + 1e-6 * p.y[i];
+                p.X[i * N + 1] = i % 7 ? 0.1 : 0.1 + 1e-17; /* constant */
+                p.X[i * N + 2] = i % 4;
+            }
+            kiln_report report = {0};
+            const struct run run = on_cpu(KILN_F64, most % 3 ? KILN_DENSE : KILN_CSR);
+            struct solution got = solve(&report, &run, &p, &(kiln_linreg_options){.max_iterations = most});
+            long double own = 0;
+            for (int i = 0; i < M; i++) {
+                long double r = (long double)p.y[i] - got.b[0];
+                for (int j = 0; j < N; j++) r -= (long double)got.W[j] * p.X[i * N + j];
+                own += (p.weights ? p.weights[i] : 1) * r * r;
+            }
+            const double told = kiln_report_figure(&report, "rss");
+            if (!(fabs(told - (double)own) <= 1e-3 * (double)own))
+                fail_msg("%d iterations: a residual sum of %g, of %g", most, told, (double)own);
+            kiln_report_free(&report);
+            solution_free(&got);
+            problem_free(&p);
+        }
+}
+
 /* Two factors, one-hot with all their levels: coefficients are not unique, predictions are. */
 static void collinear_columns_predict_as_well(void **state) {
     (void)state;
@@ -491,6 +521,7 @@ int main(void) {
         cmocka_unit_test(collinear_columns_predict_as_well),
         cmocka_unit_test(constant_columns_of_many_rows_get_zero),
         cmocka_unit_test(constant_targets),
+        cmocka_unit_test(spreads_of_the_target_may_be_tiny),
         cmocka_unit_test(stalls_are_told),
         cmocka_unit_test(stalls_among_dependent_columns_end_soon),
         cmocka_unit_test(overflow_is_told),

@@ -176,7 +176,7 @@ class Scaled:
         """How much lower Newton's steps in long double come, each halved until it falls and kept to its signs."""
         u, best = self.u, L(0)
         for _ in range(30):
-            step, _ = self.newton(u)
+            step, gain = self.newton(u)
             side = np.where(u != 0, np.sign(u), np.sign(step))
             for halved in range(30):
                 there = u + step / 2**halved
@@ -185,6 +185,8 @@ class Scaled:
                 if value < best:
                     break
             else:
+                if exactly and gain < 1e-15 * max(1, -best):  # of which values see no more, but the score does
+                    u = u + np.where(self.lasso > 0, 0, step)
                 break
             u, gained, best = there, best - value, value
             if gained < 1e-3 * -best and not exactly:

@@ -95,8 +95,8 @@ static kiln_status set_row(kiln_matrix *row, double value) {
 }
 
 /* The same as check, in one pass, for a b that is right but for rounding: what the residuals' sum says of
- * that is taken off. */
-static kiln_status check_at_once(struct ki_block *t) {
+ * that is taken off. *far: b was not, so that most digits of rss and of the gradient have cancelled. */
+static kiln_status check_at_once(bool *far, struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     const bool intercept = !system->options.no_intercept;
@@ -112,8 +112,10 @@ static kiln_status check_at_once(struct ki_block *t) {
         TRY(ki_vector_get(&sum, t->sums));
         minus = -sum;
         TRY(kiln_combine(t->G, t->one, t->G, &minus, system->mean));
-        t->b[0] -= sum / system->weight;
-        t->rss[0] = fmax(t->rss[0] - sum * sum / system->weight, 0);
+        const double step = sum / system->weight;
+        t->b[0] -= step;
+        t->rss[0] = fmax(t->rss[0] - sum * step, 0);
+        *far = sum * step > t->rss[0] && fabs(step) > 1e-3 * fabs(t->b[0]);
     }
     TRY(check_judge(t, -1, false));
 done:
@@ -154,12 +156,12 @@ done:
 
 /* Residual, intercept, gradient, norm and objective of W, all from y - X W - b. The former b is subtracted
  * before X W is, as far fewer digits cancel than after; the means of what remains then correct it. */
-static kiln_status check_about(struct ki_block *t, bool zero) {
+static kiln_status check_about(bool *far, struct ki_block *t, bool zero) {
     kiln_status status;
     struct ki_system *system = t->system;
     const bool intercept = !system->options.no_intercept;
     double minus_b[KI_BLOCK];
-    if (!zero && at_once(t)) return check_at_once(t);
+    if (!zero && at_once(t)) return check_at_once(far, t);
     for (int j = 0; j < t->k; j++) {
         if (kiln_matrix_type(system->X) == KILN_F32) t->b[j] = (float)t->b[j];
         minus_b[j] = -t->b[j];
@@ -194,10 +196,12 @@ kiln_status ki_block_check(struct ki_block *t, bool zero) {
     kiln_status status;
     double former[KI_BLOCK];
     int looks = 0;
+    bool far = false;
     do {
         memcpy(former, t->b, (size_t)t->k * sizeof *former);
-        TRY(check_about(t, zero));
-    } while (!zero && ++looks < LOOKS && was_far(t, former));
+        far = false;
+        TRY(check_about(&far, t, zero));
+    } while (!zero && ++looks < LOOKS && (far || was_far(t, former)));
 done:
     return status;
 }

@@ -150,7 +150,7 @@ static kiln_status block_refine(struct ki_block *t, bool resumed) {
         TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
         TRY(ki_block_check(t, false));
     }
-    if (direct && slow && !t->system->run.cancelled) TRY(block_leave_direct(t));
+    if (direct && slow && !ki_run_limit(&t->system->run)) TRY(block_leave_direct(t));
     block_tell_truth(t);
 done:
     return status;
