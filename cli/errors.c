@@ -26,7 +26,7 @@ static const struct {
     {KILN_ERR_DEVICE, {5, 5, 5, 5}},
     {KILN_ERR_DEVICE_LOST, {5, 5, 5, 5}},
     {KILN_ERR_BUILD, {1, 1, 1, 1}},
-    {KILN_ERR_IO, {1, 3, 7, 1}},
+    {KILN_ERR_IO, {3, 3, 7, 1}}, /* while working: data that stay in their file */
     {KILN_ERR_LIMIT, {3, 3, 7, 3}},
     {KILN_ERR_UNSUPPORTED, {2, 3, 7, 2}},
     {KILN_ERR_CANCELLED, {130, 130, 130, 130}},

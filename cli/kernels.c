@@ -77,7 +77,7 @@ static int build(struct run *run, const struct wanted *wanted) {
         code = fail_library(WORKING);
     options.programs = from_file ? from_file : from_cache;
     if (!code && kiln_kernels_build(run->settings->output, &options, &built) != KILN_OK)
-        code = fail_library(WORKING);
+        code = fail_library(WRITING);
     free(from_file);
     kiln_free(from_cache);
     return code ? code : tell_built(run, built);

@@ -146,6 +146,7 @@ static kiln_status read_npz(struct ki_table *table, int64_t *bytes, const char *
     m.watch.start = ki_clock();
     m.watch.total = m.bytes;
     TRY(ki_npz_read_part(table, &m, part.number, part.count));
+    TRY(ki_file_check(m.file));
     *bytes = table->nnz * (ki_type_bytes(options->type) + 4) + (table->rows + 1) * 8;
 done:
     ki_file_close(m.file);

@@ -342,8 +342,10 @@ static kiln_status fail_bad(struct reading *r, kiln_file_format format) {
         ki_error_fetch(r->p, r->bad);
     ki_error_keep(&error);
     error.error.line = error.error.column = 0; /* counted from where the part begins */
+    error.error.offset = -1;
     status = ki_error_renew(&error);
-    ki_hint("process 1 can read all of %s: the other one has another file of that name, or it has changed",
+    ki_hint("process 1 can read all of %s: the other one has another file of that name, or it has changed; "
+            "a row's number counts from where that process's part begins",
             r->path);
     return status;
 }

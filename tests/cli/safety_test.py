@@ -223,6 +223,27 @@ class Claims(Case):
                     self.assertTrue(result.returncode != 0 or not object["converged"] or object["objective"] is not None,
                                     (verb, option, result.stdout))
 
+    def test_data_that_change_in_their_file(self):
+        """The data's exit code, and no model, though the file looks as old and as long as before."""
+        data, target, model = self.path("change.npy"), self.path("change-y.npy"), self.path("change.kiln")
+        for path, columns, numbers in ((data, 10, (i * i % 89 % 7 for i in range(600000))), (target, 1, (i % 10 for i in range(60000)))):
+            header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': (60000, {columns}), }}".ljust(117) + "\n"
+            with open(path, "wb") as file:
+                file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+                array.array("d", numbers).tofile(file)
+        process = self.start("logreg", data, "--target-file", target, "--map", "--cv", "40", "--device", "cpu", "-o", model)
+        while b"fold 2 of" not in process.stderr.readline():
+            self.assertIsNone(process.poll())
+        old = os.stat(data)
+        with open(data, "r+b") as file:
+            file.seek(2400000)
+            file.write(bytes(8))
+        os.utime(data, ns=(old.st_atime_ns, old.st_mtime_ns))
+        error = process.communicate(timeout=60)[1]
+        self.assertIn(b"has changed while it was in use", error)
+        self.assertEqual(process.returncode, 3, error)
+        self.assertFalse(os.path.exists(model))
+
     def test_finished_folds_are_kept(self):
         rows = "".join(f"{i % 97},{i * i % 89},{i * 7 % 83},{i % 10}\n" for i in range(60000))
         data = self.write("folds.csv", "a,b,c,y\n" + rows)

@@ -511,6 +511,14 @@ def check_other_files(path, mpirun, environment):
             assert together.returncode == 3 and together.stderr.count("process 2 of 3: ") == 1, together
         else:
             assert together.returncode == 0, together
+    numbers = list(map(float, range(COLUMNS * 300)))
+    for number in range(3):
+        with open(path(f"of-{number}/x.npy"), "wb") as file:
+            file.write(npy("<f8", [*numbers[:6010], math.nan, *numbers[6011:]] if number == 1 else numbers, f"(300, {COLUMNS})"))
+    work = work.replace("logreg rows.svm", "kmeans x.npy -k 2")
+    together = run([mpirun, "-n", "3", "sh", "-c", work, path("of"), KILN], environment)
+    assert together.returncode == 3 and "x.npy: process 2 of 3: value nan" in together.stderr, together  # no byte: its part begins anew
+    assert "counts from where that process's part begins" in together.stderr, together
 
 
 def check_asked_to_end(path, mpirun, environment):
