@@ -1,4 +1,5 @@
-/* kiln explain batch and kiln tune batch: the ways to reduce many vectors of one length, and the clock's opinion of each. */
+/* kiln explain batch and kiln tune batch: the ways to reduce many vectors of one length, and the clock's
+ * opinion of each. */
 #include "batch.h"
 
 #include <math.h>
@@ -110,7 +111,6 @@ static int measure_all(struct run *run, struct asked *asked) {
 
 static int tell_json(struct run *run, const struct asked *asked, const char *schema, int64_t count) {
     json_t *object = run_json(run, schema), *array = json_array();
-    run_json_device(run, object);
     json_put_text(object, "operation", "batch_reduce");
     json_put_text(object, "type", type_name(asked->type));
     json_put_count(object, "vectors", asked->count);

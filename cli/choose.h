@@ -1,5 +1,5 @@
-/* --device auto: data are read onto the CPU, and once their shape is known the device is chosen on which the work is
- * expected to end first. */
+/* --device auto: data are read onto the CPU, and once their shape is known the device is chosen on which
+ * the work is expected to end first. */
 #ifndef CLI_CHOOSE_H
 #define CLI_CHOOSE_H
 
@@ -13,7 +13,8 @@ int choose_reader(struct run *run); /* opens the device that --device names; for
 kiln_work choose_work(const struct verb *verb, const kiln_data *data, int64_t k, int64_t passes);
 /* Under --device auto: opens the device that suits the work, moves the data there, and says why. */
 int choose_device(struct run *run, kiln_data *data, const kiln_work *work);
-/* The section "choice": what was expected of each device, and what it came to. Nothing where --device named the device. */
+/* The section "choice": what was expected of each device, and what it came to. Nothing where --device
+ * named the device. */
 void choose_put(struct result *result, const struct run *run);
 void choose_put_estimate(struct result *result, const void *estimates, int64_t i); /* a table's row */
 

@@ -256,12 +256,16 @@ static int tell_lines(const struct run *run, const struct table *t) {
 }
 
 static int tell_json(struct run *run, const struct table *t) {
-    json_t *object = run_json(run, "kiln.coefficients/1");
     struct writing w = {.t = t, .array = json_array()};
-    json_put_text(object, "algorithm", kiln_model_text(t->model, "algorithm"));
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.coefficients/1");
+    PUT(&result, "algorithm", TEXT(kiln_model_text(t->model, "algorithm")));
     for_each_row(t, put_json, &w);
-    json_put(object, "coefficients", w.array);
-    return json_print(object);
+    PUT(&result, "coefficients", JSON(w.array));
+    const int code = result_print_json(&result);
+    result_free(&result);
+    return code;
 }
 
 int verb_coefficients(struct run *run) {

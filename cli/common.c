@@ -241,18 +241,18 @@ static void add_up(struct run *run) {
                           0);
 }
 
-void run_put_seconds(struct result *result, struct run *run) {
+void run_put_seconds(struct result *result, struct run *run, bool shown) {
     const struct seconds *seconds = &run->seconds;
     add_up(run);
     result_open(result, "seconds", false);
-    PUT(result, "total", SECONDS(seconds->total), .label = "time");
-    PUT(result, "read", SECONDS(seconds->read), .before = ": read ");
-    PUT(result, "transfer", SECONDS(seconds->transfer), .before = ", transfer ");
-    PUT(result, "build", SECONDS(seconds->build), .before = ", build ");
-    PUT(result, "solve", SECONDS(seconds->solve), .before = ", solve ");
-    PUT(result, "measure", SECONDS(seconds->measure), .before = ", measure ");
-    PUT(result, "write", SECONDS(seconds->write), .before = ", write ");
-    PUT(result, "other", SECONDS(seconds->other), .before = ", other ");
+    PUT(result, "total", SECONDS(seconds->total), .label = shown ? "time" : NULL);
+    PUT(result, "read", SECONDS(seconds->read), .before = shown ? ": read " : NULL);
+    PUT(result, "transfer", SECONDS(seconds->transfer), .before = shown ? ", transfer " : NULL);
+    PUT(result, "build", SECONDS(seconds->build), .before = shown ? ", build " : NULL);
+    PUT(result, "solve", SECONDS(seconds->solve), .before = shown ? ", solve " : NULL);
+    PUT(result, "measure", SECONDS(seconds->measure), .before = shown ? ", measure " : NULL);
+    PUT(result, "write", SECONDS(seconds->write), .before = shown ? ", write " : NULL);
+    PUT(result, "other", SECONDS(seconds->other), .before = shown ? ", other " : NULL);
     result_close(result);
     put_memory(result, run->device);
 }
@@ -266,27 +266,7 @@ json_t *run_json(const struct run *run, const char *schema) {
     json_t *object = json_object();
     result_begin(&result);
     run_put(&result, run, schema);
+    if (*run->device_info.name) run_put_device(&result, run);
     result_merge(object, &result);
     return object;
-}
-
-void run_json_device(const struct run *run, json_t *object) {
-    struct result result;
-    result_begin(&result);
-    run_put_device(&result, run);
-    result_merge(object, &result);
-}
-
-void run_json_shape(json_t *object, const kiln_matrix *X) {
-    struct result result;
-    result_begin(&result);
-    run_put_shape(&result, X);
-    result_merge(object, &result);
-}
-
-void run_json_seconds(struct run *run, json_t *object) {
-    struct result result;
-    result_begin(&result);
-    run_put_seconds(&result, run);
-    result_merge(object, &result);
 }

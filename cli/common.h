@@ -68,15 +68,14 @@ void run_put(struct result *result, const struct run *run,
              const char *schema);                                  /* schema, kiln_version, verb */
 void run_put_device(struct result *result, const struct run *run); /* device, device_description */
 void run_put_shape(struct result *result, const kiln_matrix *X);   /* type, rows, columns, nnz */
-/* seconds{}, total up to now, a line of text; and memory{} */
-void run_put_seconds(struct result *result, struct run *run);
+/* seconds{}, total up to now, a line of text where that is `shown`; and memory{} */
+void run_put_seconds(struct result *result, struct run *run, bool shown);
 
 /* Prints it as JSON, or as text where tables go; 0 or an exit code. */
 int run_tell(const struct run *run, const struct result *result);
 
-json_t *run_json(const struct run *run, const char *schema); /* schema, kiln_version, verb */
-void run_json_device(const struct run *run, json_t *object); /* device, device_description */
-void run_json_shape(json_t *object, const kiln_matrix *X);   /* type, rows, columns, nnz */
-void run_json_seconds(struct run *run, json_t *object);      /* seconds{}, total up to now, and memory{} */
+/* The beginning of a JSON object of the verbs that lay their text out by hand: explain, tune and kernels. With
+ * the device, where one is open. */
+json_t *run_json(const struct run *run, const char *schema);
 
 #endif

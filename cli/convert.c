@@ -8,15 +8,17 @@
 #include "verbs.h"
 
 static int tell_json(struct run *run, const kiln_data *data) {
-    json_t *object = run_json(run, "kiln.conversion/1");
-    run_json_device(run, object);
-    run_json_shape(object, kiln_data_X(data));
-    json_put_text(object, "input", run->arguments[0]);
-    json_put_text(object, "input_format", kiln_format_name(kiln_data_format(data)));
-    json_put_text(object, "output", run->arguments[1]);
-    json_put_count(object, "bytes", kiln_data_bytes(data));
-    run_json_seconds(run, object);
-    return json_print(object);
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.conversion/1");
+    run_put_device(&result, run);
+    run_put_shape(&result, kiln_data_X(data));
+    PUT(&result, "input", TEXT(run->arguments[0]));
+    PUT(&result, "input_format", TEXT(kiln_format_name(kiln_data_format(data))));
+    PUT(&result, "output", TEXT(run->arguments[1]));
+    PUT(&result, "bytes", COUNT(kiln_data_bytes(data)));
+    run_put_seconds(&result, run, false);
+    return result_print_json(&result);
 }
 
 static bool ends_with(const char *name, size_t length, const char *end) {

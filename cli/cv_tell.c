@@ -1,4 +1,5 @@
-/* What cross-validation found, as JSON, which a model keeps, and as a table of that JSON: kiln info prints the same one. */
+/* What cross-validation found, as JSON, which a model keeps, and as a table of that JSON: kiln info prints
+ * the same one. */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     return object;
 }
 
-/* Where the best value is the last one on its side of the path, a better one may lie beyond: no penalty has nothing beyond. */
+/* Where the best value is the last one on its side of the path, a better one may lie beyond: no penalty
+ * has nothing beyond. */
 static const char *end_of_path(const struct validation *validation) {
     if (validation->count < 3 || validation->folds == 0) return NULL;
     if (validation->best == 0) return "strongest";
@@ -194,11 +196,15 @@ int cv_tell_path(struct run *run, const struct training *job, const struct valid
         json_decref(table);
         return 0;
     }
-    json_t *object = run_json(run, "kiln.path/1");
-    json_put_text(object, "algorithm", job->algorithm->name);
-    run_json_device(run, object);
-    run_json_shape(object, kiln_data_X(job->data));
-    json_put(object, "path", table);
-    run_json_seconds(run, object);
-    return json_print(object);
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.path/1");
+    PUT(&result, "algorithm", TEXT(job->algorithm->name));
+    run_put_device(&result, run);
+    run_put_shape(&result, kiln_data_X(job->data));
+    PUT(&result, "path", JSON(table));
+    run_put_seconds(&result, run, false);
+    const int code = result_print_json(&result);
+    result_free(&result);
+    return code;
 }

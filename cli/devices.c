@@ -5,27 +5,20 @@
 #include "listing.h"
 #include "verbs.h"
 
-static json_t *device_json(const kiln_device_info *info) {
-    json_t *object = json_object();
-    json_put_text(object, "name", info->name);
-    json_put_text(object, "description", info->description);
-    json_put_flag(object, "usable", info->usable);
-    json_put_flag(object, "gpu", info->is_gpu);
-    json_put_count(object, "memory", info->memory);
-    json_put_count(object, "threads", info->threads);
-    json_put_text(object, "reason", *info->reason ? info->reason : NULL);
-    json_put_text(object, "hint", *info->hint ? info->hint : NULL);
-    return object;
-}
-
-static void print_device(const kiln_device_info *info) {
-    if (info->usable) {
-        printf("%-12s  %-6s  %9s  %s\n", info->name, "yes", text_bytes((double)info->memory),
-               info->description);
-        return;
-    }
-    printf("%-12s  %-6s  %9s  %s\n", info->name, "no", "", *info->reason ? info->reason : info->description);
-    if (*info->hint) printf("%33shint: %s\n", "", info->hint);
+static void put_device(struct result *row, const void *of, int64_t i) {
+    const kiln_device_info *info = &((const struct listing *)of)->rows[i].info;
+    const bool reasoned = !info->usable && *info->reason, hinted = !info->usable && *info->hint;
+    PUT(row, "name", TEXT(info->name), .label = "DEVICE", .width = -12);
+    PUT(row, "usable", FLAG(info->usable), .label = "USABLE", .before = "  ", .width = -6);
+    PUT(row, "memory", COUNT(info->memory), .label = "MEMORY", .before = "  ", .width = 9,
+        .shown = info->usable ? result_words(row, "%s", text_bytes((double)info->memory)) : "");
+    PUT(row, "description", TEXT(info->description));
+    PUT(row, NULL, TEXT(reasoned ? info->reason : info->description), .label = "DESCRIPTION", .before = "  ",
+        .after = hinted ? result_words(row, "\n%33shint: %s", "", info->hint) : NULL);
+    PUT(row, "gpu", FLAG(info->is_gpu));
+    PUT(row, "threads", COUNT(info->threads));
+    PUT(row, "reason", TEXT(*info->reason ? info->reason : NULL));
+    PUT(row, "hint", TEXT(*info->hint ? info->hint : NULL));
 }
 
 /* A pass over a small matrix, which loads kernels as any work does. */
@@ -49,15 +42,14 @@ static int start_device(struct run *run) {
     if (code) return code;
     if (use(run->device) != KILN_OK) return fail_library(WORKING);
     const double seconds = clock_seconds() - run->started;
-    if (talk_json()) {
-        json_t *object = run_json(run, "kiln.devices/1");
-        run_json_device(run, object);
-        json_put_number(object, "start_seconds", seconds);
-        return json_print(object);
-    }
-    printf("%s: started in %s\n", run->device_info.name, text_seconds(seconds));
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.devices/1");
+    run_put_device(&result, run);
+    PUT(&result, "start_seconds", SECONDS(seconds), .before = ": started in ", .head = run->device_info.name);
+    const int told = run_tell(run, &result);
     fflush(stdout); /* what fails is noticed when the stream is closed */
-    return EXIT_DONE;
+    return told;
 }
 
 int verb_devices(struct run *run) {
@@ -65,14 +57,12 @@ int verb_devices(struct run *run) {
     struct listing *listing = malloc(sizeof *listing);
     if (!listing) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
     int code = listing_make(run, listing);
-    if (!code && talk_json()) {
-        json_t *object = run_json(run, "kiln.devices/1"), *array = json_array();
-        for (int64_t i = 0; i < listing->count; i++) json_add(array, device_json(&listing->rows[i].info));
-        json_put(object, "devices", array);
-        code = json_print(object);
-    } else if (!code) {
-        printf("%-12s  %-6s  %9s  %s\n", "DEVICE", "USABLE", "MEMORY", "DESCRIPTION");
-        for (int64_t i = 0; i < listing->count; i++) print_device(&listing->rows[i].info);
+    if (!code) {
+        struct result result;
+        result_begin(&result);
+        run_put(&result, run, "kiln.devices/1");
+        PUT(&result, "devices", TABLE(listing->count, put_device, listing));
+        code = run_tell(run, &result);
     }
     free(listing);
     return code;

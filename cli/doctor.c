@@ -3,6 +3,7 @@
  * A driver that crashes or hangs must not take the report with it: each device is examined in a child
  * process (child.h), which writes into memory that it shares with this one. No driver is loaded here. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,49 +209,46 @@ static void print_examination(const struct examination *exam) {
     if (*exam->problem) printf("    PROBLEM   %s\n", exam->problem);
 }
 
-static json_t *probe_json(const kiln_probe *probe) {
-    json_t *object = json_object();
-    json_put_text(object, "what", probe->what);
-    json_put_flag(object, "found", probe->found);
-    json_put_text(object, "detail", probe->detail);
-    json_put_text(object, "hint", *probe->hint ? probe->hint : NULL);
-    return object;
+static void put_probe(struct result *row, const void *of, int64_t i) {
+    const kiln_probe *probe = &((const struct findings *)of)->probes[i];
+    PUT(row, "what", TEXT(probe->what));
+    PUT(row, "found", FLAG(probe->found));
+    PUT(row, "detail", TEXT(probe->detail));
+    PUT(row, "hint", TEXT(*probe->hint ? probe->hint : NULL));
 }
 
-static json_t *examination_json(const struct examination *exam) {
-    json_t *object = json_object(), *tests = json_array();
-    json_put_text(object, "name", exam->info.name);
-    json_put_text(object, "description", exam->info.description);
-    json_put_flag(object, "usable", exam->info.usable);
-    json_put_text(object, "reason", *exam->info.reason ? exam->info.reason : NULL);
-    json_put_text(object, "hint", *exam->info.hint ? exam->info.hint : NULL);
-    for (int i = 0; i < exam->done; i++) {
-        const struct selftest *test = &exam->tests[i];
-        json_t *row = json_object();
-        json_put_text(row, "operation", test->operation);
-        json_put_text(row, "type", type_name(test->type));
-        json_put_text(row, "format", format_name(test->format));
-        json_put_text(row, "status", kiln_status_name(test->status));
-        json_put_flag(row, "passed", selftest_passed(test));
-        json_put(row, "error", test->status == KILN_OK ? json_number_or_null(test->error) : json_null());
-        json_put_number(row, "allowed", test->allowed);
-        json_add(tests, row);
-    }
-    json_put(object, "tests", tests);
-    json_put(object, "bytes_per_second", exam->bandwidth > 0 ? json_real(exam->bandwidth) : json_null());
-    json_put(object, "healthy", exam->examined ? json_boolean(exam->healthy) : json_null());
-    json_put_text(object, "problem", *exam->problem ? exam->problem : NULL);
-    return object;
+static void put_test(struct result *row, const void *of, int64_t i) {
+    const struct selftest *test = &((const struct examination *)of)->tests[i];
+    PUT(row, "operation", TEXT(test->operation));
+    PUT(row, "type", TEXT(type_name(test->type)));
+    PUT(row, "format", TEXT(format_name(test->format)));
+    PUT(row, "status", TEXT(kiln_status_name(test->status)));
+    PUT(row, "passed", FLAG(selftest_passed(test)));
+    PUT(row, "error", NUMBER(test->status == KILN_OK ? test->error : (double)NAN));
+    PUT(row, "allowed", NUMBER(test->allowed));
+}
+
+static void put_examination(struct result *row, const void *of, int64_t i) {
+    const struct examination *exam = &((const struct findings *)of)->exams[i];
+    PUT(row, "name", TEXT(exam->info.name));
+    PUT(row, "description", TEXT(exam->info.description));
+    PUT(row, "usable", FLAG(exam->info.usable));
+    PUT(row, "reason", TEXT(*exam->info.reason ? exam->info.reason : NULL));
+    PUT(row, "hint", TEXT(*exam->info.hint ? exam->info.hint : NULL));
+    PUT(row, "tests", TABLE(exam->done, put_test, exam));
+    PUT(row, "bytes_per_second", NUMBER(exam->bandwidth > 0 ? exam->bandwidth : (double)NAN));
+    PUT(row, "healthy", .kind = exam->examined ? ROW_FLAG : ROW_NONE, .count = exam->healthy);
+    PUT(row, "problem", TEXT(*exam->problem ? exam->problem : NULL));
 }
 
 static int tell(struct run *run, const struct findings *found) {
     if (talk_json()) {
-        json_t *object = run_json(run, "kiln.doctor/1"), *machine = json_array(), *devices = json_array();
-        for (int64_t i = 0; i < found->probe_count; i++) json_add(machine, probe_json(&found->probes[i]));
-        for (int64_t i = 0; i < found->count; i++) json_add(devices, examination_json(&found->exams[i]));
-        json_put(object, "machine", machine);
-        json_put(object, "devices", devices);
-        return json_print(object);
+        struct result result;
+        result_begin(&result);
+        run_put(&result, run, "kiln.doctor/1");
+        PUT(&result, "machine", TABLE(found->probe_count, put_probe, found));
+        PUT(&result, "devices", TABLE(found->count, put_examination, found));
+        return result_print_json(&result);
     }
     printf("kiln %s\n\nLooked for on this machine\n", kiln_version());
     for (int64_t i = 0; i < found->probe_count; i++) print_probe(&found->probes[i]);

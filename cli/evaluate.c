@@ -1,5 +1,6 @@
-/* kiln evaluate: how good a model is on data whose targets are known: metrics, each class by itself, the table of true and predicted
- * classes, how scores rank rows and whether predictions can be taken at their word. Predictions are those of kiln predict. */
+/* kiln evaluate: how good a model is on data whose targets are known: metrics, each class by itself, the
+ * table of true and predicted classes, how scores rank rows and whether predictions can be taken at their
+ * word. Predictions are those of kiln predict. */
 #include "evaluate.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static bool has_outcomes(const struct prediction *p) {
     return !p->classes.count && !isnan(metrics_get(&p->metrics, "auc"));
 }
 
-/* The number of the class or target that the j-th judgement is of: of two classes the second has the only one. */
+/* The number of the class or target that the j-th judgement is of: of two classes the second has the only
+ * one. */
 static int64_t subject(const struct evaluation *e, int64_t j) {
     return e->p.classes.count == 2 ? 1 : j;
 }
@@ -80,18 +82,16 @@ static void put_class(struct result *row, const void *of, int64_t c) {
     }
 }
 
-static json_t *numbers_json(const double *numbers, int64_t count) {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < count; i++) json_add(array, json_real(numbers[i]));
-    return array;
+static void put_number(struct result *row, const void *of, int64_t i) {
+    PUT(row, "", NUMBER(((const double *)of)[i]));
 }
 
 static void put_roc(struct result *row, const void *of, int64_t j) {
     const struct judgement *judged = &((const struct evaluation *)of)->judged[j];
     PUT(row, "name", TEXT(judged->name));
     PUT(row, "auc", NUMBER(judged->roc->area));
-    PUT(row, "false_positive_rate", JSON(numbers_json(judged->roc->false_share, judged->roc->count)));
-    PUT(row, "true_positive_rate", JSON(numbers_json(judged->roc->true_share, judged->roc->count)));
+    PUT(row, "false_positive_rate", TABLE(judged->roc->count, put_number, judged->roc->false_share));
+    PUT(row, "true_positive_rate", TABLE(judged->roc->count, put_number, judged->roc->true_share));
 }
 
 static void put_bin(struct result *row, const void *of, int64_t b) {
@@ -133,7 +133,7 @@ static int tell(struct run *run, const struct evaluation *e) {
     PUT(&result, "plot", TEXT(run->settings->plot));
     PUT_LINE(&result, "evaluation of %s: %s", algorithm, text_plural(p->rows, "row"));
     metrics_put(&result, &p->metrics);
-    run_put_seconds(&result, run);
+    run_put_seconds(&result, run, true);
     PUT(&result, "classes", TABLE(classes, classes ? put_class : NULL, e),
         .hidden = classes > CONFUSION_MOST);
     metrics_put_confusion(&result, &p->metrics);

@@ -46,7 +46,6 @@ static int explain_plans(struct run *run, const struct planned *planned) {
     if (code) return code;
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
-        run_json_device(run, object);
         plans_json_work(object, planned, &work);
         for (int64_t i = 0; i < list.count; i++) json_add(array, plans_json(&list.plans[i]));
         json_put(object, "plans", array);

@@ -11,37 +11,25 @@ static const char *kind_of(const kiln_column *column) {
     return column->role == KILN_COLUMN_IGNORED ? "" : column->text ? "text" : "number";
 }
 
-json_t *info_column_json(const void *data, int64_t i) {
+static void put_column(struct result *row, const void *data, int64_t i) {
     const kiln_column *column = kiln_data_column(data, i);
-    if (!column) return NULL;
-    json_t *object = json_object();
-    json_put_text(object, "name", column->name);
-    json_put_text(object, "role", roles[column->role]);
-    json_put_text(object, "kind", *kind_of(column) ? kind_of(column) : NULL);
-    json_put(object, "levels", column->text ? json_integer(column->levels) : json_null());
-    json_put_count(object, "missing", column->missing);
-    json_put_number(object, "least", column->least);
-    json_put_number(object, "most", column->most);
-    json_put_number(object, "mean", column->mean);
-    return object;
+    const char *kind = kind_of(column), *range = isfinite(column->least) ? NULL : "";
+    PUT(row, "role", TEXT(roles[column->role]), .label = "role", .before = "  ", .width = -8);
+    PUT(row, "kind", TEXT(*kind ? kind : NULL), .label = "kind", .width = -7);
+    PUT(row, "levels", .kind = column->text ? ROW_COUNT : ROW_NONE, .count = column->levels,
+        .label = "levels", .width = 10);
+    PUT(row, "least", NUMBER(column->least), .label = "least", .width = 12, .shown = range);
+    PUT(row, "most", NUMBER(column->most), .label = "most", .width = 12, .shown = range);
+    PUT(row, "mean", NUMBER(column->mean), .label = "mean", .width = 12, .shown = range);
+    PUT(row, "missing", COUNT(column->missing), .label = "missing", .width = 9,
+        .shown = column->missing ? NULL : "");
+    PUT(row, "name", TEXT(column->name), .label = "column", .before = "  ");
 }
 
-/* A row a column of the file. */
-void info_print_columns(const kiln_data *data) {
+void info_put_columns(struct result *result, const kiln_data *data) {
     enum { SHOWN = 200 };
-    const kiln_column *column;
-    int64_t i = 0;
-    printf("  %-8s %-7s %10s %12s %12s %12s %9s  %s\n", "role", "kind", "levels", "least", "most", "mean",
-           "missing", "column");
-    for (; (column = kiln_data_column(data, i)); i++) {
-        const bool range = isfinite(column->least);
-        if (i >= SHOWN) continue;
-        printf("  %-8s %-7s %10s %12s %12s %12s %9s  ", roles[column->role], kind_of(column),
-               column->text ? text_count(column->levels) : "", range ? text_number(column->least) : "",
-               range ? text_number(column->most) : "", range ? text_number(column->mean) : "",
-               column->missing ? text_count(column->missing) : "");
-        text_put(stdout, column->name, 0);
-        putchar('\n');
-    }
-    if (i > SHOWN) printf("  and %s more columns: --json has all\n", text_count(i - SHOWN));
+    int64_t count = 0;
+    while (kiln_data_column(data, count)) count++;
+    PUT(result, "columns_of_file", TABLE(count, count ? put_column : NULL, data), .most = SHOWN,
+        .rest = " columns: --json has all");
 }

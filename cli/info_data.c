@@ -7,7 +7,7 @@
 #include "info.h"
 #include "progress.h"
 
-enum { BINS = 34, BAR = 32, TARGETS_SHOWN = 8 }; /* a row has fewer than 2^31 entries */
+enum { BINS = 34, BAR = 32, TARGETS_SHOWN = 8, VALUES_MOST = 10 }; /* a row has fewer than 2^31 entries */
 
 /* Bin 0 holds empty rows, bin b rows of 2^(b-1) .. 2^b - 1 entries. */
 struct row_lengths {
@@ -17,8 +17,8 @@ struct row_lengths {
 struct column_statistics {
     int64_t count, distinct; /* of finite values; distinct 0: more than `few` */
     double least, most, mean, deviation;
-    double value[10];
-    int64_t times[10];
+    double value[VALUES_MOST];
+    int64_t times[VALUES_MOST];
 };
 
 static void count_rows(struct row_lengths *lengths, const int64_t *row_start, int64_t rows) {
@@ -125,166 +125,171 @@ static int target_values(struct run *run, const kiln_matrix *y, double **values)
     return code;
 }
 
-static json_t *histogram_json(const struct row_lengths *lengths, const kiln_matrix *X) {
-    if (kiln_matrix_format(X) != KILN_CSR) return json_null();
-    json_t *object = json_object(), *bins = json_array();
-    json_put_count(object, "least", lengths->least);
-    json_put_count(object, "most", lengths->most);
-    json_put_number(object, "mean", (double)kiln_matrix_nnz(X) / (double)kiln_matrix_rows(X));
-    for (int b = 0; b < BINS; b++) {
-        if (!lengths->bins[b]) continue;
-        json_t *bin = json_object();
-        json_put_count(bin, "from", b ? (int64_t)1 << (b - 1) : 0);
-        json_put_count(bin, "to", ((int64_t)1 << b) - 1);
-        json_put_count(bin, "rows", lengths->bins[b]);
-        json_add(bins, bin);
-    }
-    json_put(object, "histogram", bins);
-    json_put_count(object, "empty_columns", lengths->empty_columns);
-    return object;
+struct described {
+    const kiln_data *data;
+    struct row_lengths lengths;
+    double *values; /* of the targets */
+    int64_t targets;
+    struct column_statistics *statistics;
+};
+
+static int measure_targets(struct run *run, struct described *d) {
+    const kiln_matrix *y = kiln_data_y(d->data);
+    if (!y) return 0;
+    const int code = target_values(run, y, &d->values);
+    if (code) return code;
+    d->targets = kiln_matrix_cols(y);
+    d->statistics = malloc((size_t)d->targets * sizeof *d->statistics + 1);
+    if (!d->statistics) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the targets");
+    for (int64_t j = 0; j < d->targets; j++)
+        d->statistics[j] = measure_column(d->values + j, kiln_matrix_rows(y), d->targets);
+    return 0;
 }
 
-static json_t *targets_json(const kiln_data *data, const double *values) {
-    const kiln_matrix *y = kiln_data_y(data);
-    json_t *array = json_array();
-    int64_t k = y && values ? kiln_matrix_cols(y) : 0;
-    for (int64_t j = 0; j < k; j++) {
-        struct column_statistics s = measure_column(values + j, kiln_matrix_rows(y), k);
-        json_t *object = json_object();
-        json_put_text(object, "name", kiln_data_target_name(data, j));
-        json_put_count(object, "finite", s.count);
-        json_put_number(object, "least", s.least);
-        json_put_number(object, "most", s.most);
-        json_put_number(object, "mean", s.mean);
-        json_put_number(object, "deviation", s.deviation);
-        json_put(object, "distinct", s.distinct ? json_integer(s.distinct) : json_null());
-        json_add(array, object);
-    }
-    return array;
-}
-
-static double density(const kiln_matrix *X) {
-    return (double)kiln_matrix_nnz(X) / ((double)kiln_matrix_rows(X) * (double)kiln_matrix_cols(X));
-}
-
-static double speed(const struct run *run, const kiln_data *data) {
-    return (double)kiln_data_bytes(data) / fmax(run->seconds.read, 1e-6);
-}
-
-static json_t *feature_json(const void *data, int64_t i) {
-    const char *name = kiln_data_feature_name(data, i);
-    return name ? json_text(name) : NULL;
-}
-
-static int tell_json(struct run *run, const char *path, const kiln_data *data,
-                     const struct row_lengths *lengths, const double *targets) {
-    const kiln_matrix *X = kiln_data_X(data);
-    json_t *object = run_json(run, "kiln.info/1");
-    json_put_text(object, "kind", "data");
-    json_put_text(object, "file", path);
-    json_put_text(object, "format", kiln_format_name(kiln_data_format(data)));
-    json_put_flag(object, "sparse", kiln_matrix_format(X) == KILN_CSR);
-    run_json_shape(object, X);
-    json_put_number(object, "density", density(X));
-    json_put_count(object, "bytes", kiln_data_bytes(data));
-    json_put_number(object, "megabytes_per_second", speed(run, data) / 1e6);
-    run_json_seconds(run, object);
-    json_put(object, "row_lengths", histogram_json(lengths, X));
-    json_put(object, "targets", targets_json(data, targets));
-    const struct json_list lists[] = {
-        {"features", feature_json, kiln_data_feature_name(data, 0) ? data : NULL},
-        {"columns_of_file", info_column_json, kiln_data_column(data, 0) ? data : NULL}};
-    return json_print_lists(object, lists, 2);
-}
-
-static void print_histogram(const struct row_lengths *lengths, const kiln_matrix *X) {
+/* The i-th of those bins that hold rows. */
+static void put_bin(struct result *row, const void *of, int64_t i) {
+    static const char bars[] = "################################";
+    const struct row_lengths *lengths = of;
     int64_t highest = 1;
+    int bin = 0;
     for (int b = 0; b < BINS; b++) highest = lengths->bins[b] > highest ? lengths->bins[b] : highest;
-    printf("  row length    %s to %s, mean %s\n", text_count(lengths->least), text_count(lengths->most),
-           text_number((double)kiln_matrix_nnz(X) / (double)kiln_matrix_rows(X)));
-    for (int b = 0; b < BINS; b++) {
-        if (!lengths->bins[b]) continue;
-        char range[48], bar[BAR + 1];
-        int length = (int)ceil((double)BAR * (double)lengths->bins[b] / (double)highest);
-        memset(bar, '#', (size_t)length);
-        bar[length] = '\0';
-        int64_t from = b ? (int64_t)1 << (b - 1) : 0, to = ((int64_t)1 << b) - 1;
-        if (from == to)
-            snprintf(range, sizeof range, "%s", text_count(from));
-        else
-            snprintf(range, sizeof range, "%s - %s", text_count(from), text_count(to));
-        printf("    %19s  %14s rows  %s\n", range, text_count(lengths->bins[b]), bar);
-    }
-    if (lengths->empty_columns) printf("  empty         %s\n", text_plural(lengths->empty_columns, "column"));
+    for (int64_t left = i;; bin++)
+        if (lengths->bins[bin] && left-- == 0) break;
+    const int64_t from = bin ? (int64_t)1 << (bin - 1) : 0, to = ((int64_t)1 << bin) - 1;
+    const int length = (int)ceil((double)BAR * (double)lengths->bins[bin] / (double)highest);
+    PUT(row, NULL, .kind = ROW_NONE, .label = "", .before = "    ", .width = 19,
+        .shown = from == to ? result_words(row, "%s", text_count(from))
+                            : result_words(row, "%s - %s", text_count(from), text_count(to)));
+    PUT(row, "from", COUNT(from));
+    PUT(row, "to", COUNT(to));
+    PUT(row, "rows", COUNT(lengths->bins[bin]), .label = "", .before = "  ", .width = 14, .after = " rows");
+    PUT(row, NULL, TEXT(bars + BAR - length), .label = "", .before = "  ");
 }
 
-static void print_targets(const kiln_data *data, const double *values) {
-    const kiln_matrix *y = kiln_data_y(data);
-    int64_t k = y && values ? kiln_matrix_cols(y) : 0;
-    if (!k) printf("  targets       none in the file\n");
-    for (int64_t j = 0; j < k && j < TARGETS_SHOWN; j++) {
-        struct column_statistics s = measure_column(values + j, kiln_matrix_rows(y), k);
-        const char *name = kiln_data_target_name(data, j);
-        printf("  target        ");
-        text_put(stdout, name ? name : "", 0);
-        printf("%s%s to %s, mean %s, deviation %s\n", name ? ": " : "", text_number(s.least),
-               text_number(s.most), text_number(s.mean), text_number(s.deviation));
-        for (int64_t i = 0; i < s.distinct; i++) {
-            const char *class = kiln_data_class_name(data, j, (int64_t)s.value[i]);
-            printf("    %s  %14s rows\n", text_cell(class ? class : text_number(s.value[i]), 19),
-                   text_count(s.times[i]));
-        }
+static void put_lengths(struct result *result, const struct described *d) {
+    const kiln_matrix *X = kiln_data_X(d->data);
+    const struct row_lengths *lengths = &d->lengths;
+    const bool any = kiln_matrix_rows(X) > 0;
+    int64_t bins = 0;
+    if (kiln_matrix_format(X) != KILN_CSR) {
+        PUT(result, "row_lengths", .kind = ROW_NONE);
+        return;
     }
-    if (k > TARGETS_SHOWN) printf("  and %s more targets: --json shows all\n", text_count(k - TARGETS_SHOWN));
+    for (int b = 0; b < BINS; b++) bins += lengths->bins[b] > 0;
+    result_open(result, "row_lengths", false);
+    PUT(result, "least", COUNT(lengths->least), .label = any ? "row length" : NULL);
+    PUT(result, "most", COUNT(lengths->most), .before = any ? " to " : NULL);
+    PUT(result, "mean", NUMBER((double)kiln_matrix_nnz(X) / (double)kiln_matrix_rows(X)),
+        .before = any ? ", mean " : NULL);
+    PUT(result, "histogram", TABLE(bins, put_bin, lengths), .hidden = !any);
+    PUT(result, "empty_columns", COUNT(lengths->empty_columns), .unit = "column",
+        .label = any && lengths->empty_columns ? "empty" : NULL);
+    result_close(result);
 }
 
-static void print_features(const kiln_data *data) {
-    int64_t cols = kiln_matrix_cols(kiln_data_X(data)), shown = cols < 12 ? cols : 12;
-    if (!kiln_data_feature_name(data, 0)) return;
-    printf("  columns       ");
-    for (int64_t j = 0; j < shown; j++) {
-        fputs(j ? ", " : "", stdout);
-        text_put(stdout, kiln_data_feature_name(data, j), 0);
-    }
-    if (shown < cols) printf(", and %s more", text_count(cols - shown));
-    putchar('\n');
+static void put_target(struct result *row, const void *of, int64_t j) {
+    const struct described *d = of;
+    const struct column_statistics *s = &d->statistics[j];
+    PUT(row, "name", TEXT(kiln_data_target_name(d->data, j)));
+    PUT(row, "finite", COUNT(s->count));
+    PUT(row, "least", NUMBER(s->least));
+    PUT(row, "most", NUMBER(s->most));
+    PUT(row, "mean", NUMBER(s->mean));
+    PUT(row, "deviation", NUMBER(s->deviation));
+    PUT(row, "distinct", .kind = s->distinct ? ROW_COUNT : ROW_NONE, .count = s->distinct);
 }
 
-static void tell_people(struct run *run, const char *path, const kiln_data *data,
-                        const struct row_lengths *lengths, const double *targets) {
-    const kiln_matrix *X = kiln_data_X(data);
-    bool sparse = kiln_matrix_format(X) == KILN_CSR;
-    printf("data %s\n", strcmp(path, "-") == 0 ? "standard input" : path);
-    printf("  format        %s, %s\n", kiln_format_name(kiln_data_format(data)), sparse ? "sparse" : "dense");
-    printf("  shape         %s x %s\n", text_plural(kiln_matrix_rows(X), "row"),
-           text_plural(kiln_matrix_cols(X), "column"));
-    if (sparse)
-        printf("  entries       %s, density %s %%\n", text_count(kiln_matrix_nnz(X)),
-               text_number(100 * density(X)));
-    if (kiln_data_column(data, 0))
-        info_print_columns(data);
-    else
-        print_features(data);
-    if (sparse && kiln_matrix_rows(X)) print_histogram(lengths, X);
-    print_targets(data, targets);
-    printf("  read          %s in %s, %s/s\n", text_bytes((double)kiln_data_bytes(data)),
-           text_seconds(run->seconds.read), text_bytes(speed(run, data)));
+/* The i-th value of target j, at VALUES_MOST j + i. */
+static void put_value(struct result *row, const void *of, int64_t at) {
+    const struct described *d = of;
+    const int64_t j = at / VALUES_MOST, i = at % VALUES_MOST;
+    const struct column_statistics *s = &d->statistics[j];
+    const char *class = kiln_data_class_name(d->data, j, (int64_t)s->value[i]);
+    PUT(row, NULL, TEXT(class ? class : result_words(row, "%s", text_number(s->value[i]))), .label = "",
+        .before = "    ", .width = 19);
+    PUT(row, NULL, COUNT(s->times[i]), .label = "", .before = "  ", .width = 14, .after = " rows");
+}
+
+/* JSON has the same of all. */
+static void put_targets(struct result *result, const struct described *d) {
+    PUT(result, "targets", TABLE(d->targets, put_target, d), .hidden = true);
+    if (!d->targets) PUT(result, NULL, .kind = ROW_NONE, .label = "targets", .shown = "none in the file");
+    for (int64_t j = 0; j < d->targets && j < TARGETS_SHOWN; j++) {
+        const struct column_statistics *s = &d->statistics[j];
+        const char *name = kiln_data_target_name(d->data, j);
+        PUT(result, NULL, TEXT(name), .label = "target", .after = name ? ": " : NULL);
+        PUT(result, NULL, NUMBER(s->least), .before = "");
+        PUT(result, NULL, NUMBER(s->most), .before = " to ");
+        PUT(result, NULL, NUMBER(s->mean), .before = ", mean ");
+        PUT(result, NULL, NUMBER(s->deviation), .before = ", deviation ");
+        PUT(result, NULL, TABLE(s->distinct, put_value, d), .first = j * VALUES_MOST);
+    }
+    if (d->targets > TARGETS_SHOWN)
+        PUT_LINE(result, "  and %s more targets: --json shows all", text_count(d->targets - TARGETS_SHOWN));
+}
+
+static void put_feature(struct result *row, const void *data, int64_t j) {
+    PUT(row, "", TEXT(kiln_data_feature_name(data, j)), .label = "");
+}
+
+/* The first few for people, where no table of the columns says more. */
+static void put_features(struct result *result, const kiln_data *data) {
+    const int64_t cols = kiln_matrix_cols(kiln_data_X(data)), shown = cols < 12 ? cols : 12;
+    const bool named = kiln_data_feature_name(data, 0) != NULL;
+    PUT(result, "features", TABLE(cols, named ? put_feature : NULL, data), .hidden = true);
+    if (!named || kiln_data_column(data, 0)) return;
+    for (int64_t j = 0; j < shown; j++)
+        PUT(result, NULL, TEXT(kiln_data_feature_name(data, j)), .label = j ? NULL : "columns",
+            .before = j ? ", " : NULL);
+    if (shown < cols) PUT(result, NULL, COUNT(cols - shown), .before = ", and ", .after = " more");
+}
+
+static int tell(struct run *run, const char *path, const struct described *d) {
+    const kiln_matrix *X = kiln_data_X(d->data);
+    const bool sparse = kiln_matrix_format(X) == KILN_CSR;
+    const double density =
+        (double)kiln_matrix_nnz(X) / ((double)kiln_matrix_rows(X) * (double)kiln_matrix_cols(X));
+    const double bytes = (double)kiln_data_bytes(d->data), speed = bytes / fmax(run->seconds.read, 1e-6);
+    struct result result;
+    result_begin(&result);
+    result.margin = 13;
+    run_put(&result, run, "kiln.info/1");
+    PUT(&result, "kind", TEXT("data"));
+    PUT(&result, "file", TEXT(path), .head = "data ",
+        .shown = strcmp(path, "-") == 0 ? "standard input" : NULL);
+    PUT(&result, "format", TEXT(kiln_format_name(kiln_data_format(d->data))), .label = "format");
+    PUT(&result, "sparse", FLAG(sparse), .before = ", ", .shown = sparse ? "sparse" : "dense");
+    PUT(&result, "type", TEXT(type_name(kiln_matrix_type(X))));
+    PUT(&result, "rows", COUNT(kiln_matrix_rows(X)), .label = "shape", .unit = "row");
+    PUT(&result, "columns", COUNT(kiln_matrix_cols(X)), .before = " x ", .unit = "column");
+    PUT(&result, "nnz", COUNT(kiln_matrix_nnz(X)), .label = sparse ? "entries" : NULL);
+    if (sparse) PUT(&result, NULL, NUMBER(100 * density), .before = ", density ", .after = " %");
+    PUT(&result, "density", NUMBER(density));
+    put_features(&result, d->data);
+    info_put_columns(&result, d->data);
+    put_lengths(&result, d);
+    put_targets(&result, d);
+    PUT(&result, "bytes", COUNT(kiln_data_bytes(d->data)), .label = "read",
+        .shown = result_words(&result, "%s", text_bytes(bytes)));
+    PUT(&result, NULL, SECONDS(run->seconds.read), .before = " in ");
+    PUT(&result, "megabytes_per_second", NUMBER(speed / 1e6), .before = ", ",
+        .shown = result_words(&result, "%s/s", text_bytes(speed)));
+    run_put_seconds(&result, run, false);
+    return run_tell(run, &result);
 }
 
 int info_data(struct run *run, const char *path) {
     kiln_data *data = NULL;
-    struct row_lengths lengths = {.least = 0};
-    double *targets = NULL;
+    struct described described = {.values = NULL};
     int code = run_open_device(run, "cpu");
     if (!code) code = run_read(run, &data, path, type_of(run->settings->type), NULL);
-    if (!code) code = measure_rows(&lengths, kiln_data_X(data));
-    if (!code && kiln_data_y(data)) code = target_values(run, kiln_data_y(data), &targets);
+    described.data = data;
+    if (!code) code = measure_rows(&described.lengths, kiln_data_X(data));
+    if (!code) code = measure_targets(run, &described);
     progress_end();
-    if (!code && talk_json())
-        code = tell_json(run, path, data, &lengths, targets);
-    else if (!code)
-        tell_people(run, path, data, &lengths, targets);
-    free(targets);
+    if (!code) code = tell(run, path, &described);
+    free(described.values);
+    free(described.statistics);
     kiln_data_free(data);
     return code;
 }

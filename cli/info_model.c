@@ -22,7 +22,8 @@ static const char *text_of(const json_t *value) {
 }
 
 /* Names of the columns of X as a JSON array, from the model's "features", or from its "schema": a numeric
- * column is one feature, and perhaps "age missing", a text column one a level but its reference, "carrier=AA". Empty if the model does not say. */
+ * column is one feature, and perhaps "age missing", a text column one a level but its reference,
+ * "carrier=AA". Empty if the model does not say. */
 /* A JSON array, empty if the model does not say. */
 static json_t *feature_names(const kiln_model *model) {
     const char *features = kiln_model_text(model, "features"), *schema = kiln_model_text(model, "schema");
@@ -88,75 +89,59 @@ static int coefficients(struct run *run, const kiln_model *model, double **value
     return code;
 }
 
-/* The class that column `target` of k belongs to, of two classes the second; NULL where the model is no classifier. */
-static const char *class_of_target(const struct classes *classes, int64_t k, int64_t target, char *buffer) {
-    return classes->count ? classes_name(classes, k == 1 ? 1 : target, buffer) : NULL;
-}
+struct described {
+    const kiln_model *model;
+    double *W;
+    int64_t n, k, count;
+    struct top *top; /* of each target */
+    json_t *names;
+    struct classes classes;
+};
 
-static json_t *top_json(const double *W, int64_t n, int64_t k, const json_t *names,
-                        const struct classes *classes) {
-    json_t *array = json_array();
-    char name[200], buffer[SHORTEST_ROOM];
-    for (int64_t target = 0; target < k; target++) {
-        struct top top = find_top(W, n, k, target);
-        for (int i = 0; i < top.count; i++) {
-            json_t *object = json_object();
-            name_of(name, sizeof name, names, top.feature[i]);
-            json_put_text(object, "name", name);
-            json_put_count(object, "column", top.feature[i] + 1);
-            json_put_count(object, "target", target + 1);
-            if (classes->count) json_put_text(object, "class", class_of_target(classes, k, target, buffer));
-            json_put_number(object, "weight", top.weight[i]);
-            json_add(array, object);
-        }
+static int find_all(struct described *d) {
+    if (!(d->top = malloc((size_t)d->k * sizeof *d->top + 1)))
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the coefficients");
+    for (int64_t target = 0; target < d->k; target++) {
+        d->top[target] = find_top(d->W, d->n, d->k, target);
+        d->count += d->top[target].count;
     }
-    return array;
+    return 0;
 }
 
-static void print_top(const double *W, int64_t n, int64_t k, const json_t *names,
-                      const struct classes *classes) {
+/* The at-th of all targets' largest coefficients; people see those of the first targets. */
+static void put_top(struct result *row, const void *of, int64_t at) {
+    const struct described *d = of;
+    int64_t target = 0;
     char name[200], buffer[SHORTEST_ROOM];
-    for (int64_t target = 0; target < k && target < TARGETS_SHOWN; target++) {
-        struct top top = find_top(W, n, k, target);
-        const char *class = class_of_target(classes, k, target, buffer);
-        printf("largest coefficients");
-        if (class)
-            printf(" of class %s", class);
-        else if (k > 1)
-            printf(" of target %lld", (long long)target + 1);
-        putchar('\n');
-        for (int i = 0; i < top.count; i++) {
-            name_of(name, sizeof name, names, top.feature[i]);
-            printf("  %13.6g  ", top.weight[i]);
-            text_put(stdout, name, 0);
-            putchar('\n');
-        }
-    }
-    if (k > TARGETS_SHOWN) printf("and %lld more: --json shows all\n", (long long)(k - TARGETS_SHOWN));
+    for (; at >= d->top[target].count; target++) at -= d->top[target].count;
+    const struct top *top = &d->top[target];
+    const char *label = target < TARGETS_SHOWN ? "" : NULL;
+    /* Of two classes the second has the only column. */
+    const char *class = d->classes.count ? classes_name(&d->classes, d->k == 1 ? 1 : target, buffer) : NULL;
+    if (class) class = result_hold(row, class, buffer);
+    if (label && at == 0 && class)
+        PUT(row, NULL, TEXT(class), .head = "largest coefficients of class ");
+    else if (label && at == 0 && d->k > 1)
+        PUT(row, NULL, COUNT(target + 1), .head = "largest coefficients of target ");
+    else if (label && at == 0)
+        PUT_LINE(row, "largest coefficients");
+    name_of(name, sizeof name, d->names, top->feature[at]);
+    PUT(row, "weight", NUMBER(top->weight[at]), .label = label, .before = "  ", .width = 13);
+    PUT(row, "name", TEXT(result_hold(row, name, name)), .label = label, .before = "  ");
+    PUT(row, "column", COUNT(top->feature[at] + 1));
+    PUT(row, "target", COUNT(target + 1));
+    if (class) PUT(row, "class", TEXT(class));
 }
 
-static int tell_json(struct run *run, const char *path, const kiln_model *model, json_t *top) {
-    json_t *object = run_json(run, "kiln.info/1"), *metadata = json_object(), *tensors = json_array();
-    const char *key, *name;
-    json_put_text(object, "kind", "model");
-    json_put_text(object, "file", path);
-    json_put_text(object, "algorithm", kiln_model_text(model, "algorithm"));
-    for (int64_t i = 0; (key = kiln_model_key(model, i)); i++)
-        json_put_embedded(metadata, key, kiln_model_text(model, key));
-    json_put(object, "metadata", metadata);
+static void put_tensor(struct result *row, const void *of, int64_t i) {
+    const struct described *d = of;
     kiln_type type;
     int64_t rows, cols;
-    for (int64_t i = 0; (name = kiln_model_tensor_info(model, i, &type, &rows, &cols)); i++) {
-        json_t *tensor = json_object();
-        json_put_text(tensor, "name", name);
-        json_put_text(tensor, "type", type_name(type));
-        json_put_count(tensor, "rows", rows);
-        json_put_count(tensor, "columns", cols);
-        json_add(tensors, tensor);
-    }
-    json_put(object, "tensors", tensors);
-    json_put(object, "top_coefficients", top);
-    return json_print(object);
+    PUT(row, "name", TEXT(kiln_model_tensor_info(d->model, i, &type, &rows, &cols)), .label = "",
+        .before = "  ", .width = -14);
+    PUT(row, "rows", COUNT(rows), .label = "", .before = "");
+    PUT(row, "columns", COUNT(cols), .label = "", .before = " x ");
+    PUT(row, "type", TEXT(type_name(type)), .label = "", .before = ", ");
 }
 
 struct sentence {
@@ -200,7 +185,8 @@ static void append_list(struct sentence *sentence, const json_t *list) {
         append(sentence, " and %lld more", (long long)json_array_size(list) - LIST_SHOWN);
 }
 
-/* What training noted, "l2 0; intercept yes; ..."; without what was not given, and tables, which --json shows. */
+/* What training noted, "l2 0; intercept yes; ..."; without what was not given, and tables, which --json
+ * shows. */
 static void print_metadata(const char *key, const char *text) {
     json_t *root = *text == '{' || *text == '[' ? json_loads(text, 0, NULL) : NULL, *value;
     struct sentence sentence = {"", 0};
@@ -225,38 +211,51 @@ static void print_metadata(const char *key, const char *text) {
     text_wrap(stdout, sentence.text, 16, 100);
 }
 
-static void tell_people(const char *path, const kiln_model *model) {
-    const char *key, *name;
-    printf("model %s\n", path);
-    for (int64_t i = 0; (key = kiln_model_key(model, i)); i++)
-        print_metadata(key, kiln_model_text(model, key));
+static int tell(struct run *run, const char *path, const struct described *d) {
+    struct result result;
+    json_t *metadata = json_object();
     kiln_type type;
-    int64_t rows, cols;
-    printf("tensors\n");
-    for (int64_t i = 0; (name = kiln_model_tensor_info(model, i, &type, &rows, &cols)); i++)
-        printf("  %-14s%s x %s, %s\n", name, text_count(rows), text_count(cols), type_name(type));
+    int64_t rows, cols, tensors = 0;
+    const char *key;
+    if (!talk_json()) printf("model %s\n", path);
+    for (int64_t i = 0; (key = kiln_model_key(d->model, i)); i++) {
+        const char *text = kiln_model_text(d->model, key);
+        if (!talk_json()) print_metadata(key, text);
+        json_put_embedded(metadata, key, text);
+    }
+    while (kiln_model_tensor_info(d->model, tensors, &type, &rows, &cols)) tensors++;
+    result_begin(&result);
+    run_put(&result, run, "kiln.info/1");
+    PUT(&result, "kind", TEXT("model"));
+    PUT(&result, "file", TEXT(path));
+    PUT(&result, "algorithm", TEXT(kiln_model_text(d->model, "algorithm")));
+    PUT(&result, "metadata", JSON(metadata));
+    PUT(&result, "tensors", TABLE(tensors, put_tensor, d), .head = "tensors");
+    PUT(&result, "top_coefficients", TABLE(d->count, put_top, d));
+    if (d->k > TARGETS_SHOWN)
+        PUT_LINE(&result, "and %lld more: --json shows all", (long long)(d->k - TARGETS_SHOWN));
+    const int code = run_tell(run, &result);
+    result_free(&result);
+    return code;
 }
 
 int info_model(struct run *run, const char *path) {
     kiln_model *model = NULL;
-    double *W = NULL;
-    int64_t n = 0, k = 0, rows, cols;
+    struct described d = {.model = NULL};
+    int64_t rows, cols;
     kiln_type type;
     int code = run_load_model(&model, path);
+    d.model = model;
     if (!code && model_tensor_shape(model, "W", &type, &rows, &cols))
-        code = coefficients(run, model, &W, &n, &k);
-    struct classes classes = {0};
-    if (!code && W) code = classes_of_model(run, &classes, model);
-    json_t *names = code ? NULL : feature_names(model);
-    if (!code && talk_json()) {
-        code = tell_json(run, path, model, top_json(W, n, k, names, &classes));
-    } else if (!code) {
-        tell_people(path, model);
-        print_top(W, n, k, names, &classes);
-    }
-    json_decref(names);
-    classes_free(&classes);
-    free(W);
+        code = coefficients(run, model, &d.W, &d.n, &d.k);
+    if (!code && d.W) code = classes_of_model(run, &d.classes, model);
+    if (!code) code = find_all(&d);
+    d.names = code ? NULL : feature_names(model);
+    if (!code) code = tell(run, path, &d);
+    json_decref(d.names);
+    classes_free(&d.classes);
+    free(d.top);
+    free(d.W);
     kiln_model_free(model);
     return code;
 }

@@ -181,34 +181,26 @@ int prediction_make(struct run *run, struct prediction *p) {
 /* ----------------------------------------------------------------------------------------- telling */
 
 /* Numbers as numbers, so that a label reads as it stands in the data. */
-static json_t *label_json(const struct prediction *p, int64_t i) {
-    const int64_t class = predicted_class(p, i);
-    if (p->classes.names) return json_text(p->classes.names[class]);
-    return json_number_or_null(p->classes.values[class]);
+static void put_class(struct result *row, const void *of, int64_t class) {
+    const struct classes *classes = of;
+    if (classes->names)
+        PUT(row, "", TEXT(classes->names[class]));
+    else
+        PUT(row, "", NUMBER(classes->values[class]));
 }
 
-static json_t *values_json(const struct prediction *p) {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < p->rows; i++) {
-        if (!p->shown) {
-            json_add(array, label_json(p, i));
-            continue;
-        }
-        json_t *row = p->columns == 1 ? json_number_or_null(p->shown[i]) : json_array();
-        for (int64_t j = 0; p->columns != 1 && j < p->columns; j++)
-            json_add(row, json_number_or_null(p->shown[i * p->columns + j]));
-        json_add(array, row);
-    }
-    return array;
+static void put_number(struct result *row, const void *of, int64_t i) {
+    PUT(row, "", NUMBER(((const double *)of)[i]));
 }
 
-static json_t *classes_json(const struct classes *classes) {
-    if (!classes->count) return json_null();
-    json_t *array = json_array();
-    for (int64_t i = 0; i < classes->count; i++)
-        json_add(array,
-                 classes->names ? json_text(classes->names[i]) : json_number_or_null(classes->values[i]));
-    return array;
+static void put_predicted(struct result *row, const void *of, int64_t i) {
+    const struct prediction *p = of;
+    if (!p->shown)
+        put_class(row, &p->classes, predicted_class(p, i));
+    else if (p->columns == 1)
+        put_number(row, p->shown, i);
+    else
+        PUT(row, "", TABLE(p->columns, put_number, p->shown), .first = i * p->columns);
 }
 
 static void put_prediction(struct result *result, struct run *run, const struct prediction *p) {
@@ -218,14 +210,14 @@ static void put_prediction(struct result *result, struct run *run, const struct 
     choose_put(result, run);
     run_put_shape(result, kiln_data_X(p->data));
     PUT(result, "targets", COUNT(p->classes.count ? 1 : p->columns));
-    PUT(result, "classes", JSON(classes_json(&p->classes)));
+    PUT(result, "classes", TABLE(p->classes.count, p->classes.count ? put_class : NULL, &p->classes));
     if (p->metrics.made)
         metrics_put(result, &p->metrics);
     else
         PUT(result, "metrics", .kind = ROW_NONE);
     PUT(result, "output", TEXT(run->settings->output));
-    run_put_seconds(result, run);
-    if (!run->settings->output) PUT(result, "predictions", JSON(values_json(p)));
+    run_put_seconds(result, run, false);
+    if (!run->settings->output) PUT(result, "predictions", TABLE(p->rows, put_predicted, p));
 }
 
 static int tell_json(struct run *run, const struct prediction *p) {

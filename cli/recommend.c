@@ -219,41 +219,49 @@ static int write_lines(const struct recommending *r) {
     return output_commit(&output);
 }
 
-static int tell_json(const struct recommending *r) {
-    json_t *object = run_json(r->run, "kiln.recommendations/1"), *lists = json_array();
+static void put_item(struct result *row, const void *of, int64_t at) {
+    const struct recommending *r = of;
     char buffer[SHORTEST_ROOM];
-    json_put_text(object, "algorithm", kiln_model_text(r->model, "algorithm"));
-    run_json_device(r->run, object);
-    json_put_text(object, "score", r->cosine ? "cosine" : "prediction");
-    for (int64_t i = 0; i < r->count; i++) {
-        json_t *list = json_object(), *items = json_array();
-        json_put_text(list, r->cosine ? "like" : "user", of_name(r, i, buffer));
-        for (int64_t t = i * r->top; t < (i + 1) * r->top && r->best[t] >= 0; t++) {
-            json_t *item = json_object();
-            json_put_text(item, "item", name_of(r->columns, r->best[t], buffer));
-            json_put_number(item, "score", r->scores[t]);
-            json_add(items, item);
-        }
-        json_put(list, "items", items);
-        json_add(lists, list);
-    }
-    json_put(object, "recommendations", lists);
-    run_json_seconds(r->run, object);
-    return json_print(object);
+    PUT(row, "item", TEXT(result_hold(row, name_of(r->columns, r->best[at], buffer), buffer)));
+    PUT(row, "score", NUMBER(r->scores[at]));
 }
 
-static void tell_people(const struct recommending *r) {
+static void put_list(struct result *row, const void *of, int64_t i) {
+    const struct recommending *r = of;
     char buffer[SHORTEST_ROOM];
-    for (int64_t i = 0; i < r->count; i++) {
-        printf(r->cosine ? "items like " : "best for ");
-        text_put(stdout, of_name(r, i, buffer), 0);
-        printf("\n");
-        for (int64_t t = i * r->top; t < (i + 1) * r->top && r->best[t] >= 0; t++) {
-            printf("  %4lld  %10.4g  ", (long long)(t - i * r->top + 1), r->scores[t]);
-            text_put(stdout, name_of(r->columns, r->best[t], buffer), 0);
-            putchar('\n');
-        }
-    }
+    int64_t found = 0;
+    while (found < r->top && r->best[i * r->top + found] >= 0) found++;
+    PUT(row, r->cosine ? "like" : "user", TEXT(result_hold(row, of_name(r, i, buffer), buffer)));
+    PUT(row, "items", TABLE(found, put_item, r), .first = i * r->top);
+}
+
+/* The same for people, all lists behind each other. */
+static void put_line(struct result *row, const void *of, int64_t at) {
+    const struct recommending *r = of;
+    char user[SHORTEST_ROOM], item[SHORTEST_ROOM];
+    if (at % r->top == 0)
+        PUT(row, NULL, TEXT(result_hold(row, of_name(r, at / r->top, user), user)),
+            .head = r->cosine ? "items like " : "best for ");
+    if (r->best[at] < 0) return;
+    PUT(row, NULL, COUNT(at % r->top + 1), .label = "", .before = "  ", .width = 4);
+    PUT(row, NULL, NUMBER(r->scores[at]), .label = "", .before = "  ", .width = 10, .format = "%.4g");
+    PUT(row, NULL, TEXT(result_hold(row, name_of(r->columns, r->best[at], item), item)), .label = "",
+        .before = "  ");
+}
+
+static int tell(const struct recommending *r) {
+    struct result result;
+    result_begin(&result);
+    run_put(&result, r->run, "kiln.recommendations/1");
+    PUT(&result, "algorithm", TEXT(kiln_model_text(r->model, "algorithm")));
+    run_put_device(&result, r->run);
+    PUT(&result, "score", TEXT(r->cosine ? "cosine" : "prediction"));
+    PUT(&result, "recommendations", TABLE(r->count, put_list, r), .hidden = true);
+    PUT(&result, NULL, TABLE(r->count * r->top, put_line, r));
+    run_put_seconds(&result, r->run, false);
+    const int code = run_tell(r->run, &result);
+    result_free(&result);
+    return code;
 }
 
 int verb_recommend(struct run *run) {
@@ -262,10 +270,7 @@ int verb_recommend(struct run *run) {
     if (!code) code = work(&r);
     progress_end();
     if (!code && run->settings->output) code = write_lines(&r);
-    if (!code && talk_json())
-        code = tell_json(&r);
-    else if (!code && !run->settings->output)
-        tell_people(&r);
+    if (!code && (talk_json() || !run->settings->output)) code = tell(&r);
     free(r.best);
     free(r.scores);
     json_decref(r.rows);

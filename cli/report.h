@@ -14,8 +14,8 @@ struct report_words {
 };
 
 void report_put_end(struct result *result, const kiln_report *report, const struct report_words *words);
-/* The objective and what is known of its distance from the optimum: optimality_gap, null where there is no bound,
- * what it follows from, and of iterations that only improve it how many did not. */
+/* The objective and what is known of its distance from the optimum: optimality_gap, null where there is no
+ * bound, what it follows from, and of iterations that only improve it how many did not. */
 void report_put_objective(struct result *result, const kiln_report *report, const struct report_words *words);
 void report_put_trace(struct result *result, const kiln_report *report);
 

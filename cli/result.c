@@ -8,12 +8,13 @@
 
 #include "text.h"
 
-enum { LABEL_WIDTH = 11 };
+enum { LABEL_WIDTH = 11, NUMBER_ROOM = 400, LISTS_MOST = 8 };
 
 void result_begin(struct result *result) {
     result->count = 0;
     result->used = 0;
     result->full = false;
+    result->margin = 0;
 }
 
 void result_put(struct result *result, struct row row) {
@@ -75,7 +76,7 @@ static int check_full(const struct result *result) {
 
 /* ------------------------------------------------------------------------------------------- text */
 
-static const char *value_text(const struct row *row, char number[SHORTEST_ROOM]) {
+static const char *value_text(const struct row *row, char number[NUMBER_ROOM]) {
     if (row->shown) return row->shown;
     switch (row->kind) {
     case ROW_TEXT: return row->text ? row->text : "";
@@ -85,52 +86,63 @@ static const char *value_text(const struct row *row, char number[SHORTEST_ROOM])
     case ROW_BYTES: return text_bytes(row->number);
     case ROW_NUMBER:
         if (!row->format) return text_number(row->number);
-        snprintf(number, SHORTEST_ROOM, row->format, row->number);
+        snprintf(number, NUMBER_ROOM, row->format, row->number);
         return number;
     default: return "";
     }
 }
 
-static void print_cells(FILE *file, const struct result *line, bool heads);
+static bool print_cells(FILE *file, const struct result *line, bool heads);
 
-static void print_row_of(FILE *file, const struct row *table, int64_t i) {
+static void print_row_of(FILE *file, const struct row *table, int64_t i, const char *end) {
     struct result line;
     result_begin(&line);
     table->fill(&line, table->of, table->first + i);
-    print_cells(file, &line, false);
+    if (print_cells(file, &line, false)) fputs(end, file);
     result_free(&line);
 }
 
 static void print_cell(FILE *file, const struct row *cell) {
-    char number[SHORTEST_ROOM];
+    char number[NUMBER_ROOM];
     const char *text = value_text(cell, number);
     /* A table within a row of a table: what is shown of it stands in the line. */
     for (int64_t i = 0; cell->kind == ROW_TABLE && i < cell->count; i++) {
         if (i > 0) fputc(' ', file);
-        print_row_of(file, cell, i);
+        print_row_of(file, cell, i, "");
     }
     if (cell->width > 0 && cell->kind == ROW_TEXT && !cell->shown)
         fputs(text_cell(text, cell->width), file);
-    else if (cell->width > 0)
+    else if (cell->width)
         fprintf(file, "%*s", cell->width, text);
     else
         text_put(file, text, 0);
     if (cell->after) fputs(cell->after, file);
 }
 
-static void print_cells(FILE *file, const struct result *line, bool heads) {
+/* Whether there is anything to see. */
+static bool print_cells(FILE *file, const struct result *line, bool heads) {
     const char *between = "";
+    char number[NUMBER_ROOM];
+    bool any = false;
     for (int i = 0; i < line->count; i++) {
         const struct row *cell = &line->rows[i];
-        if (cell->head && !heads) fprintf(file, "%s\n", cell->head);
+        if (cell->head && !heads) {
+            fputs(cell->head, file);
+            text_put(file, value_text(cell, number), 0);
+            fputc('\n', file);
+        }
         if (!cell->label) continue;
         if (!heads || *cell->label) fputs(cell->before ? cell->before : between, file);
         between = " ";
-        if (heads)
-            fputs(cell->width > 0 ? text_cell(cell->label, cell->width) : cell->label, file);
-        else
+        any = true;
+        if (!heads)
             print_cell(file, cell);
+        else if (cell->width > 0)
+            fputs(text_cell(cell->label, cell->width), file);
+        else
+            fprintf(file, "%*s", cell->width, cell->label);
     }
+    return any;
 }
 
 static bool has_heads(const struct result *line) {
@@ -155,15 +167,13 @@ static void print_heads(FILE *file, const struct row *table) {
 static void print_table(FILE *file, const struct row *table) {
     const int64_t shown = table->most && table->most < table->count ? table->most : table->count;
     print_heads(file, table);
-    for (int64_t i = 0; i < shown; i++) {
-        print_row_of(file, table, i);
-        fputc('\n', file);
-    }
-    if (shown < table->count) fprintf(file, "  and %s more\n", text_count(table->count - shown));
+    for (int64_t i = 0; i < shown; i++) print_row_of(file, table, i, "\n");
+    if (shown < table->count)
+        fprintf(file, "  and %s more%s\n", text_count(table->count - shown), table->rest ? table->rest : "");
 }
 
 int result_print(const struct result *result, FILE *file) {
-    char number[SHORTEST_ROOM];
+    char number[NUMBER_ROOM];
     bool open = false;
     for (int i = 0; i < result->count; i++) {
         const struct row *row = &result->rows[i];
@@ -177,7 +187,7 @@ int result_print(const struct result *result, FILE *file) {
             continue;
         }
         if (row->head) text_put(file, row->head, 0);
-        if (row->label) fprintf(file, "  %-*s ", LABEL_WIDTH, row->label);
+        if (row->label) fprintf(file, "  %-*s ", result->margin ? result->margin : LABEL_WIDTH, row->label);
         if (row->before) fputs(row->before, file);
         text_put(file, value_text(row, number), 0);
         if (row->after) fputs(row->after, file);
@@ -188,20 +198,30 @@ int result_print(const struct result *result, FILE *file) {
 
 /* ------------------------------------------------------------------------------------------- JSON */
 
-enum part { WHOLE, REPORT }; /* what JSON has; what a model keeps of the rows that stand in no section */
+/* What JSON has; the same without tables that stand in no section; what a model keeps of the rows outside
+ * of sections. */
+enum part { WHOLE, SHORT, REPORT };
 
 static json_t *section_json(const struct result *result, int *at, enum part part);
+static json_t *value_json(const struct row *row);
+
+/* The i-th item of a table; NULL: there is none. */
+static json_t *item_json(const void *of, int64_t i) {
+    const struct row *table = of;
+    struct result line;
+    int at = 0;
+    if (i >= table->count) return NULL;
+    result_begin(&line);
+    table->fill(&line, table->of, table->first + i);
+    const struct row *only = line.count == 1 && line.rows[0].key ? &line.rows[0] : NULL;
+    json_t *item = only && !*only->key ? value_json(only) : section_json(&line, &at, WHOLE);
+    result_free(&line);
+    return item;
+}
 
 static json_t *table_json(const struct row *table) {
     json_t *array = json_array();
-    struct result line;
-    for (int64_t i = 0; i < table->count; i++) {
-        int at = 0;
-        result_begin(&line);
-        table->fill(&line, table->of, table->first + i);
-        json_add(array, section_json(&line, &at, WHOLE));
-        result_free(&line);
-    }
+    for (int64_t i = 0; i < table->count; i++) json_add(array, item_json(table, i));
     return array;
 }
 
@@ -219,6 +239,12 @@ static json_t *value_json(const struct row *row) {
     }
 }
 
+static bool belongs(const struct row *row, enum part part) {
+    if (!row->key) return false;
+    if (part == REPORT) return (row->kept || row->only_kept) && row->kind != ROW_JSON;
+    return !row->only_kept && !(part == SHORT && row->kind == ROW_TABLE);
+}
+
 /* From row *at to the section's end, where it leaves *at. */
 static json_t *section_json(const struct result *result, int *at, enum part part) {
     json_t *object = json_object();
@@ -227,34 +253,36 @@ static json_t *section_json(const struct result *result, int *at, enum part part
         if (row->kind == ROW_BEGIN) {
             ++*at;
             json_t *inner = section_json(result, at, WHOLE);
-            if (part == WHOLE)
-                json_put(object, row->key, inner);
-            else
+            if (part == REPORT)
                 json_decref(inner);
-        } else if (part == REPORT && row->kind == ROW_JSON) {
-            continue;
-        } else if (row->key && (part == WHOLE ? !row->only_kept : row->kept || row->only_kept)) {
+            else
+                json_put(object, row->key, inner);
+        } else if (belongs(row, part)) {
             json_put(object, row->key, value_json(row));
         }
     }
     return object;
 }
 
-static json_t *result_object(const struct result *result) {
-    int at = 0;
-    return section_json(result, &at, WHOLE);
-}
-
 void result_merge(json_t *object, struct result *result) {
-    json_t *made = result_object(result);
+    int at = 0;
+    json_t *made = section_json(result, &at, WHOLE);
     json_object_update(object, made);
     json_decref(made);
     result_free(result);
 }
 
 int result_print_json(const struct result *result) {
-    const int code = check_full(result);
-    return code ? code : json_print(result_object(result));
+    struct json_list lists[LISTS_MOST];
+    int count = 0, depth = 0, at = 0;
+    for (int i = 0; i < result->count && count < LISTS_MOST; i++) {
+        const struct row *row = &result->rows[i];
+        depth += (row->kind == ROW_BEGIN) - (row->kind == ROW_END);
+        if (depth == 0 && row->key && row->kind == ROW_TABLE)
+            lists[count++] = (struct json_list){row->key, item_json, row->fill ? row : NULL};
+    }
+    const int code = count < LISTS_MOST ? check_full(result) : EXIT_FAILURE;
+    return code ? code : json_print_lists(section_json(result, &at, SHORT), lists, count);
 }
 
 /* ---------------------------------------------------------------------------------- a model's record */

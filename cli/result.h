@@ -1,15 +1,16 @@
-/* What a verb has found, as one list of rows in the order in which they are told. Three printers read it: one makes
- * text for people, one the JSON object, one what a model keeps. A row has its value once; where it appears follows
- * from its fields:
+/* What a verb has found, as one list of rows in the order in which they are told. Three printers read it:
+ * one makes text for people, one the JSON object, one what a model keeps. A row has its value once; where it
+ * appears follows from its fields:
  *
  *   key     it is in JSON under that name; .kept: also in the model's record, .only_kept: there alone
  *   head    a line of text begins with that;  label: so does an indented line, in a column of labels
  *   before  it goes on with the line, behind that;  after: what follows the value
  *
  * A row without head, label and before is not shown to people; one without a key is shown to them alone.
- * Sections nest JSON objects and mean nothing to text. A table is a list whose rows are results in turn: there a
- * label is the column's head, "" has none, a cell without a label is not shown, and a head is a line before its
- * row. */
+ * Sections nest JSON objects and mean nothing to text. A table is a list whose rows are results in turn:
+ * there a label is the column's head, "" has none, a cell without a label is not shown, and a head with its
+ * value is a line before its row. One value with the key "" makes a list of values. Tables that stand in no
+ * section are the last keys in JSON and take no memory, however long they are. */
 #ifndef CLI_RESULT_H
 #define CLI_RESULT_H
 
@@ -46,7 +47,7 @@ struct row {
     enum row_kind kind;
     const char *head, *label, *before, *after, *unit, *shown; /* shown: text in the value's place */
     const char *format;                                       /* of a number */
-    int width; /* of a table's cell, right-aligned; 0: as long as it is */
+    int width; /* of a table's cell: right-aligned, negative left-aligned, 0 as long as it is */
     bool kept, only_kept;
     const char *text;
     int64_t count; /* of a table: its rows */
@@ -54,14 +55,16 @@ struct row {
     json_t *json;
     result_fill *fill; /* of a table: row i; NULL: there is no table */
     const void *of;
-    int64_t first; /* row i of the table is `first` + i of what it is filled from */
-    int64_t most;  /* of a table: rows of text, 0 = all; JSON has all */
-    bool hidden;   /* a table that JSON alone has */
+    int64_t first;    /* row i of the table is `first` + i of what it is filled from */
+    int64_t most;     /* of a table: rows of text, 0 = all; JSON has all */
+    bool hidden;      /* a table that JSON alone has */
+    const char *rest; /* of a table that shows most rows only: "and 5 more" goes on so */
 };
 
 struct result {
     struct row rows[ROWS_MOST];
     int count;
+    int margin;             /* labels are as wide; 0: as usual */
     char words[WORDS_ROOM]; /* of result_words */
     size_t used;
     bool full; /* a row or words did not fit, which the printers report */
@@ -95,8 +98,8 @@ void result_free(struct result *result);
 /* Each returns 0, or the exit code of an error that it has reported. */
 int result_print(const struct result *result, FILE *file);
 int result_print_json(const struct result *result);
-/* Sets the model's texts: "report", of the rows that are kept and stand in no section, and one for each section or JSON
- * value that is. */
+/* Sets the model's texts: "report", of the rows that are kept and stand in no section, and one for each
+ * section or JSON value that is. */
 kiln_status result_keep(kiln_model *model, const struct result *result);
 
 /* Adds its keys to an object, and frees it. */

@@ -177,7 +177,7 @@ static int tell(struct solving *s) {
     choose_put(result, run);
     PUT(result, "model", TEXT(run->settings->output));
     checkpoint_put(result, run);
-    run_put_seconds(result, run);
+    run_put_seconds(result, run, true);
     if (s->solver->put) s->solver->put(result, s);
     report_put_trace(result, &s->report);
     const int code = run_tell(run, result);

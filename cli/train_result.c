@@ -291,7 +291,7 @@ int train_tell(struct run *run, struct training *job) {
     if (talk_verbose()) train_tell_device(run);
     choose_put(result, run);
     checkpoint_put(result, run);
-    run_put_seconds(result, run);
+    run_put_seconds(result, run, true);
     PUT(result, "model", TEXT(output), .label = output && strcmp(output, "-") != 0 ? "model" : NULL);
     if (table.count) coefficients_put(result, &table);
     report_put_trace(result, &job->report);

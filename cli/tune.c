@@ -1,4 +1,5 @@
-/* kiln tune: the plans of mmchain or sddmm against the clock, and where the model's choice stands among them. */
+/* kiln tune: the plans of mmchain or sddmm against the clock, and where the model's choice stands among
+ * them. */
 #include "tune.h"
 
 #include <math.h>
@@ -59,8 +60,8 @@ static int run_batch(double *seconds, struct run *run, const struct tune *tune, 
     return 0;
 }
 
-/* The fastest of several batches, in which calls are queued behind each other as algorithms do it: what finding the plan
- * and launching take on the host then hides behind the passes. */
+/* The fastest of several batches, in which calls are queued behind each other as algorithms do it: what
+ * finding the plan and launching take on the host then hides behind the passes. */
 static int measure(double *seconds, struct run *run, const struct tune *tune, const kiln_plan *plan) {
     double once, fastest = INFINITY;
     int code = run_batch(&once, run, tune, plan, 1); /* builds the kernel */
@@ -74,7 +75,8 @@ static int measure(double *seconds, struct run *run, const struct tune *tune, co
     return code;
 }
 
-/* Clocks of a GPU that was idle still rise while the first plans run, which made those up to 6 % slower than later. */
+/* Clocks of a GPU that was idle still rise while the first plans run, which made those up to 6 % slower
+ * than later. */
 static int warm_up(struct run *run, const struct tune *tune) {
     const double start = clock_seconds();
     int code = 0;
@@ -119,7 +121,6 @@ static int measure_all(struct run *run, struct tune *tune) {
 
 static int tell_json(struct run *run, const struct tune *tune) {
     json_t *object = run_json(run, "kiln.tune/1"), *array = json_array();
-    run_json_device(run, object);
     plans_json_work(object, tune->planned, &tune->work);
     json_put_text(object, "skew", run->settings->skew ? run->settings->skew : "uniform");
     json_put_flag(object, "exhaustive", run->settings->exhaustive);

@@ -61,43 +61,38 @@ static bool all_hold(const struct verifying *v) {
     return all;
 }
 
-static int tell_json(struct run *run, const struct verifying *v) {
-    json_t *object = run_json(run, "kiln.verification/1"), *array = json_array();
-    json_put_text(object, "algorithm", kiln_model_text(v->model, "algorithm"));
-    run_json_shape(object, kiln_data_X(v->data));
-    json_put_flag(object, "holds", all_hold(v));
-    for (int i = 0; i < v->count; i++) {
-        const struct claim *from = &v->claims[i];
-        json_t *claim = json_object();
-        json_put_text(claim, "name", from->key);
-        json_put_number(claim, "claimed", from->claimed);
-        json_put_number(claim, "found", from->found);
-        json_put(claim, "holds", from->known ? json_boolean(from->holds) : json_null());
-        json_add(array, claim);
-    }
-    json_put(object, "claims", array);
-    run_json_seconds(run, object);
-    return json_print(object);
+/* What the model does not say is not shown, nor that an entry of it is right. */
+static void put_claim(struct result *row, const void *of, int64_t i) {
+    const struct claim *claim = &((const struct verifying *)of)->claims[i];
+    const bool entry = isnan(claim->claimed) && isnan(claim->found);
+    const char *label = claim->known || !isnan(claim->claimed) ? "" : NULL;
+    PUT(row, "name", TEXT(claim->key));
+    PUT(row, NULL, TEXT(claim->title), .label = label, .before = "  ", .width = entry ? -58 : -12);
+    PUT(row, "claimed", NUMBER(claim->claimed), .label = entry ? NULL : label, .width = 22,
+        .format = claim->bound ? "at most %.3g" : "%.12g");
+    PUT(row, "found", NUMBER(claim->found), .label = entry ? NULL : label, .width = 22, .format = "%.12g");
+    PUT(row, "holds", .kind = claim->known ? ROW_FLAG : ROW_NONE, .count = claim->holds, .label = label,
+        .before = "  ",
+        .shown = !claim->known  ? "cannot be judged"
+                 : claim->holds ? "holds"
+                                : "DOES NOT HOLD");
 }
 
-static void tell_people(const struct run *run, const struct verifying *v) {
-    text_put(stdout, run->arguments[0], 0);
-    printf(": a model of %s\n", kiln_model_text(v->model, "algorithm"));
-    printf("  %-12s %22s %22s\n", "", "claimed", "found");
-    for (int i = 0; i < v->count; i++) {
-        const struct claim *claim = &v->claims[i];
-        char claimed[32];
-        if (isnan(claim->claimed) && isnan(claim->found)) {
-            if (claim->known) printf("  %-58s  DOES NOT HOLD\n", claim->title);
-            continue;
-        }
-        if (!claim->known && isnan(claim->claimed)) continue;
-        snprintf(claimed, sizeof claimed, claim->bound ? "at most %.3g" : "%.12g", claim->claimed);
-        printf("  %-12s %22s %22.12g  %s\n", claim->title, claimed, claim->found,
-               !claim->known  ? "cannot be judged"
-               : claim->holds ? "holds"
-                              : "DOES NOT HOLD");
-    }
+static int tell(struct run *run, const struct verifying *v) {
+    struct result result;
+    const char *algorithm = kiln_model_text(v->model, "algorithm");
+    result_begin(&result);
+    run_put(&result, run, "kiln.verification/1");
+    PUT(&result, NULL, TEXT(run->arguments[0]), .head = "");
+    PUT(&result, "algorithm", TEXT(algorithm), .before = ": a model of ");
+    run_put_shape(&result, kiln_data_X(v->data));
+    PUT(&result, "holds", FLAG(all_hold(v)));
+    PUT(&result, "claims", TABLE(v->count, put_claim, v),
+        .head = result_words(&result, "  %-12s %22s %22s", "", "claimed", "found"));
+    run_put_seconds(&result, run, false);
+    const int code = run_tell(run, &result);
+    result_free(&result);
+    return code;
 }
 
 static int verify(struct run *run, struct verifying *v) {
@@ -121,8 +116,7 @@ int verb_verify(struct run *run) {
     if (!code) code = verify(run, &v);
     progress_end();
     if (!code) {
-        if (!talk_json()) tell_people(run, &v);
-        const int told = talk_json() ? tell_json(run, &v) : 0;
+        const int told = tell(run, &v);
         code = told ? told : all_hold(&v) ? EXIT_DONE : EXIT_NOT_CONVERGED;
     }
     json_decref(v.options);
