@@ -8,7 +8,7 @@
 #include "picture.h"
 #include "plot.h"
 
-enum { NAMED = PICTURE_COLOURS - 1, DRAWN = 300, PANELS = 3, NAME_ROOM = 120 };
+enum { NAMED = SERIES_TOLD_APART - 1, DRAWN = 300, PANELS = 3, NAME_ROOM = 120 };
 
 struct figure {
     const struct validation *validation;
@@ -97,7 +97,7 @@ static int add_paths(struct figure *figure) {
                                                         .x = figure->x,
                                                         .y = y,
                                                         .count = validation->count,
-                                                        .colour = (int)s,
+                                                        .number = (int)s,
                                                         .look = LOOK_LINE | (named ? 0 : LOOK_FAINT)};
     }
     free(ranked);

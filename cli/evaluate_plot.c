@@ -50,7 +50,7 @@ static void add_roc(struct figure *figure) {
                                     .x = roc->false_share,
                                     .y = roc->true_share,
                                     .count = roc->count,
-                                    .colour = (int)j,
+                                    .number = (int)j,
                                     .look = LOOK_LINE});
     }
 }
@@ -86,7 +86,7 @@ static void add_calibration(struct figure *figure) {
                                     .y = values[1],
                                     .error = values[2],
                                     .count = judged->bin_count,
-                                    .colour = (int)j,
+                                    .number = (int)j,
                                     .look = LOOK_LINE | LOOK_POINTS});
     }
 }
@@ -109,7 +109,7 @@ static void add_residuals(struct figure *figure) {
             add(figure, (struct series){.x = values[0],
                                         .y = values[1],
                                         .count = judged->bin_count,
-                                        .colour = (int)j,
+                                        .number = (int)j,
                                         .look = q == 1 ? LOOK_LINE | LOOK_POINTS : LOOK_LINE | LOOK_DASHED});
         }
 }

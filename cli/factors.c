@@ -157,7 +157,7 @@ static int draw(const struct solving *s) {
     const struct series fit = {
         .x = values, .y = values + count, .count = count, .look = LOOK_LINE | LOOK_POINTS};
     const struct series test = {
-        .x = values, .y = values + 2 * count, .count = count, .look = LOOK_LINE | LOOK_POINTS, .colour = 1};
+        .x = values, .y = values + 2 * count, .count = count, .look = LOOK_LINE | LOOK_POINTS, .number = 1};
     const struct panel panels[] = {
         {.title = "on the ratings",
          .x_title = "iteration",

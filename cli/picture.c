@@ -11,12 +11,12 @@
 
 #include "common.h"
 
-const char *const picture_palette[PICTURE_COLOURS] = {"#3b82c4", "#e08a1e", "#4a9d5b", "#a65fb0",
-                                                      "#c0504d", "#8a8a8a", "#17a2a2", "#b58900",
-                                                      "#5f6fd0", "#d05f97", "#6b8e23", "#8c6d46"};
+const char *const picture_palette[PICTURE_COLOURS] = {"#2191e7", "#fb7b28", "#994d97",
+                                                      "#c9212e", "#9e9e9e", "#0c47f3"};
 
 /* ------------------------------------------------------------------------------------------- PNG */
 
+enum { MARGIN = 16, LETTER = 8, TITLE_LINE = 24 }; /* of titles; a letter is as wide at most, on average */
 enum { PIXELS = 2, ARGB32 = 0, CAIRO_WRITE_ERROR = 11 }; /* pixels a unit; cairo's numbers */
 
 struct rectangle {
@@ -163,6 +163,37 @@ void picture_text(struct picture *picture, double x, double y, const char *ancho
         at += length ? length : 1;
     }
     fputs("</text>\n", file);
+}
+
+/* How long the first line of the title is, which ends between words where it can. */
+static size_t line_of(int width, const char *title) {
+    const size_t room = (size_t)((width - 2 * MARGIN) / LETTER), all = strlen(title);
+    size_t end = 0;
+    if (all <= room) return all;
+    for (size_t i = 1; i <= room; i++)
+        if (title[i] == ' ') end = i;
+    return end ? end : room;
+}
+
+int picture_title_height(int width, const char *title) {
+    int lines = 0;
+    while (*title) {
+        title += line_of(width, title);
+        title += *title == ' ';
+        lines++;
+    }
+    return TITLE_LINE * (lines ? lines : 1);
+}
+
+void picture_title(struct picture *picture, const char *title) {
+    for (int line = 1; *title; line++) {
+        char text[256];
+        const size_t length = line_of(picture->width, title);
+        snprintf(text, sizeof text, "%.*s", (int)length, title);
+        picture_text(picture, MARGIN, TITLE_LINE * line, "start", 0, text);
+        title += length;
+        title += *title == ' ';
+    }
 }
 
 double picture_step(double span, int parts) {

@@ -27,10 +27,15 @@ int picture_close(struct picture *picture);
 /* Text from anywhere, at most `most` letters of it (0: all); anchor: "start", "middle" or "end". */
 void picture_text(struct picture *picture, double x, double y, const char *anchor, int most,
                   const char *text);
+/* The title at the top, in as many lines as the width asks for; height: what these take. */
+void picture_title(struct picture *picture, const char *title);
+int picture_title_height(int width, const char *title);
 /* 1, 2 or 5 times a power of ten: the step that divides `span` into about so many parts. */
 double picture_step(double span, int parts);
 
-enum { PICTURE_COLOURS = 12 };
+/* Any two of them stay apart for those who see no red, green or blue, and both on light and on dark pages:
+ * by at least 0.12 in OKLab, where those two look the same that are 0.02 apart. */
+enum { PICTURE_COLOURS = 6 };
 extern const char *const picture_palette[PICTURE_COLOURS];
 
 #endif

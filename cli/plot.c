@@ -1,7 +1,7 @@
-/* Curves with error bars in panels, one below the other, so that their text can be read where a page makes
- * them narrow. Ticks are at round numbers, and everything that has a name is named inside the picture: an
- * axis leaves room for its numbers, a mark's name goes to the side that has room, and series are listed
- * beside their panel. */
+/* Curves and points with error bars in panels, one below the other, so that their text can be read where a
+ * page makes them narrow. Ticks are at round numbers, and everything that has a name is named inside the
+ * picture: an axis leaves room for its numbers, a mark's name goes to the side that has room, and series are
+ * listed below their panel. */
 #include "plot.h"
 
 #include <math.h>
@@ -10,7 +10,9 @@
 #include "picture.h"
 #include "text.h"
 
-enum { SIDE = 340, LEFT = 84, RIGHT = 28, LIST = 196, TOP = 70, BOTTOM = 62, LINE = 20, LETTERS = 22 };
+enum { SIDE = 340, LEFT = 84, RIGHT = 28, TOP = 52, BOTTOM = 62, WIDE = LEFT + SIDE + RIGHT };
+/* Of the list of series, which has two columns. */
+enum { LINE = 20, EDGE = 16, COLUMN = (WIDE - EDGE) / 2, LETTERS = 22 };
 
 struct axis {
     double least, most; /* logarithmic: of the logarithms to base ten */
@@ -63,6 +65,20 @@ static void give_room(struct axis *axis) {
     axis->most += room;
 }
 
+/* As wide as the other is, about its own middle. */
+static void widen_to(struct axis *axis, const struct axis *other) {
+    const double middle = (axis->least + axis->most) / 2, span = other->most - other->least;
+    if (axis->most - axis->least >= span) return;
+    axis->least = middle - span / 2;
+    axis->most = middle + span / 2;
+}
+
+static void make_equal(struct axis *x, struct axis *y) {
+    if (!(x->least <= x->most)) return; /* nothing is drawn */
+    widen_to(x, y);
+    widen_to(y, x);
+}
+
 static void fit(struct canvas *c) {
     const struct panel *panel = c->panel;
     c->x = (struct axis){INFINITY, -INFINITY, NAN, panel->logarithmic};
@@ -79,7 +95,8 @@ static void fit(struct canvas *c) {
             widen(&c->y, series->y[i] - error_of(series, i));
             widen(&c->y, series->y[i] + error_of(series, i));
         }
-    if (panel->counted) widen(&c->y, 0);
+    if (panel->counted || panel->from_zero) widen(&c->y, 0);
+    if (panel->equal) make_equal(&c->x, &c->y);
     give_room(&c->x);
     give_room(&c->y);
 }
@@ -132,63 +149,112 @@ static void draw_axes(const struct canvas *c) {
     const double middle = LEFT + SIDE / 2.0;
     fprintf(c->picture->file, "<path d=\"M%d %.1fv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n", LEFT,
             c->top, SIDE, SIDE);
-    draw_ticks(c, &c->y, false);
+    if (panel->y_title) draw_ticks(c, &c->y, false);
     draw_ticks(c, &c->x, true);
     if (panel->title) picture_text(c->picture, middle, c->top - 27, "middle", 50, panel->title);
     picture_text(c->picture, middle, c->top + SIDE + 44, "middle", 50, panel->x_title);
-    picture_text(c->picture, LEFT, c->top - 9, "start", 50, panel->y_title);
+    if (panel->y_title) picture_text(c->picture, LEFT, c->top - 9, "start", 50, panel->y_title);
 }
 
 /* ----------------------------------------------------------------------------------------- series */
 
-static void draw_line(const struct canvas *c, const struct series *series, const char *colour) {
-    bool begun = false;
-    fprintf(c->picture->file, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s%s d=\"", colour,
-            series->look & LOOK_FAINT ? "1" : "1.8", series->look & LOOK_FAINT ? " opacity=\"0.35\"" : "",
-            series->look & LOOK_DASHED ? " stroke-dasharray=\"5 4\"" : "");
-    for (int64_t i = 0; i < series->count; i++) {
-        if (!isfinite(series->y[i])) continue;
-        fprintf(c->picture->file, "%c%.1f %.1f", begun ? 'L' : 'M', across(c, series->x[i]),
-                up(c, series->y[i]));
-        begun = true;
-    }
-    fputs("\"/>\n", c->picture->file);
+/* Those that share a colour differ by their dashes and the shape of their points. */
+static const char *const dashes[] = {"", "9 3 2 3", "2 3", "9 3"};
+
+static int way_of(const struct series *series) {
+    if (series->paint || series->look & LOOK_FAINT) return 0;
+    return series->number / PICTURE_COLOURS % (int)(sizeof dashes / sizeof *dashes);
 }
 
-static void draw_points(const struct canvas *c, const struct series *series, const char *colour) {
+static const char *colour_of(const struct series *series) {
+    if (series->paint) return series->paint;
+    return series->look & LOOK_FAINT ? "currentColor" : picture_palette[series->number % PICTURE_COLOURS];
+}
+
+static void begin_line(FILE *file, const struct series *series, double width) {
+    const char *dash = series->look & LOOK_DASHED ? "5 4" : dashes[way_of(series)];
+    fprintf(file, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"", colour_of(series), width);
+    if (series->look & LOOK_FAINT) fputs(" opacity=\"0.35\"", file);
+    if (*dash) fprintf(file, " stroke-dasharray=\"%s\"", dash);
+    fputs(" d=\"", file);
+}
+
+static void draw_line(const struct canvas *c, const struct series *series) {
+    FILE *file = c->picture->file;
+    bool begun = false;
+    begin_line(file, series, series->look & LOOK_FAINT ? 1 : 1.8);
     for (int64_t i = 0; i < series->count; i++) {
-        const double error = error_of(series, i), x = across(c, series->x[i]);
         if (!isfinite(series->y[i])) continue;
-        fprintf(c->picture->file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x,
-                up(c, series->y[i]), colour);
-        if (error > 0)
-            fprintf(c->picture->file, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\"/>\n", x,
-                    up(c, series->y[i] - error), up(c, series->y[i] + error), colour);
+        fprintf(file, "%c%.1f %.1f", begun ? 'L' : 'M', across(c, series->x[i]), up(c, series->y[i]));
+        begun = true;
     }
+    fputs("\"/>\n", file);
+}
+
+/* Strokes without length, which are a tenth of as many circles: dots by round caps, by square ones squares,
+ * whose stroke needs a direction. */
+static void begin_points(FILE *file, const struct series *series, double size) {
+    fprintf(file,
+            "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\" stroke-linecap=\"%s\" opacity=\"0.8\" "
+            "d=\"",
+            colour_of(series), size, way_of(series) % 2 ? "square" : "round");
+}
+
+static void draw_point(FILE *file, const struct series *series, double x, double y) {
+    fprintf(file, "M%.1f %.1fh%s", x, y, way_of(series) % 2 ? ".01" : "0");
+}
+
+static void draw_points(const struct canvas *c, const struct series *series, double size) {
+    FILE *file = c->picture->file;
+    begin_points(file, series, size);
+    for (int64_t i = 0; i < series->count; i++)
+        if (isfinite(series->y[i])) draw_point(file, series, across(c, series->x[i]), up(c, series->y[i]));
+    fputs("\"/>\n", file);
+    for (int64_t i = 0; i < series->count; i++) {
+        const double error = error_of(series, i);
+        if (error > 0 && isfinite(series->y[i]))
+            fprintf(file, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\"/>\n", across(c, series->x[i]),
+                    up(c, series->y[i] - error), up(c, series->y[i] + error), colour_of(series));
+    }
+}
+
+/* Many points are smaller, so that they do not hide each other. */
+static double point_size(const struct panel *panel) {
+    int64_t count = 0;
+    for (int64_t s = 0; s < panel->count; s++)
+        if (panel->series[s].look & LOOK_POINTS) count += panel->series[s].count;
+    return count > 20000 ? 1.5 : count > 2000 ? 2.5 : 6;
+}
+
+/* A series' name below the panel, after a piece of what it is drawn as. */
+static void draw_name(const struct canvas *c, const struct series *series, int64_t place) {
+    const double x = EDGE + COLUMN * (int)(place % 2),
+                 y = c->top + SIDE + BOTTOM + (double)(LINE * (place / 2));
+    if (series->look & LOOK_LINE) {
+        begin_line(c->picture->file, series, 3);
+        fprintf(c->picture->file, "M%.1f %.1fh20\"/>\n", x, y);
+    } else {
+        begin_points(c->picture->file, series, 10);
+        draw_point(c->picture->file, series, x + 10, y);
+        fputs("\"/>\n", c->picture->file);
+    }
+    picture_text(c->picture, x + 26, y + 5, "start", LETTERS, series->name);
 }
 
 static void draw_series(const struct canvas *c) {
+    const double size = point_size(c->panel);
     int64_t listed = 0;
-    const double list = LEFT + SIDE + RIGHT;
     fprintf(c->picture->file,
             "<svg x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" viewBox=\"%d %.1f %d %d\">\n", LEFT - 4,
             c->top - 4, SIDE + 8, SIDE + 8, LEFT - 4, c->top - 4, SIDE + 8, SIDE + 8);
     for (int64_t s = 0; s < c->panel->count; s++) {
         const struct series *series = &c->panel->series[s];
-        const char *colour =
-            series->look & LOOK_FAINT ? "currentColor" : picture_palette[series->colour % PICTURE_COLOURS];
-        if (series->look & LOOK_LINE) draw_line(c, series, colour);
-        if (series->look & LOOK_POINTS) draw_points(c, series, colour);
+        if (series->look & LOOK_LINE) draw_line(c, series);
+        if (series->look & LOOK_POINTS) draw_points(c, series, size);
     }
     fputs("</svg>\n", c->picture->file);
-    for (int64_t s = c->panel->count - 1; s >= 0; s--) { /* what lies in front comes first */
-        const struct series *series = &c->panel->series[s];
-        if (!series->name) continue;
-        const double y = c->top + 6 + (double)(LINE * listed++);
-        fprintf(c->picture->file, "<path d=\"M%.1f %.1fh16\" stroke=\"%s\" stroke-width=\"3\"/>\n", list, y,
-                picture_palette[series->colour % PICTURE_COLOURS]);
-        picture_text(c->picture, list + 22, y + 5, "start", LETTERS, series->name);
-    }
+    for (int64_t s = c->panel->count - 1; s >= 0; s--) /* what lies in front comes first */
+        if (c->panel->series[s].name) draw_name(c, &c->panel->series[s], listed++);
 }
 
 /* A name stands beside its line, away from the other line where there is room, the second one lower. */
@@ -207,26 +273,23 @@ static void draw_marks(const struct canvas *c) {
     }
 }
 
-static bool has_list(const struct panel *panel) {
-    for (int64_t s = 0; s < panel->count; s++)
-        if (panel->series[s].name) return true;
-    return false;
-}
-
-static int width_of(const struct panel *panel) {
-    return LEFT + SIDE + RIGHT + (has_list(panel) ? LIST : 0);
+/* With the list of its series. */
+static int height_of(const struct panel *panel) {
+    int named = 0;
+    for (int64_t s = 0; s < panel->count; s++) named += panel->series[s].name != NULL;
+    return TOP + SIDE + BOTTOM + LINE * ((named + 1) / 2);
 }
 
 int plot_panels(const char *path, const char *title, const struct panel *panels, int count) {
-    enum { HIGH = TOP + SIDE + BOTTOM };
     struct picture picture;
-    int width = 0;
-    for (int p = 0; p < count; p++) width = (int)fmax(width, width_of(&panels[p]));
-    const int code = picture_open(&picture, path, width, HIGH * count);
+    const int title_height = picture_title_height(WIDE, title);
+    int height = title_height;
+    for (int p = 0; p < count; p++) height += height_of(&panels[p]);
+    const int code = picture_open(&picture, path, WIDE, height);
     if (code) return code;
-    picture_text(&picture, 16, 24, "start", 0, title);
-    struct canvas c = {.picture = &picture, .top = TOP};
-    for (int p = 0; p < count; p++, c.top += HIGH) {
+    picture_title(&picture, title);
+    struct canvas c = {.picture = &picture, .top = title_height + TOP};
+    for (int p = 0; p < count; c.top += height_of(&panels[p++])) {
         c.panel = &panels[p];
         fit(&c);
         draw_axes(&c);

@@ -7,20 +7,25 @@
 
 enum look { LOOK_LINE = 1, LOOK_POINTS = 2, LOOK_DASHED = 4, LOOK_FAINT = 8 };
 
+enum { SERIES_TOLD_APART = 12 }; /* by colour, and by dashes and the shape of points */
+
 struct series {
-    const char *name;            /* in the list beside the panel; NULL: not there */
+    const char *name;            /* in the list below the panel; NULL: not there */
     const double *x, *y, *error; /* error may be NULL, NaN = no bar; a y that is not finite is left out */
     int64_t count;
-    int colour;    /* of picture_palette */
-    unsigned look; /* of enum look */
+    int number;        /* which of those to be told apart: its colour, and how it is drawn */
+    const char *paint; /* a colour of its own; NULL: that of its number */
+    unsigned look;     /* of enum look */
 };
 
 struct panel {
-    const char *title, *x_title, *y_title;
-    bool logarithmic;   /* x, none negative; a 0 has a place of its own left of the others */
-    bool logarithmic_y; /* all positive */
-    bool unit;          /* both axes from 0 to 1 */
-    bool counted;       /* y is a number of things: its axis begins at 0, with ticks at whole numbers */
+    const char *title, *x_title, *y_title; /* y_title NULL: y says nothing */
+    bool logarithmic;                      /* x, none negative; a 0 has its place left of the others */
+    bool logarithmic_y;                    /* all positive */
+    bool unit;                             /* both axes from 0 to 1 */
+    bool equal;                            /* both axes have the same scale */
+    bool from_zero;                        /* y's axis begins at 0 */
+    bool counted;                          /* so, and y is a number of things: ticks at whole numbers */
     const struct series *series;
     int64_t count;
     double marks[2]; /* vertical lines at these x, with their names */

@@ -1,13 +1,14 @@
-/* Points of a plane as an SVG file. */
+/* Points of a plane as a picture. */
 #ifndef CLI_PLOT_POINTS_H
 #define CLI_PLOT_POINTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    POINT_CLASSES = 12
-}; /* that have a colour of their own; the last one is all others' where there are more */
+#include "plot.h"
+
+/* Classes with a look of their own; the last one is all others' where there are more. */
+enum { POINT_CLASSES = SERIES_TOLD_APART };
 
 struct points {
     const char *title, *axes[2];

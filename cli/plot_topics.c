@@ -12,16 +12,17 @@ enum {
     WIDE = 260,
     LINE = 19,
     EDGE = 20,
-    TOP = 58,
+    TOP = 34,
     NAME = 110,
     LETTERS = 13
 };
 
-static void draw_topic(struct picture *picture, const struct solving *s, int64_t place, double longest) {
+static void draw_topic(struct picture *picture, const struct solving *s, int64_t place, double longest,
+                       int top) {
     const struct topics *state = s->state;
     const int64_t c = state->order[place];
     const int x = EDGE + (int)(place % ACROSS) * WIDE;
-    const int y = TOP + (int)(place / ACROSS) * (WORDS + 2) * LINE;
+    const int y = top + (int)(place / ACROSS) * (WORDS + 2) * LINE;
     char text[SHORTEST_ROOM];
     snprintf(text, sizeof text, "%lld: %.1f %%", (long long)place + 1, 100 * state->share[c]);
     picture_text(picture, x, y, "start", 0, text);
@@ -42,9 +43,10 @@ int plot_topics(const char *path, const struct solving *s, const char *title) {
     struct picture picture;
     double longest = 1e-300;
     for (int64_t e = 0; e < state->k * state->top; e++) longest = fmax(longest, state->weight[e]);
-    const int code = picture_open(&picture, path, 2 * EDGE + across * WIDE, TOP + down * (WORDS + 2) * LINE);
+    const int width = 2 * EDGE + across * WIDE, top = picture_title_height(width, title) + TOP;
+    const int code = picture_open(&picture, path, width, top + down * (WORDS + 2) * LINE);
     if (code) return code;
-    picture_text(&picture, EDGE, 26, "start", 0, title);
-    for (int64_t place = 0; place < shown; place++) draw_topic(&picture, s, place, longest);
+    picture_title(&picture, title);
+    for (int64_t place = 0; place < shown; place++) draw_topic(&picture, s, place, longest, top);
     return picture_close(&picture);
 }
