@@ -47,6 +47,20 @@ class Metrics:
         """Of class or target j."""
         return float(lib.kiln_metrics_part(self._made, j, name.encode()))
 
+    def calibration(self, j: int) -> dict[str, Any]:
+        """Of class or target j: arrays of each bin's predicted and observed means, and the latter's standard errors."""
+        count = ffi.new("int64_t *")
+        bins = lib.kiln_metrics_calibration(self._made, j, count)
+        return {name: np.array([getattr(bins[b], name) for b in range(count[0])]) for name in ("predicted", "observed", "error")}
+
+    def roc(self, j: int) -> tuple[Any, Any, float] | None:
+        """The receiver operating characteristic of class j: both shares, and the area; None without rows of it and others."""
+        curve = lib.kiln_metrics_roc(self._made, j)
+        if curve == ffi.NULL or not curve.count:
+            return None
+        false, true = (np.array(list(shares[0:curve.count])) for shares in (curve.false_share, curve.true_share))
+        return false, true, float(curve.area)
+
 
 def width(eta: Any, columns: int = 0, first: int = 0) -> int:
     """How many columns of these predictors are meant."""

@@ -6,15 +6,25 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ._library import lib
+from ._metrics import Metrics
+
+
+# The tool's: any two stay apart for those who see no red, green or blue. More series than colours differ by dashes, or squares.
+COLOURS = ["#2191e7", "#fb7b28", "#994d97", "#c9212e", "#9e9e9e", "#0c47f3"]
+
 
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
+        from cycler import cycler
     except ImportError:
         raise ImportError("kiln.plot needs matplotlib: pip install matplotlib") from None
-    return plt.subplots(layout="constrained")[1]
+    made = plt.subplots(layout="constrained")[1]
+    made.set_prop_cycle(cycler(linestyle=["-", "-."]) * cycler(color=COLOURS))
+    return made
 
 
 def convergence(model: Any, ax: Any = None) -> Any:
@@ -37,7 +47,7 @@ def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str 
     paths, names = np.array([one.coef_.ravel() for one in trained]), _coefficient_names(trained[0])
     order = np.argsort(-abs(paths).max(axis=0), kind="stable")
     for j in order[:9:-1]:
-        ax.semilogx(values, paths[:, j], color="grey", alpha=0.35, linewidth=0.8)
+        ax.semilogx(values, paths[:, j], color="grey", linestyle="-", alpha=0.35, linewidth=0.8)
     for j in order[:10]:
         ax.semilogx(values, paths[:, j], label=names[j])
     ax.legend(fontsize="small", title=f"the largest of {len(order)}" if len(order) > 10 else None,
@@ -76,25 +86,60 @@ def validation(model: Any, ax: Any = None) -> Any:
     return ax
 
 
-def calibration(model: Any, X: Any, y: Any, bins: int = 10, ax: Any = None) -> Any:
-    """How often the second class is what it is predicted to be, by predicted probability; on the diagonal: calibrated."""
-    from sklearn.calibration import calibration_curve
-
+def calibration(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
+    """How often a class is what it is predicted to be, with standard errors, in bins of as many rows each; of two classes the second, else
+    a line for each. On the diagonal: calibrated. The same table as kiln evaluate's."""
+    measured = Metrics({"kind": lib.KILN_LOSS_SQUARED}, *_judged(model.predict_proba(X), model, y), curves=1)
     ax = _axes(ax)
-    observed, predicted = calibration_curve(np.asarray(y) == model.classes_[1], model.predict_proba(X)[:, 1], n_bins=bins)
     ax.plot([0, 1], [0, 1], color="grey", linestyle="--")
-    ax.plot(predicted, observed, marker="o")
-    ax.set(xlabel=f"predicted probability of {model.classes_[1]}", ylabel="observed share", xlim=(0, 1), ylim=(0, 1))
+    for j, name in _shown(model):
+        of = measured.calibration(j)
+        ax.errorbar(of["predicted"], of["observed"], np.nan_to_num(of["error"]), marker="o", markersize=4, label=str(name))
+    if len(model.classes_) > 2:
+        ax.legend(fontsize="small")
+    ax.set(xlabel="predicted probability" + f" of {model.classes_[1]}" * (len(model.classes_) == 2), ylabel="observed share",
+           xlim=(0, 1), ylim=(0, 1))
     return ax
+
+
+def roc(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
+    """The receiver operating characteristic of the second of two classes, or of each against all others, with the areas below. The same
+    table as kiln evaluate's."""
+    if hasattr(model, "predict_proba"):
+        scores = np.asarray(model.predict_proba(X))
+    else:
+        scores = np.asarray(model.decision_function(X))
+        scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    scores, found = _judged(scores, model, y)
+    ax = _axes(ax)
+    ax.plot([0, 1], [0, 1], color="grey", linestyle="--")
+    for j, name in _shown(model):
+        curve = Metrics({"kind": lib.KILN_LOSS_SQUARED_HINGE}, scores[:, j], found[:, j], curves=1).roc(1)
+        if curve is not None:
+            ax.plot(*curve[:2], label=f"{name}: area {curve[2]:.3f}")
+    ax.legend(fontsize="small", loc="lower right")
+    ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
+    return ax
+
+
+def _judged(scores: Any, model: Any, y: Any) -> tuple[Any, Any]:
+    """The scores, and for each of them 1 where the row is of that class, else 0."""
+    return np.asarray(scores, np.float64), np.equal.outer(np.asarray(y), np.asarray(model.classes_)).astype(np.float64)
+
+
+def _shown(model: Any) -> list[tuple[int, Any]]:
+    """The classes that have a line, by number and name."""
+    named = list(enumerate(model.classes_))
+    return named[1:] if len(named) == 2 else named
 
 
 def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
     """The first two dimensions of a layout (kiln.MDS), coloured by a class or a number for each point."""
     ax = _axes(ax)
     if color is not None and np.asarray(color).dtype.kind not in "f":
-        for value in np.unique(color):
+        for place, value in enumerate(np.unique(color)):
             points = model.embedding_[np.asarray(color) == value]
-            ax.scatter(points[:, 0], points[:, 1], s=12, label=str(value))
+            ax.scatter(points[:, 0], points[:, 1], s=12, marker="os^D"[place // len(COLOURS) % 4], label=str(value))
         ax.legend()
     else:
         ax.scatter(model.embedding_[:, 0], model.embedding_[:, 1], s=12, c=color)
@@ -106,7 +151,7 @@ def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
 def cluster_sizes(model: Any, ax: Any = None) -> Any:
     """The number of rows of each cluster (kiln.KMeans)."""
     ax = _axes(ax)
-    ax.bar(np.arange(model.n_clusters), np.bincount(model.labels_, minlength=model.n_clusters))
+    ax.bar(np.arange(model.n_clusters), np.bincount(model.labels_, minlength=model.n_clusters), color=COLOURS[0])
     ax.locator_params(axis="x", integer=True, nbins=20)
     ax.set(xlabel="cluster", ylabel="rows")
     return ax

@@ -1,4 +1,7 @@
 """Each picture has what was asked for in it."""
+import pathlib
+import re
+
 import kiln
 import matplotlib
 import networkx
@@ -6,6 +9,7 @@ import numpy as np
 import pytest
 from kiln import plot
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.metrics import roc_auc_score
 
 matplotlib.use("Agg")
 
@@ -36,12 +40,40 @@ def test_two_classes():
     ax = plot.regularization_path(kiln.LogisticRegression(l1_ratio=1.0, device="cpu"), X, y, values)
     assert len(ax.lines) == X.shape[1] + 1
     named = [line for line in ax.lines if not line.get_label().startswith("_")]
-    assert len(named) == 10 == len({line.get_color() for line in named})
+    assert len(named) == 10 == len({(line.get_color(), line.get_linestyle()) for line in named})
     assert len(ax.get_legend().get_texts()) == 10 and all(text.get_text().startswith("column ") for text in ax.get_legend().get_texts())
     least = min(np.abs(line.get_ydata()).max() for line in named)
     assert all(np.abs(line.get_ydata()).max() <= least for line in ax.lines if line not in named)
-    observed = plot.calibration(kiln.LogisticRegression(device="cpu").fit(X, y), X, y).lines[1].get_ydata()
-    assert observed[0] < 0.2 and observed[-1] > 0.8
+    model = kiln.LogisticRegression(device="cpu").fit(X, y)
+    observed = plot.calibration(model, X, y).lines[1].get_ydata()
+    assert len(observed) == 10 and observed[0] < 0.2 and observed[-1] > 0.8
+    for classifier in (model, kiln.LinearSVC(device="cpu").fit(X, y)):
+        ax = plot.roc(classifier, X, y)
+        area = roc_auc_score(y, classifier.decision_function(X))
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"1: area {area:.3f}"]
+        x, heights = ax.lines[1].get_data()
+        assert np.trapezoid(heights, x) == pytest.approx(area, abs=0.01) and (x[-1], heights[-1]) == (1, 1)
+
+
+def test_curves_of_several_classes(flowers, tmp_path):
+    X, y = flowers
+    names = np.array(["a", "b", "c"])[y]
+    model = kiln.LogisticRegression(C=0.01, device="cpu").fit(X, names)
+    ax, areas = plot.roc(model, X, names), roc_auc_score(y, model.predict_proba(X), multi_class="ovr", average=None)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{name}: area {area:.3f}" for name, area in zip("abc", areas)]
+    ax.figure.savefig(tmp_path / "roc.png")
+    ax = plot.calibration(model, X, names)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+    order = np.argsort(model.predict_proba(X)[:, 0], kind="stable")
+    assert ax.containers[0].lines[0].get_xdata()[0] == pytest.approx(model.predict_proba(X)[order, 0][:15].mean(), rel=0.05)
+    ax.figure.savefig(tmp_path / "calibration.png")
+
+
+def test_colours_are_the_tools():
+    source = pathlib.Path(__file__).parents[2] / "cli" / "picture.c"
+    if not source.exists():
+        pytest.skip("the tool's source is not here")
+    assert plot.COLOURS == re.findall(r'"(#[0-9a-f]{6})"', source.read_text().split("picture_palette", 1)[1].split(";", 1)[0])
 
 
 @pytest.mark.parametrize("model, lines, chosen", [
