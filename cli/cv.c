@@ -155,7 +155,7 @@ static int judge_choice(const struct validation *validation, bool found) {
     if (!validation->folds) return 0;
     const int64_t failed = list_failed(text, sizeof text, validation);
     if (!found)
-        return fail_with(KILN_ERR_DATA, WORKING, "another --metric, or fewer --folds",
+        return fail_with(KILN_ERR_DATA, WORKING, "another --metric, or a smaller --cv",
                          "no value of the penalty has a finite %s in every fold: %s", validation->metric,
                          text);
     if (failed)

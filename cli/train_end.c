@@ -176,8 +176,24 @@ static bool warn_of_result(const struct run *run, const kiln_report *report, con
     return reason;
 }
 
+/* A budget that was reached; with --map it is reached on purpose. */
+static void warn_budget(const struct run *run) {
+    kiln_device_statistics s = {0};
+    if (run->settings->map || kiln_device_get_statistics(run->device, &s) != KILN_OK) return;
+    if (s.panels)
+        say_error(
+            "kiln: warning: the memory of %s was too little: X does not fit, so that every pass moved it "
+            "in panels",
+            run->device_info.name);
+    else if (s.evictions)
+        say_error("kiln: warning: the memory of %s was too little: matrices made room for others %s",
+                  run->device_info.name, text_plural(s.evictions, "time"));
+    if (s.panels || s.evictions) say_error("hint: a larger --memory, or --type f32");
+}
+
 int train_end(const struct run *run, const kiln_report *report, const kiln_data *data) {
     const bool told = warn_of_result(run, report, data);
+    warn_budget(run);
     const char *output = run->settings->output;
     checkpoint_warn(run);
     if (report->stopped_by == KILN_STOP_CANCELLED) {

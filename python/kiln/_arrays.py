@@ -314,6 +314,11 @@ class Matrix:
         self.sparse = lib.kiln_matrix_format(pointer) == lib.KILN_CSR
         self.nnz = lib.kiln_matrix_nnz(pointer)
 
+    @property
+    def mapped(self) -> bool:
+        """Whether the values stay in a file."""
+        return self._file is not None
+
     def numpy(self) -> Any:
         """A copy in host memory: an ndarray, of a sparse matrix a scipy.sparse.csr_matrix."""
         values = np.empty(self.nnz if self.sparse else self.shape, self.dtype)

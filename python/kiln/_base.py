@@ -139,7 +139,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         where = next(operand.device for operand in operands if operand is not None)
         try:
             report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
-                           callback=getattr(self, "callback", None), names=self._vocabulary())
+                           callback=getattr(self, "callback", None), names=self._vocabulary(),
+                           mapped=any(operand is not None and operand.mapped for operand in operands))
         except DataError as error:
             error.args = (with_names(str(error), getattr(self, "feature_names_in_", None)),)
             raise

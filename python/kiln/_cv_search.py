@@ -198,7 +198,7 @@ class Search:
             return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer, self.columns, asked)
 
         solve(self.X.device, path, [], algorithm_options(model._algorithm, options), verbose=model.verbose, callback=getattr(model, "callback", None),
-              names=model._vocabulary())
+              names=model._vocabulary(), mapped=self.X.mapped)
 
 
 @ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]

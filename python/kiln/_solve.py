@@ -131,9 +131,9 @@ def _progress(user: Any, now: Any) -> int:
 
 
 def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None,
-          names: Mapping[str, str] | None = None) -> Report:
+          names: Mapping[str, str] | None = None, mapped: bool = False) -> Report:
     """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early. names: the
-    caller's parameters by the library's fields, for messages."""
+    caller's parameters by the library's fields, for messages. mapped: X stays in its file on purpose, so that no budget is too small for it."""
     outer = getattr(running, "watch", None)  # a callback may train a model itself
     report = struct("kiln_report")
     options.control.progress = _progress
@@ -151,7 +151,8 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
                 raise watch.error
             check(status)
             made = _read(report)
-            made.warnings.update(_budget(where, before))
+            if not mapped:
+                made.warnings.update(_budget(where, before))
             return made
     finally:
         running.watch = outer
