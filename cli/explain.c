@@ -152,18 +152,19 @@ static int tell_solver(const struct training *job, const kiln_matrix *X, json_t 
 }
 
 /* What the verb itself has to say, of X on the device that was chosen. */
-static int tell_more(struct run *run, const struct verb *verb, kiln_device *device,
-                     const struct training *job, json_t *object) {
-    const kiln_matrix *X = kiln_data_X(job->data);
+static int tell_more(struct run *run, const struct verb *verb, kiln_device *device, const struct solving *s,
+                     json_t *object) {
+    const kiln_matrix *X = solving_X(s);
+    const struct training *job = s->solver == &train_solver ? s->state : NULL;
     kiln_matrix *copy = NULL;
-    if (!verb->explain && !job->algorithm) return 0;
+    if (!verb->explain && !job) return 0;
     const bool there = device == kiln_matrix_device(X);
     int code = there || kiln_matrix_copy(&copy, device, kiln_matrix_type(X), X) == KILN_OK
                    ? 0
                    : fail_library(WORKING);
     if (!code)
-        code = job->algorithm ? tell_solver(job, there ? X : copy, object)
-                              : verb->explain(run, there ? X : copy, object);
+        code =
+            job ? tell_solver(job, there ? X : copy, object) : verb->explain(run, there ? X : copy, object);
     kiln_matrix_free(copy);
     return code;
 }
@@ -191,7 +192,7 @@ static void json_put_work(json_t *object, const struct verb *verb, const kiln_wo
 }
 
 static int tell_estimates(struct run *run, const struct verb *verb, kiln_device *device,
-                          const struct training *job, const kiln_work *work, const kiln_estimate *estimates,
+                          const struct solving *s, const kiln_work *work, const kiln_estimate *estimates,
                           int64_t count) {
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.explain/1");
@@ -202,7 +203,7 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
         result_merge(object, &result);
         int code = tell_sizes(run, work, estimates, count, object);
         if (is_scaled(run->settings)) tell_scaling(run, verb, work, object);
-        if (!code) code = tell_more(run, verb, device, job, object);
+        if (!code) code = tell_more(run, verb, device, s, object);
         const int printed = json_print(object);
         return code ? code : printed;
     }
@@ -218,24 +219,7 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     printf("\n* --device auto would take this one\n");
     const int code = tell_sizes(run, work, estimates, count, NULL);
     if (is_scaled(run->settings)) tell_scaling(run, verb, work, NULL);
-    return code ? code : tell_more(run, verb, device, job, NULL);
-}
-
-/* The data and the work on them, as training itself would begin. */
-static int begin_training(struct run *as, struct training *job, kiln_work *work) {
-    int code;
-    if (job->algorithm) {
-        code = train_begin(as, job);
-        if (!code) *work = train_work(as, job);
-        return code;
-    }
-    code = choose_reader(as);
-    if (!code) code = run_read(as, &job->data, as->arguments[0], type_of(as->settings->type), NULL);
-    if (code) return code;
-    const int64_t cols = kiln_matrix_cols(kiln_data_X(job->data));
-    *work = choose_work(as->verb, job->data, choose_width(as->verb, as->settings),
-                        choose_passes(as->verb, as->settings, cols));
-    return 0;
+    return code ? code : tell_more(run, verb, device, s, NULL);
 }
 
 /* An X that need not exist, on groups that need not either. */
@@ -264,7 +248,8 @@ static int explain_scaling(struct run *run, const struct verb *verb) {
 
 static int explain_training(struct run *run, const struct verb *verb) {
     const struct settings *settings = run->settings;
-    struct training job = {.algorithm = algorithm_named(verb->name), .settings = settings};
+    static const struct solver reads = {.bytes = 1}; /* of others the data are enough */
+    struct solving s;
     struct run as = *run;
     kiln_work work;
     kiln_device *device = NULL;
@@ -284,9 +269,10 @@ static int explain_training(struct run *run, const struct verb *verb) {
     as.verb = verb;
     as.arguments++;
     as.count--;
-    int code = begin_training(&as, &job, &work);
+    int code = solve_begin(&s, &as, algorithm_named(verb->name) ? &train_solver : &reads);
     run->device = as.device;
     if (!code) {
+        work = solve_work(&s);
         talk_unpolled();
         talk_doing("choose a device");
         guard_begin();
@@ -294,12 +280,12 @@ static int explain_training(struct run *run, const struct verb *verb) {
             kiln_device_choose(&device, &estimates, &count, run->device, &work,
                                &(kiln_choose_options){.thorough = 1, .process = process_of});
         guard_end();
-        code = status == KILN_OK ? tell_estimates(run, verb, device, &job, &work, estimates, count)
+        code = status == KILN_OK ? tell_estimates(run, verb, device, &s, &work, estimates, count)
                                  : fail_library(WORKING);
     }
     if (device != run->device) kiln_device_close(device);
     kiln_free(estimates);
-    train_free(&job);
+    solve_end(&s);
     return code;
 }
 

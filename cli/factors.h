@@ -41,7 +41,7 @@ void factors_put(struct result *result, const struct solving *s);
 void factors_free(struct solving *s);
 #define FACTORS_SOLVER(of_check, of_solve)                                                                   \
     {                                                                                                        \
-        .schema = "kiln.factors/1", .objective = "objective", .bytes = sizeof(struct factors_state),         \
+        .schema = "kiln.factors/1", .words.objective = "objective", .bytes = sizeof(struct factors_state),   \
         .check = (of_check), .prepare = factors_prepare, .solve = (of_solve), .finish = factors_finish,      \
         .keep = factors_keep, .write = factors_write, .head = factors_head, .put = factors_put,              \
         .free = factors_free                                                                                 \

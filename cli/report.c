@@ -18,7 +18,7 @@ void report_put_end(struct result *result, const kiln_report *report, const stru
         PUT(result, "solver", TEXT(report->solver), .before = asked ? NULL : " of ",
             .kept = words->solver_kept);
     PUT(result, "residual", NUMBER(report->residual), .kept = true, .format = "%.1e",
-        .before = result_words(result, "; %s ", words->change));
+        .before = result_words(result, "; %s ", words->change ? words->change : "change"));
     PUT(result, "tolerance", NUMBER(report->tolerance), .format = "%.1e",
         .before = asked ? NULL : ", tolerance ");
 }

@@ -8,7 +8,7 @@
 
 struct report_words {
     const char *objective; /* what report.objective is called: "inertia" */
-    const char *change;    /* what report.residual is: "change" */
+    const char *change;    /* what report.residual is; NULL: "change" */
     bool ranks;            /* the objective is one that no run makes as small, or as large, as it can be */
     bool solver_kept;      /* the model says which one it was */
 };

@@ -1,4 +1,4 @@
-/* What the verbs of algorithms share that are no linear models. */
+/* What the verbs of all algorithms share: one run, from the options to what is told. */
 #include "solve.h"
 
 #include <math.h>
@@ -37,37 +37,61 @@ static int load_start(struct solving *s) {
     if (!path) return 0;
     const int code = run_load_model(&s->warm, path);
     const char *theirs = code ? "" : kiln_model_text(s->warm, "algorithm");
-    if (code || strcmp(theirs, name_of(s)) == 0) return code;
+    if (code || s->solver->any_start || strcmp(theirs, name_of(s)) == 0) return code;
     return fail_with(KILN_ERR_MODEL, USING_MODEL, "a model of the same algorithm is needed",
                      "--warm-start %s: a model of %s is no start for %s", path, theirs, name_of(s));
 }
 
+/* Columns of graphs and ratings are no features, which a model would name. */
 static int read_data(struct solving *s) {
     struct run *run = s->run;
+    const bool columns = s->solver->any_start || run->verb->kinds & VERB_BIT(ROWS);
     int code = load_start(s);
     if (!code) code = choose_reader(run);
-    const kiln_model *model =
-        run->verb->kinds & VERB_BIT(ROWS) ? s->warm : NULL; /* whose columns are meant */
-    if (!code) code = run_read(run, &s->data, run->arguments[0], type_of(run->settings->type), model);
-    if (!code && s->solver->check) code = s->solver->check(s);
-    if (code) return code;
+    if (!code)
+        code = run_read(run, &s->data, run->arguments[0], type_of(run->settings->type),
+                        columns ? s->warm : NULL);
+    return !code && s->solver->check ? s->solver->check(s) : code;
+}
+
+int solve_begin(struct solving *s, struct run *run, const struct solver *solver) {
+    *s = (struct solving){.run = run,
+                          .solver = solver,
+                          .report.size = sizeof s->report,
+                          .state = calloc(1, solver->bytes),
+                          .options = run->settings->algorithm.bytes,
+                          .own = run->settings->own.bytes};
+    result_begin(&s->result);
+    if (!s->state) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
+    const int code = solver->begin ? solver->begin(s) : 0;
+    return code ? code : read_data(s);
+}
+
+kiln_work solve_work(const struct solving *s) {
+    const struct run *run = s->run;
+    if (s->solver->work) return s->solver->work(s);
     const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(solving_X(s)));
-    const int64_t width = s->solver->width ? s->solver->width(s) : choose_width(run->verb, run->settings);
-    const kiln_work work = choose_work(run->verb, s->data, width, passes);
-    return choose_device(run, s->data, &work);
+    return choose_work(run->verb, s->data, choose_width(run->verb, run->settings), passes);
+}
+
+static int choose(struct solving *s) {
+    const kiln_work work = solve_work(s);
+    return choose_device(s->run, s->data, &work);
 }
 
 static int solve(struct solving *s) {
     struct run *run = s->run;
-    const double tolerance =
-        kiln_option_value(name_of(s), s->options, "tolerance", kiln_matrix_type(solving_X(s)));
+    const kiln_type type = kiln_matrix_type(solving_X(s));
+    const double tolerance = kiln_option_value(name_of(s), s->options, "tolerance", type);
     const kiln_control control = checkpoint_control(run, talk_control("solve", tolerance));
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     const double start = clock_seconds();
-    talk_unpolled();
-    if (s->solver->solve(s, &control) != KILN_OK) return fail_library(READING);
-    run->seconds.solve = run_account(run, &before, clock_seconds() - start);
+    if (!s->noted) talk_unpolled();
+    if (s->solver->solve(s, &control) != KILN_OK)
+        return s->solver->fail ? s->solver->fail(s) : fail_library(READING);
+    run->seconds.solve += run_account(run, &before, clock_seconds() - start);
+    if (s->report.stopped_by == KILN_STOP_DIVERGED) return train_fail_diverged(run, &s->report, type);
     return s->solver->finish ? s->solver->finish(s) : 0;
 }
 
@@ -101,7 +125,7 @@ static void put_options(struct result *result, const struct solving *s) {
     result_close(result);
 }
 
-/* What the library reports of this algorithm alone, which a model keeps. */
+/* What the library reports of this algorithm alone, which a model keeps where there are no metrics. */
 static void put_figures(struct result *result, const kiln_report *report) {
     const char *name;
     for (int64_t i = 0; (name = kiln_report_figure_name(report, i)); i++)
@@ -111,19 +135,19 @@ static void put_figures(struct result *result, const kiln_report *report) {
 
 /* All that the model keeps is there before it is written; times are not. */
 static void put_results(struct solving *s) {
+    const struct solver *solver = s->solver;
     struct result *result = &s->result;
-    const struct report_words words = {
-        .objective = s->solver->objective, .change = "change", .ranks = s->solver->ranks};
-    run_put(result, s->run, s->solver->schema);
+    run_put(result, s->run, solver->schema);
     PUT(result, "algorithm", TEXT(name_of(s)));
     run_put_device(result, s->run);
     run_put_shape(result, solving_X(s));
-    if (s->solver->head) s->solver->head(result, s);
-    report_put_end(result, &s->report, &words);
-    report_put_objective(result, &s->report, &words);
-    put_figures(result, &s->report);
-    PUT(result, "warnings", JSON(train_warnings_json(&s->report, NULL)));
-    put_options(result, s);
+    if (solver->head) solver->head(result, s);
+    report_put_end(result, &s->report, &solver->words);
+    if (solver->metrics) solver->metrics(result, s);
+    report_put_objective(result, &s->report, &solver->words);
+    if (!solver->metrics) put_figures(result, &s->report);
+    PUT(result, "warnings", JSON(train_warnings_json(&s->report, s->data)));
+    (solver->options ? solver->options : put_options)(result, s);
 }
 
 static kiln_status fill_model(kiln_model *model, const struct solving *s) {
@@ -195,30 +219,38 @@ int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int6
     return kept;
 }
 
-int solve_run(struct run *run, const struct solver *solver) {
-    struct solving s = {.run = run,
-                        .solver = solver,
-                        .report.size = sizeof s.report,
-                        .state = calloc(1, solver->bytes),
-                        .options = run->settings->algorithm.bytes,
-                        .own = run->settings->own.bytes};
-    result_begin(&s.result);
-    int code = s.state ? run_check_outputs(run) : fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
-    if (!code) code = checkpoint_open(run);
-    if (!code) code = read_data(&s);
-    if (!code) code = solver->prepare(&s);
-    if (!code) code = solve(&s);
-    if (!code) put_results(&s);
+/* The model and other files, and what is told. */
+static int write_all(struct solving *s) {
     const double start = clock_seconds();
-    if (!code && run->settings->output) code = save_model(&s);
-    if (!code && solver->write) code = solver->write(&s);
-    run->seconds.write = clock_seconds() - start;
-    if (!code) code = tell(&s);
-    if (s.state && solver->free) solver->free(&s);
-    free(s.state);
-    result_free(&s.result);
-    kiln_report_free(&s.report);
-    kiln_data_free(s.data);
-    kiln_model_free(s.warm);
+    int code = s->run->settings->output ? save_model(s) : 0;
+    if (!code && s->solver->write) code = s->solver->write(s);
+    s->run->seconds.write = clock_seconds() - start;
+    return code;
+}
+
+void solve_end(struct solving *s) {
+    if (s->state && s->solver->free) s->solver->free(s);
+    free(s->state);
+    result_free(&s->result);
+    kiln_report_free(&s->report);
+    kiln_data_free(s->data);
+    kiln_model_free(s->warm);
+}
+
+int solve_run(struct run *run, const struct solver *solver) {
+    struct solving s = {.solver = solver};
+    int code = run_check_outputs(run);
+    if (!code) code = checkpoint_open(run);
+    if (code) return code;
+    code = solve_begin(&s, run, solver);
+    if (!code) code = choose(&s);
+    if (!code) code = solver->prepare(&s);
+    if (!code && !s.done) {
+        code = solve(&s);
+        if (!code) put_results(&s);
+        if (!code) code = write_all(&s);
+        if (!code) code = tell(&s);
+    }
+    solve_end(&s);
     return code;
 }

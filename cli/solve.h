@@ -1,29 +1,36 @@
-/* A run of an algorithm that is no linear model, the same for all: read the data, choose a device, solve,
- * keep the model, write what else was asked for, tell. What differs is a row of functions, struct solver. */
+/* A run of an algorithm, the same for all: read the data, choose a device, solve, keep the model, write what else
+ * was asked for, tell. What differs is a row of functions, struct solver. */
 #ifndef CLI_SOLVE_H
 #define CLI_SOLVE_H
 
+#include <kiln/tune.h>
+
 #include "common.h"
+#include "report.h"
 
 struct solving;
 
-/* Each int is 0 or an exit code; each function but prepare and solve may be NULL. */
+/* Each int is 0 or an exit code; each function but prepare, solve and keep may be NULL. */
 struct solver {
     const char *schema;              /* of the JSON object: "kiln.ranking/1" */
-    const char *objective;           /* what report.objective is called: "eigenvalue" */
-    bool ranks;                      /* which no run makes as small, or as large, as it can be */
+    struct report_words words;       /* what its report's figures are called */
     size_t bytes;                    /* of its own state, which begins zeroed: solving.state */
+    int (*begin)(struct solving *s); /* before anything is read: the options */
     int (*check)(struct solving *s); /* the data, once they are read and before a device is chosen */
-    int (*prepare)(
-        struct solving *s); /* on the device that was chosen: its matrices, from s->warm if there is one */
+    kiln_work (*work)(const struct solving *s); /* what is to be done; NULL: the verb's passes and width */
+    /* On the device that was chosen: its matrices, from s->warm if there is one. May end the run: s->done. */
+    int (*prepare)(struct solving *s);
     kiln_status (*solve)(struct solving *s, const kiln_control *control); /* fills s->report */
-    int (*finish)(struct solving *s);                                /* brings to the host what is told */
+    int (*fail)(const struct solving *s); /* reports solve's error, in the data's words */
+    int (*finish)(struct solving *s);     /* brings to the host what is told */
     kiln_status (*keep)(kiln_model *model, const struct solving *s); /* tensors and texts of its own */
     int (*write)(const struct solving *s);                           /* files that its own options name */
     void (*head)(struct result *result, const struct solving *s);    /* its first line */
+    void (*metrics)(struct result *result, const struct solving *s); /* how good it is; the model keeps it */
+    void (*options)(struct result *result, const struct solving *s); /* NULL: those of the registry */
     void (*put)(struct result *result, const struct solving *s);     /* rows of its own, which come last */
     void (*free)(struct solving *s);
-    int64_t (*width)(const struct solving *s); /* what the verb's is once the data are read; NULL: the same */
+    bool any_start; /* --warm-start may be a model of another algorithm: prepare judges it */
 };
 
 struct solving {
@@ -31,6 +38,8 @@ struct solving {
     const struct solver *solver;
     kiln_data *data;
     kiln_model *warm; /* NULL without --warm-start */
+    bool done;        /* there is nothing left to solve */
+    bool noted;       /* something has been found already that an interruption must not lose */
     kiln_report report;
     struct result result;
     void *state;         /* the solver's own */
@@ -39,6 +48,10 @@ struct solving {
 };
 
 int solve_run(struct run *run, const struct solver *solver);
+/* Its beginning, for explain: takes the options, reads and checks the data. solve_end in any case. */
+int solve_begin(struct solving *s, struct run *run, const struct solver *solver);
+kiln_work solve_work(const struct solving *s);
+void solve_end(struct solving *s);
 
 static inline const kiln_matrix *solving_X(const struct solving *s) {
     return kiln_data_X(s->data);

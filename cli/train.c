@@ -1,4 +1,4 @@
-/* kiln linreg, logreg, glm, svm: what they share. */
+/* kiln linreg, logreg, glm, svm: what their runs share, as a row for the driver of all runs, cli/solve.c. */
 #include "train.h"
 
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint.h"
 #include "choose.h"
 #include "cv.h"
 #include "files.h"
@@ -26,11 +25,6 @@ const struct algorithm *algorithm_named(const char *name) {
 
 double train_value(const struct training *job, const char *option) {
     return algorithm_value(job->algorithm->name, job->settings, option);
-}
-
-static double tolerance_of(const struct training *job) {
-    return kiln_option_value(job->algorithm->name, job->settings->algorithm.bytes, "tolerance",
-                             kiln_matrix_type(job->W));
 }
 
 /* -------------------------------------------------------------------------------------- before it */
@@ -71,27 +65,6 @@ static int check_settings(const struct settings *settings, const struct algorith
     return 0;
 }
 
-static int read_data(struct run *run, struct training *job) {
-    const struct settings *settings = run->settings;
-    int code = 0;
-    if (settings->warm_start && (code = run_load_model(&job->warm, settings->warm_start))) return code;
-    if ((code = choose_reader(run))) return code;
-    code = run_read(run, &job->data, run->arguments[0], type_of(settings->type), job->warm);
-    if (code) return code;
-    const kiln_matrix *X = kiln_data_X(job->data), *y = kiln_data_y(job->data);
-    if (!y)
-        return fail_with(KILN_ERR_DATA, READING,
-                         kiln_data_format(job->data) == KILN_FILE_CSV
-                             ? "--target COLUMN names the column to predict; kiln info lists the columns"
-                         : kiln_matrix_format(X) == KILN_DENSE
-                             ? "--target -1 takes the last column, --target-file FILE a file of their own"
-                             : "--target-file FILE reads the targets from a file of their own",
-                         "%s has no targets to learn from", run->arguments[0]);
-    if (kiln_matrix_rows(X) == 0)
-        return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", run->arguments[0]);
-    return 0;
-}
-
 /* Without a path. */
 static struct penalty penalty_of(const struct settings *settings, const struct algorithm *algorithm) {
     struct penalty penalty = {settings->l1.from, algorithm_standard(algorithm->name, "l2", KILN_F64)};
@@ -104,30 +77,46 @@ static struct penalty penalty_of(const struct settings *settings, const struct a
     return penalty;
 }
 
-int train_begin(struct run *run, struct training *job) {
-    int code = check_settings(run->settings, job->algorithm);
-    job->penalty = penalty_of(run->settings, job->algorithm);
+static int begin(struct solving *s) {
+    struct training *job = s->state;
+    job->algorithm = algorithm_named(s->run->verb->name);
+    job->settings = s->run->settings;
+    job->report = &s->report;
+    job->penalty = penalty_of(job->settings, job->algorithm);
+    int code = check_settings(job->settings, job->algorithm);
     if (!code && job->algorithm->check) code = job->algorithm->check(job);
-    if (job->loss.kind == KILN_LOSS_GLM) run->target_range = &job->range;
-    if (!code) code = read_data(run, job);
-    if (!code && job->algorithm->inspect) code = job->algorithm->inspect(job);
+    if (job->loss.kind == KILN_LOSS_GLM) s->run->target_range = &job->range;
     return code;
 }
 
-/* Softmax takes a column of y for each class in a pass, one against the rest passes of its own. */
-kiln_work train_work(const struct run *run, const struct training *job) {
-    const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(kiln_data_X(job->data)));
-    const int64_t k = job->classes.count == 2 ? 1 : job->classes.count;
-    if (!k) return choose_work(run->verb, job->data, kiln_matrix_cols(kiln_data_y(job->data)), passes);
-    return job->algorithm == &algorithm_svm ? choose_work(run->verb, job->data, 1, passes * k)
-                                            : choose_work(run->verb, job->data, k, passes);
+static int check(struct solving *s) {
+    struct training *job = s->state;
+    const kiln_matrix *X = solving_X(s);
+    const char *path = s->run->arguments[0];
+    job->data = s->data;
+    job->warm = s->warm;
+    if (!kiln_data_y(job->data))
+        return fail_with(KILN_ERR_DATA, READING,
+                         kiln_data_format(job->data) == KILN_FILE_CSV
+                             ? "--target COLUMN names the column to predict; kiln info lists the columns"
+                         : kiln_matrix_format(X) == KILN_DENSE
+                             ? "--target -1 takes the last column, --target-file FILE a file of their own"
+                             : "--target-file FILE reads the targets from a file of their own",
+                         "%s has no targets to learn from", path);
+    if (kiln_matrix_rows(X) == 0)
+        return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", path);
+    return job->algorithm->inspect ? job->algorithm->inspect(job) : 0;
 }
 
-static int choose(struct run *run, struct training *job) {
-    const kiln_work work = train_work(run, job);
-    int code = choose_device(run, job->data, &work);
-    if (!code) code = run_read_columns(run, job->data, &job->weights, &job->offset);
-    return code ? code : run_read_groups(run, job->data, &job->groups, &job->group_count);
+/* Softmax takes a column of y for each class in a pass, one against the rest passes of its own. */
+static kiln_work work(const struct solving *s) {
+    const struct run *run = s->run;
+    const struct training *job = s->state;
+    const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(solving_X(s)));
+    const int64_t k = job->classes.count == 2 ? 1 : job->classes.count;
+    if (!k) return choose_work(run->verb, s->data, kiln_matrix_cols(kiln_data_y(s->data)), passes);
+    return job->algorithm == &algorithm_svm ? choose_work(run->verb, s->data, 1, passes * k)
+                                            : choose_work(run->verb, s->data, k, passes);
 }
 
 /* Columns of W that mean other classes than the data's would be a start from somewhere else. */
@@ -231,80 +220,78 @@ int train_fail(const struct training *job) {
                 : fail_with(KILN_ERR_DATA, WORKING, words, "column %lld%s", j + 1, what);
 }
 
-static int solve(struct run *run, const struct training *job, const struct problem *problem,
-                 kiln_report *report) {
-    kiln_device_statistics before = {0};
-    kiln_device_get_statistics(run->device, &before);
-    double start = clock_seconds();
-    if (job->algorithm->solve(job, problem, report) != KILN_OK) return train_fail(job);
-    run->seconds.solve += run_account(run, &before, clock_seconds() - start);
-    if (report->stopped_by == KILN_STOP_DIVERGED)
-        return train_fail_diverged(run, report, kiln_matrix_type(job->W));
+/* Tries the values of a path or the folds: the best value is then fitted to all rows, whose checkpoints
+ * hold what came of the folds. A path ends with that. */
+static int validate(struct solving *s) {
+    struct run *run = s->run;
+    struct training *job = s->state;
+    struct validation *validation = job->validation = calloc(1, sizeof *validation);
+    if (!validation) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the folds");
+    int code = cv_run(run, job, validation);
+    s->done = validation->folds == 0;
+    if (!code && run->settings->plot) code = cv_plot(run->settings->plot, validation, job);
+    if (code || s->done) return code ? code : cv_tell_path(run, job, validation);
+    job->scores = cv_json(job, validation);
+    s->noted = true;
+    progress_end();
+    if (!talk_json()) cv_print(run_tables(run), job->scores);
     return 0;
 }
 
-static int solve_last(struct run *run, struct training *job) {
-    const struct problem problem = {.penalty = job->penalty,
-                                    .weights = job->weights,
-                                    .warm = job->warm != NULL,
-                                    .control =
-                                        checkpoint_control(run, talk_control("solve", tolerance_of(job)))};
-    if (!job->scores) talk_unpolled();
-    return solve(run, job, &problem, &job->report);
+static int prepare(struct solving *s) {
+    struct run *run = s->run;
+    struct training *job = s->state;
+    int code = run_read_columns(run, s->data, &job->weights, &job->offset);
+    if (!code) code = run_read_groups(run, s->data, &job->groups, &job->group_count);
+    if (!code) code = job->algorithm->prepare(run, job);
+    return !code && cv_wanted(run->settings) ? validate(s) : code;
 }
 
 /* The model that is kept, on all rows. */
-static int fit(struct run *run, struct training *job) {
-    int code = solve_last(run, job);
-    if (!code) code = train_measure(run, job);
-    return code ? code : train_tell(run, job);
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    const struct training *job = s->state;
+    const struct problem problem = {
+        .penalty = job->penalty, .weights = job->weights, .warm = job->warm != NULL, .control = *control};
+    return job->algorithm->solve(job, &problem, &s->report);
 }
 
-/* Tries the values of a path or the folds first; the best value is then fitted to all rows. */
-static int validate(struct run *run, struct training *job) {
-    struct validation validation = {0};
-    int code = cv_run(run, job, &validation);
-    if (!code && run->settings->plot) code = cv_plot(run->settings->plot, &validation, job);
-    if (!code && validation.folds == 0) {
-        code = cv_tell_path(run, job, &validation);
-    } else if (!code) {
-        job->scores = cv_json(job, &validation);
-        progress_end();
-        if (!talk_json()) cv_print(run_tables(run), job->scores);
-        code = fit(run, job);
-        json_decref(job->scores);
-    }
-    cv_free(&validation);
-    return code;
+static int fail(const struct solving *s) {
+    return train_fail(s->state);
 }
 
-void train_free(struct training *job) {
-    result_free(&job->result);
-    kiln_report_free(&job->report);
+static void free_training(struct solving *s) {
+    struct training *job = s->state;
+    kiln_matrix *const all[] = {job->W, job->b, job->errors, job->kept_errors, job->weights, job->offset};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    coefficients_free(&job->table);
     metrics_free(&job->metrics);
     classes_free(&job->classes);
     free(job->class_weights);
     free(job->groups);
-    kiln_matrix_free(job->W);
-    kiln_matrix_free(job->b);
-    kiln_matrix_free(job->errors);
-    kiln_matrix_free(job->weights);
-    kiln_matrix_free(job->offset);
-    kiln_data_free(job->data);
-    kiln_model_free(job->warm);
+    json_decref(job->scores);
+    if (job->validation) cv_free(job->validation);
+    free(job->validation);
 }
 
+const struct solver train_solver = {
+    .schema = "kiln.result/1",
+    .words = {.objective = "objective", .change = "relative residual", .solver_kept = true},
+    .bytes = sizeof(struct training),
+    .begin = begin,
+    .check = check,
+    .work = work,
+    .prepare = prepare,
+    .solve = solve,
+    .fail = fail,
+    .finish = train_finish,
+    .keep = train_keep,
+    .head = train_head,
+    .metrics = train_metrics,
+    .options = train_options,
+    .put = train_put,
+    .free = free_training,
+    .any_start = true};
+
 int verb_train(struct run *run) {
-    struct training job = {.algorithm = algorithm_named(run->verb->name),
-                           .settings = run->settings,
-                           .report.size = sizeof job.report};
-    result_begin(&job.result);
-    int code = run_check_outputs(run);
-    if (!code) code = checkpoint_open(run);
-    if (!code) code = train_begin(run, &job);
-    if (!code) code = choose(run, &job);
-    if (!code) code = job.algorithm->prepare(run, &job);
-    if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job);
-    train_free(&job);
-    return code;
+    return solve_run(run, &train_solver);
 }

@@ -1,5 +1,5 @@
-/* Training, the same for every linear model: read, solve, keep the model, say how good it is. What differs
- * from algorithm to algorithm is a row of a table, struct algorithm. */
+/* Training of linear models: what they add to a run (solve.h). What differs from algorithm to algorithm is
+ * a row of a table, struct algorithm. */
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
@@ -8,8 +8,10 @@
 #include "commands.h"
 #include "common.h"
 #include "metrics.h"
+#include "solve.h"
 
 struct training;
+struct validation;
 
 struct penalty {
     double l1, l2;
@@ -23,7 +25,8 @@ struct problem {
     kiln_control control;
 };
 
-/* The options struct of the algorithm as the command line sets it, and what each problem brings of its own. */
+/* The options struct of the algorithm as the command line sets it, and what each problem brings of its
+ * own. */
 #define GIVEN(type, settings) ((const type *)(const void *)(settings)->algorithm.bytes)
 #define TAKE_PROBLEM(options, problem)                                                                       \
     ((options).warm_start = (problem)->warm, (options).weights = (problem)->weights,                         \
@@ -31,12 +34,14 @@ struct problem {
 
 struct algorithm {
     const char *name, *title;
-    /* What can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0 or an exit code. */
+    /* What can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0 or
+     * an exit code. */
     int (*check)(struct training *job);
-    /* What the targets are, once the data are there and before a device is chosen: finds the classes. NULL: nothing. Returns 0
-     * or an exit code. */
+    /* What the targets are, once the data are there and before a device is chosen: finds the classes.
+     * NULL: nothing. Returns 0 or an exit code. */
     int (*inspect)(struct training *job);
-    /* Everything else of the algorithm's own: loss; allocates W and b unless a warm start has. Returns 0 or an exit code. */
+    /* Everything else of the algorithm's own: loss; allocates W and b unless a warm start has. Returns 0
+     * or an exit code. */
     int (*prepare)(struct run *run, struct training *job);
     void (*set)(void *options, const struct training *job,
                 const struct problem *problem); /* the algorithm's options struct */
@@ -47,32 +52,39 @@ struct algorithm {
 extern const struct algorithm algorithm_linreg, algorithm_logreg, algorithm_glm, algorithm_svm;
 const struct algorithm *algorithm_named(const char *name); /* NULL if there is none */
 
+/* The coefficients with their standard errors, intercept last; count 0 unless these were asked for.
+ * train_glm.c */
+struct coefficients {
+    double *values, *errors;
+    int64_t count;
+    double degrees; /* of freedom, of a dispersion that is estimated; infinite where it is known */
+    const struct training *job;
+};
+
 struct training {
     const struct algorithm *algorithm;
     const struct settings *settings;
-    kiln_model *warm; /* NULL without --warm-start */
-    kiln_data *data;
+    const kiln_model *warm; /* NULL without --warm-start */
+    const kiln_data *data;
+    const kiln_report *report;
     kiln_matrix *weights, *offset, *W, *b; /* each but W may be NULL */
     int64_t *groups; /* of each row, 0 ... group_count - 1, for cross-validation; or NULL */
     int64_t group_count;
     struct classes classes; /* count 0: the targets are numbers */
     double *class_weights;  /* one for each class, or NULL */
     bool balanced;
-    kiln_loss loss;         /* kind, family, link and parameters */
-    kiln_range range;       /* of a glm's targets */
-    struct penalty penalty; /* of the model that is kept */
-    kiln_matrix *errors;    /* standard errors, NULL if not wanted */
-    kiln_report report;
-    struct result result;
+    kiln_loss loss;           /* kind, family, link and parameters */
+    kiln_range range;         /* of a glm's targets */
+    struct penalty penalty;   /* of the model that is kept */
+    kiln_matrix *errors;      /* standard errors, NULL if not wanted */
+    kiln_matrix *kept_errors; /* the same as the model keeps them */
+    struct coefficients table;
     struct metrics metrics;
-    json_t *scores; /* of --cv, which the model keeps, or NULL; not owned */
+    struct validation *validation; /* of --cv or a path, or NULL */
+    json_t *scores;                /* what the model keeps of it, or NULL */
 };
 
-/* All that is known before a device is chosen: checks the options, reads the data, finds the classes. */
-int train_begin(struct run *run, struct training *job);
-kiln_work train_work(const struct run *run,
-                     const struct training *job); /* what is to be done, as is expected */
-void train_free(struct training *job);
+extern const struct solver train_solver; /* whose state is a struct training */
 
 /* W n x columns and b 1 x columns, zeros unless a warm start has filled them. */
 int train_allocate(struct run *run, struct training *job, int64_t columns);
@@ -82,23 +94,19 @@ int train_choose_solver(kiln_solver *choice, const struct training *job, const k
 double train_value(const struct training *job,
                    const char *option); /* algorithm_value of the job's algorithm */
 
-/* How good the model is on the training data, from the report and from predictions where that does not say. */
-int train_measure(struct run *run, struct training *job);
 /* train_classifier.c: finds the classes of the target; allocates for them. */
 int train_find_classes(struct training *job);
 int train_prepare_classifier(struct run *run, struct training *job);
 
-/* train_result.c */
-int train_tell(struct run *run, struct training *job); /* writes the model, and says what came out */
+/* train_result.c: hooks of train_solver. */
+/* How good the model is on the training data; its coefficients for people. */
+int train_finish(struct solving *s);
+kiln_status train_keep(kiln_model *model, const struct solving *s);
+void train_head(struct result *result, const struct solving *s);
+void train_metrics(struct result *result, const struct solving *s);
+void train_options(struct result *result, const struct solving *s);
+void train_put(struct result *result, const struct solving *s);
 
-/* The coefficients with their standard errors, intercept last; count 0 unless these were asked for.
- * train_glm.c */
-struct coefficients {
-    double *values, *errors;
-    int64_t count;
-    double degrees; /* of freedom, of a dispersion that is estimated; infinite where it is known */
-    const struct training *job;
-};
 int coefficients_new(struct coefficients *table, const struct training *job); /* 0 or an exit code */
 void coefficients_free(struct coefficients *table);
 void coefficients_put(struct result *result, const struct coefficients *table);

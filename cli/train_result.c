@@ -1,13 +1,8 @@
-/* What becomes of training: metrics, the model file, the summary, the JSON object. */
+/* What becomes of training a linear model: metrics, what the model keeps, rows of the result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint.h"
-#include "choose.h"
-#include "files.h"
-#include "progress.h"
-#include "report.h"
 #include "train.h"
 
 /* ---------------------------------------------------------------------------------------- metrics */
@@ -17,21 +12,21 @@ static int measure_linreg(struct training *job) {
     double weight = (double)kiln_matrix_rows(kiln_data_X(job->data));
     if (job->weights && kiln_norm(&weight, job->weights, KILN_NORM_1) != KILN_OK)
         return fail_library(WORKING);
-    metrics_add(&job->metrics, "r2", "R2", kiln_report_figure(&job->report, "r2"));
-    metrics_add(&job->metrics, "rss", "RSS", kiln_report_figure(&job->report, "rss"));
+    metrics_add(&job->metrics, "r2", "R2", kiln_report_figure(job->report, "r2"));
+    metrics_add(&job->metrics, "rss", "RSS", kiln_report_figure(job->report, "rss"));
     metrics_add(&job->metrics, "rmse", "RMSE",
-                sqrt(kiln_report_figure(&job->report, "rss") / (weight * (double)kiln_matrix_cols(job->W))));
+                sqrt(kiln_report_figure(job->report, "rss") / (weight * (double)kiln_matrix_cols(job->W))));
     const char *name;
-    for (int64_t i = 0; (name = kiln_report_figure_name(&job->report, i)); i++)
+    for (int64_t i = 0; (name = kiln_report_figure_name(job->report, i)); i++)
         if (strcmp(name, "rank") == 0) /* NaN: it was not decided */
-            metrics_add(&job->metrics, "rank", "rank", kiln_report_figure(&job->report, name));
+            metrics_add(&job->metrics, "rank", "rank", kiln_report_figure(job->report, name));
     return 0;
 }
 
 static void add_parameters(struct training *job) {
     static const char *const names[] = {"parameters", "parameters_at_most"};
     for (int i = 0; i < 2; i++) {
-        const double count = kiln_report_figure(&job->report, names[i]);
+        const double count = kiln_report_figure(job->report, names[i]);
         if (!isnan(count)) metrics_add(&job->metrics, names[i], "parameters", count);
     }
 }
@@ -56,10 +51,9 @@ static int measure(struct training *job) {
     if (job->loss.kind == KILN_LOSS_SQUARED) return measure_linreg(job);
     if (job->loss.kind == KILN_LOSS_GLM) {
         metrics_add(&job->metrics, "null_deviance", "null dev.",
-                    kiln_report_figure(&job->report, "null_deviance"));
-        metrics_add(&job->metrics, "dispersion", "dispersion",
-                    kiln_report_figure(&job->report, "dispersion"));
-        metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(&job->report, "aic"));
+                    kiln_report_figure(job->report, "null_deviance"));
+        metrics_add(&job->metrics, "dispersion", "dispersion", kiln_report_figure(job->report, "dispersion"));
+        metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(job->report, "aic"));
         add_parameters(job);
         const int code = add_degrees(job);
         if (code) return code;
@@ -74,12 +68,33 @@ static int measure(struct training *job) {
     return code;
 }
 
-int train_measure(struct run *run, struct training *job) {
+/* A column that depends on those before it has no standard error, and a model file holds finite numbers
+ * only: -1. */
+static int keep_errors(struct run *run, struct training *job) {
+    int code = 0;
+    if (!job->errors) return 0;
+    kiln_matrix *wide = NULL;
+    double *values = values_of(job->errors, &code);
+    if (code) return code;
+    const int64_t count = kiln_matrix_rows(job->errors);
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(values[i])) values[i] = -1;
+    if (kiln_matrix_dense(&wide, run->device, KILN_F64, count, 1, values) != KILN_OK ||
+        kiln_matrix_copy(&job->kept_errors, run->device, kiln_matrix_type(job->errors), wide) != KILN_OK)
+        code = fail_library(WORKING);
+    kiln_matrix_free(wide);
+    free(values);
+    return code;
+}
+
+int train_finish(struct solving *s) {
+    struct training *job = s->state;
     const double start = clock_seconds();
     talk_doing("measure");
-    const int code = measure(job);
-    run->seconds.measure += clock_seconds() - start;
-    return code;
+    int code = measure(job);
+    s->run->seconds.measure += clock_seconds() - start;
+    if (!code) code = keep_errors(s->run, job);
+    return code ? code : coefficients_new(&job->table, job);
 }
 
 /* ------------------------------------------------------------------------------------------- rows */
@@ -90,7 +105,8 @@ static kiln_link named_link(const kiln_loss *loss) {
     return open ? KILN_LINK_LOG : loss->link;
 }
 
-static void put_options(struct result *result, const struct training *job) {
+void train_options(struct result *result, const struct solving *s) {
+    const struct training *job = s->state;
     const struct settings *settings = job->settings;
     kiln_solver solver = {0};
     result_open(result, "options", true);
@@ -99,7 +115,7 @@ static void put_options(struct result *result, const struct training *job) {
     PUT(result, "standardize", FLAG(train_value(job, "standardize")));
     if (job->loss.kind == KILN_LOSS_SQUARED)
         PUT(result, "preconditioner", FLAG(!train_value(job, "no_preconditioner")));
-    PUT(result, "tolerance", NUMBER(job->report.tolerance));
+    PUT(result, "tolerance", NUMBER(job->report->tolerance));
     if (train_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
         PUT(result, "max_iterations", COUNT(solver.max_iterations));
     if (job->classes.count) PUT(result, "class_weight", TEXT(settings->class_weight));
@@ -121,33 +137,31 @@ static void put_options(struct result *result, const struct training *job) {
     result_close(result);
 }
 
-static void put_shape(struct result *result, const struct training *job) {
-    const kiln_matrix *X = kiln_data_X(job->data);
-    const int64_t targets = kiln_matrix_cols(kiln_data_y(job->data));
-    run_put_shape(result, X);
+void train_head(struct result *result, const struct solving *s) {
+    const struct training *job = s->state;
+    const kiln_matrix *X = solving_X(s);
+    const int64_t targets = kiln_matrix_cols(kiln_data_y(s->data));
     PUT(result, "targets", COUNT(targets));
     PUT_LINE(result, "%s: %s, %s, %s", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
              text_plural(kiln_matrix_cols(X), "column"),
              job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
 }
 
-/* All that the model keeps is there before it is written; times are not. */
-static void put_results(struct run *run, struct training *job) {
-    struct result *result = &job->result;
-    const struct report_words words = {
-        .objective = "objective", .change = "relative residual", .solver_kept = true};
-    const bool gap = job->loss.kind == KILN_LOSS_SQUARED_HINGE || job->loss.kind == KILN_LOSS_SQUARED_EPSILON;
-    run_put(result, run, "kiln.result/1");
-    PUT(result, "algorithm", TEXT(job->algorithm->name));
-    run_put_device(result, run);
-    put_shape(result, job);
-    report_put_end(result, &job->report, &words);
+void train_metrics(struct result *result, const struct solving *s) {
+    const struct training *job = s->state;
+    const kiln_loss_kind kind = job->loss.kind;
     metrics_put(result, &job->metrics);
-    report_put_objective(result, &job->report, &words);
-    if (gap) PUT(result, "gap", NUMBER(kiln_report_figure(&job->report, "gap")), .kept = true);
-    PUT(result, "warnings", JSON(train_warnings_json(&job->report, job->data)));
-    put_options(result, job);
+    if (kind == KILN_LOSS_SQUARED_HINGE || kind == KILN_LOSS_SQUARED_EPSILON)
+        PUT(result, "gap", NUMBER(kiln_report_figure(job->report, "gap")), .kept = true);
     if (job->scores) PUT(result, "cross_validation", JSON(json_incref(job->scores)), .kept = true);
+}
+
+/* Where the file is, and what --standard-errors asks for. */
+void train_put(struct result *result, const struct solving *s) {
+    const struct training *job = s->state;
+    const char *output = s->run->settings->output;
+    if (output && strcmp(output, "-") != 0) PUT(result, NULL, TEXT(output), .label = "model");
+    if (job->table.count) coefficients_put(result, &job->table);
 }
 
 static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_data *, int64_t),
@@ -196,59 +210,22 @@ static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln
     return status;
 }
 
-/* A column that depends on those before it has no standard error, and a model file holds finite numbers
- * only: -1. */
-static int standard_errors(kiln_matrix **kept, const struct run *run, const struct training *job) {
-    int code = 0;
-    if (!job->errors) return 0;
-    kiln_matrix *wide = NULL;
-    double *values = values_of(job->errors, &code);
-    if (code) return code;
-    const int64_t count = kiln_matrix_rows(job->errors);
-    for (int64_t i = 0; i < count; i++)
-        if (isnan(values[i])) values[i] = -1;
-    if (kiln_matrix_dense(&wide, run->device, KILN_F64, count, 1, values) != KILN_OK ||
-        kiln_matrix_copy(kept, run->device, kiln_matrix_type(job->errors), wide) != KILN_OK)
-        code = fail_library(WORKING);
-    kiln_matrix_free(wide);
-    free(values);
-    return code;
-}
-
-static kiln_status fill_model(kiln_model *model, const struct run *run, const struct training *job,
-                              const kiln_matrix *errors) {
-    const kiln_data *data = job->data;
+kiln_status train_keep(kiln_model *model, const struct solving *s) {
+    const struct training *job = s->state;
+    const kiln_data *data = s->data;
+    const int64_t targets = kiln_matrix_cols(kiln_data_y(data));
     kiln_status status = kiln_model_set_tensor(model, "W", job->W);
     if (status == KILN_OK && job->b) status = kiln_model_set_tensor(model, "b", job->b);
-    if (status == KILN_OK && job->classes.count) status = set_classes(model, run, &job->classes);
-    if (status == KILN_OK) status = set_loss(model, run, &job->loss);
-    if (status == KILN_OK && errors) status = kiln_model_set_tensor(model, "standard_errors", errors);
-    if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
+    if (status == KILN_OK && job->classes.count) status = set_classes(model, s->run, &job->classes);
+    if (status == KILN_OK) status = set_loss(model, s->run, &job->loss);
+    if (status == KILN_OK && job->kept_errors)
+        status = kiln_model_set_tensor(model, "standard_errors", job->kept_errors);
     if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
-    if (status == KILN_OK) status = result_keep(model, &job->result);
-    const int64_t targets = kiln_matrix_cols(kiln_data_y(data));
     if (status == KILN_OK)
         status = train_set_json(model, "targets", names_json(data, kiln_data_target_name, targets));
-    if (status != KILN_OK) return status;
-    if (*kiln_data_schema(data)) return kiln_model_set_text(model, "schema", kiln_data_schema(data));
+    if (status != KILN_OK || *kiln_data_schema(data)) return status;
     return train_set_json(model, "features",
                           names_json(data, kiln_data_feature_name, kiln_matrix_rows(job->W)));
-}
-
-static int save(struct run *run, const struct training *job) {
-    kiln_model *model = NULL;
-    kiln_matrix *errors = NULL;
-    double start = clock_seconds();
-    int code = standard_errors(&errors, run, job);
-    if (code) return code;
-    kiln_status status = kiln_model_create(&model, job->algorithm->name);
-    if (status == KILN_OK) status = fill_model(model, run, job, errors);
-    if (status == KILN_OK) status = kiln_model_save(model, run->settings->output);
-    code = status == KILN_OK ? 0 : fail_library(WRITING);
-    kiln_matrix_free(errors);
-    kiln_model_free(model);
-    run->seconds.write = clock_seconds() - start;
-    return code;
 }
 
 /* ---------------------------------------------------------------------------------------- telling */
@@ -268,35 +245,4 @@ void train_tell_device(const struct run *run) {
             text_bytes((double)s.panel_bytes),
             text_bytes((double)s.panel_bytes / fmax(s.panel_seconds, 1e-9)),
             100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
-}
-
-/* Where the columns that depend on others could not be counted. */
-static void say_uncounted(const struct training *job) {
-    const double most = kiln_report_figure(&job->report, "parameters_at_most");
-    if (job->loss.kind != KILN_LOSS_GLM || isnan(most)) return;
-    say("AIC is an upper bound, as if the model had %.0f parameters: how many columns depend on others is "
-        "not clear",
-        most);
-}
-
-int train_tell(struct run *run, struct training *job) {
-    struct coefficients table;
-    struct result *result = &job->result;
-    const char *output = run->settings->output;
-    put_results(run, job);
-    int code = output ? save(run, job) : 0;
-    if (!code) code = coefficients_new(&table, job);
-    if (code) return code;
-    progress_end();
-    if (talk_verbose()) train_tell_device(run);
-    choose_put(result, run);
-    checkpoint_put(result, run);
-    run_put_seconds(result, run, true);
-    PUT(result, "model", TEXT(output), .label = output && strcmp(output, "-") != 0 ? "model" : NULL);
-    if (table.count) coefficients_put(result, &table);
-    report_put_trace(result, &job->report);
-    code = run_tell(run, result);
-    coefficients_free(&table);
-    if (!code) say_uncounted(job);
-    return code ? code : train_end(run, &job->report, job->data);
 }

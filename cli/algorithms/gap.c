@@ -54,10 +54,15 @@ static int verify_gap(struct run *run, struct verifying *v) {
 }
 
 static int run_gap(struct run *run) {
-    static const struct solver solver = {
-        TOPICS_HOOKS,          .objective = "objective",  .bytes = sizeof(struct topics),
-        .check = topics_check, .prepare = topics_prepare, .solve = solve,
-        .head = put_head,      .put = put_rest,           .free = topics_free};
+    static const struct solver solver = {TOPICS_HOOKS,
+                                         .words.objective = "objective",
+                                         .bytes = sizeof(struct topics),
+                                         .check = topics_check,
+                                         .prepare = topics_prepare,
+                                         .solve = solve,
+                                         .head = put_head,
+                                         .put = put_rest,
+                                         .free = topics_free};
     return solve_run(run, &solver);
 }
 

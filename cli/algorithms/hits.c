@@ -198,8 +198,8 @@ static int verify_hits(struct run *run, struct verifying *v) {
 
 static int run_hits(struct run *run) {
     static const struct solver solver = {.schema = "kiln.ranking/1",
-                                         .objective = "eigenvalue",
-                                         .ranks = true,
+                                         .words.objective = "eigenvalue",
+                                         .words.ranks = true,
                                          .bytes = sizeof(struct ranking),
                                          .check = graph_check_format,
                                          .prepare = prepare,

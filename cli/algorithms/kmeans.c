@@ -298,7 +298,7 @@ static int take_options(struct settings *settings) {
 
 static int run_kmeans(struct run *run) {
     static const struct solver solver = {.schema = "kiln.clustering/1",
-                                         .objective = "inertia",
+                                         .words.objective = "inertia",
                                          .bytes = sizeof(struct clustering),
                                          .check = check_options,
                                          .prepare = prepare,

@@ -114,10 +114,15 @@ static int verify_lda(struct run *run, struct verifying *v) {
 }
 
 static int run_lda(struct run *run) {
-    static const struct solver solver = {
-        TOPICS_HOOKS,     .objective = "bound", .bytes = sizeof(struct state),
-        .check = check,   .prepare = prepare,   .solve = solve,
-        .head = put_head, .put = put_rest,      .free = free_state};
+    static const struct solver solver = {TOPICS_HOOKS,
+                                         .words.objective = "bound",
+                                         .bytes = sizeof(struct state),
+                                         .check = check,
+                                         .prepare = prepare,
+                                         .solve = solve,
+                                         .head = put_head,
+                                         .put = put_rest,
+                                         .free = free_state};
     return solve_run(run, &solver);
 }
 

@@ -237,7 +237,7 @@ static int verify_mds(struct run *run, struct verifying *v) {
 
 static int run_mds(struct run *run) {
     static const struct solver solver = {.schema = "kiln.layout/1",
-                                         .objective = "stress",
+                                         .words.objective = "stress",
                                          .bytes = sizeof(struct layout),
                                          .prepare = prepare,
                                          .solve = solve,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose.h"
 #include "graph.h"
 #include "metrics.h"
 #include "output.h"
@@ -55,8 +56,10 @@ static int check(struct solving *s) {
     return code;
 }
 
-static int64_t width(const struct solving *s) {
-    return ((const struct ranking *)s->state)->sets;
+static kiln_work work(const struct solving *s) {
+    const struct run *run = s->run;
+    return choose_work(run->verb, s->data, ((const struct ranking *)s->state)->sets,
+                       choose_passes(run->verb, run->settings, vertices(s)));
 }
 
 static int to_device(kiln_matrix **to, const struct solving *s, const struct graph_seeds *seeds) {
@@ -328,8 +331,8 @@ static int explain_pagerank(const struct run *run, const kiln_matrix *A, json_t 
 
 static int run_pagerank(struct run *run) {
     static const struct solver solver = {.schema = "kiln.pagerank/1",
-                                         .objective = "error_bound",
-                                         .ranks = true,
+                                         .words.objective = "error_bound",
+                                         .words.ranks = true,
                                          .bytes = sizeof(struct ranking),
                                          .check = check,
                                          .prepare = prepare,
@@ -340,7 +343,7 @@ static int run_pagerank(struct run *run) {
                                          .head = put_head,
                                          .put = put_rest,
                                          .free = free_ranking,
-                                         .width = width};
+                                         .work = work};
     return solve_run(run, &solver);
 }
 
