@@ -81,8 +81,10 @@ static bool platform_is(const struct ki_opencl_device *device, const char *name)
  * what compute capability 9.0 has, less the few bytes that the compiler adds. */
 static void describe_nvidia(struct ki_properties *properties, const struct ki_opencl_device *device,
                             int architecture) {
+    enum { DRIVERS_LOCAL = 1024 }; /* of a group's memory, which the driver may want beside what a launch asks for */
     if (!platform_is(device, "NVIDIA CUDA")) return;
     properties->registers_option = "-cl-nv-maxrregcount=";
+    properties->local_max -= DRIVERS_LOCAL;
     if (architecture == 90) properties->local_hoped = 226 * 1024;
 }
 

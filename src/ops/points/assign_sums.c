@@ -53,7 +53,8 @@ static bool own_fits(struct ki_assign_sums *to, const struct ki_assign_space *s)
     to->shares = (int)ki_min(ki_max(to->group / to->across / s->k, 1), to->tile / 32);
     const int64_t bytes = to->shares * s->k * (2 * s->n + 1) * wide + to->tile * (s->n + 1) * size +
                           s->k * (to->tile / 32 + 1) * 4;
-    to->bytes = bytes <= ki_max(properties->local_max / 2, properties->local_bytes) ? bytes : 0;
+    const int64_t declarable = ki_min(properties->local_bytes, properties->local_max);
+    to->bytes = bytes <= ki_max(properties->local_max / 2, declarable) ? bytes : 0;
     return to->bytes > 0;
 }
 
