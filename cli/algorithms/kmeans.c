@@ -246,13 +246,11 @@ static int load_verified(struct run *run, struct verifying *v, kiln_matrix **cen
     return 0;
 }
 
-/* The residual of mini-batches is one of batches that nobody has any more. */
 static void claim_clustering(struct verifying *v, const kiln_kmeans_verification *found, kiln_type type) {
     claim_equal(v, "inertia", "inertia", verify_number(v->report, "inertia"), found->inertia, 0,
                 found->inertia_rounding);
-    if (!(verify_number(v->options, "batch") > 0))
-        claim_equal(v, "residual", "residual", verify_number(v->report, "residual"), found->residual, 0,
-                    found->residual_rounding);
+    claim_equal(v, "residual", "residual", verify_number(v->report, "residual"), found->residual, 0,
+                found->residual_rounding);
     claim_bound(v, "weights", "weights' error", type == KILN_F32 ? 1e-6 : 1e-12, found->weights, 1, 0);
     claim_bound(v, "squares", "squares' error", type == KILN_F32 ? 1e-5 : 1e-9, found->squares, 1, 0);
     claim_bound(v, "radii", "radii's error", type == KILN_F32 ? 1e-4 : 1e-9, found->radii, 1, 0);

@@ -88,10 +88,8 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
     return status;
 }
 
-/* The gain of a batch depends on how far its step has shrunk, which no model keeps. */
 static kiln_status again(kiln_report *report, const struct claimed_factors *claimed, const json_t *given) {
     report->residual = NAN;
-    if (json_integer_value(json_object_get(given, "batch")) > 0) return KILN_OK;
     double eta[CLAIMED_SETTINGS] = {0};
     kiln_matrix *alphas = NULL;
     kiln_status status = claimed_settings(eta, claimed, "eta");

@@ -286,8 +286,9 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * A centre without rows takes the row that is furthest from its own centre, which is taken off the sums of
  * the cluster that it leaves. Where X has fewer than K different rows some centres stay without any, and the
  * figure "clusters" says how many have some. With `batch` an iteration takes so many rows, drawn with
- * replacement, and moves a centre by the batch's share in all the weight that it has seen; residual is then
- * a mean over 16 batches. It goes on where it left off from GIVEN centres and their `clusters`. With
+ * replacement, and moves a centre by the batch's share in all the weight that it has seen. The trace's residuals
+ * are then means over 16 batches of the squared moves; where such a mean is within the tolerance the run ends,
+ * as stalled with a warning "batches" unless it has converged by the report's residual. It goes on where it left off from GIVEN centres and their `clusters`. With
  * `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and
  * distances are those of the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse
  * X, of its values). report: residual is the sum of the squared distances of the centres from their rows'

@@ -471,8 +471,7 @@ class LatentDirichletAllocation(_Topics):
         self._alphas: Any = None
         super().fit(X)
         self.bound_ = self.report_.figures["perplexity_bound"]
-        batches = -(-self._rows.shape[0] // self.batch_size) if self.learning_method == "online" else 1
-        self.n_batch_iter_ = self.n_iter_ * batches + 1
+        self.n_batch_iter_ = int(self.report_.figures.get("batches", self.n_iter_)) + 1
         return self
 
     @property

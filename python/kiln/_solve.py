@@ -225,7 +225,7 @@ def _read(report: Any) -> Report:
                   float(report.optimality_gap), text(report.certificate), said)
 
 
-_ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters"}  # what is no result to converge to
+_ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters", "batches"}  # what is no result to converge to
 
 
 def warn_of(report: Report, name: str, names: Mapping[str, str] = {}) -> None:
@@ -235,7 +235,7 @@ def warn_of(report: Report, name: str, names: Mapping[str, str] = {}) -> None:
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
         warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
-    if report.converged or report.stopped_by == "cancelled" or "out-of-reach" in report.warnings:
+    if report.converged or report.stopped_by == "cancelled" or {"out-of-reach", "batches"} & report.warnings.keys():
         return
     tol = names.get("tolerance", "tol")
     ends = {"max_iterations": ("max_iter ended it", f"raise max_iter, or {tol}"),

@@ -451,6 +451,42 @@ static void goes_on(void **state) {
     kiln_matrix_free(T);
 }
 
+/* What a run of mini-batches says of its centres is what all rows say, and it has converged only by that: however
+ * little the batches move them. */
+static void batches_end_truly(void **state) {
+    static double x[M * N];
+    int converged = 0, stalled = 0;
+    (void)state;
+    make_blobs(x);
+    for (int run = 0; run < 24; run++) {
+        kiln_matrix *X = dense_matrix(KILN_F64, M, N, x), *C = dense_matrix(KILN_F64, K, N, NULL);
+        const kiln_kmeans_options options = {.batch = 20 + 20 * run,
+                                             .seed = run,
+                                             .restarts = 1 + run % 2,
+                                             .spherical = run % 3 == 2,
+                                             .tolerance = run % 4 ? 1e-4 : 1};
+        kiln_report report = {0};
+        kiln_kmeans_verification found = {.size = sizeof found};
+        assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+        assert_int_equal(
+            kiln_verify_kmeans(&found, C, X, &(kiln_kmeans_options){.spherical = options.spherical}),
+            KILN_OK);
+        if (!(fabs(found.residual - report.residual) <= found.residual_rounding))
+            fail_msg("run %d: the residual is %g, not %g", run, found.residual, report.residual);
+        assert_true(report.converged == (report.residual <= options.tolerance));
+        if (report.stopped_by == KILN_STOP_STALLED) {
+            const char *name;
+            assert_non_null(kiln_report_warning(&report, 0, &name, NULL));
+            assert_string_equal(name, "batches");
+        }
+        converged += report.converged, stalled += report.stopped_by == KILN_STOP_STALLED;
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+    }
+    assert_true(converged > 0 && stalled > 0);
+}
+
 /* A model's label and distance for new rows. */
 static void predicts(void **state) {
     static const double centres[] = {0, 0, 10, 0}, clusters[] = {1, 0, 0, 1, 0, 0}, x[] = {1, 0, 10, 3, 4, 0};
@@ -503,6 +539,7 @@ int main(void) {
         cmocka_unit_test(refuses_and_stops),
         cmocka_unit_test(finds_directions),
         cmocka_unit_test(goes_on),
+        cmocka_unit_test(batches_end_truly),
         cmocka_unit_test(predicts),
         cmocka_unit_test(on_opencl),
         cmocka_unit_test(takes_the_furthest_rows),

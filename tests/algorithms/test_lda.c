@@ -233,6 +233,30 @@ static void batches(void **state) {
     fit_free(&online);
 }
 
+/* Converged means the same online: one iteration more, of all documents, gains no more than the tolerance. */
+static void batches_converge(void **state) {
+    (void)state;
+    struct counts counts;
+    for (int run = 0; run < 12; run++) {
+        const double tolerance = run % 2 ? 1e-4 : 1e-6;
+        struct fit online, more;
+        fill(&counts, (uint64_t)(20 + run));
+        fit_run(
+            &online, &counts, KILN_F64,
+            (kiln_lda_options){.max_iterations = 2000, .batch = 3 + run, .seed = run, .tolerance = tolerance},
+            zeros, zeros);
+        assert_true(online.report.converged && online.report.residual <= tolerance);
+        fit_run(
+            &more, &counts, KILN_F64,
+            (kiln_lda_options){.max_iterations = 1, .warm_start = 1, .alpha = 0.25, .tolerance = tolerance},
+            online.gamma, online.lambda);
+        if (!(more.report.residual <= tolerance))
+            fail_msg("run %d: an iteration more gains %g", run, more.report.residual);
+        fit_free(&online);
+        fit_free(&more);
+    }
+}
+
 static void new_documents(void **state) {
     (void)state;
     struct counts counts;
@@ -400,6 +424,7 @@ int main(void) {
         cmocka_unit_test(bound_never_falls),
         cmocka_unit_test(alpha_is_learned),
         cmocka_unit_test(batches),
+        cmocka_unit_test(batches_converge),
         cmocka_unit_test(new_documents),
         cmocka_unit_test(perplexity_by_its_definition),
         cmocka_unit_test(refusals),

@@ -80,12 +80,9 @@ done:
     return status;
 }
 
-static double residual_of(const struct kmeans *s, double moved) {
-    return s->scale > 0 ? moved / s->scale : moved;
-}
-
 kiln_status ki_kmeans_row(struct kmeans *s, double moved) {
-    const kiln_trace_row row = {.residual = residual_of(s, moved), .objective = s->run.report.objective};
+    const kiln_trace_row row = {.residual = ki_kmeans_residual(s, moved),
+                                .objective = s->run.report.objective};
     const kiln_status status = ki_run_row(&s->run, &row);
     if (status == KILN_OK) ki_run_tell(&s->run);
     return status;
@@ -112,7 +109,7 @@ static kiln_status lloyd_pass(struct kmeans *s) {
     double moved;
     kiln_status status;
     TRY(ki_kmeans_means(s, &moved));
-    if (corrected && residual_of(s, moved) <= s->options.tolerance && !s->filled)
+    if (corrected && ki_kmeans_residual(s, moved) <= s->options.tolerance && !s->filled)
         TRY(find_means_anew(s, &moved));
     TRY(ki_kmeans_row(s, moved));
     ki_kmeans_judge(s);
@@ -129,7 +126,7 @@ static kiln_status say_exactly(struct kmeans *s) {
     kiln_trace_row *last = s->run.report.trace + s->run.report.trace_count - 1;
     if (!s->running || s->run.report.stopped_by == KILN_STOP_TOLERANCE) return KILN_OK;
     TRY(find_means_anew(s, &moved));
-    last->residual = s->run.report.residual = residual_of(s, moved);
+    last->residual = s->run.report.residual = ki_kmeans_residual(s, moved);
     last->objective = s->run.report.objective;
 done:
     return status;
@@ -321,6 +318,13 @@ done:
     return status;
 }
 
+static void say_at_rest(struct kmeans *s) {
+    ki_report_warn(&s->run.report, "batches", "go on from this model without batches",
+                   "not converged: batches no longer move the centres, but the residual of all rows is %.1e, "
+                   "above the tolerance %.1e",
+                   s->run.best.residual, s->options.tolerance);
+}
+
 static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     kiln_status status = KILN_OK;
     int64_t filled = 0;
@@ -328,6 +332,7 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     ki_report_figure(&s->run.report, "clusters", (double)filled);
     ki_report_figure(&s->run.report, "relocated", (double)s->relocated);
     if (filled < s->k) TRY(say_empty(s, filled));
+    if (s->options.batch > 0 && s->run.best.stopped_by == KILN_STOP_STALLED) say_at_rest(s);
     ki_kmeans_close_bounds(s);
     memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
     TRY(ki_kmeans_move(s));

@@ -58,6 +58,10 @@ double ki_kmeans_place(struct kmeans *s, int64_t c);
 /* A pass: s->means, s->found and the objective of the centres; how far they are from the means, but for
  * rounding: sum of squares; s->filled. */
 kiln_status ki_kmeans_means(struct kmeans *s, double *moved);
+/* Squared moves, added up, as a residual: over the mean variance of X's columns. */
+static inline double ki_kmeans_residual(const struct kmeans *s, double moved) {
+    return s->scale > 0 ? moved / s->scale : moved;
+}
 /* report.stopped_by, by the residual and the rest after an iteration. */
 void ki_kmeans_judge(struct kmeans *s);
 /* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C,

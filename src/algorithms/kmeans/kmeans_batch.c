@@ -1,5 +1,7 @@
 /* Mini-batches: a centre goes the share of the way to the mean of its rows in the batch that these have in all that it has seen
- * (Sculley 2010). What a single batch says is noise, so that what is compared with the tolerance is a mean over the last few. */
+ * (Sculley 2010). What a single batch says is noise, so that what is compared with the tolerance is a mean over the last few.
+ * Steps shrink with what the centres have seen, wherever these are: batches that move them no more end a run, but it has
+ * converged only if a pass over all rows finds the centres at their rows' means. */
 #include "algorithms/kmeans/kmeans.h"
 
 enum { MEMORY = 16 };
@@ -61,6 +63,31 @@ static double take_steps(struct kmeans *s) {
     return moved;
 }
 
+/* The end of a start: what all rows say of its centres. */
+static kiln_status measure_rows(struct kmeans *s) {
+    kiln_report *report = &s->run.report;
+    double moved = 0;
+    kiln_status status;
+    TRY(ki_kmeans_assign(s, s->X, s->options.weights));
+    report->passes++;
+    memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
+    TRY(ki_vector_get(s->next, s->sums));
+    for (int64_t c = 0; c < s->k; c++) {
+        const double weight = s->totals[2 * c];
+        for (int64_t j = c * s->n; j < (c + 1) * s->n; j++)
+            s->next[j] = weight > 0 ? s->next[j] / weight : s->centres[j];
+        moved += ki_kmeans_place(s, c);
+    }
+    report->residual = ki_kmeans_residual(s, moved);
+    if (report->stopped_by == KILN_STOP_CANCELLED) goto done;
+    if (report->residual <= s->options.tolerance)
+        report->stopped_by = KILN_STOP_TOLERANCE;
+    else if (report->stopped_by == KILN_STOP_TOLERANCE)
+        report->stopped_by = KILN_STOP_STALLED;
+done:
+    return status;
+}
+
 kiln_status ki_kmeans_batches(struct kmeans *s) {
     struct ki_arena arena = {0};
     struct batch batch;
@@ -79,9 +106,7 @@ kiln_status ki_kmeans_batches(struct kmeans *s) {
         ki_kmeans_judge(s);
         TRY(ki_kmeans_keep(s));
     }
-    TRY(ki_kmeans_assign(s, s->X, s->options.weights));
-    s->run.report.passes++;
-    memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
+    TRY(measure_rows(s));
 done:
     return ki_arena_free(&arena, status);
 }

@@ -8,7 +8,9 @@
  *
  * A round ends with the bound of the gamma and lambda that are there, and ends the run before it changes
  * lambda: what is returned is what was measured. Online, passes over batches of documents stand in the place
- * of lambda's update. */
+ * of lambda's update, until one changes the bound by no more than the tolerance. That says little, as the
+ * bound goes up and down and batches' steps shrink: updates from all documents, which cost less than such a
+ * pass, bring the run to its end. */
 #include "algorithms/topics/lda.h"
 
 enum { STREAM = 0x1da, ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
@@ -22,6 +24,7 @@ struct lda {
     kiln_lda_options options;
     double *alpha, *work; /* k; 2 k */
     int64_t anew;         /* rounds in which documents begin anew */
+    bool whole;           /* lambda's updates are from all documents: without batches, and at their end */
     double words, bound, test_perplexity;
     struct ki_topics_test test;
 };
@@ -142,6 +145,7 @@ static kiln_status lda_begin(struct lda *s, const kiln_matrix *A, const kiln_mat
         TRY(ki_lda_documents_begin(&s->documents, &s->topics, s->alpha));
         s->anew = s->batches ? 0 : ROUNDS_ANEW;
     }
+    s->whole = !s->batches;
     TRY(ki_lda_topics_ready(&s->topics));
 done:
     return status;
@@ -194,7 +198,7 @@ done:
 
 static kiln_status lda_update(struct lda *s) {
     kiln_status status;
-    if (s->batches) return ki_lda_batches_run(s->batches, &s->topics, s->alpha);
+    if (!s->whole) return ki_lda_batches_run(s->batches, &s->topics, s->alpha);
     TRY(ki_lda_topics_update(&s->topics, 0, 1, 1));
     TRY(ki_lda_topics_ready(&s->topics));
     if (s->options.learn_alpha) TRY(learn_alpha(s));
@@ -233,15 +237,16 @@ static kiln_status lda_iterate(struct lda *s) {
         {"alpha", .reals = s->alpha, .count = kiln_matrix_cols(s->topics.lambda)},
         {"bound", .reals = &s->bound},
         {"test", .reals = &s->test_perplexity},
-        {"steps", .integers = ki_lda_batches_steps(s->batches)}};
+        {"steps", .integers = ki_lda_batches_steps(s->batches)},
+        {"whole", .flag = &s->whole}};
     kiln_trace_row row;
     kiln_status status;
     KI_RUN_STATE(run, state);
-    run->gains = !s->batches; /* whose bound goes up and down */
+    run->gains = true;
     TRY(lda_resume(s));
     if (!run->resumed) {
         TRY(lda_measure(s, s->anew > 0));
-        row = lda_row(s, 0, s->anew > 0 || s->batches);
+        row = lda_row(s, 0, s->anew > 0 || !s->whole);
         TRY(ki_run_row(run, &row));
     }
     while (ki_run_goes_on(run)) {
@@ -249,8 +254,9 @@ static kiln_status lda_iterate(struct lda *s) {
         const double before = s->bound;
         TRY(lda_update(s));
         TRY(lda_measure(s, anew));
-        row = lda_row(s, before, anew || s->batches);
-        run->unsettled = anew; /* the bound may turn there */
+        run->unsettled = anew || !s->whole; /* the bound may turn there */
+        row = lda_row(s, before, run->unsettled);
+        s->whole |= row.residual <= run->tolerance;
         TRY(ki_run_step(run, &row));
     }
 done:
@@ -279,6 +285,7 @@ kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     if (o->alphas) TRY(ki_copy(o->alphas, s.topics.alpha));
     ki_report_figure(own, "perplexity_bound", exp(-s.bound / s.words));
     if (!s.batches) ki_report_setbacks(own, -1, s.anew, kiln_matrix_type(X));
+    if (s.batches) ki_report_figure(own, "batches", (double)*ki_lda_batches_steps(s.batches));
     if (o->test) ki_report_figure(own, "test_perplexity", s.test_perplexity);
 done:
     return ki_run_close(&s.run, status);
