@@ -186,6 +186,8 @@ def device(name: str | Device = "auto") -> Device:
     """The device of that name, opened once in a process."""
     if isinstance(name, Device):
         return name
+    if not isinstance(name, str):
+        raise ArgumentError(f"a device is named by text, or is a kiln.Device, got {name!r}")
     with _lock:
         if name not in _opened:
             made = Device(name)

@@ -14,7 +14,7 @@ from ._arrays import Device, Matrix, device as open_device, matrix
 from ._base import Estimator, not_negative
 from ._dlpack import on_cuda, to_host
 from ._functions import multiply, sddmm
-from ._library import check, ffi, lib
+from ._library import ArgumentError, check, ffi, lib
 from ._solve import Report, algorithm_options, choice
 
 if TYPE_CHECKING:
@@ -176,8 +176,17 @@ class _Recommender(_Factors):
             return self._best(self._fold_in(X), X, 1)[0][:, 0]
         rows, columns = (self._numbers(numbers, len(biases), name) for numbers, biases, name in
                          ((rows, self.row_biases_, "rows"), (columns, self.column_biases_, "columns")))
+        try:
+            rows, columns = np.broadcast_arrays(rows, columns)
+        except ValueError as error:
+            raise ValueError(f"rows of shape {rows.shape} and columns of shape {columns.shape} do not broadcast") from error
         products = np.einsum("...k,...k->...", self.row_factors_[rows], self.column_factors_[columns])
         return self.mean_ + self.row_biases_[rows] + self.column_biases_[columns] + products
+
+    @staticmethod
+    def _at_least_one(top: Any) -> None:
+        if not isinstance(top, (int, np.integer)) or top < 1:
+            raise ArgumentError(f"top must be an integer from 1 on, got {top!r}")
 
     @staticmethod
     def _numbers(numbers: Any, count: int, name: str) -> Any:
@@ -201,6 +210,7 @@ class _Recommender(_Factors):
         """The numbers of the `top` columns whose factors point most nearly the way of this one's, and the cosines; -1 and NaN where there
         are fewer."""
         check_is_fitted(self)
+        self._at_least_one(top)
         columns, scores = np.empty(top, np.int64), np.empty(top)
         where = open_device("cpu")
         where.call(lib.kiln_similar, ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
@@ -222,6 +232,7 @@ class _Recommender(_Factors):
         stored entries are left out; of new rows in place of their own.
         """
         check_is_fitted(self)
+        self._at_least_one(top)
         A, own = self._rows(rows)
         return self._best(A, own if seen is None else self._sparse(self._validate(seen, reset=False)), top)
 

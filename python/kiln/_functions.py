@@ -118,6 +118,8 @@ def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha
         raise ArgumentError(f"kind must be one of {sorted(_KINDS)}, got {kind!r}")
     halves = isinstance(A, Half) and isinstance(B, Half)
     s = place(S, A.device if halves else device)
+    if not s.sparse:
+        raise ArgumentError("S must be a sparse matrix, at whose entries A B^T is wanted")
     a, b = (A, B) if halves else (matrix(A, s.device, s.dtype), matrix(B, s.device, s.dtype))
     made = ffi.new("kiln_matrix **")
     s.device.call(lib.kiln_matrix_like, made, s.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL)
@@ -240,6 +242,11 @@ class _Graph:
         return dict(zip(self.nodes, values[:, 0].tolist() if vector else values))
 
 
+def _of_shape(given: Matrix | None, shape: tuple[int, int], name: str) -> None:
+    if given is not None and given.shape != shape:
+        raise ArgumentError(f"{name} is {given.shape[0]} x {given.shape[1]}, but must be {shape[0]} x {shape[1]}")
+
+
 def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
     report = solve(operands[0].device, getattr(lib, f"kiln_{name}"), [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
     warn_of(report, name)
@@ -268,6 +275,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unw
     sink = None
     if not isinstance(dangling, str):
         sink = _beside(a, graph.vector(dangling, "dangling"))
+        _of_shape(sink, (a.shape[0], 1), "dangling")
         options.dangling_to = _pointer(sink)
     elif dangling in ("personalized", "uniform"):
         options.dangling = getattr(lib, "KILN_DANGLING_" + dangling.upper())
@@ -275,6 +283,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unw
         raise ArgumentError(f"dangling must be 'personalized', 'uniform' or an array, got {dangling!r}")
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
     ranks = Matrix.empty(a.device, shape, a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
+    _of_shape(ranks, shape, "start")
     report = _rank("pagerank", [ranks, a], options, verbose, callback)
     return Ranking(graph.named(ranks, teleport is None or len(personalize.shape) == 1), report)
 

@@ -114,7 +114,18 @@ def _layout(name: str) -> tuple[Any, int]:
 def struct(name: str, **fields: Any) -> Any:
     """A zeroed struct of the interface with its size and these fields set; what pointers point to must be kept alive."""
     kind, size = _layout(name)
-    made = ffi.new(kind, {field: value for field, value in fields.items() if value is not None})
+    given = {field: value for field, value in fields.items() if value is not None}
+    try:
+        made = ffi.new(kind, given)
+    except (TypeError, OverflowError):
+        made = ffi.new(kind)
+        for field, value in given.items():  # which of them it is
+            try:
+                setattr(made, field, value)
+            except (TypeError, OverflowError) as error:
+                told = words(f"{name}.{field}").rpartition(".")[2]
+                raise ArgumentError(f"{told} must be a number that fits, got {value!r}") from error
+        raise
     made.size = size
     return made
 

@@ -189,7 +189,11 @@ def explain(shape: tuple[int, int], *, nnz: int | None = None, dtype: Any = "flo
     nnz: entries of a sparse matrix; columns: of what it is multiplied with; thorough measures the devices first.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
-    work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=kinds[str(dtype)], rows=shape[0],
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise ArgumentError(f"shape must be the numbers of rows and columns, got {shape!r}")
+    if np.dtype(dtype).name not in kinds:
+        raise ArgumentError(f"dtype must be one of {sorted(kinds)}, got {dtype!r}")
+    work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=kinds[np.dtype(dtype).name], rows=shape[0],
                   cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
     host = open_device("cpu")
     chosen, estimates, count = ffi.new("kiln_device **"), ffi.new("kiln_estimate **"), ffi.new("int64_t *")

@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping, NamedTuple
 import numpy as np
 
 from ._arrays import Device, Matrix
-from ._library import ArgumentError, DataError, check, ffi, lib, struct, text
+from ._library import DataError, check, ffi, lib, struct, text
 from ._words import advice, convergence, speaking, warn, words
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -175,12 +175,7 @@ def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:
     row = lib.kiln_algorithm_named(algorithm.encode())
     known = {text(row.options[i].name) for i in range(row.option_count)}
     given = {name: value.pointer if isinstance(value, Matrix) else value for name, value in options.items() if value is not None}
-    made = struct(f"kiln_{algorithm}_options")
-    for name, value in given.items():
-        try:
-            setattr(made, name, value)
-        except (TypeError, OverflowError) as error:
-            raise ArgumentError(words(f"kiln_{algorithm}_options.{name} must be a number that fits, got {value!r}")) from error
+    made = struct(f"kiln_{algorithm}_options", **given)
     for name in given.keys() & known:
         check(lib.kiln_option_give(algorithm.encode(), made, name.encode()))
     return made

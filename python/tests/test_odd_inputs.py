@@ -187,3 +187,27 @@ def test_functions_name_their_parameters():
         refused(call, part)
     with pytest.warns(match="MDS did not converge: max_iter ended it after 1 iterations.*raise max_iter, or eps"):
         kiln.MDS(max_iter=1, init="random", random_state=0, **CPU).fit(X)
+
+
+def test_functions_say_which_operand():
+    links = sp.random(30, 30, 0.2, format="csr", random_state=0)
+    model = kiln.ALS(2, l2=0.1, random_state=0, **CPU).fit(X)
+    for call, part in ((lambda: kiln.sddmm(np.eye(2), np.eye(2), np.eye(2), **CPU), "S must be a sparse matrix"),
+                       (lambda: kiln.pagerank(links, start=np.ones(4), **CPU), "start is 4 x 1, but must be 30 x 1"),
+                       (lambda: kiln.pagerank(links, dangling=np.ones(4), **CPU), "dangling is 4 x 1, but must be 30 x 1"),
+                       (lambda: kiln.explain((5,)), "shape must be"),
+                       (lambda: kiln.device(3), "named by text"), (lambda: kiln.Device("cpu", threads="x"), "threads must be a number that fits, got 'x'"),
+                       (lambda: kiln.Device("cpu", memory=2**70), "memory must be a number that fits"), (lambda: model.similar(0, top=0), "top must be"),
+                       (lambda: model.recommend(0, top=1.5), "top must be"), (lambda: model.predict([1, 2], [1, 2, 3]), "do not broadcast")):
+        refused(call, part)
+    assert kiln.explain((10, 5), dtype=np.float32) and model.predict([[0], [1]], [0, 1, 2]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array, np.array, np.float32, kiln.matrix, lambda rows: kiln.matrix(sp.csr_matrix(rows)),
+                                  lambda rows: rows.tolist()], ids=["csr", "coo", "array", "float32", "Matrix", "sparse Matrix", "list"])
+def test_recommend_takes_what_transform_takes(form):
+    rows = np.where(rng.random((5, 8)) < 0.4, rng.integers(1, 6, (5, 8)), 0).astype(float)
+    model = kiln.ALS(2, l2=0.1, random_state=0, **CPU).fit(np.vstack([rows, rows]))
+    np.testing.assert_allclose(model.transform(form(rows)), model.transform(rows), rtol=1e-4)
+    np.testing.assert_array_equal(model.recommend(form(rows), top=2)[0], model.recommend(rows, top=2)[0])
+    np.testing.assert_array_equal(model.predict(form(rows)), model.predict(rows))

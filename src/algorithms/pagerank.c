@@ -50,7 +50,7 @@ static kiln_status pagerank_check(const kiln_matrix *ranks, const kiln_matrix *A
     if (kiln_matrix_format(A) != KILN_CSR)
         return (ki_fail(KILN_ERR_UNSUPPORTED, "%s: A is dense, but links are the entries of a sparse matrix",
                         call),
-                ki_hint("give the graph as a sparse matrix or a list of links"));
+                ki_hint("give the graph as a sparse matrix, or as a file of links"));
     if (n != kiln_matrix_cols(A))
         return (ki_fail(KILN_ERR_DATA, "%s: A is %lld x %lld, but rows and columns must be the same vertices",
                         call, (long long)n, (long long)kiln_matrix_cols(A)),

@@ -205,6 +205,9 @@ class Warnings(Tables):
         self.assertIn("text column 'id' has 200 levels in 200 rows", kiln("info", self.data)[1])
         data = self.write("d.csv", "day,y\n2024-01-31,1\n2024-02-01,2\n")
         self.assertIn("holds dates", kiln("info", data)[1])
+        for times in ("9:05,1\n10:00,2\n", "09:05:59,1\n23:59:00,2\n"):
+            self.assertIn("holds dates or times", kiln("info", self.write("t.csv", "at,y\n" + times))[1])
+        self.assertNotIn("holds dates", kiln("info", self.write("r.csv", "score,y\n3:2,1\n1:1,2\n"))[1])
         other = self.write("e.csv", "day,y\n31.12.2024 10:00,1\n1/2/24,2\n")
         self.assertNotIn("holds dates", kiln("info", other)[1])
 

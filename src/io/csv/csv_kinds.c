@@ -49,6 +49,21 @@ static bool is_date(const struct ki_table_field *field) {
            digits[2] > 0;
 }
 
+/* 9:05, 23:59:59 */
+static bool is_time(const struct ki_table_field *field) {
+    int digits[3] = {0}, part = 0;
+    for (int64_t i = 0; i < field->size; i++) {
+        const char c = field->text[i];
+        if (c == ':' && part < 2 && digits[part] > 0)
+            part++;
+        else if (c >= '0' && c <= '9')
+            digits[part]++;
+        else
+            return false;
+    }
+    return part > 0 && digits[0] <= 2 && digits[1] == 2 && (part == 1 || digits[2] == 2);
+}
+
 /* What stands before a number but letters: a currency, a sign, <, (. */
 static const char *skip_marks(const char *at, const char *end) {
     while (at < end && ((unsigned char)*at >= 0x80 || strchr(" $-+(<>=~#", *at))) at++;
@@ -86,7 +101,7 @@ static void look_at(struct sample *samples, const struct ki_table_field *fields,
         if (samples[i].words++ == 0) samples[i].word = fields[i];
         samples[i].with_comma += is_comma_number(&fields[i]);
         samples[i].dressed += is_dressed(&fields[i], &samples[i].word);
-        samples[i].dates += is_date(&fields[i]);
+        samples[i].dates += is_date(&fields[i]) || is_time(&fields[i]);
     }
 }
 
@@ -102,12 +117,12 @@ static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_table
     ki_table_excerpt(called, column->name, (int64_t)strlen(column->name));
     if (s->dates == s->words) {
         snprintf(hint, sizeof hint,
-                 "split it into numbers, such as year, month and day, or leave it out: "
+                 "split it into numbers, such as year, month and hour, or leave it out: "
                  "kiln_read_options.ignore '%s'",
                  called);
         return ki_warn(warnings, &place, hint,
-                       "column '%s' holds dates, such as '%s', each of which is taken as a level", called,
-                       shown);
+                       "column '%s' holds dates or times, such as '%s', each of which is taken as a level",
+                       called, shown);
     }
     if (dressed && s->numbers == 0) {
         snprintf(hint, sizeof hint,
