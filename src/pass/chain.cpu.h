@@ -100,7 +100,7 @@ static void FN(run_part)(void *arg, int part) {
     real *sum = pass->copies + part * pass->room, *w = sum + (pass->levels - 1) * pass->copy;
     if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
     pass->tallies[part].value = 0;
-    memset(pass->tallies[part].sums, 0, 2 * (size_t)pass->k * sizeof(double));
+    memset(pass->tallies[part].sums, 0, 3 * (size_t)pass->k * sizeof(double));
     FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
         FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
@@ -175,11 +175,12 @@ static void FN(add_tallies)(const struct FN(pass) * pass) {
     struct FN(tally) *all = pass->tallies;
     for (int part = 1; part < pass->parts; part++) {
         all->value += pass->tallies[part].value;
-        for (int64_t c = 0; c < 2 * pass->k; c++) all->sums[c] += pass->tallies[part].sums[c];
+        for (int64_t c = 0; c < 3 * pass->k; c++) all->sums[c] += pass->tallies[part].sums[c];
     }
     for (int64_t c = 0; chain->sums && c < pass->k; c++) VALUES(chain->sums)[c] = (real)all->sums[c];
     if (chain->products)
-        memcpy(ki_host(&chain->products->values), all->sums + pass->k, (size_t)pass->k * sizeof(double));
+        memcpy(ki_host(&chain->products->values), all->sums + pass->k,
+               (size_t)(chain->products->rows * pass->k) * sizeof(double));
     if (chain->value) *chain->value = all->value;
 }
 
@@ -244,7 +245,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
     pass->products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k) + LANES, LINE) * LINE;
     const int64_t products = 2 * pass->products;
-    const int64_t sums = ki_ceil_div(2 * k, LINE) * LINE;
+    const int64_t sums = ki_ceil_div(3 * k, LINE) * LINE;
     const int64_t of_a_part =
         (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
     const int64_t tally_bytes = tallies * of_a_part;

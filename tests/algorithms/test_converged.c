@@ -1,112 +1,76 @@
 /* "Converged" is a promise: with a penalty, the objective is above its optimum by no more than the
  * tolerance's share of what the model has gained over the best constant. The criterion alone does not keep
- * it: it goes by the columns one by one and by the curvature at the origin, and here are columns far from 0,
- * rows that leave the loss, classes that are told apart and columns that nearly depend on each other.
- *
- * Logistic regression's optimum is found by optimum.h. That of a support vector machine is at most the least
- * objective of a run that goes on to 1e-13, computed by the referee in long double; the runs themselves are
- * judged at their coefficients. */
-#include "algorithms/optimum.h"
+ * it: it goes by the columns one by one and by the curvature at the origin. A path of penalties is trained together
+ * where it can be, and promises the same. */
+#include "algorithms/promises.h"
 
-/* Of f64's tolerance of 1e-8: what is left is an estimate from a gradient whose own rounding, beside rows of
- * 1e12, hides more than that in directions of little curvature (3e-6 of the gain in one build of several). A
- * broken promise was up to a twentieth. */
-static const double ESTIMATED = 1000;
+/* The models of a path, one penalty after the other. */
+struct path {
+    const struct problem *p;
+    const struct question *questions; /* of each value */
+    const double *least;
+    kiln_type type;
+    uint64_t seed;
+    int models, converged;
+};
 
-/* A column of a kind that hurts. */
-static void draw_column(struct problem *p, int j, uint64_t *state) {
-    const int kind = (int)(random_uniform(state) * 6), row = (int)(random_uniform(state) * p->m);
-    for (int i = 0; i < p->m; i++) {
-        const double u = random_uniform(state);
-        double *x = &p->X[i * p->n + j];
-        switch (kind) {
-        case 0: *x = 1900 + floor(126 * u); break;
-        case 1: *x = 1.7e9 + floor(3e7 * u); break;
-        case 2: *x = i == row ? 1e12 : random_normal(state); break;
-        case 3: *x = floor(4 * u); break;
-        case 4: *x = j > 1 ? p->X[i * p->n] + p->X[i * p->n + 1] : random_normal(state); break;
-        default: *x = random_normal(state);
+static int take(void *user, const kiln_path_models *models) {
+    struct path *path = user;
+    const int n = path->p->n, count = (int)models->count;
+    double *W = values_of(models->W), *b = values_of(models->b);
+    for (int i = 0; i < count; i++) {
+        const int64_t v = models->first + i;
+        double w[8], constant = b[i];
+        for (int j = 0; j < n; j++) w[j] = W[j * count + i];
+        const struct solution s = {.n = n, .k = 1, .W = w, .b = &constant};
+        path->converged += keeps_its_word(path->p, &path->questions[v], path->type, &s,
+                                          models->reports[i]->converged != 0, path->least[v], path->seed);
+        path->models++;
+    }
+    free(W);
+    free(b);
+    return 0;
+}
+
+static void run_path(struct path *path, const double *l2, const double *l1, int64_t count) {
+    const struct problem *p = path->p;
+    kiln_matrix *X = dense(devices[0], path->type, p->m, p->n, p->X);
+    kiln_matrix *y = dense(devices[0], path->type, p->m, 1, p->y);
+    const kiln_svm_options svm = {.regression = path->questions[0].kind == SVR,
+                                  .epsilon = path->questions[0].epsilon};
+    assert_ok(kiln_path(
+        path->questions[0].kind == LOGREG ? "logreg" : "svm", path->questions[0].kind == LOGREG ? NULL : &svm,
+        X, y, 1, &(kiln_path_options){.l2 = l2, .l1 = l1, .count = count, .take = take, .user = path}));
+    kiln_matrix_free(X);
+    kiln_matrix_free(y);
+}
+
+static void check_paths(enum kind kind, int classes, bool l1) {
+    enum { VALUES = 3 };
+    static const double penalties[VALUES] = {100, 1, 1e-3}, none[VALUES] = {0};
+    int converged = 0, models = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct question questions[VALUES];
+        double least[VALUES];
+        bool proved;
+        for (int v = 0; v < VALUES; v++)
+            questions[v] = (struct question){.kind = kind,
+                                             .classes = classes,
+                                             .l2 = l1 ? 0 : penalties[v],
+                                             .l1 = l1 ? penalties[v] : 0,
+                                             .epsilon = 0.1};
+        struct problem p = draw(&questions[0], seed);
+        for (int v = 0; v < VALUES; v++) least[v] = least_of(&proved, &p, &questions[v]);
+        for (int type = 0; type < 2; type++) {
+            struct path path = {&p, questions, least, type ? KILN_F32 : KILN_F64, seed, 0, 0};
+            run_path(&path, l1 ? none : penalties, l1 ? penalties : NULL, VALUES);
+            converged += path.converged;
+            models += path.models;
         }
-        *x = (float)*x; /* both types see the same */
+        problem_free(&p);
     }
-}
-
-static struct problem draw(const struct question *q, uint64_t seed) {
-    uint64_t state = seed * 0x9E3779B97F4A7C15u + 5;
-    struct problem p = {
-        .m = 4 + (int)(random_uniform(&state) * 40), .n = 1 + (int)(random_uniform(&state) * 5), .k = 1};
-    p.X = new_doubles((int64_t)p.m * p.n);
-    p.y = new_doubles(p.m);
-    for (int j = 0; j < p.n; j++) draw_column(&p, j, &state);
-    for (int i = 0; i < p.m; i++) {
-        const int label = i < q->classes ? i : (int)(random_uniform(&state) * q->classes);
-        p.y[i] = q->classes ? 3 * label - 5 : (float)random_normal(&state);
-    }
-    return p;
-}
-
-/* The objective of the best constant, at most. */
-static double constant_of(const struct problem *p, const struct question *q) {
-    double count[3] = {0}, sum = 0, mean = 0, square = 0;
-    for (int i = 0; i < p->m; i++) {
-        if (q->classes) count[(int)(p->y[i] + 5) / 3]++;
-        mean += p->y[i] / p->m;
-    }
-    for (int i = 0; i < p->m; i++) square += (p->y[i] - mean) * (p->y[i] - mean);
-    if (q->kind == SVR) return square / 2;
-    for (int c = 0; c < q->classes; c++)
-        sum += q->kind == LOGREG ? -count[c] * log(count[c] / p->m)
-                                 : (q->classes == 2 ? 1 : 2) * count[c] * (p->m - count[c]) / p->m;
-    return sum;
-}
-
-/* What the coefficients' and the predictors' rounding may have made of the objective, curvatures of at most
- * 1. */
-static double rounding_of(const struct problem *p, const struct solution *s, kiln_type type) {
-    double sum = 0;
-    for (int i = 0; i < p->m; i++)
-        for (int c = 0; c < s->k; c++) {
-            double size = fabs(s->b[c]);
-            for (int j = 0; j < p->n; j++) size += fabs(p->X[i * p->n + j] * s->W[j * s->k + c]);
-            size *= type == KILN_F32 ? 1.2e-7 : 2.3e-16;
-            sum += 16 * size * size;
-        }
-    return sum;
-}
-
-/* Whether the run says that it has converged. */
-static bool keeps_its_word(const struct problem *p, const struct question *q, kiln_type type, double least,
-                           uint64_t seed) {
-    kiln_report report = {0};
-    struct solution s = answer(&report, &(struct run){devices[0], type, KILN_DENSE, NULL}, p, q);
-    const double reached = examine(p, q, s.W, s.b).objective, tolerance = type == KILN_F32 ? 1e-4 : 1e-8,
-                 noise = (type == KILN_F32 ? 32 * 1.2e-7 : 32 * 2.3e-16) * reached + rounding_of(p, &s, type),
-                 share = type == KILN_F32 ? 2 * tolerance : ESTIMATED * tolerance,
-                 allowed = share * fmax(constant_of(p, q) - least, 0) + noise;
-    const bool converged = report.converged != 0;
-    if (converged && reached - least > allowed)
-        print_message("    seed %d, kind %d, %d classes, l2 %g, %s: %.3g above %.9g, allowed %.3g\n",
-                      (int)seed, q->kind, q->classes, q->l2, type == KILN_F32 ? "f32" : "f64",
-                      reached - least, least, allowed);
-    assert_true(!converged || reached - least <= allowed);
-    kiln_report_free(&report);
-    solution_free(&s);
-    return converged;
-}
-
-/* What the optimum is at most. */
-static double least_of(bool *proved, const struct problem *p, const struct question *asked) {
-    if (asked->kind == LOGREG) return least_objective(proved, p, asked);
-    struct question q = *asked;
-    kiln_report report = {0};
-    q.tolerance = 1e-13;
-    q.max_iterations = 1000;
-    struct solution s = answer(&report, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, p, &q);
-    const double least = examine(p, &q, s.W, s.b).objective;
-    *proved = report.converged != 0;
-    kiln_report_free(&report);
-    solution_free(&s);
-    return least;
+    assert_int_equal(models, 60 * 2 * VALUES);
+    assert_true(converged > models / 3);
 }
 
 static void check(enum kind kind, int classes) {
@@ -119,8 +83,13 @@ static void check(enum kind kind, int classes) {
         const double least = least_of(&proved, &p, &q);
         proofs += proved;
         for (int type = 0; type < 2; type++) {
-            converged += keeps_its_word(&p, &q, type ? KILN_F32 : KILN_F64, least, seed);
+            const struct run run = {devices[0], type ? KILN_F32 : KILN_F64, KILN_DENSE, NULL};
+            kiln_report report = {0};
+            struct solution s = answer(&report, &run, &p, &q);
+            converged += keeps_its_word(&p, &q, run.type, &s, report.converged != 0, least, seed);
             all++;
+            kiln_report_free(&report);
+            solution_free(&s);
         }
         problem_free(&p);
     }
@@ -149,6 +118,14 @@ static void tubes(void **state) {
     check(SVR, 0);
 }
 
+static void paths(void **state) {
+    (void)state;
+    check_paths(LOGREG, 2, false);
+    check_paths(LOGREG, 2, true);
+    check_paths(SVM, 2, false);
+    check_paths(SVR, 0, false);
+}
+
 /* A constant that has every target in its tube is the optimum, and W is 0. */
 static void a_tube_for_all(void **state) {
     (void)state;
@@ -172,8 +149,8 @@ static void a_tube_for_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_classes), cmocka_unit_test(three_classes),  cmocka_unit_test(margins),
-        cmocka_unit_test(tubes),       cmocka_unit_test(a_tube_for_all),
+        cmocka_unit_test(two_classes), cmocka_unit_test(three_classes), cmocka_unit_test(margins),
+        cmocka_unit_test(tubes),       cmocka_unit_test(paths),         cmocka_unit_test(a_tube_for_all),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -100,11 +100,12 @@ static double objective_alone(const struct comparison *of, int64_t fold, int64_t
 static int take(void *user, const kiln_path_models *models) {
     struct comparison *of = user;
     const bool narrow = kiln_matrix_type(models->W) == KILN_F32;
-    assert_int_equal(models->count, VALUES);
+    /* in f32 rounding may leave a fold to be trained alone */
+    assert_true(models->count == VALUES || (narrow && models->count == 1));
     for (int64_t i = 0; i < models->count; i++) {
         const kiln_report *report = models->reports[i];
-        const double alone = objective_alone(of, models->fold, i);
-        assert_int_equal(of->next++, models->fold * VALUES + i);
+        const double alone = objective_alone(of, models->fold, models->first + i);
+        assert_int_equal(of->next++, models->fold * VALUES + models->first + i);
         if (!report->converged || report->residual > report->tolerance ||
             report->passes < report->iterations ||
             fabs(report->objective - alone) > (narrow ? 1e-3 : 1e-9) * (1 + alone))

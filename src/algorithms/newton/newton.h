@@ -99,6 +99,8 @@ void ki_newton_close(struct ki_newton *newton);
  * eigenvalue, which D^2 would pull apart. D d keeps most of them together and still takes off half of what
  * scales of columns are apart. With a standardized penalty they lie together in D^2. */
 bool ki_newton_evens_out(const kiln_matrix *X, double l1, bool standardize);
+/* Whether the loss is one that is not convex in eta. */
+bool ki_newton_bends_down(const kiln_loss *loss);
 /* What a step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho); relative: the
  * gradient to that of the reference. */
 double ki_newton_forcing(double relative, double tolerance, double rho);

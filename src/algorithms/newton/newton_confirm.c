@@ -48,7 +48,7 @@ static double enough_of(const struct ki_newton_work *work) {
            (ki_newton_hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
 }
 
-static bool bends_down(const kiln_loss *loss) {
+bool ki_newton_bends_down(const kiln_loss *loss) {
     const kiln_link link = ki_link_of(loss);
     if (loss->kind != KILN_LOSS_GLM) return false;
     switch (loss->family) {
@@ -378,7 +378,7 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     if (wanted(work) && !bounded) {
         if (!(left <= enough)) return KILN_OK;
         TRY((ki_newton_hinged(work) ? kinks_settled : is_regular)(&regular, work));
-    } else if (bends_down(&work->problem)) {
+    } else if (ki_newton_bends_down(&work->problem)) {
         TRY(is_regular(&regular, work));
     }
     work->proved = regular;
@@ -393,7 +393,7 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     work->proved = false;
     if (!ki_newton_meets(work)) return KILN_OK;
     if (work->newton->k > 1) TRY(is_regular(&regular, work)); /* while there.C is what it needs */
-    if (!bends_down(&work->problem)) {
+    if (!ki_newton_bends_down(&work->problem)) {
         TRY(by_penalty(&bound, work, &work->here.gradient));
         work->proved = bound <= enough_of(work);
     }

@@ -109,7 +109,7 @@ static void lanes_make_matrices(struct ki_lanes *t) {
     t->shift = ki_arena_model(arena, X, 1, 1);
     t->gs = ki_arena_model(arena, X, 1, 1);
     t->ones = ki_arena_fill(arena, ki_arena_model(arena, X, t->folds, 1), 1);
-    t->values = ki_arena_sums(arena, X, 1, t->folds);
+    t->values = ki_arena_sums(arena, X, 2, t->folds);
 }
 
 static kiln_status lanes_make_room(struct ki_lanes *t) {
@@ -160,7 +160,8 @@ static void lanes_take_hessian(struct ki_lanes *t, int64_t f, double scale) {
                          d * lane->kept[j] * A[last * walk->size + last]);
         if (t->intercept) lane->H[i * size + n] = scale * (row[last] - d * A[last * walk->size + last]);
     }
-    if (t->intercept) lane->H[n * size + n] = scale * A[last * walk->size + last];
+    lane->formed = scale * A[last * walk->size + last];
+    if (t->intercept) lane->H[n * size + n] = lane->formed;
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j < i; j++) lane->H[i * size + j] = lane->H[j * size + i];
     lane->pairs = 0;
@@ -300,6 +301,23 @@ static void lanes_penalise(struct ki_lanes *t) {
         t->lane[f].bad = t->lane[f].bad || !ki_lane_penalise(t, &t->lane[f]);
 }
 
+/* Whether an H of these points may tell what bounds do not. */
+static bool lanes_need_proof(const struct ki_lanes *t) {
+    bool any = false;
+    for (int64_t f = 0; f < t->folds; f++) any = any || (!t->lane[f].met && t->lane[f].doubted);
+    return any && !t->wide && !t->fresh;
+}
+
+static kiln_status lanes_form_anew(struct ki_lanes *t) {
+    kiln_status status;
+    TRY(lanes_form(t));
+    lanes_penalise(t);
+    t->fresh = true;
+    for (int64_t f = 0; f < t->folds; f++) t->lane[f].t = 0;
+done:
+    return status;
+}
+
 /* Whether a better H would have saved the evaluations that forming it costs: a walk, and the pass for its
  * curvature. */
 static bool lanes_is_due(const struct ki_lanes *t) {
@@ -318,8 +336,10 @@ static kiln_status lanes_train_value(struct ki_lanes *t, int64_t v) {
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         lane->iterations = lane->shortened = 0;
+        lane->doubted = lane->right = false;
         lane->t = 0;
     }
+    t->fresh = false;
     lanes_penalise(t);
     if (t->wide) ki_lanes_foresee(t);
     for (t->round = 0; !over; t->round++) {
@@ -331,6 +351,7 @@ static kiln_status lanes_train_value(struct ki_lanes *t, int64_t v) {
             TRY(lanes_form(t));
             lanes_penalise(t);
         }
+        if (lanes_need_proof(t)) TRY(lanes_form_anew(t));
     }
     t->rent += ki_max(t->round - 1 - EXPECTED, 0);
     TRY(lanes_keep(t, v, t->round - 1 + t->products));
@@ -365,8 +386,10 @@ static kiln_status lanes_begin(struct ki_lanes *t) {
         memcpy(lane->zero, lane->slope, (size_t)t->size * sizeof *lane->zero);
         memcpy(lane->data, lane->slope, (size_t)t->size * sizeof *lane->data);
         lane->loss = lane->zero_loss = lane->next_loss;
+        lane->total = lane->zero_total = lane->next_total;
         lane->bad = lane->bad || !isfinite(lane->loss);
     }
+    TRY(ki_lanes_tell_constants(t));
 done:
     return status;
 }

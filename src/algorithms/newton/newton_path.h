@@ -1,7 +1,7 @@
 /* Models of one column of coefficients in all folds of a path at once, on the CPU. Between
  * newton_path_kinds.c (what each algorithm asks for), newton_path.c (the folds, their Hessians and the
  * values of a path), newton_path_step.c (points and steps), newton_path_l1.c (steps with l1) and
- * newton_path_wide.c (steps where X is sparse and of many columns). */
+ * newton_path_wide.c (steps where X is sparse and of many columns), newton_path_confirm.c (when they end). */
 #ifndef KI_NEWTON_PATH_H
 #define KI_NEWTON_PATH_H
 
@@ -35,14 +35,19 @@ struct ki_lane {
     double *criterion, *penalty, *l1; /* D^-2; L; the l1_j */
     double *kept;                     /* room for a step */
     double *H, *U, *step, *change;    /* size x size, H of both halves; KI_LANE_PAIRS x size */
-    struct ki_search search;     /* of wide lanes, which have none of the line above but a pair for a step */
-    struct ki_glm_origin origin; /* where the criterion is relative to, and the mean curvature there */
-    double zero_loss;            /* there */
+    struct ki_search search;      /* of wide lanes, which have none of the line above but a pair for a step */
+    struct ki_glm_origin origin;  /* where the criterion is relative to, and the mean curvature there */
+    double zero_loss, zero_total; /* there */
+    double constant;              /* the objective of the best intercept alone, at least */
     double loss, objective, norm, reference, t, first; /* t: of the step that is tried; first: its slope */
+    double total, next_total;                          /* sum of the curvatures */
+    double formed;                                     /* the same of H, where it was formed */
     double next_loss, next_objective, next_norm;
     int64_t pairs, iterations, shortened;
     struct ki_flats flats;
     bool met, bad; /* bad: to be trained alone */
+    bool right;    /* the last step came of an H that was right about it */
+    bool doubted;  /* the criterion has been met, and is not enough */
 };
 
 struct ki_lanes {
@@ -59,7 +64,8 @@ struct ki_lanes {
     /* the rest */
     struct ki_arena arena;
     const kiln_matrix *X;
-    bool wide; /* no Hessians, no walks: newton_path_wide.c */
+    bool fresh; /* H was formed at this value's points, as good as */
+    bool wide;  /* no Hessians, no walks: newton_path_wide.c */
     struct ki_path_walks walks;
     kiln_matrix *fold, *C;                /* m x 1; of wide lanes C is m x folds, their curvature at `next` */
     kiln_matrix *W, *b, *G, *gb, *values; /* of all folds */
@@ -102,6 +108,14 @@ double ki_lane_pack(const struct ki_lanes *t, int64_t f, const double *point);
 /* slope = column f of t->host, the products with X's columns as they are, about the lane's means; sum: of
  * what multiplied X's rows. */
 void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum);
+/* Tells the lanes what their best intercepts alone have, after the first evaluation. */
+kiln_status ki_lanes_tell_constants(struct ki_lanes *t);
+/* Whether the lane has met the criterion, and is as near to the optimum as that promises. */
+bool ki_lane_has_converged(const struct ki_lanes *t, struct ki_lane *lane);
+/* The same by the model of the next step, whose direction has just been found. */
+bool ki_lane_is_told(const struct ki_lanes *t, const struct ki_lane *lane);
+/* Whether a whole step to `next`, before it is taken, leaves little of any entry of the gradient. */
+bool ki_lane_contracts(const struct ki_lanes *t, const struct ki_lane *lane);
 /* One step of all lanes, by one evaluation; *over: all have met the criterion, or given up. */
 kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over);
 /* Progress, and the caller's say. */

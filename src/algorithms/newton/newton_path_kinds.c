@@ -176,7 +176,7 @@ kiln_status ki_glm_together(bool *done, struct ki_path *path) {
                          .weights = options.weights};
     TRY(ki_family_check(ki_glm_call, &t.loss));
     if (options.no_intercept || options.offset || options.max_iterations || !(options.tolerance >= 0) ||
-        !ki_glm_any_eta(&t.loss) || !ki_lanes_apply(&t))
+        !ki_glm_any_eta(&t.loss) || ki_newton_bends_down(&t.loss) || !ki_lanes_apply(&t))
         return KILN_OK;
     TRY(lanes_check_weights(&t, ki_glm_call, options.weights));
     TRY(ki_check_finite(ki_glm_call, "y", path->y, false));

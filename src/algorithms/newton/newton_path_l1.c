@@ -37,7 +37,8 @@ static double sweep(const struct ki_lanes *t, struct ki_lane *lane, double *slop
 }
 
 void ki_lane_descend(const struct ki_lanes *t, struct ki_lane *lane) {
-    const double left = fmax(LEFT * lane->norm, 0.1 * t->tolerance * lane->reference), goal = left * left;
+    const double least = 0.1 * (lane->doubted ? lane->norm : t->tolerance * lane->reference),
+                 left = fmax(LEFT * lane->norm, least), goal = left * left;
     double *slope = lane->kept;
     bool full = true;
     for (int64_t j = 0; j < t->size; j++) {

@@ -2,7 +2,7 @@
  * each penalty adds its own part, so that pairs outlast it. With l1 the step is newton_path_l1.c's. */
 #include "algorithms/newton/newton_path.h"
 
-enum { SHORTENINGS = 12 };
+enum { SHORTENINGS = 12, SHORTENINGS_NEAR = 1 }; /* where the criterion has been met already */
 
 /* ---- points ---- */
 
@@ -47,7 +47,7 @@ void ki_lane_unpack(const struct ki_lanes *t, int64_t f, double sum) {
 
 kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
     kiln_status status;
-    double b[KI_LANES_MOST], sums[KI_LANES_MOST] = {0};
+    double b[KI_LANES_MOST], sums[KI_LANES_MOST] = {0}, values[2 * KI_LANES_MOST];
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         for (int64_t j = 0; t->narrow && j < t->n; j++) lane->next[j] = (float)lane->next[j];
@@ -69,12 +69,13 @@ kiln_status ki_lanes_evaluate(struct ki_lanes *t) {
                                                 .folds = t->columns}));
     TRY(ki_vector_get(t->host, t->G));
     TRY(ki_vector_get(sums, t->gb));
-    TRY(ki_vector_get(b, t->values));
+    TRY(ki_vector_get(values, t->values));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
         ki_lane_unpack(t, f, sums[f]);
-        lane->next_loss = b[f];
-        lane->next_objective = b[f] + charge(t, lane, lane->next);
+        lane->next_loss = values[f];
+        lane->next_total = values[t->folds + f];
+        lane->next_objective = values[f] + charge(t, lane, lane->next);
         lane->next_norm = norm_of(t, lane, lane->next, lane->slope);
     }
 done:
@@ -83,6 +84,7 @@ done:
 
 /* The evaluated point becomes the lane's; the step is remembered in a place that no pair in use has. */
 static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
+    lane->right = ki_lane_contracts(t, lane);
     double *step = lane->step + lane->pairs % KI_LANE_PAIRS * t->size,
            *change = lane->change + lane->pairs % KI_LANE_PAIRS * t->size;
     double product = 0;
@@ -98,6 +100,7 @@ static void accept(const struct ki_lanes *t, struct ki_lane *lane) {
     else if (product > 0 && !t->wide)
         lane->pairs++;
     lane->loss = lane->next_loss;
+    lane->total = lane->next_total;
     lane->objective = lane->next_objective;
     lane->norm = lane->next_norm;
     lane->t = 0;
@@ -143,6 +146,7 @@ static void stay(const struct ki_lanes *t, struct ki_lane *lane) {
     if (t->intercept) lane->point[t->n] = lane->origin.b;
     memcpy(lane->data, lane->zero, (size_t)t->size * sizeof *lane->data);
     lane->loss = lane->zero_loss;
+    lane->total = lane->zero_total;
 }
 
 bool ki_lane_penalise(const struct ki_lanes *t, struct ki_lane *lane) {
@@ -215,12 +219,15 @@ kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over) {
     *over = true;
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
-        lane->met = lane->bad || lane->reference == 0 || lane->norm <= t->tolerance * lane->reference;
+        lane->met = ki_lane_has_converged(t, lane);
+        t->worn = t->worn || (lane->doubted && !lane->met); /* the columns' curvature is asked for */
     }
     if (t->wide) TRY(ki_lanes_search(t));
     for (int64_t f = 0; f < t->folds; f++) {
         struct ki_lane *lane = &t->lane[f];
+        const bool anew = !lane->met && lane->t == (t->wide ? 1 : 0);
         if (!lane->met && lane->t == 0) (t->l1 > 0 ? ki_lane_descend : turn)(t, lane);
+        if (anew) lane->met = ki_lane_is_told(t, lane);
         if (!lane->met && !(lane->first > 0)) lane->bad = lane->met = true;
         for (int64_t j = 0; j < t->size; j++)
             lane->next[j] = lane->point[j] + (lane->met ? 0 : lane->t * lane->direction[j]);
@@ -237,7 +244,7 @@ kiln_status ki_lanes_advance(struct ki_lanes *t, bool *over) {
             continue;
         }
         lane->t *= 0.25;
-        lane->bad = ++lane->shortened > SHORTENINGS;
+        lane->bad = ++lane->shortened > (lane->doubted ? SHORTENINGS_NEAR : SHORTENINGS);
     }
 done:
     return status;

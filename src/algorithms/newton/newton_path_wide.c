@@ -109,7 +109,8 @@ static void begin_lane(void *arg, int f) {
         search->toward[j] = search->inverse[j] * search->rest[j];
     }
     search->rho = ki_lane_sum(search->rest, search->rest, search->inverse, t->size);
-    search->goal = ki_newton_forcing(lane->norm / lane->reference, t->tolerance, search->rho);
+    const double relative = lane->norm / lane->reference;
+    search->goal = ki_newton_forcing(relative, lane->doubted ? 0.1 * relative : t->tolerance, search->rho);
     lane->t = 1;
 }
 

@@ -9,9 +9,10 @@
 /* For each column c of W (n x k), at eta = X W_c + b_c, over the rows i whose number in `fold` is not folds[c]:
  *
  *   values_c = sum_i s_i loss(y_i, eta_i),   G_c = X^T g,   gb_c = 1^T g,   g_i = s_i d loss / d eta, 0 for other rows,
- *   C_ic = s_i times the second derivative, 0 likewise. */
+ *   C_ic = s_i times the second derivative, 0 likewise; a second row of values has its
+ *   columns' sums. */
 struct ki_fold_losses {
-    kiln_matrix *values, *G, *gb; /* 1 x k in f64; n x k; 1 x k, may be NULL */
+    kiln_matrix *values, *G, *gb; /* 1 or 2 x k in f64; n x k; 1 x k, may be NULL */
     kiln_matrix *C;               /* m x k, may be NULL */
     const kiln_loss *loss;        /* with y and weights; any but softmax, no offset */
     const kiln_matrix *X, *W, *b; /* b 1 x k or NULL */

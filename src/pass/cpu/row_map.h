@@ -17,7 +17,7 @@ enum {
  * the products of a block. */
 struct FN(tally) {
     _Alignas(64) double value; /* parts do not share cache lines */
-    double *sums;              /* k, and k products */
+    double *sums;              /* k, k products, and k more of FOLD_LOSSES */
     real *products;
 };
 
@@ -120,6 +120,7 @@ static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally)
         for (int64_t i = 0; i < count; i++) q[i * k + c] = eta[i];
         if (chain->sums) tally->sums[c] += FN(sum_of)(eta, count);
         tally->sums[k + c] += FN(sum_of)(value, count);
+        tally->sums[2 * k + c] += FN(sum_of)(curve, count);
     }
 }
 
