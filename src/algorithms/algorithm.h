@@ -136,10 +136,6 @@ void ki_report_rank(kiln_report *report, int64_t rank, int64_t columns);
 /* The warning "constant" of a fit with an intercept, or standardised: columns that count as constant. */
 void ki_report_flats(kiln_report *report, const struct ki_flats *flats, kiln_type type);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
-/* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who
- * is told of it with the bytes of X read so far, or its number. */
-kiln_status ki_report_step(kiln_report *report, const kiln_trace_row *row, double tolerance,
-                           int64_t max_iterations, const kiln_control *control, int64_t bytes);
 /* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */
 void ki_report_give(kiln_report *to, kiln_report *from);
 /* The same of an algorithm whose objective is finite where it has converged; else the run has diverged. */

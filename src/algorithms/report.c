@@ -155,20 +155,3 @@ kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row) {
     report->trace[report->trace_count++] = *row;
     return KILN_OK;
 }
-
-kiln_status ki_report_step(kiln_report *report, const kiln_trace_row *row, double tolerance,
-                           int64_t max_iterations, const kiln_control *control, int64_t bytes) {
-    const kiln_progress now = {"solve",       row->iteration, max_iterations, row->objective,
-                               row->residual, row->seconds,   bytes,          row->test};
-    const kiln_status status = ki_report_row(report, row);
-    if (status != KILN_OK) return status;
-    report->residual = row->residual;
-    report->objective = row->objective;
-    if (row->residual <= tolerance)
-        report->stopped_by = KILN_STOP_TOLERANCE;
-    else if (control->progress && control->progress(control->user, &now) != 0)
-        report->stopped_by = KILN_STOP_CANCELLED;
-    else if (row->iteration >= max_iterations)
-        report->stopped_by = KILN_STOP_ITERATIONS;
-    return KILN_OK;
-}

@@ -183,7 +183,7 @@ static kiln_status certify_by_form(struct ki_glm *glm, struct ki_certificate *at
     const double gap = at->quadratic        ? lambda * lambda / 2
                        : lambda * rho < 0.5 ? -lambda * log1p(-lambda * rho) / rho
                                             : (double)INFINITY;
-    ki_report_certify(&glm->newton.report, gap + ki_certificate_rounding(at), "curvature");
+    ki_report_certify(&glm->newton.run.report, gap + ki_certificate_rounding(at), "curvature");
 done:
     ki_free(values);
     return status;

@@ -127,10 +127,10 @@ done:
 kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at) {
     kiln_status status;
     double *values = NULL;
-    if (!(newton->l2 > 0 || newton->l1 > 0) || !isfinite(newton->report.objective)) return KILN_OK;
+    if (!(newton->l2 > 0 || newton->l1 > 0) || !isfinite(newton->run.report.objective)) return KILN_OK;
     TRY(ki_newton_describe(&values, at, newton));
     TRY(settle(at, newton));
-    ki_report_certify(&newton->report, ki_certificate_gap(at), "duality gap");
+    ki_report_certify(&newton->run.report, ki_certificate_gap(at), "duality gap");
 done:
     ki_free(values);
     return status;

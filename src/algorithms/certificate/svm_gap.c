@@ -108,7 +108,7 @@ static kiln_status add_by_rows(struct ki_svm_gap *gap, struct ki_newton *newton,
     TRY(scatter(&z, newton, T, r.t));
     gap->dual += r.dual - 0.5 * penalty_term(&blur, newton, at, z) - ki_certificate_flats(at);
     gap->rounding += 0.5 * blur + 4 * DBL_EPSILON * sqrt((double)r.count) * r.size;
-    newton->report.passes += 2;
+    newton->run.report.passes += 2;
 done:
     kiln_matrix_free(T);
     ki_free(r.t);

@@ -188,19 +188,19 @@ static kiln_status linreg_solve_blocks(struct ki_system *system, kiln_matrix *W,
                                        const kiln_matrix *y) {
     kiln_status status;
     struct tables tables = {0};
+    struct ki_run *run = &system->run;
     const int64_t k = kiln_matrix_cols(y);
-    int64_t first = 0;
     TRY(tables_new(&tables, system, W, y));
     const int64_t words = ki_ceil_div(kiln_matrix_nnz(W) * tables.element, 8);
-    const struct ki_state around[] = {{"first target", .integers = &first, .least = 0, .most = k - 1},
-                                      {"coefficients", .reals = (double *)(void *)tables.W, .count = words},
+    const struct ki_state around[] = {{"coefficients", .reals = (double *)(void *)tables.W, .count = words},
                                       {"intercepts", .reals = b, .count = k},
                                       {"gap", .reals = &system->gap}};
-    KI_RUN_AROUND(&system->run, around);
-    TRY(ki_run_look_around(&system->run));
-    first -= first % KI_BLOCK;
-    for (; first < k; first += KI_BLOCK)
+    KI_RUN_AROUND(run, around);
+    TRY(ki_run_look_around(run));
+    while (run->ended < run->problems) {
+        const int64_t first = run->ended * KI_BLOCK;
         TRY(linreg_solve_block(system, &tables, b, y, first, ki_min(KI_BLOCK, k - first)));
+    }
     TRY(kiln_matrix_set(W, tables.W));
 done:
     return status;

@@ -4,14 +4,13 @@
  *
  * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its
  * rows. */
-#include "algorithms/registry.h"
 #include "algorithms/newton/glm.h"
 
 enum { ERRORS_COLUMNS_MAX = 4096 };
 
 /* ---- checks ---- */
 
-static kiln_status check_options(const kiln_glm_options *options, const kiln_matrix *X) {
+static kiln_status glm_check_options(const kiln_glm_options *options, const kiln_matrix *X) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(X), count = n + !options->no_intercept;
     if (options->standard_errors) {
@@ -30,8 +29,8 @@ done:
     return status;
 }
 
-static kiln_status check_operands(const kiln_matrix *w, const kiln_matrix *b, const kiln_matrix *X,
-                                  const kiln_matrix *y, const kiln_glm_options *options) {
+static kiln_status glm_check(const kiln_matrix *w, const kiln_matrix *b, const kiln_matrix *X,
+                             const kiln_matrix *y, const kiln_glm_options *options) {
     kiln_status status;
     if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", ki_glm_call, X ? "y" : "X");
     const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X);
@@ -40,7 +39,7 @@ static kiln_status check_operands(const kiln_matrix *w, const kiln_matrix *b, co
     if (b || !options->no_intercept) TRY(ki_check_matrix(ki_glm_call, "b", b, X, 1, 1));
     if (options->weights) TRY(ki_check_matrix(ki_glm_call, "weights", options->weights, X, rows, 1));
     if (options->offset) TRY(ki_check_matrix(ki_glm_call, "offset", options->offset, X, rows, 1));
-    TRY(check_options(options, X));
+    TRY(glm_check_options(options, X));
     if (rows == 0 || cols == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", ki_glm_call, rows == 0 ? "rows" : "columns");
     TRY(ki_check_finite(ki_glm_call, "y", y, false));
@@ -55,17 +54,17 @@ done:
 /* ---- figures ---- */
 
 /* The sum of the weights, the number of those that are not 0, and the mean of y. */
-static kiln_status measure_rows(struct ki_glm *glm) {
+static kiln_status glm_measure_rows(struct ki_glm *glm) {
     kiln_status status;
     const kiln_matrix *s = glm->loss.weights;
-    kiln_matrix *counted = NULL;
+    struct ki_arena arena = {0};
     double total;
-    const int64_t rows = kiln_matrix_rows(glm->X);
-    TRY(kiln_matrix_dense(&glm->ones, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), rows, 1, NULL));
-    TRY(kiln_fill(glm->ones, 1));
-    glm->weight = glm->rows = (double)rows;
+    glm->ones = ki_arena_fill(&glm->newton.run.arena, ki_arena_rows(&glm->newton.run.arena, glm->X, 1), 1);
+    TRY(glm->newton.run.arena.status);
+    glm->weight = glm->rows = (double)kiln_matrix_rows(glm->X);
     if (s) {
-        TRY(kiln_matrix_dense(&counted, kiln_matrix_device(s), kiln_matrix_type(s), rows, 1, NULL));
+        kiln_matrix *counted = ki_arena_rows(&arena, s, 1);
+        TRY(arena.status);
         TRY(kiln_map(counted, KILN_MAP_RECIPROCAL, s)); /* 0 where s is */
         TRY(kiln_times(counted, counted, s));
         TRY(kiln_norm(&glm->rows, counted, KILN_NORM_1));
@@ -75,8 +74,7 @@ static kiln_status measure_rows(struct ki_glm *glm) {
     TRY(kiln_dot(&total, glm->loss.y, s ? s : glm->ones));
     glm->mean = total / glm->weight;
 done:
-    kiln_matrix_free(counted);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 struct sums {
@@ -84,29 +82,25 @@ struct sums {
 };
 
 /* The sums of kiln_loss_deviance's columns at X w + b + offset; w NULL counts as zeros. */
-static kiln_status sum_rows(struct sums *sums, struct ki_glm *glm, const kiln_matrix *w, double b) {
+static kiln_status glm_sum_rows(struct sums *sums, struct ki_glm *glm, const kiln_matrix *w, double b) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(glm->X);
-    const kiln_type type = kiln_matrix_type(glm->X);
     const kiln_matrix *offset = glm->loss.offset;
     const double one = 1;
     double result[3];
-    kiln_matrix *Eta = NULL, *D = NULL;
-    TRY(kiln_matrix_dense(&Eta, device, type, kiln_matrix_rows(glm->X), 1, NULL));
-    TRY(kiln_matrix_dense(&D, device, type, kiln_matrix_rows(glm->X), 3, NULL));
+    struct ki_arena arena = {0};
+    kiln_matrix *Eta = ki_arena_rows(&arena, glm->X, 1), *D = ki_arena_rows(&arena, glm->X, 3);
+    TRY(arena.status);
     TRY(kiln_combine(Eta, &b, glm->ones, &one, offset));
     if (w) {
         TRY(kiln_multiply(Eta, 1, KILN_PLAIN, glm->X, w, 1, Eta));
-        glm->newton.report.passes++;
+        glm->newton.run.report.passes++;
     }
     TRY(kiln_loss_deviance(D, &glm->loss, Eta));
     TRY(kiln_dot(result, D, glm->ones));
     *sums = (struct sums){result[0], result[1], result[2], 0};
     if (w) TRY(ki_glm_bend(&sums->bend, glm, Eta, D, sums->pearson));
 done:
-    kiln_matrix_free(Eta);
-    kiln_matrix_free(D);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 struct figures {
@@ -121,14 +115,14 @@ static bool at_end(const struct ki_glm *glm) {
     return glm->mean <= range.least || glm->mean >= range.most;
 }
 
-static kiln_status judge(struct figures *figures, struct ki_glm *glm, double parameters) {
+static kiln_status glm_judge(struct figures *figures, struct ki_glm *glm, double parameters) {
     kiln_status status;
     const struct ki_family *family = ki_family_find(glm->loss.family);
     struct sums sums, null;
     double b;
     TRY(ki_vector_get(&b, glm->newton.b));
-    TRY(sum_rows(&sums, glm, glm->newton.W, b));
-    TRY(sum_rows(&null, glm, NULL, glm->null));
+    TRY(glm_sum_rows(&sums, glm, glm->newton.W, b));
+    TRY(glm_sum_rows(&null, glm, NULL, glm->null));
     figures->null_deviance = at_end(glm) ? 0 : null.deviance;
     figures->rows = (struct ki_glm_rows){sums.deviance, sums.pearson, sums.bend};
     figures->dispersion = family->shown.fixed_dispersion ? 1
@@ -156,24 +150,23 @@ kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, co
     kiln_status status;
     struct ki_glm glm = {.X = X, .loss = *loss};
     struct sums null;
-    TRY(measure_rows(&glm));
+    TRY(glm_measure_rows(&glm));
     TRY(ki_glm_null(&glm));
-    TRY(sum_rows(&null, &glm, NULL, glm.null));
+    TRY(glm_sum_rows(&null, &glm, NULL, glm.null));
     const double mean = glm.curvature / glm.weight;
     *origin = (struct ki_glm_origin){.b = glm.null,
                                      .curvature = mean > 0 && isfinite(mean) ? mean : 1,
                                      .deviance = null.deviance,
                                      .reached = in_reach(loss, glm.mean)};
 done:
-    kiln_matrix_free(glm.ones);
-    return status;
+    return ki_arena_free(&glm.newton.run.arena, status);
 }
 
 /* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and
  * the gradient 0 long before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by
  * means near 0. */
 static void check_reach(struct ki_glm *glm, const struct figures *figures) {
-    kiln_report *report = &glm->newton.report;
+    kiln_report *report = &glm->newton.run.report;
     if (in_reach(&glm->loss, glm->mean)) return;
     if (report->converged && glm->newton.one_sided)
         ki_report_warn(report, "one-sided", "",
@@ -201,7 +194,7 @@ static bool one_sided(const struct ki_glm *glm) {
 
 /* ---- the fit ---- */
 
-static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matrix *b) {
+static kiln_status glm_fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matrix *b) {
     kiln_status status;
     const bool warm = glm->options->warm_start;
     /* Without an intercept and with a link that not every eta suits, W = 0 may lie where the gradient is
@@ -209,17 +202,13 @@ static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matr
     const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
     struct ki_newton_start start = {.warm = warm, .origin = glm->null, .own_reference = bounded};
     TRY(ki_newton_open(&glm->newton));
-    TRY(ki_checkpoint_begin(&(struct ki_described){
-        .control = &glm->options->control,
-        .algorithm = "glm",
-        .options = glm->options,
-        .X = glm->X,
-        .given = {{"y", glm->loss.y}, {"the weights", glm->loss.weights}, {"the offset", glm->loss.offset}},
-        .report = &glm->newton.report,
-        .start = &glm->newton.start}));
+    TRY(ki_run_begin(&glm->newton.run, (struct ki_described){.options = glm->options,
+                                                             .given = {{"y", glm->loss.y},
+                                                                       {"the weights", glm->loss.weights},
+                                                                       {"the offset", glm->loss.offset}}}));
     if (warm) {
         TRY(ki_newton_set_start(&glm->newton, w, b));
-    } else if (bounded && !ki_checkpoint_waits(&glm->options->control)) {
+    } else if (bounded && !ki_checkpoint_waits(glm->newton.run.control)) {
         TRY(ki_glm_start(glm, &start.warm));
         if (!start.warm) {
             ki_fail(KILN_ERR_DATA, "%s: no coefficients were found that give every row a mean in its range",
@@ -231,21 +220,6 @@ static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matr
     TRY(ki_newton_solve(&glm->newton, &glm->loss, &start));
 done:
     return status;
-}
-
-static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *options, double start) {
-    return (struct ki_newton){.call = ki_glm_call,
-                              .X = X,
-                              .weights = options->weights,
-                              .k = 1,
-                              .l2 = options->l2,
-                              .l1 = options->l1,
-                              .no_intercept = options->no_intercept != 0,
-                              .standardize = options->standardize != 0,
-                              .tolerance = options->tolerance,
-                              .max_iterations = options->max_iterations,
-                              .control = options->control,
-                              .start = start};
 }
 
 /* Whether X^T diag(h) X, on the device and on its way, has room there. */
@@ -263,33 +237,32 @@ static bool has_room(const kiln_matrix *X) {
 /* Coefficients that are not 0. */
 static kiln_status count_nonzeros(int64_t *count, const struct ki_newton *newton) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t columns = kiln_matrix_cols(newton->X);
-    double *w = ki_alloc((size_t)columns * sizeof *w);
-    if (!w) return ki_fail_nomem((size_t)columns * sizeof *w, "the coefficients");
+    double *w = ki_arena_doubles(&arena, columns);
+    TRY(arena.status);
     TRY(ki_vector_get(w, newton->W));
     *count = 0;
     for (int64_t j = 0; j < columns; j++) *count += w[j] != 0;
 done:
-    ki_free(w);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few
  * are counted by the way to standard errors, whether these are wanted or not; of many X's null space tells,
  * and where it does not that way has the last word.
- * *errors, from ki_alloc: standard errors at dispersion 1. */
+ * *errors, the run's: standard errors at dispersion 1. */
 static kiln_status count_parameters(struct ki_parameters *parameters, double **errors, struct ki_glm *glm) {
     enum { FEW = 512 };
     kiln_status status;
     const kiln_glm_options *options = glm->options;
     const int64_t columns = kiln_matrix_cols(glm->X), all = columns + !options->no_intercept;
     if (options->standard_errors) {
-        *errors = ki_alloc((size_t)all * sizeof **errors);
-        if (!*errors) return ki_fail_nomem((size_t)all * sizeof **errors, "the standard errors");
+        *errors = ki_arena_doubles(&glm->newton.run.arena, all);
+        TRY(glm->newton.run.arena.status);
         return ki_glm_information(parameters, *errors, glm);
     }
-    *parameters = (struct ki_parameters){
-        all, glm->newton.report.stopped_by == KILN_STOP_CANCELLED ? KI_UNCOUNTED : KI_COUNTED};
+    *parameters = (struct ki_parameters){all, glm->newton.run.cancelled ? KI_UNCOUNTED : KI_COUNTED};
     if (options->l1 > 0) {
         TRY(count_nonzeros(&parameters->count, &glm->newton));
         parameters->count += all - columns;
@@ -307,73 +280,85 @@ done:
     return status;
 }
 
-/* As a matrix of X's type, not yet the caller's: nothing of his changes before all is well. */
-static kiln_status scaled_errors(kiln_matrix **E, const struct ki_glm *glm, double *errors,
-                                 double dispersion) {
-    const int64_t count = kiln_matrix_rows(glm->options->standard_errors);
+/* What the report says of the fit. */
+static void glm_tell(struct ki_glm *glm, const struct figures *figures,
+                     const struct ki_parameters *parameters) {
+    kiln_report *report = &glm->newton.run.report;
+    const kiln_glm_options *options = glm->options;
+    const bool plain = !kiln_report_warning(report, 0, NULL, NULL); /* curvature says what it should */
+    if (plain && options->l2 == 0 && options->l1 == 0 && parameters->how == KI_COUNTED)
+        ki_report_rank(report, parameters->count - !options->no_intercept, kiln_matrix_cols(glm->X));
+    ki_report_figure(report, "deviance", figures->rows.deviance);
+    ki_report_figure(report, "null_deviance", figures->null_deviance);
+    ki_report_figure(report, "dispersion", figures->dispersion);
+    ki_report_figure(report, "aic", figures->aic);
+    if (parameters->how != KI_UNCOUNTED)
+        ki_report_figure(report, parameters->how == KI_COUNTED ? "parameters" : "parameters_at_most",
+                         (double)parameters->count);
+}
+
+/* The caller's standard errors, when all else is well. */
+static kiln_status glm_give_errors(struct ki_glm *glm, double *errors, double dispersion) {
+    kiln_status status;
+    struct ki_arena *arena = &glm->newton.run.arena;
+    kiln_matrix *E = glm->options->standard_errors;
+    const int64_t count = kiln_matrix_rows(E);
+    const double one = 1;
     for (int64_t j = 0; j < count; j++) errors[j] *= sqrt(dispersion);
-    return ki_vector_new(E, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), count, errors);
+    const kiln_matrix *made = ki_arena_vector(arena, glm->X, count, errors);
+    TRY(arena->status);
+    TRY(kiln_combine(E, &one, made, NULL, NULL));
+done:
+    return status;
 }
 
 kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                      const kiln_glm_options *options, kiln_report *report) {
     kiln_status status;
-    kiln_glm_options own;
-    const double start = ki_clock(), one = 1;
+    kiln_glm_options own = {0};
     struct figures figures;
-    double *unit = NULL;
+    double *errors = NULL;
     struct ki_parameters parameters;
-    kiln_matrix *errors = NULL;
     struct ki_glm glm = {.X = X, .options = &own};
-    TRY(KI_TAKE(kiln_glm_options, &own, options));
-    TRY(ki_options_check(&own, &ki_algorithm_glm));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    options = &own;
+    struct ki_newton *newton = &glm.newton;
+    TRY(KI_RUN_OPEN(&newton->run, glm, &own, options, report));
     TRY(ki_check_strength(ki_glm_call, "l1", own.l1));
     TRY(ki_check_strength(ki_glm_call, "l2", own.l2));
-    TRY(check_operands(w, b, X, y, options));
+    TRY(glm_check(w, b, X, y, &own));
     ki_options_fill(&own, &ki_algorithm_glm, kiln_matrix_type(X));
-    glm.newton = engine(X, options, start);
+    ki_run_on(&newton->run, X, own.tolerance, own.max_iterations);
+    newton->call = ki_glm_call;
+    newton->X = X;
+    newton->weights = own.weights;
+    newton->k = 1;
+    newton->l2 = own.l2;
+    newton->l1 = own.l1;
+    newton->no_intercept = own.no_intercept != 0;
+    newton->standardize = own.standardize != 0;
     glm.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
-                           .family = options->family ? options->family : KILN_GAUSSIAN,
-                           .link = options->link,
-                           .parameter = options->parameter,
-                           .link_power = options->link_power,
+                           .family = own.family ? own.family : KILN_GAUSSIAN,
+                           .link = own.link,
+                           .parameter = own.parameter,
+                           .link_power = own.link_power,
                            .y = y,
-                           .weights = options->weights,
-                           .offset = options->offset};
+                           .weights = own.weights,
+                           .offset = own.offset};
     TRY(ki_family_check(ki_glm_call, &glm.loss));
     TRY(ki_linear_ahead(&(struct ki_ahead){.X = X, .newton = true, .loss = glm.loss}));
-    TRY(measure_rows(&glm));
+    TRY(glm_measure_rows(&glm));
     TRY(ki_glm_check_target(&glm.loss));
     TRY(ki_glm_null(&glm));
     TRY(ki_glm_tell_derivative(&glm));
-    glm.newton.one_sided = one_sided(&glm);
-    TRY(fit(&glm, w, b));
-    TRY(count_parameters(&parameters, &unit, &glm));
-    TRY(judge(&figures, &glm, (double)parameters.count));
+    newton->one_sided = one_sided(&glm);
+    TRY(glm_fit(&glm, w, b));
+    TRY(count_parameters(&parameters, &errors, &glm));
+    TRY(glm_judge(&figures, &glm, (double)parameters.count));
     if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
     TRY(ki_glm_certify(&glm, &figures.rows));
-    const bool plain =
-        !kiln_report_warning(&glm.newton.report, 0, NULL, NULL); /* curvature says what it should */
-    if (plain && options->l2 == 0 && options->l1 == 0 && parameters.how == KI_COUNTED)
-        ki_report_rank(&glm.newton.report, parameters.count - !options->no_intercept, kiln_matrix_cols(X));
-    if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
-    if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
-    ki_report_figure(&glm.newton.report, "deviance", figures.rows.deviance);
-    ki_report_figure(&glm.newton.report, "null_deviance", figures.null_deviance);
-    ki_report_figure(&glm.newton.report, "dispersion", figures.dispersion);
-    ki_report_figure(&glm.newton.report, "aic", figures.aic);
-    if (parameters.how != KI_UNCOUNTED)
-        ki_report_figure(&glm.newton.report,
-                         parameters.how == KI_COUNTED ? "parameters" : "parameters_at_most",
-                         (double)parameters.count);
-    TRY(ki_newton_hand_over(&glm.newton, w, b, report));
+    glm_tell(&glm, &figures, &parameters);
+    if (errors) TRY(glm_give_errors(&glm, errors, figures.dispersion));
+    TRY(ki_newton_hand_over(newton, w, b));
 done:
-    ki_newton_close(&glm.newton);
-    kiln_matrix_free(glm.ones);
-    kiln_matrix_free(errors);
-    ki_free(unit);
-    return status;
+    return ki_run_close(&newton->run, status);
 }

@@ -23,54 +23,32 @@ struct information {
     bool cancelled; /* he does not want to wait for their number alone */
 };
 
-static kiln_status information_new(struct information *of) {
-    int64_t square;
-    if (!ki_mul3(of->n, of->n, sizeof(double), &square))
-        return ki_fail_nomem(SIZE_MAX, "the information matrix");
-    of->A = ki_alloc((size_t)square);
-    of->mean = ki_calloc((size_t)of->n * sizeof(double));
-    of->scale = ki_calloc((size_t)of->n * sizeof(double));
-    of->width = ki_calloc((size_t)of->n * sizeof(double));
-    of->column = ki_alloc((size_t)of->n * sizeof(double));
-    of->left_out = ki_calloc((size_t)of->n * sizeof(bool));
-    if (!of->A || !of->mean || !of->scale || !of->width || !of->column || !of->left_out)
-        return ki_fail_nomem((size_t)square, "the information matrix");
-    return KILN_OK;
+static kiln_status information_new(struct information *of, struct ki_arena *arena) {
+    of->A = ki_arena_room(arena, of->n, (size_t)of->n * sizeof(double));
+    of->mean = ki_arena_reals(arena, of->n);
+    of->scale = ki_arena_reals(arena, of->n);
+    of->width = ki_arena_reals(arena, of->n);
+    of->column = ki_arena_doubles(arena, of->n);
+    of->left_out = ki_arena_zeros(arena, of->n, sizeof(bool));
+    return arena->status;
 }
 
-static void information_free(struct information *of) {
-    ki_free(of->A);
-    ki_free(of->mean);
-    ki_free(of->scale);
-    ki_free(of->width);
-    ki_free(of->column);
-    ki_free(of->left_out);
-}
-
-static kiln_status measure_means(struct information *of) {
+static kiln_status information_measure_means(struct information *of) {
     kiln_status status;
-    kiln_matrix *sum = NULL;
     const struct ki_newton *newton = &of->glm->newton;
+    struct ki_arena arena = {0};
+    kiln_matrix *sum = ki_arena_model(&arena, newton->X, of->n, 1);
+    TRY(arena.status);
     TRY(kiln_norm(&of->weight, newton->C, KILN_NORM_1));
-    TRY(kiln_matrix_dense(&sum, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), of->n, 1, NULL));
     TRY(kiln_multiply(sum, 1, KILN_TRANSPOSED, of->glm->X, newton->C, 0, NULL));
     TRY(ki_vector_get(of->mean, sum));
     for (int64_t j = 0; j < of->n; j++) of->mean[j] /= of->weight;
 done:
-    kiln_matrix_free(sum);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static bool asked_to_stop(const struct information *of, const char *phase, int64_t done, int64_t total) {
-    const struct ki_newton *newton = &of->glm->newton;
-    const kiln_progress now = {.phase = phase,
-                               .done = done,
-                               .total = total,
-                               .objective = (double)NAN,
-                               .residual = (double)NAN,
-                               .seconds = ki_clock() - newton->start,
-                               .bytes = newton->report.passes * ki_bytes_of(newton->X)};
-    return newton->control.progress && newton->control.progress(newton->control.user, &now) && !of->wanted;
+    return ki_run_stage(&of->glm->newton.run, phase, done, total, (double)NAN) && !of->wanted;
 }
 
 /* How many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked about
@@ -88,32 +66,22 @@ struct slices {
     kiln_matrix *G, *g, *c;
 };
 
-static kiln_status slices_new(struct slices *slices, const struct information *of) {
+static kiln_status slices_new(struct slices *slices, struct ki_arena *arena, const struct information *of) {
     kiln_status status;
     const kiln_matrix *X = of->glm->X;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
     slices->rows = kiln_matrix_rows(X);
     slices->count = count_slices(X);
-    TRY(kiln_matrix_dense(&slices->G, device, type, of->n, of->n, NULL));
-    TRY(kiln_matrix_dense(&slices->g, device, type, of->n, 1, NULL));
-    if (!of->glm->newton.no_intercept) TRY(ki_vector_new(&slices->c, device, type, of->n, of->mean));
-    if (slices->count == 1) goto done;
-    slices->curvature = ki_alloc((size_t)slices->rows * sizeof(double));
-    slices->some = ki_alloc((size_t)slices->rows * sizeof(double));
-    if (!slices->curvature || !slices->some)
-        TRY(ki_fail_nomem((size_t)slices->rows * 2 * sizeof(double), "the curvature"));
-    TRY(ki_vector_get(slices->curvature, of->glm->newton.C));
+    slices->G = ki_arena_model(arena, X, of->n, of->n);
+    slices->g = ki_arena_model(arena, X, of->n, 1);
+    if (!of->glm->newton.no_intercept) slices->c = ki_arena_vector(arena, X, of->n, of->mean);
+    if (slices->count > 1) {
+        slices->curvature = ki_arena_doubles(arena, slices->rows);
+        slices->some = ki_arena_doubles(arena, slices->rows);
+    }
+    TRY(arena->status);
+    if (slices->curvature) TRY(ki_vector_get(slices->curvature, of->glm->newton.C));
 done:
     return status;
-}
-
-static void slices_free(struct slices *slices) {
-    ki_free(slices->curvature);
-    ki_free(slices->some);
-    kiln_matrix_free(slices->G);
-    kiln_matrix_free(slices->g);
-    kiln_matrix_free(slices->c);
 }
 
 static kiln_status walk_slice(const struct slices *slices, const struct information *of, int64_t slice) {
@@ -121,27 +89,26 @@ static kiln_status walk_slice(const struct slices *slices, const struct informat
     const kiln_matrix *X = of->glm->X, *C = of->glm->newton.C;
     const int64_t begin = slices->rows * slice / slices->count;
     const int64_t end = slices->rows * (slice + 1) / slices->count;
-    kiln_matrix *some = NULL;
+    struct ki_arena arena = {0};
     if (slices->count > 1) {
         memset(slices->some, 0, (size_t)slices->rows * sizeof(double));
         memcpy(slices->some + begin, slices->curvature + begin, (size_t)(end - begin) * sizeof(double));
-        TRY(ki_vector_new(&some, kiln_matrix_device(X), kiln_matrix_type(X), slices->rows, slices->some));
+        C = ki_arena_vector(&arena, X, slices->rows, slices->some);
     }
-    TRY(kiln_gram(slices->G, slices->g, X, some ? some : C, slices->c));
+    TRY(arena.status);
+    TRY(kiln_gram(slices->G, slices->g, X, C, slices->c));
 done:
-    kiln_matrix_free(some);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* A. What the mean, rounded, leaves of g = (X - 1 mean)^T h is taken off again. */
-static kiln_status form(struct information *of) {
+static kiln_status information_form(struct information *of) {
     kiln_status status;
     const int64_t n = of->n;
+    struct ki_arena arena = {0};
     struct slices slices = {0};
-    double *part = NULL;
-    TRY(slices_new(&slices, of));
-    part = ki_alloc((size_t)(n * (n + 1)) * sizeof(double));
-    if (!part) TRY(ki_fail_nomem((size_t)(n * (n + 1)) * sizeof(double), "the information matrix"));
+    double *part = ki_arena_doubles(&arena, n * (n + 1));
+    TRY(slices_new(&slices, &arena, of));
     memset(of->A, 0, (size_t)(n * n) * sizeof(double));
     memset(of->column, 0, (size_t)n * sizeof(double));
     for (int64_t slice = 0; slice < slices.count && !of->cancelled; slice++) {
@@ -155,14 +122,12 @@ static kiln_status form(struct information *of) {
     for (int64_t i = 0; slices.c && i < n; i++)
         for (int64_t j = 0; j < n; j++) of->A[i * n + j] -= of->column[i] / of->weight * of->column[j];
 done:
-    ki_free(part);
-    slices_free(&slices);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* A scaled to a unit diagonal; a column without spread, beside what it has of squares, is constant, or all
  * zero. */
-static void scale(struct information *of, double least) {
+static void information_scale(struct information *of, double least) {
     const int64_t n = of->n;
     double *A = of->A;
     for (int64_t i = 0; i < n; i++) {
@@ -177,11 +142,11 @@ static void scale(struct information *of, double least) {
 }
 
 /* A = U^T U of the scaled matrix, a row of zeros for a column that is left out. */
-static void factor(struct information *of) {
+static void information_factor(struct information *of) {
     const int64_t n = of->n;
     const double least = (double)n * 16 * ki_epsilon(kiln_matrix_type(of->glm->X));
     double *ones = of->column;
-    scale(of, least);
+    information_scale(of, least);
     for (int64_t i = 0; i < n; i++) ones[i] = 1;
     struct ki_factorisation factor = {
         .U = of->A, .size = n, .scale = ones, .part = least, .left_out = of->left_out};
@@ -196,13 +161,13 @@ static void factor(struct information *of) {
 
 /* ---- columns that depend on others ---- */
 
-static bool depends(const struct information *of, int64_t i) {
+static bool information_depends(const struct information *of, int64_t i) {
     return of->width[i] > 0 && of->scale[i] == 0;
 }
 
 /* The i-th column is sum_j a_j x_j over those before it, about the means: U a = column i of U, scales aside.
  * Its coefficient goes to these, and what the means make of that to the intercept. */
-static void hand_on(const struct information *of, int64_t i, double *w, double *b) {
+static void information_hand_on(const struct information *of, int64_t i, double *w, double *b) {
     const int64_t n = of->n;
     const double *U = of->A, share = w[i];
     double *a = of->column;
@@ -221,36 +186,32 @@ static void hand_on(const struct information *of, int64_t i, double *w, double *
 }
 
 /* X W + b. */
-static kiln_status predict(kiln_matrix **Eta, const struct ki_glm *glm, const kiln_matrix *W, double b) {
+static kiln_status information_predict(kiln_matrix *Eta, const struct ki_glm *glm, const kiln_matrix *W,
+                                       double b) {
     kiln_status status;
-    const kiln_matrix *X = glm->X;
-    kiln_matrix *made = NULL;
-    TRY(kiln_matrix_dense(&made, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
-    TRY(kiln_combine(made, &b, glm->ones, NULL, NULL));
-    TRY(kiln_multiply(made, 1, KILN_PLAIN, X, W, 1, made));
-    *Eta = made;
-    made = NULL;
+    TRY(kiln_combine(Eta, &b, glm->ones, NULL, NULL));
+    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, glm->X, W, 1, Eta));
 done:
-    kiln_matrix_free(made);
     return status;
 }
 
 /* Takes the coefficients w and b, but for a dependence that is not what rounding had it look like: where any
  * prediction would notice. */
-static kiln_status take(struct ki_glm *glm, const double *w, double b) {
+static kiln_status information_take(struct ki_glm *glm, const double *w, double b) {
     kiln_status status;
     struct ki_newton *newton = &glm->newton;
-    kiln_device *device = kiln_matrix_device(glm->X);
-    const kiln_type type = kiln_matrix_type(glm->X);
-    const double one = 1, minus_one = -1, digits = type == KILN_F32 ? 1e-4 : 1e-10;
+    const kiln_matrix *X = glm->X;
+    const double one = 1, minus_one = -1, digits = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-10;
     double former, largest, change;
-    kiln_matrix *W = NULL, *B = NULL, *before = NULL, *after = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *W = ki_arena_vector(&arena, X, kiln_matrix_rows(newton->W), w),
+                *B = ki_arena_vector(&arena, X, 1, &b), *before = ki_arena_rows(&arena, X, 1),
+                *after = ki_arena_rows(&arena, X, 1);
+    TRY(arena.status);
     TRY(ki_vector_get(&former, newton->b));
-    TRY(ki_vector_new(&W, device, type, kiln_matrix_rows(newton->W), w));
-    TRY(ki_vector_new(&B, device, type, 1, &b));
-    TRY(predict(&before, glm, newton->W, former));
-    TRY(predict(&after, glm, W, b));
-    newton->report.passes += 2;
+    TRY(information_predict(before, glm, newton->W, former));
+    TRY(information_predict(after, glm, W, b));
+    newton->run.report.passes += 2;
     TRY(kiln_norm(&largest, before, KILN_NORM_MAX));
     TRY(kiln_combine(after, &one, after, &minus_one, before));
     TRY(kiln_norm(&change, after, KILN_NORM_MAX));
@@ -258,35 +219,31 @@ static kiln_status take(struct ki_glm *glm, const double *w, double b) {
     TRY(kiln_combine(newton->W, &one, W, NULL, NULL));
     TRY(kiln_combine(newton->b, &one, B, NULL, NULL));
 done:
-    kiln_matrix_free(W);
-    kiln_matrix_free(B);
-    kiln_matrix_free(before);
-    kiln_matrix_free(after);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status drop_dependent(const struct information *of, struct ki_glm *glm) {
-    kiln_status status = KILN_OK;
+static kiln_status information_drop_dependent(const struct information *of, struct ki_glm *glm) {
+    kiln_status status;
+    struct ki_arena arena = {0};
     int64_t i = 0;
     double b;
-    while (i < of->n && !depends(of, i)) i++;
+    while (i < of->n && !information_depends(of, i)) i++;
     if (i == of->n) return KILN_OK;
-    double *w = ki_alloc((size_t)of->n * sizeof *w);
-    if (!w) return ki_fail_nomem((size_t)of->n * sizeof *w, "the coefficients");
+    double *w = ki_arena_doubles(&arena, of->n);
+    TRY(arena.status);
     TRY(ki_vector_get(w, glm->newton.W));
     TRY(ki_vector_get(&b, glm->newton.b));
     for (; i < of->n; i++)
-        if (depends(of, i)) hand_on(of, i, w, &b);
-    TRY(take(glm, w, b));
+        if (information_depends(of, i)) information_hand_on(of, i, w, &b);
+    TRY(information_take(glm, w, b));
 done:
-    ki_free(w);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ---- errors ---- */
 
 /* x = U^-T x, where x is 0 before `first`: the square of its length. */
-static double substitute(const struct information *of, double *x, int64_t first) {
+static double information_substitute(const struct information *of, double *x, int64_t first) {
     const int64_t n = of->n;
     double square = 0;
     for (int64_t i = first; i < n; i++) {
@@ -300,17 +257,17 @@ static double substitute(const struct information *of, double *x, int64_t first)
 
 /* Columns of U^-T, one at a time: (A^-1)_jj is the sum of column j's squares, and with u = U^-T mean, mean^T
  * A^-1 mean that of u's. */
-static void invert(double *errors, const struct information *of) {
+static void information_invert(double *errors, const struct information *of) {
     const int64_t n = of->n;
     double *column = of->column;
     for (int64_t j = 0; j < n; j++) {
         for (int64_t i = j; i < n; i++) column[i] = i == j ? 1 : 0;
-        const double square = substitute(of, column, j);
+        const double square = information_substitute(of, column, j);
         errors[j] = of->scale[j] > 0 ? sqrt(square) / of->scale[j] : (double)NAN;
     }
     if (of->glm->options->no_intercept) return;
     for (int64_t i = 0; i < n; i++) column[i] = of->scale[i] > 0 ? of->mean[i] / of->scale[i] : 0;
-    errors[n] = sqrt(1 / of->weight + substitute(of, column, 0));
+    errors[n] = sqrt(1 / of->weight + information_substitute(of, column, 0));
 }
 
 /* Whether C holds the loss's own curvature (dialect/losses.h). */
@@ -324,21 +281,19 @@ static kiln_status expect_curvature(struct ki_glm *glm) {
     const kiln_matrix *X = glm->X;
     const double one = 1;
     double b, value;
-    kiln_matrix *M = NULL, *g = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *M = ki_arena_rows(&arena, X, 1), *g = ki_arena_model(&arena, X, kiln_matrix_cols(X), 1);
     kiln_loss loss = glm->loss;
-    TRY(kiln_matrix_dense(&M, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
-    TRY(kiln_matrix_dense(&g, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_cols(X), 1, NULL));
+    TRY(arena.status);
     TRY(ki_vector_get(&b, glm->newton.b));
     TRY(kiln_combine(M, &b, glm->ones, &one, loss.offset));
     TRY(kiln_multiply(M, 1, KILN_PLAIN, X, glm->newton.W, 1, M));
     TRY(kiln_loss_mean(M, &loss, M));
     loss.y = M;
     TRY(kiln_loss_gradient(&value, g, NULL, glm->newton.C, &loss, X, glm->newton.W, glm->newton.b));
-    glm->newton.report.passes += 2;
+    glm->newton.run.report.passes += 2;
 done:
-    kiln_matrix_free(M);
-    kiln_matrix_free(g);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static int64_t count_independent(const struct information *of) {
@@ -349,7 +304,7 @@ static int64_t count_independent(const struct information *of) {
 
 /* g^T H^-1 g = gb^2 / sum h + v^T A^-1 v, v = g - gb mean with the full gradient's g and the means weighted
  * with h. The engine's g is of the columns about other means. */
-static kiln_status measure_form(struct information *of, struct ki_glm *glm) {
+static kiln_status information_measure_form(struct information *of, struct ki_glm *glm) {
     kiln_status status;
     const struct ki_newton *newton = &glm->newton;
     const int64_t n = of->n;
@@ -373,7 +328,8 @@ static kiln_status measure_form(struct information *of, struct ki_glm *glm) {
         if (intercept) v[j] += slope * (newton->columns.mean[j] - of->mean[j]);
         v[j] /= of->scale[j];
     }
-    form.square = (intercept ? slope * slope / of->weight : 0) + substitute(of, v, 0) / (1 - part);
+    form.square =
+        (intercept ? slope * slope / of->weight : 0) + information_substitute(of, v, 0) / (1 - part);
     form.known = true;
     glm->form = form;
 done:
@@ -383,19 +339,19 @@ done:
 kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors, struct ki_glm *glm) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(glm->X);
+    struct ki_arena arena = {0};
     struct information of = {.glm = glm, .n = n, .wanted = errors};
-    TRY(information_new(&of));
+    TRY(information_new(&of, &arena));
     if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
-    if (!glm->options->no_intercept) TRY(measure_means(&of));
-    TRY(form(&of));
-    glm->newton.report.passes += ki_gram_passes(n) + 1;
-    factor(&of);
+    if (!glm->options->no_intercept) TRY(information_measure_means(&of));
+    TRY(information_form(&of));
+    glm->newton.run.report.passes += ki_gram_passes(n) + 1;
+    information_factor(&of);
     *parameters = (struct ki_parameters){count_independent(&of), of.cancelled ? KI_UNCOUNTED : KI_COUNTED};
-    if (!of.cancelled) TRY(measure_form(&of, glm));
+    if (!of.cancelled) TRY(information_measure_form(&of, glm));
     if (!errors) goto done;
-    TRY(drop_dependent(&of, glm));
-    invert(errors, &of);
+    TRY(information_drop_dependent(&of, glm));
+    information_invert(errors, &of);
 done:
-    information_free(&of);
-    return status;
+    return ki_arena_free(&arena, status);
 }

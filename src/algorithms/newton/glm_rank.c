@@ -18,51 +18,22 @@ struct rank {
     bool cancelled;
 };
 
-static kiln_status rank_new(struct rank *of) {
-    const struct ki_newton *newton = &of->glm->newton;
-    const struct ki_columns *columns = &newton->columns;
-    const bool centred = !newton->no_intercept;
-    of->spread = ki_alloc((size_t)of->n * sizeof(double));
-    if (!of->spread) return ki_fail_nomem((size_t)of->n * sizeof(double), "the columns' spreads");
-    for (int64_t j = 0; j < of->n; j++)
-        of->spread[j] = sqrt(centred ? columns->variance[j] * columns->weight : columns->square[j]);
-    return KILN_OK;
-}
-
-static kiln_status make_room(struct rank *of, int64_t k) {
-    const size_t bytes = (size_t)(of->n * k) * sizeof(double);
-    ki_free(of->Z);
-    ki_free(of->W);
-    of->Z = ki_alloc(bytes);
-    of->W = ki_alloc(bytes);
-    return of->Z && of->W ? KILN_OK : ki_fail_nomem(2 * bytes, "random vectors");
-}
-
-static void rank_free(struct rank *of) {
-    ki_free(of->spread);
-    ki_free(of->Z);
-    ki_free(of->W);
-}
-
 /* Z and the solution W, n x k. */
-static kiln_status solve(struct rank *of, int64_t k) {
+static kiln_status rank_solve(struct rank *of, int64_t k) {
     kiln_status status;
+    struct ki_run *run = &of->glm->newton.run;
     const struct ki_newton *newton = &of->glm->newton;
     const kiln_matrix *X = newton->X;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
     const kiln_linreg_options options = {.no_intercept = newton->no_intercept,
                                          .weights = newton->weights,
-                                         .max_iterations = ki_max(ITERATIONS, newton->report.passes),
-                                         .control = newton->control,
+                                         .max_iterations = ki_max(ITERATIONS, run->report.passes),
+                                         .control = ki_checkpoint_apart(run->control),
                                          .solver = KILN_LINREG_CG};
     kiln_report report = {.size = sizeof report};
-    kiln_matrix *Z = NULL, *y = NULL, *W = NULL, *b = NULL;
-    TRY(make_room(of, k));
-    TRY(kiln_matrix_dense(&Z, device, type, of->n, k, NULL));
-    TRY(kiln_matrix_dense(&W, device, type, of->n, k, NULL));
-    TRY(kiln_matrix_dense(&b, device, type, 1, k, NULL));
-    TRY(kiln_matrix_dense(&y, device, type, kiln_matrix_rows(X), k, NULL));
+    struct ki_arena arena = {0};
+    kiln_matrix *Z = ki_arena_model(&arena, X, of->n, k), *W = ki_arena_model(&arena, X, of->n, k),
+                *b = ki_arena_model(&arena, X, 1, k), *y = ki_arena_rows(&arena, X, k);
+    TRY(arena.status);
     TRY(kiln_fill_random(Z, KILN_NORMAL, RANK_SEED, (uint64_t)k));
     TRY(ki_vector_get(of->Z, Z));
     for (int64_t i = 0; i < of->n * k; i++)
@@ -74,14 +45,10 @@ static kiln_status solve(struct rank *of, int64_t k) {
     TRY(ki_vector_get(of->W, W));
     of->found = report.converged;
     of->cancelled = report.stopped_by == KILN_STOP_CANCELLED;
-    of->glm->newton.report.passes += report.passes + 1;
+    run->report.passes += report.passes + 1;
 done:
     kiln_report_free(&report);
-    kiln_matrix_free(Z);
-    kiln_matrix_free(y);
-    kiln_matrix_free(W);
-    kiln_matrix_free(b);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The rank of Z - W; -1 where its singular values do not say it. */
@@ -114,13 +81,23 @@ static bool has_room(const struct rank *of, int64_t k) {
 
 kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm) {
     kiln_status status;
+    const struct ki_newton *newton = &glm->newton;
+    const struct ki_columns *columns = &newton->columns;
+    struct ki_arena arena = {0};
     struct rank of = {.glm = glm, .n = kiln_matrix_cols(glm->X)};
-    TRY(rank_new(&of));
+    of.spread = ki_arena_doubles(&arena, of.n);
+    TRY(arena.status);
+    for (int64_t j = 0; j < of.n; j++)
+        of.spread[j] =
+            sqrt(newton->no_intercept ? columns->square[j] : columns->variance[j] * columns->weight);
     int64_t most = !glm->options->no_intercept;
     for (int64_t j = 0; j < of.n; j++) most += of.spread[j] > 0;
     *parameters = (struct ki_parameters){(int64_t)fmin((double)most, glm->rows), KI_AT_MOST};
     for (int64_t k = FEW; k <= MANY && (double)most < glm->rows && has_room(&of, k); k *= MANY / FEW) {
-        TRY(solve(&of, k));
+        of.Z = ki_arena_doubles(&arena, of.n * k);
+        of.W = ki_arena_doubles(&arena, of.n * k);
+        TRY(arena.status);
+        TRY(rank_solve(&of, k));
         const int64_t missing = of.found ? count_dimensions(&of, k) : -1;
         if (missing == k) continue; /* and perhaps more */
         if (missing >= 0) *parameters = (struct ki_parameters){most - missing, KI_COUNTED};
@@ -128,6 +105,5 @@ kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm) {
     }
     if (of.cancelled) parameters->how = KI_UNCOUNTED;
 done:
-    rank_free(&of);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -17,19 +17,19 @@ bool ki_glm_any_eta(const kiln_loss *loss) {
 
 /* ---- the responses ---- */
 
-static kiln_status host_copy(double **values, const kiln_matrix *A) {
-    int64_t bytes;
-    *values = ki_mul(kiln_matrix_nnz(A), sizeof **values, &bytes) ? ki_alloc((size_t)bytes) : NULL;
-    return *values ? ki_vector_get(*values, A) : ki_fail_nomem(SIZE_MAX, "a vector");
+static kiln_status host_copy(double **values, struct ki_arena *arena, const kiln_matrix *A) {
+    *values = ki_arena_doubles(arena, kiln_matrix_nnz(A));
+    return *values ? ki_vector_get(*values, A) : arena->status;
 }
 
 kiln_status ki_glm_check_target(const kiln_loss *loss) {
     kiln_status status;
     const kiln_range range = kiln_family_range(loss->family, loss->parameter);
     char wanted[KI_RANGE_WORDS];
+    struct ki_arena arena = {0};
     double *y = NULL;
     if (isinf(range.least) && isinf(range.most)) return KILN_OK;
-    TRY(host_copy(&y, loss->y));
+    TRY(host_copy(&y, &arena, loss->y));
     for (int64_t i = 0; i < kiln_matrix_rows(loss->y); i++) {
         if (ki_range_holds(&range, y[i])) continue;
         status =
@@ -39,8 +39,7 @@ kiln_status ki_glm_check_target(const kiln_loss *loss) {
         break;
     }
 done:
-    ki_free(y);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ---- the link ---- */
@@ -72,25 +71,15 @@ struct null_point {
     double b, value, gradient, curvature;
 };
 
-static kiln_status null_new(struct null_model *null, const struct ki_glm *glm) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(glm->X);
-    const kiln_type type = kiln_matrix_type(glm->X);
-    const int64_t rows = kiln_matrix_rows(glm->X);
+static kiln_status null_new(struct null_model *null, struct ki_arena *arena, const struct ki_glm *glm) {
     null->loss = &glm->loss;
-    TRY(kiln_matrix_dense(&null->X, device, type, rows, 0, NULL));
-    TRY(kiln_matrix_dense(&null->W, device, type, 0, 1, NULL));
-    TRY(kiln_matrix_dense(&null->G, device, type, 0, 1, NULL));
-    TRY(kiln_matrix_dense(&null->b, device, type, 1, 1, NULL));
-    TRY(kiln_matrix_dense(&null->gb, device, type, 1, 1, NULL));
-    TRY(kiln_matrix_dense(&null->C, device, type, rows, 1, NULL));
-done:
-    return status;
-}
-
-static void null_free(struct null_model *null) {
-    kiln_matrix *const all[] = {null->X, null->W, null->G, null->b, null->gb, null->C};
-    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
+    null->X = ki_arena_rows(arena, glm->X, 0);
+    null->C = ki_arena_rows(arena, glm->X, 1);
+    null->W = ki_arena_model(arena, glm->X, 0, 1);
+    null->G = ki_arena_model(arena, glm->X, 0, 1);
+    null->b = ki_arena_model(arena, glm->X, 1, 1);
+    null->gb = ki_arena_model(arena, glm->X, 1, 1);
+    return arena->status;
 }
 
 /* The point at intercept b. */
@@ -113,10 +102,11 @@ static kiln_status null_start(struct null_point *point, const struct null_model 
                               const struct ki_glm *glm) {
     kiln_status status = KILN_OK;
     const double eta = eta_at(null->loss, inner_mean(null->loss, glm->mean));
+    struct ki_arena arena = {0};
     double around[3] = {0}, *offset = NULL;
     if (null->loss->offset) {
         const int64_t rows = kiln_matrix_rows(null->X);
-        TRY(host_copy(&offset, null->loss->offset));
+        TRY(host_copy(&offset, &arena, null->loss->offset));
         around[1] = around[2] = offset[0];
         for (int64_t i = 0; i < rows; i++) {
             around[0] += offset[i] / (double)rows;
@@ -139,8 +129,7 @@ static kiln_status null_start(struct null_point *point, const struct null_model 
                      kiln_matrix_type(null->X) == KILN_F32 ? "f32" : "f64");
     ki_hint("y, the weights or the offsets are too large: rescale them");
 done:
-    ki_free(offset);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Whether the start is the best constant already: without offsets that has the mean of y, in every family
@@ -155,9 +144,10 @@ static bool starts_at_best(const struct ki_glm *glm) {
 kiln_status ki_glm_null(struct ki_glm *glm) {
     kiln_status status;
     enum { STEPS = 200 };
+    struct ki_arena arena = {0};
     struct null_model null = {0};
     struct null_point here, there;
-    TRY(null_new(&null, glm));
+    TRY(null_new(&null, &arena, glm));
     TRY(null_start(&here, &null, glm));
     const bool best = starts_at_best(glm);
     const double enough = 1e-13 * glm->weight * fabs(glm->mean);
@@ -173,8 +163,7 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
     glm->null = here.b;
     glm->curvature = here.curvature;
 done:
-    null_free(&null);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Whether a factor this large or small leaves sums on either side of it in the type's range. */
@@ -186,21 +175,18 @@ static bool moderate(kiln_type type, double factor) {
 /* (mu - y) mu' / V is a multiple of mean - y where all rows have the mean for mu. Which one, a row with another y tells. */
 kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
     kiln_status status;
+    struct ki_arena arena = {0};
     struct null_model null = {0};
     struct null_point point;
-    kiln_matrix *X = NULL, *y = NULL;
-    kiln_device *device = kiln_matrix_device(glm->X);
     const kiln_type type = kiln_matrix_type(glm->X);
     double other = glm->mean != 0 ? glm->mean / 2 : -1;
-    const float narrow = (float)other;
     if (glm->options->no_intercept || !starts_at_best(glm)) return KILN_OK;
-    if (type == KILN_F32) other = narrow;
-    TRY(kiln_matrix_dense(&X, device, type, 1, 0, NULL));
-    TRY(kiln_matrix_dense(&y, device, type, 1, 1, type == KILN_F32 ? (const void *)&narrow : &other));
-    struct ki_glm one = {.X = X, .loss = glm->loss};
-    one.loss.y = y;
+    if (type == KILN_F32) other = (float)other;
+    struct ki_glm one = {.X = ki_arena_model(&arena, glm->X, 1, 0), .loss = glm->loss};
+    one.loss.y = ki_arena_vector(&arena, glm->X, 1, &other);
     one.loss.weights = NULL;
-    TRY(null_new(&null, &one));
+    TRY(arena.status);
+    TRY(null_new(&null, &arena, &one));
     TRY(null_at(&point, &null, glm->null));
     const double steep = point.gradient / (glm->mean - other);
     if (!moderate(type, steep)) goto done;
@@ -208,55 +194,47 @@ kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
     glm->newton.mean = glm->mean;
     glm->newton.steep = steep;
 done:
-    null_free(&null);
-    kiln_matrix_free(X);
-    kiln_matrix_free(y);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ---- without an intercept ---- */
 
 /* z_i = the link of (y_i + mean) / 2, less the offset; or of the mean alone. */
-static kiln_status linked(kiln_matrix **z, const struct ki_glm *glm, bool of_rows) {
+static kiln_status linked(kiln_matrix *z, const struct ki_glm *glm, bool of_rows) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const kiln_loss *loss = &glm->loss;
     const int64_t rows = kiln_matrix_rows(glm->X);
     const double mean = inner_mean(loss, glm->mean);
     double *y = NULL, *offset = NULL;
-    TRY(host_copy(&y, loss->y));
-    if (loss->offset) TRY(host_copy(&offset, loss->offset));
+    TRY(host_copy(&y, &arena, loss->y));
+    if (loss->offset) TRY(host_copy(&offset, &arena, loss->offset));
     for (int64_t i = 0; i < rows; i++) {
         const double eta = eta_at(loss, of_rows ? inner_mean(loss, (y[i] + mean) / 2) : mean);
         y[i] = eta - (offset ? offset[i] : 0);
     }
-    TRY(ki_vector_new(z, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), rows, y));
+    TRY(ki_vector_set(z, y));
 done:
-    ki_free(y);
-    ki_free(offset);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found) {
-    kiln_status status = KILN_OK;
-    kiln_matrix *z = NULL, *W = NULL, *G = NULL;
+    kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t cols = kiln_matrix_cols(glm->X);
+    kiln_matrix *z = ki_arena_rows(&arena, glm->X, 1), *W = ki_arena_model(&arena, glm->X, cols, 1),
+                *G = ki_arena_model(&arena, glm->X, cols, 1);
     *found = false;
-    TRY(kiln_matrix_dense(&W, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), cols, 1, NULL));
-    TRY(kiln_matrix_dense(&G, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), cols, 1, NULL));
+    TRY(arena.status);
     for (int of_rows = 1; of_rows >= 0 && !*found; of_rows--) {
         const kiln_linreg_options options = {.no_intercept = 1, .weights = glm->loss.weights};
         double value;
-        kiln_matrix_free(z);
-        z = NULL;
-        TRY(linked(&z, glm, of_rows));
+        TRY(linked(z, glm, of_rows));
         TRY(kiln_linreg(W, NULL, glm->X, z, &options, NULL));
         TRY(kiln_loss_gradient(&value, G, NULL, NULL, &glm->loss, glm->X, W, NULL));
         *found = isfinite(value);
     }
     if (*found) TRY(ki_newton_set_start(&glm->newton, W, NULL));
 done:
-    kiln_matrix_free(z);
-    kiln_matrix_free(W);
-    kiln_matrix_free(G);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -21,20 +21,19 @@ static int64_t place_of(const double *values, int64_t count, double value, bool 
 }
 
 /* The classes of y's `rows` values; `limit` as kiln_classes'. */
-static kiln_status distinct(double **values, int64_t *count, const double *y, int64_t rows, int64_t limit) {
+static kiln_status labels_distinct(double **values, int64_t *count, struct ki_arena *arena, const double *y,
+                                   int64_t rows, int64_t limit) {
     const bool usual = limit == 0;
     limit = ki_min(usual ? CLASSES : limit, ki_max(rows, 1));
-    double *list = ki_alloc((size_t)(limit + 1) * sizeof *list);
+    double *list = ki_arena_doubles(arena, limit + 1);
     int64_t length = 0;
     bool found;
-    if (!list) return ki_fail_nomem((size_t)(limit + 1) * sizeof *list, "the classes");
+    if (!list) return arena->status;
     for (int64_t i = 0; i < rows && length <= limit; i++) {
         if (i > 0 && y[i] == y[i - 1]) continue;
-        if (!isfinite(y[i])) {
-            ki_free(list);
+        if (!isfinite(y[i]))
             return ki_fail(KILN_ERR_DATA, "row %lld of y is %g, which is no class label (rows count from 0)",
                            (long long)i, y[i]);
-        }
         const int64_t at = place_of(list, length, y[i], &found);
         if (found) continue;
         if (usual && y[i] != floor(y[i])) limit = ki_min(limit, FRACTIONS);
@@ -43,7 +42,6 @@ static kiln_status distinct(double **values, int64_t *count, const double *y, in
         length++;
     }
     if (length > limit) {
-        ki_free(list);
         ki_fail(KILN_ERR_DATA, "y has more than %lld different values%s", (long long)limit,
                 usual && limit == FRACTIONS ? ", not all of them whole numbers" : "");
         return ki_hint("these look like quantities, not like class labels: is it a regression?");
@@ -53,30 +51,15 @@ static kiln_status distinct(double **values, int64_t *count, const double *y, in
     return KILN_OK;
 }
 
-static kiln_status values_of(double **values, const kiln_matrix *A) {
-    int64_t bytes;
-    double *made = ki_mul(kiln_matrix_nnz(A), sizeof *made, &bytes) ? ki_alloc((size_t)bytes) : NULL;
-    if (!made) return ki_fail_nomem((size_t)kiln_matrix_nnz(A) * sizeof *made, "the labels");
-    const kiln_status status = ki_vector_get(made, A);
-    if (status == KILN_OK)
-        *values = made;
-    else
-        ki_free(made);
-    return status;
+static kiln_status labels_get(double **values, struct ki_arena *arena, const kiln_matrix *A) {
+    *values = ki_arena_doubles(arena, kiln_matrix_nnz(A));
+    return *values ? ki_vector_get(*values, A) : arena->status;
 }
 
-void ki_labels_free(struct ki_labels *labels) {
-    ki_free(labels->values);
-    ki_free(labels->of);
-    kiln_matrix_free(labels->weights);
-    *labels = (struct ki_labels){0};
-}
-
-static kiln_status look_up(struct ki_labels *labels, const double *y) {
+static kiln_status labels_look_up(struct ki_labels *labels, struct ki_arena *arena, const double *y) {
     bool found;
-    labels->of = ki_alloc((size_t)labels->rows * sizeof *labels->of);
-    if (!labels->of)
-        return ki_fail_nomem((size_t)labels->rows * sizeof *labels->of, "the classes of the rows");
+    labels->of = ki_arena_room(arena, labels->rows, sizeof *labels->of);
+    if (!labels->of) return arena->status;
     for (int64_t i = 0; i < labels->rows; i++)
         labels->of[i] = i > 0 && y[i] == y[i - 1]
                             ? labels->of[i - 1]
@@ -96,10 +79,10 @@ static kiln_status check_class_weights(const struct ki_labels *labels, const cha
     return KILN_OK;
 }
 
-/* Multiplies the rows' weights in s by their classes'. */
-static kiln_status weigh(const struct ki_labels *labels, const struct ki_label_options *options, double *s) {
-    double *class = ki_calloc((size_t)labels->count * sizeof *class), total = 0;
-    if (!class) return ki_fail_nomem((size_t)labels->count * sizeof *class, "the classes' weights");
+/* Multiplies the rows' weights in s by their classes'; class: `count` zeros. */
+static void labels_weigh(const struct ki_labels *labels, const struct ki_label_options *options, double *s,
+                         double *class) {
+    double total = 0;
     for (int64_t i = 0; options->balanced && i < labels->rows; i++) {
         class[labels->of[i]] += s[i];
         total += s[i];
@@ -111,39 +94,34 @@ static kiln_status weigh(const struct ki_labels *labels, const struct ki_label_o
             class[c] = options->class_weights[c];
     }
     for (int64_t i = 0; i < labels->rows; i++) s[i] *= class[labels->of[i]];
-    ki_free(class);
-    return KILN_OK;
 }
 
-static kiln_status weights_new(struct ki_labels *labels, const kiln_matrix *y,
+static kiln_status weights_new(struct ki_labels *labels, struct ki_arena *arena, const kiln_matrix *y,
                                const struct ki_label_options *options) {
-    kiln_status status = KILN_OK;
-    double *s = NULL;
+    kiln_status status;
+    struct ki_arena own = {0};
     if (!options->weights && !options->class_weights && !options->balanced) return KILN_OK;
-    if (options->weights) {
-        TRY(values_of(&s, options->weights));
-    } else {
-        s = ki_alloc((size_t)labels->rows * sizeof *s);
-        if (!s) return ki_fail_nomem((size_t)labels->rows * sizeof *s, "the weights");
-        for (int64_t i = 0; i < labels->rows; i++) s[i] = 1;
-    }
-    if (options->class_weights || options->balanced) TRY(weigh(labels, options, s));
-    TRY(ki_vector_new(&labels->weights, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, s));
+    double *s = ki_arena_doubles(&own, labels->rows), *class = ki_arena_reals(&own, labels->count);
+    TRY(own.status);
+    for (int64_t i = 0; i < labels->rows; i++) s[i] = 1;
+    if (options->weights) TRY(ki_vector_get(s, options->weights));
+    if (options->class_weights || options->balanced) labels_weigh(labels, options, s, class);
+    labels->weights = ki_arena_vector(arena, y, labels->rows, s);
+    TRY(arena->status);
 done:
-    ki_free(s);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* The usual labels of two classes are told where they lie: fetching and looking up tens of millions of
  * them takes longer than the training does on a GPU. labels stays as it is if y is none of that. */
-static kiln_status tell_pair(struct ki_labels *labels, const kiln_matrix *y) {
+static kiln_status tell_pair(struct ki_labels *labels, struct ki_arena *arena, const kiln_matrix *y) {
     kiln_status status;
     double ones;
     bool signs;
     TRY(ki_reduce_outcomes(&ones, &signs, y));
     if (!(ones > 0 && ones < (double)labels->rows)) goto done;
-    labels->values = ki_alloc(2 * sizeof *labels->values);
-    if (!labels->values) TRY(ki_fail_nomem(2 * sizeof *labels->values, "the classes"));
+    labels->values = ki_arena_doubles(arena, 2);
+    TRY(arena->status);
     labels->values[0] = signs ? -1 : 0;
     labels->values[1] = 1;
     labels->count = 2;
@@ -156,113 +134,105 @@ done:
 
 kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit) {
     static const char call[] = "kiln_classes";
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_arena arena = {0};
     double *labels = NULL;
-    struct ki_labels pair = {0};
+    struct ki_labels found = {0};
     if (!values || !count || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     if (kiln_matrix_format(y) != KILN_DENSE || kiln_matrix_cols(y) != 1)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: y must be dense, with one column", call);
     if (limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: limit is %lld", call, (long long)limit);
-    pair.rows = kiln_matrix_rows(y);
-    if (limit != 1) TRY(tell_pair(&pair, y));
-    if (pair.pair) {
-        *values = pair.values;
-        *count = pair.count;
-        pair.values = NULL;
-        goto done;
+    found.rows = kiln_matrix_rows(y);
+    if (limit != 1) TRY(tell_pair(&found, &arena, y));
+    if (!found.pair) {
+        TRY(labels_get(&labels, &arena, y));
+        TRY(labels_distinct(&found.values, &found.count, &arena, labels, found.rows, limit));
     }
-    TRY(values_of(&labels, y));
-    TRY(distinct(values, count, labels, kiln_matrix_rows(y), limit));
+    *values = ki_arena_give(&arena, found.values);
+    *count = found.count;
+    status = KILN_OK;
 done:
-    ki_labels_free(&pair);
-    ki_free(labels);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln_matrix *y,
-                          const struct ki_label_options *options) {
-    kiln_status status;
+kiln_status ki_labels_new(struct ki_labels *labels, struct ki_arena *arena, const char *call,
+                          const kiln_matrix *y, const struct ki_label_options *options) {
+    kiln_status status = KILN_OK;
+    struct ki_arena own = {0};
     double *values = NULL;
     struct ki_labels made = {.rows = kiln_matrix_rows(y)};
-    if (!options->class_weights && !options->balanced) TRY(tell_pair(&made, y));
-    if (made.pair) {
-        TRY(weights_new(&made, y, options));
-        *labels = made;
-        return KILN_OK;
+    if (!options->class_weights && !options->balanced) TRY(tell_pair(&made, arena, y));
+    if (!made.pair) {
+        TRY(ki_check_finite(call, "y", y, false));
+        TRY(labels_get(&values, &own, y));
+        TRY(labels_distinct(&made.values, &made.count, arena, values, made.rows, 0));
+        if (made.count < 2)
+            TRY((ki_fail(KILN_ERR_DATA, "%s: every row has the label %g: there is nothing to tell apart",
+                         call, made.values[0]),
+                 ki_hint("y must have two classes or more")));
+        TRY(labels_look_up(&made, arena, values));
+        TRY(check_class_weights(&made, call, options));
     }
-    TRY(ki_check_finite(call, "y", y, false));
-    TRY(values_of(&values, y));
-    TRY(distinct(&made.values, &made.count, values, made.rows, 0));
-    if (made.count < 2)
-        TRY((ki_fail(KILN_ERR_DATA, "%s: every row has the label %g: there is nothing to tell apart", call,
-                     made.values[0]),
-             ki_hint("y must have two classes or more")));
-    TRY(look_up(&made, values));
-    TRY(check_class_weights(&made, call, options));
-    TRY(weights_new(&made, y, options));
+    TRY(weights_new(&made, arena, y, options));
     *labels = made;
-    made = (struct ki_labels){0};
 done:
-    ki_labels_free(&made);
-    ki_free(values);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 /* no + (yes - no) times what tells the second class. */
-static kiln_status column_of_pair(kiln_matrix **column, const struct ki_labels *labels, double yes,
+static kiln_status column_of_pair(kiln_matrix *column, const struct ki_labels *labels, double yes,
                                   double no) {
-    kiln_status status;
-    const kiln_matrix *y = labels->pair;
+    kiln_status status = KILN_OK;
     const double step = labels->signs ? 0.5 * (yes - no) : yes - no, one = 1;
     const double zero = labels->signs ? 0.5 * (yes + no) : no; /* where y is, or would be, 0 */
-    kiln_matrix *made = NULL;
-    TRY(kiln_matrix_dense(&made, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, 1, NULL));
-    if (zero != 0) TRY(kiln_fill(made, zero));
-    TRY(kiln_combine(made, &step, y, zero != 0 ? &one : NULL, zero != 0 ? made : NULL));
-    *column = made;
-    made = NULL;
+    if (zero != 0) TRY(kiln_fill(column, zero));
+    TRY(kiln_combine(column, &step, labels->pair, zero != 0 ? &one : NULL, zero != 0 ? column : NULL));
 done:
-    kiln_matrix_free(made);
     return status;
 }
 
-kiln_status ki_labels_column(kiln_matrix **column, const struct ki_labels *labels, const kiln_matrix *y,
-                             int64_t c, double yes, double no) {
-    if (labels->pair) return column_of_pair(column, labels, yes, no);
-    double *values = ki_alloc((size_t)labels->rows * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)labels->rows * sizeof *values, "the targets");
+kiln_status ki_labels_column(kiln_matrix **column, struct ki_arena *arena, const struct ki_labels *labels,
+                             const kiln_matrix *y, int64_t c, double yes, double no) {
+    kiln_status status;
+    struct ki_arena own = {0};
+    if (labels->pair) {
+        *column = ki_arena_rows(arena, labels->pair, 1);
+        return *column ? column_of_pair(*column, labels, yes, no) : arena->status;
+    }
+    double *values = ki_arena_doubles(&own, labels->rows);
+    TRY(own.status);
     for (int64_t i = 0; i < labels->rows; i++)
         values[i] = c < 0 ? (double)labels->of[i] : (labels->of[i] == c ? yes : no);
-    const kiln_status status =
-        ki_vector_new(column, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, values);
-    ki_free(values);
-    return status;
+    *column = ki_arena_vector(arena, y, labels->rows, values);
+    TRY(arena->status);
+done:
+    return ki_arena_free(&own, status);
 }
 
 static kiln_status sums_of_pair(double sums[2], const struct ki_labels *labels, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
+    struct ki_arena arena = {0};
     kiln_matrix *second = NULL;
     double total = (double)labels->rows;
     sums[1] = labels->ones;
     if (labels->weights) {
-        TRY(ki_labels_column(&second, labels, y, 1, 1, 0));
+        TRY(ki_labels_column(&second, &arena, labels, y, 1, 1, 0));
         TRY(kiln_dot(&sums[1], second, labels->weights));
         TRY(kiln_norm(&total, labels->weights, KILN_NORM_1));
     }
     sums[0] = total - sums[1];
 done:
-    kiln_matrix_free(second);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_labels_sums(double *sums, const struct ki_labels *labels, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
+    struct ki_arena arena = {0};
     double *s = NULL;
     if (labels->pair) return sums_of_pair(sums, labels, y);
-    if (labels->weights) TRY(values_of(&s, labels->weights));
+    if (labels->weights) TRY(labels_get(&s, &arena, labels->weights));
     for (int64_t c = 0; c < labels->count; c++) sums[c] = 0;
     for (int64_t i = 0; i < labels->rows; i++) sums[labels->of[i]] += s ? s[i] : 1;
 done:
-    ki_free(s);
-    return status;
+    return ki_arena_free(&arena, status);
 }

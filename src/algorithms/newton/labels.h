@@ -2,8 +2,9 @@
 #ifndef KI_LABELS_H
 #define KI_LABELS_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
+/* Its memory is an arena's. */
 struct ki_labels {
     double *values; /* of the classes, ascending */
     int64_t count;
@@ -24,13 +25,12 @@ struct ki_label_options {
 
 /* y stays with the labels. ERR_DATA for fewer than two classes or too many (kiln_classes), or entries that
  * are not finite; ERR_ARGUMENT for class weights that are of no use. */
-kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln_matrix *y,
-                          const struct ki_label_options *options);
-void ki_labels_free(struct ki_labels *labels);
-/* A new m x 1 matrix on y's device: of row i, `yes` if it belongs to class c, else `no`; for c < 0 the
+kiln_status ki_labels_new(struct ki_labels *labels, struct ki_arena *arena, const char *call,
+                          const kiln_matrix *y, const struct ki_label_options *options);
+/* *column = a new m x 1 matrix of the arena, on y's device: of row i, `yes` if it belongs to class c, else `no`; for c < 0 the
  * class's number. */
-kiln_status ki_labels_column(kiln_matrix **column, const struct ki_labels *labels, const kiln_matrix *y,
-                             int64_t c, double yes, double no);
+kiln_status ki_labels_column(kiln_matrix **column, struct ki_arena *arena, const struct ki_labels *labels,
+                             const kiln_matrix *y, int64_t c, double yes, double no);
 /* sums, `count` of them: the weight of each class. */
 kiln_status ki_labels_sums(double *sums, const struct ki_labels *labels, const kiln_matrix *y);
 

@@ -4,7 +4,6 @@
  * Softmax keeps all K columns, as a penalty wants. Without one, adding the same vector to every column
  * changes nothing, and the Hessian is singular in those directions; conjugate gradient from zero never
  * enters them. */
-#include "algorithms/registry.h"
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
@@ -12,8 +11,8 @@
 
 static const char call[] = "kiln_logreg";
 
-static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y,
-                              const kiln_logreg_options *options) {
+static kiln_status logreg_check(const kiln_matrix *X, const kiln_matrix *y,
+                                const kiln_logreg_options *options) {
     kiln_status status;
     if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
     TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
@@ -26,8 +25,8 @@ done:
     return status;
 }
 
-static kiln_status check_result(const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *X, int64_t k,
-                                const kiln_logreg_options *options) {
+static kiln_status logreg_check_result(const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *X,
+                                       int64_t k, const kiln_logreg_options *options) {
     kiln_status status;
     TRY(ki_check_matrix(call, "W", W, X, kiln_matrix_cols(X), k));
     if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
@@ -38,7 +37,7 @@ done:
 }
 
 /* Defaults; with an l1 term there is no l2 term unless it is asked for. */
-static kiln_status fill(kiln_logreg_options *options, kiln_type type) {
+static kiln_status logreg_fill(kiln_logreg_options *options, kiln_type type) {
     kiln_status status;
     TRY(ki_options_check(options, &ki_algorithm_logreg));
     TRY(ki_check_strength(call, "l1", options->l1));
@@ -50,34 +49,19 @@ done:
     return status;
 }
 
-static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *labels,
-                               const kiln_logreg_options *options) {
-    return (struct ki_newton){.call = call,
-                              .X = X,
-                              .weights = labels->weights,
-                              .k = labels->count == 2 ? 1 : (int)labels->count,
-                              .l2 = options->l2,
-                              .l1 = options->l1,
-                              .no_intercept = options->no_intercept != 0,
-                              .standardize = options->standardize != 0,
-                              .tolerance = options->tolerance,
-                              .max_iterations = options->max_iterations,
-                              .control = options->control};
-}
-
 /* The objective of the classes' shares alone. */
 static kiln_status tell_constant(struct ki_newton *newton, const struct ki_labels *labels,
                                  const kiln_matrix *y) {
     kiln_status status;
-    double total = 0, *sums = ki_alloc((size_t)labels->count * sizeof *sums);
-    if (!sums) return ki_fail_nomem((size_t)labels->count * sizeof *sums, "the classes' weights");
+    struct ki_arena arena = {0};
+    double total = 0, *sums = ki_arena_doubles(&arena, labels->count);
+    TRY(arena.status);
     TRY(ki_labels_sums(sums, labels, y));
     for (int64_t c = 0; c < labels->count; c++) total += sums[c];
     for (int64_t c = 0; c < labels->count; c++)
         if (sums[c] > 0) newton->constant -= sums[c] * log(sums[c] / total);
 done:
-    ki_free(sums);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* What the dual's descent found, as a start or as the result. */
@@ -86,13 +70,13 @@ struct descent {
     struct ki_dual_alone alone;
 };
 
-static kiln_status descent_new(struct descent *descent, const struct ki_newton *newton,
+static kiln_status descent_new(struct descent *descent, struct ki_newton *newton,
                                const struct ki_labels *labels, const kiln_matrix *y) {
     const int64_t cols = kiln_matrix_cols(newton->X), k = newton->k;
-    double *w = ki_calloc((size_t)((cols + 1) * k) * sizeof *w);
+    double *w = ki_run_reals(&newton->run, (cols + 1) * k);
     descent->task = (struct ki_dual_task){
         .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = w ? w + cols * k : NULL};
-    return w ? KILN_OK : ki_fail_nomem((size_t)((cols + 1) * k) * sizeof *w, "a start");
+    return newton->run.arena.status;
 }
 
 /* The engine's start from the dual. */
@@ -109,7 +93,7 @@ kiln_status ki_logreg_explain(kiln_solver *choice, const void *given, const kiln
     kiln_status status;
     kiln_logreg_options options;
     TRY(KI_TAKE(kiln_logreg_options, &options, given));
-    TRY(fill(&options, kiln_matrix_type(X)));
+    TRY(logreg_fill(&options, kiln_matrix_type(X)));
     const struct ki_newton newton = {.call = call,
                                      .X = X,
                                      .k = k > 2 ? (int)k : 1,
@@ -131,37 +115,32 @@ static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, c
  * One pass. */
 static kiln_status bend_of_two(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(newton->X);
-    const kiln_type type = kiln_matrix_type(newton->X);
-    const int64_t m = kiln_matrix_rows(newton->X);
+    struct ki_arena arena = {0};
+    const kiln_matrix *X = newton->X;
     const kiln_loss binomial = {
         .kind = KILN_LOSS_GLM, .family = KILN_BINOMIAL, .y = loss->y, .weights = loss->weights};
-    kiln_matrix *Eta = NULL, *D = NULL, *ones = NULL;
+    kiln_matrix *Eta = ki_arena_rows(&arena, X, 1), *D = ki_arena_rows(&arena, X, 3),
+                *ones = ki_arena_fill(&arena, ki_arena_rows(&arena, X, 1), 1);
     double b, sums[3];
-    TRY(kiln_matrix_dense(&Eta, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&ones, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&D, device, type, m, 3, NULL));
+    TRY(arena.status);
     TRY(ki_vector_get(&b, newton->b));
     TRY(kiln_fill(Eta, b));
-    TRY(kiln_fill(ones, 1));
-    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, newton->W, 1, Eta));
-    newton->report.passes++;
+    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, X, newton->W, 1, Eta));
+    newton->run.report.passes++;
     TRY(kiln_loss_deviance(D, &binomial, Eta));
     TRY(kiln_dot(sums, D, ones));
     *bend = sums[1];
 done:
-    kiln_matrix_free(Eta);
-    kiln_matrix_free(D);
-    kiln_matrix_free(ones);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The same of several, from the probabilities that the engine has left. */
 static kiln_status bend_of_classes(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
     kiln_status status;
     const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
-    double *p = ki_alloc((size_t)(m * (k + 2)) * sizeof *p);
-    if (!p) return ki_fail_nomem((size_t)(m * (k + 2)) * sizeof *p, "the probabilities");
+    struct ki_arena arena = {0};
+    double *p = ki_arena_doubles(&arena, m * (k + 2));
+    TRY(arena.status);
     double *y = p + m * k, *s = y + m;
     TRY(ki_vector_get(p, newton->C));
     TRY(ki_vector_get(y, loss->y));
@@ -173,12 +152,11 @@ static kiln_status bend_of_classes(double *bend, struct ki_newton *newton, const
         if (weight > 0) *bend += weight * others / own;
     }
 done:
-    ki_free(p);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* What certificate.h has to know of the rows: |loss'|^2 is at most twice the curvature times the loss. */
-static kiln_status certify(struct ki_newton *newton, const kiln_loss *problem) {
+static kiln_status logreg_certify(struct ki_newton *newton, const kiln_loss *problem) {
     static const double SUMS = 1.01; /* for the rows' own rounding */
     kiln_status status = KILN_OK;
     const double curvature = newton->k > 1 ? 0.5 : 0.25, loss = newton->loss;
@@ -196,15 +174,15 @@ done:
 }
 
 /* The model by the engine, from a start that the dual may have found. */
-static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b,
-                                   const kiln_matrix *y, const kiln_logreg_options *options,
-                                   const struct descent *descent) {
+static kiln_status logreg_solve_by_engine(struct ki_newton *newton, const kiln_matrix *W,
+                                          const kiln_matrix *b, const kiln_matrix *y,
+                                          const kiln_logreg_options *options, const struct descent *descent) {
     kiln_status status;
     const struct ki_labels *labels = descent->task.labels;
-    const kiln_control *control = &options->control;
+    struct ki_run *run = &newton->run;
     const bool softmax = newton->k > 1, dual = descent->task.W != NULL;
     kiln_matrix *target = NULL;
-    TRY(ki_labels_column(&target, labels, y, softmax ? -1 : 1, 1, 0));
+    TRY(ki_labels_column(&target, &run->arena, labels, y, softmax ? -1 : 1, 1, 0));
     TRY(tell_constant(newton, labels, y));
     if (!softmax && !options->warm_start && !dual) {
         newton->outcomes = target;
@@ -212,31 +190,24 @@ static kiln_status solve_by_engine(struct ki_newton *newton, const kiln_matrix *
         newton->steep = 1;
     }
     TRY(ki_newton_open(newton));
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = control,
-                                                   .algorithm = "logreg",
-                                                   .options = options,
-                                                   .X = newton->X,
-                                                   .given = {{"y", y}, {"the weights", labels->weights}},
-                                                   .report = &newton->report,
-                                                   .start = &newton->start}));
+    TRY(ki_run_begin(run, (struct ki_described){.options = options,
+                                                .given = {{"y", y}, {"the weights", labels->weights}}}));
     if (options->warm_start) TRY(ki_newton_set_start(newton, W, b));
-    if (dual && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
+    if (dual && (!ki_checkpoint_waits(run->control) || ki_dual_waits(run->control)))
         TRY(start_from_dual(newton, descent));
-    newton->report.solver = dual ? "dual" : "newton";
+    run->report.solver = dual ? "dual" : "newton";
     const kiln_loss loss = {
         .kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC, .y = target, .weights = labels->weights};
     TRY(ki_newton_solve(newton, &loss, &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
-    TRY(certify(newton, &loss));
+    TRY(logreg_certify(newton, &loss));
 done:
-    newton->outcomes = NULL;
-    kiln_matrix_free(target);
     return status;
 }
 
 /* W, b and the engine's report; from the dual alone where that is enough. */
-static kiln_status solve(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
-                         const struct ki_labels *labels, const kiln_matrix *y,
-                         const kiln_logreg_options *options, bool dual) {
+static kiln_status logreg_solve(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
+                                const struct ki_labels *labels, const kiln_matrix *y,
+                                const kiln_logreg_options *options, bool dual) {
     kiln_status status = KILN_OK;
     struct descent descent = {.task.labels = labels};
     if (dual) TRY(descent_new(&descent, newton, labels, y));
@@ -244,45 +215,44 @@ static kiln_status solve(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *
     if (descent.alone.met) {
         TRY(ki_vector_set(W, descent.task.W));
         if (b) TRY(ki_vector_set(b, descent.task.b));
-        goto done;
+        return KILN_OK;
     }
-    TRY(solve_by_engine(newton, W, b, y, options, &descent));
-    TRY(ki_copy(W, newton->W));
-    if (b) TRY(ki_copy(b, newton->b));
+    TRY(logreg_solve_by_engine(newton, W, b, y, options, &descent));
+    TRY(ki_newton_hand_over(newton, W, b));
 done:
-    ki_free(descent.task.W);
     return status;
 }
 
 kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                         const kiln_logreg_options *options, kiln_report *report) {
     kiln_status status;
-    const double start = ki_clock();
-    kiln_logreg_options own;
+    kiln_logreg_options own = {0};
     struct ki_labels labels = {0};
-    struct ki_newton newton = {0};
+    struct ki_newton newton = {.call = call, .X = X};
+    struct ki_run *run = &newton.run;
     bool dual, solved;
-    TRY(KI_TAKE(kiln_logreg_options, &own, options));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    options = &own;
-    TRY(check_data(X, y, options));
-    TRY(fill(&own, kiln_matrix_type(X)));
+    TRY(KI_RUN_OPEN(run, logreg, &own, options, report));
+    TRY(logreg_check(X, y, &own));
+    TRY(logreg_fill(&own, kiln_matrix_type(X)));
     TRY(ki_linear_ahead(
         &(struct ki_ahead){.X = X, .newton = true, .labels = true, .loss.kind = KILN_LOSS_LOGISTIC}));
-    TRY(ki_labels_new(
-        &labels, call, y,
-        &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
-    newton = engine(X, &labels, options);
-    newton.start = start;
+    ki_run_on(run, X, own.tolerance, own.max_iterations);
+    TRY(ki_labels_new(&labels, &run->arena, call, y,
+                      &(struct ki_label_options){own.weights, own.class_weights, own.balanced != 0}));
+    newton.weights = labels.weights;
+    newton.k = labels.count == 2 ? 1 : (int)labels.count;
+    newton.l2 = own.l2;
+    newton.l1 = own.l1;
+    newton.no_intercept = own.no_intercept != 0;
+    newton.standardize = own.standardize != 0;
     TRY(ki_dual_choose(&dual, &newton, own.warm_start && !own.solver ? KILN_CLASSIFIER_NEWTON : own.solver));
-    TRY(check_result(W, b, X, newton.k, options));
-    TRY(ki_narrow_solve(&solved, again,
-                        &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));
-    if (solved) goto done;
-    TRY(solve(&newton, W, b, &labels, y, options, dual));
-    TRY(ki_newton_hand_over(&newton, NULL, NULL, report));
+    TRY(logreg_check_result(W, b, X, newton.k, &own));
+    TRY(ki_narrow_solve(&solved, again, &(struct ki_narrow_task){W, b, X, y, &own, own.warm_start != 0},
+                        report));
+    if (solved)
+        run->to = NULL; /* which has the report */
+    else
+        TRY(logreg_solve(&newton, W, b, &labels, y, &own, dual));
 done:
-    ki_newton_close(&newton);
-    ki_labels_free(&labels);
-    return status;
+    return ki_run_close(run, status);
 }

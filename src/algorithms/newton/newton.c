@@ -15,17 +15,17 @@
  * the last accepted length a step may have after it had to be shortened. */
 enum { SHORTENINGS = 40, WORN = 4, HALVES = 2, ROOM = 1000 };
 
-static double relative(const struct ki_newton_work *work) {
+static double newton_relative(const struct ki_newton_work *work) {
     return work->reference > 0 ? work->norm / work->reference : 0;
 }
 
-static bool met(const struct ki_newton_work *work) {
+static bool newton_met(const struct ki_newton_work *work) {
     return work->reference == 0 || (ki_newton_meets(work) && work->proved);
 }
 
 /* What a step's model says that the objective can fall by, from where the step begins. Where that is less than what the
  * objective is rounded by, a difference of penalties may come out below 0. */
-static double left_of(const struct ki_newton_work *work, const struct ki_newton_model *model) {
+static double newton_left_of(const struct ki_newton_work *work, const struct ki_newton_model *model) {
     const double noise = ki_newton_noise(work), least = fmin(model->slope, model->decrease);
     if (model->loose) return INFINITY;
     return least >= 0        ? model->decrease + model->rest
@@ -33,35 +33,17 @@ static double left_of(const struct ki_newton_work *work, const struct ki_newton_
                              : (double)INFINITY;
 }
 
-void ki_newton_progress(struct ki_newton_work *work) {
-    struct ki_newton *newton = work->newton;
-    if (!newton->control.progress) return;
-    const kiln_progress now = {.phase = "solve",
-                               .done = newton->report.iterations,
-                               .total = newton->max_iterations * ki_max(newton->problems, 1),
-                               .objective = newton->report.objective + work->here.objective,
-                               .residual = relative(work),
-                               .seconds = ki_clock() - newton->start,
-                               .bytes = newton->report.passes * work->bytes};
-    const bool stop = newton->control.progress(newton->control.user, &now) != 0;
-    newton->cancelled |= stop && !ki_checkpoint_kept(&newton->control);
-}
-
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner) {
-    struct ki_newton *newton = work->newton;
-    const kiln_trace_row row = {.iteration = newton->report.iterations,
-                                .residual = relative(work),
-                                .objective = newton->report.objective + work->here.objective,
-                                .seconds = ki_clock() - newton->start,
-                                .inner = inner,
-                                .radius = work->radius};
-    const kiln_status status = ki_report_row(&newton->report, &row);
-    if (status == KILN_OK) ki_newton_progress(work);
-    newton->cancelled |= ki_checkpoint_stopped(&newton->control);
+    struct ki_run *run = &work->newton->run;
+    const kiln_status status = ki_run_row(run, &(kiln_trace_row){.residual = newton_relative(work),
+                                                                 .objective = work->here.objective,
+                                                                 .inner = inner,
+                                                                 .radius = work->radius});
+    if (status == KILN_OK) ki_run_tell(run);
     return status;
 }
 
-static void swap(struct ki_newton_work *work) {
+static void newton_swap(struct ki_newton_work *work) {
     const struct ki_newton_point former = work->here;
     work->here = work->there;
     work->there = former;
@@ -76,7 +58,7 @@ double ki_newton_noise(const struct ki_newton_work *work) {
 }
 
 /* The length at which the parabola through both values and the slope is least, within reason. */
-static double shortened(double t, double slope, double actual) {
+static double newton_shortened(double t, double slope, double actual) {
     const double best =
         t * slope / (2 * (slope - actual)); /* slope and actual belong to the step of length t */
     if (!isfinite(actual)) return 0.25 * t;
@@ -85,8 +67,8 @@ static double shortened(double t, double slope, double actual) {
 
 /* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at
  * had a value. */
-static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
-                           bool *finite) {
+static kiln_status newton_advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
+                                  bool *finite) {
     kiln_status status = KILN_OK;
     const double noise = ki_newton_noise(work);
     double t = 1, norm = 0, actual = 0, predicted = 0;
@@ -102,10 +84,10 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         *finite = isfinite(actual) && (!*moved || isfinite(norm));
         *moved = *moved && *finite && (resolved || norm < work->norm);
         if (!*moved && !resolved && *finite && (!work->l1 || i >= HALVES)) break;
-        if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
+        if (!*moved) t = newton_shortened(t, slope, *finite ? actual : -INFINITY);
     }
     if (*moved || t == 1) work->looked = false;
-    if (!*moved && t == 1) TRY(ki_newton_prove(work, left_of(work, model)));
+    if (!*moved && t == 1) TRY(ki_newton_prove(work, newton_left_of(work, model)));
     if (!*moved) goto done;
     const double length = t * model->length, ratio = actual / predicted;
     if (t < 1)
@@ -115,11 +97,11 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     work->norm = norm;
     work->level = 0;
     work->led = !model->stiff && !model->loose;
-    swap(work);
+    newton_swap(work);
     /* a model that was right about its step is so about what it left */
     const bool right =
         (ki_newton_firm(work) || work->descent) && fabs(actual - predicted) <= 0.2 * predicted + noise;
-    TRY(ki_newton_confirm(work, right ? fmax(left_of(work, model), actual) : (double)INFINITY));
+    TRY(ki_newton_confirm(work, right ? fmax(newton_left_of(work, model), actual) : (double)INFINITY));
 done:
     return status;
 }
@@ -131,7 +113,7 @@ kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model
     TRY(ki_newton_furnish(work));
     work->worn = work->worn || model->inner >= WORN;
     TRY(ki_newton_factor(work, model));
-    if (work->newton->cancelled) return KILN_OK;
+    if (work->newton->run.cancelled) return KILN_OK;
     *model = (struct ki_newton_model){0};
     if (work->worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
     work->worn = false;
@@ -142,14 +124,12 @@ done:
 }
 
 kiln_stop ki_newton_stop(const struct ki_newton_work *work) {
-    return work->newton->cancelled                            ? KILN_STOP_CANCELLED
-           : met(work)                                        ? KILN_STOP_TOLERANCE
-           : work->iterations >= work->newton->max_iterations ? KILN_STOP_ITERATIONS
-                                                              : KILN_STOP_NONE;
+    const struct ki_run *run = &work->newton->run;
+    return newton_met(work) && !run->cancelled ? KILN_STOP_TOLERANCE : ki_run_limit(run);
 }
 
-static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed,
-                           const struct ki_newton_start *start, kiln_stop *stop) {
+static kiln_status newton_iterate(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed,
+                                  const struct ki_newton_start *start, kiln_stop *stop) {
     kiln_status status = KILN_OK;
     struct ki_newton *newton = work->newton;
     bool moved = true, finite = true;
@@ -163,10 +143,10 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
         *stop = ki_newton_stop(work);
         if (*stop != KILN_STOP_NONE) return KILN_OK;
         TRY(ki_newton_direct(work, model));
-        if (newton->cancelled) continue;
-        TRY(ki_newton_prove(work, left_of(work, model)));
+        if (newton->run.cancelled) continue;
+        TRY(ki_newton_prove(work, newton_left_of(work, model)));
         if (work->proved) continue;
-        TRY(advance(work, model, &moved, &finite));
+        TRY(newton_advance(work, model, &moved, &finite));
         if (!moved && work->proved) continue;
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
         if (!moved && !model->exact && !work->even) return KILN_OK;
@@ -177,10 +157,9 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
                 work->even = false, work->worn = true;
             continue;
         }
-        work->iterations++;
-        newton->report.iterations++;
+        newton->run.report.iterations++;
         TRY(ki_newton_record(work, model->inner));
-        TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
+        TRY(ki_newton_keep(work, model));
     }
 done:
     return status;
@@ -194,21 +173,17 @@ done:
     return status;
 }
 
-kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
-                                kiln_report *report) {
-    kiln_status status = KILN_OK;
-    kiln_report *made = &newton->report;
-    if (W) TRY(ki_copy(W, newton->W));
+kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b) {
+    kiln_status status;
+    TRY(ki_copy(W, newton->W));
     if (b) TRY(ki_copy(b, newton->b));
-    made->seconds = ki_clock() - newton->start;
-    ki_report_hand_over(report, made);
 done:
     return status;
 }
 
 /* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A
  * gradient of nothing but rounding counts as 0. */
-static kiln_status judge(struct ki_newton_work *work, bool reference) {
+static kiln_status newton_judge(struct ki_newton_work *work, bool reference) {
     kiln_status status;
     double noise = 0, left;
     if (reference) TRY(ki_newton_scale(work, &noise));
@@ -225,14 +200,15 @@ static kiln_status judge(struct ki_newton_work *work, bool reference) {
         }
         TRY(ki_newton_beyond_rounding(work, &left));
     }
-    if (!(left > 0) || !isfinite(left)) work->reference = 0; /* or beyond the type's range: see valid() */
+    if (!(left > 0) || !isfinite(left))
+        work->reference = 0; /* or beyond the type's range: see newton_valid() */
 done:
     return status;
 }
 
 /* The curvature of every row at the origin, beside its weight, where all have the same probabilities there;
  * else 0. */
-static double level_of(const struct ki_newton_work *work, double origin) {
+static double newton_level_of(const struct ki_newton_work *work, double origin) {
     const kiln_loss *loss = &work->problem;
     const double k = work->newton->k;
     if (loss->kind == KILN_LOSS_SOFTMAX) return (k - 1) / (k * k);
@@ -272,14 +248,14 @@ static kiln_status zero_hinge(struct ki_newton_work *work, double *each, struct 
     if (work->mean) TRY(kiln_fill(here->gradient.b, -sum));
     TRY(kiln_times(here->C, here->C, y));
     TRY(kiln_multiply(here->gradient.w, -1, KILN_TRANSPOSED, newton->X, here->C, 0, NULL));
-    work->newton->report.passes++;
+    work->newton->run.report.passes++;
     *each = 0.5;
 done:
     return status;
 }
 
 /* `here` at W = 0, b = 0, where every row has the same loss and curvature. */
-static kiln_status evaluate_zero(struct ki_newton_work *work) {
+static kiln_status newton_evaluate_zero(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     struct ki_newton_point *here = &work->here;
@@ -299,17 +275,15 @@ done:
 
 /* `here` at W = 0 and any b, where the walk over X's columns has left the gradient: the rest is a matter of
  * the rows alone. */
-static kiln_status evaluate_constant(struct ki_newton_work *work) {
+static kiln_status newton_evaluate_constant(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     struct ki_newton_point *here = &work->here;
-    kiln_device *device = kiln_matrix_device(newton->X);
-    const kiln_type type = kiln_matrix_type(newton->X);
-    kiln_matrix *X = NULL, *W = NULL, *G = NULL; /* of no columns */
+    struct ki_arena arena = {0};
+    kiln_matrix *X = ki_arena_rows(&arena, newton->X, 0), /* of no columns */
+        *W = ki_arena_model(&arena, newton->X, 0, 1), *G = ki_arena_model(&arena, newton->X, 0, 1);
     double sums[3];
-    TRY(kiln_matrix_dense(&X, device, type, kiln_matrix_rows(newton->X), 0, NULL));
-    TRY(kiln_matrix_dense(&W, device, type, 0, 1, NULL));
-    TRY(kiln_matrix_dense(&G, device, type, 0, 1, NULL));
+    TRY(arena.status);
     TRY(kiln_loss_gradient(&here->loss, G, here->gradient.b, here->C, &work->problem, X, W, here->at.b));
     TRY(known_gradient(work, here));
     TRY(ki_pairs_run(sums,
@@ -318,31 +292,28 @@ static kiln_status evaluate_constant(struct ki_newton_work *work) {
     here->objective = here->loss;
     here->norm1 = 0;
 done:
-    kiln_matrix_free(X);
-    kiln_matrix_free(W);
-    kiln_matrix_free(G);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static bool valid(const struct ki_newton_work *work) {
+static bool newton_valid(const struct ki_newton_work *work) {
     return isfinite(work->here.objective) && isfinite(work->norm);
 }
 
 /* `here` = the origin, or then the given start, unless the criterion holds at the origin already. */
-static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_start *start) {
+static kiln_status newton_begin(struct ki_newton_work *work, const struct ki_newton_start *start) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     TRY(kiln_fill(work->here.at.w, 0));
     if (work->mean) TRY(kiln_fill(work->here.at.b, start->origin));
-    work->level = level_of(work, start->origin);
+    work->level = newton_level_of(work, start->origin);
     const bool hinge = work->problem.kind == KILN_LOSS_SQUARED_HINGE && ki_selectable(newton->X);
     const bool zero = work->level > 0 && start->origin == 0 && (work->right || hinge);
-    TRY(zero          ? evaluate_zero(work)
-        : work->right ? evaluate_constant(work)
+    TRY(zero          ? newton_evaluate_zero(work)
+        : work->right ? newton_evaluate_constant(work)
                       : ki_newton_evaluate(work, &work->here));
-    TRY(judge(work, true));
+    TRY(newton_judge(work, true));
     if (!start->warm) return KILN_OK;
-    const bool judged = valid(work) && !start->own_reference;
+    const bool judged = newton_valid(work) && !start->own_reference;
     if (judged && work->reference == 0)
         return KILN_OK; /* the origin is the solution, from wherever it starts */
     work->level = 0;
@@ -351,7 +322,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));
     TRY(ki_newton_center(work, &work->here.at));
     TRY(ki_newton_evaluate(work, &work->here));
-    TRY(judge(work, !judged));
+    TRY(newton_judge(work, !judged));
     work->looked = true; /* no step has led here: of a hinge the next one's model counts alone */
     work->regular = ki_newton_hinged(work);
     TRY(ki_newton_confirm(work, INFINITY));
@@ -361,21 +332,15 @@ done:
 
 /* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the
  * coordinates of centred columns and back it would lose what is finite of it. */
-static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
+static kiln_status newton_conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
     kiln_status status = KILN_OK;
     struct ki_newton *newton = work->newton;
-    kiln_report *report = &newton->report;
-    const bool moved = valid(work) || !given;
+    const bool moved = newton_valid(work) || !given;
     if (moved) TRY(ki_copy(newton->W, work->here.at.w));
     if (moved) TRY(kiln_fill(newton->b, 0));
     if (moved && work->mean)
         TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));
-    const bool converged = valid(work) && met(work) && !work->apart;
-    report->converged = report->converged && converged;
-    report->stopped_by = ki_stop_worse(report->stopped_by, stop);
-    const double residual = relative(work);
-    if (isnan(residual) || residual > report->residual) report->residual = residual;
-    report->objective += work->here.objective;
+    ki_run_problem_ends(&newton->run, stop, newton_relative(work), work->here.objective);
     newton->loss = work->here.loss;
     newton->C = work->here.C;
     newton->gradient = work->here.gradient.w;
@@ -387,23 +352,23 @@ done:
 kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start) {
     kiln_status status;
+    struct ki_run *run = &newton->run;
     struct ki_newton_work *work = newton->work;
     kiln_stop stop = KILN_STOP_DIVERGED;
     struct ki_newton_model model = {0};
-    bool resumed;
+    ki_run_problem(run);
     work->problem = *loss;
-    work->iterations = 0;
     work->level = 0;
-    work->goal = newton->tolerance;
+    work->goal = run->tolerance;
     work->proved = work->led = work->looked = work->regular = work->fallen = work->ahead = false;
     work->worn = true;
     work->even = ki_newton_evens_out(newton->X, newton->l1, newton->standardize);
     TRY(ki_newton_factor_begin(work));
-    TRY(ki_newton_resume(&resumed, work, &model));
-    if (!resumed) TRY(begin(work, start));
-    if (valid(work)) TRY(iterate(work, &model, resumed, start, &stop));
+    TRY(ki_newton_resume(work, &model));
+    if (!run->resumed) TRY(newton_begin(work, start));
+    if (newton_valid(work)) TRY(newton_iterate(work, &model, run->resumed, start, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
-    TRY(conclude(work, stop, start->warm));
+    TRY(newton_conclude(work, stop, start->warm));
     TRY(ki_newton_separation(work, &model, stop));
 done:
     return status;

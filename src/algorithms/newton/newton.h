@@ -7,18 +7,18 @@
  * kiln_loss_gradient (value, gradient and curvature in one pass over X), kiln_loss_hessian (one pass) and
  * kiln_gram_diagonal, and nothing else.
  *
- * Use: fill in the first group, ki_newton_open (two passes: the columns' means and spreads), then
- * ki_newton_solve for each problem with the same X and weights, ki_newton_close. On failure of a call, close
- * still has to follow. */
+ * Use: open the run, fill in the first group, ki_newton_open (two passes: the columns' means and spreads),
+ * then ki_newton_solve for each problem with the same X and weights. The run's end frees it. */
 #ifndef KI_NEWTON_H
 #define KI_NEWTON_H
 
 #include "algorithms/certificate/certificate.h"
 #include "algorithms/run/run.h"
 
-enum { KI_NEWTON_OUTER = 6 }; /* entries of the caller's own in a checkpoint */
-
 struct ki_newton {
+    /* The caller's run, open and on X: its tolerance, `most` steps in one solve, and problems, if there are
+     * several; its arena has all that the engine needs. */
+    struct ki_run run;
     /* what is asked for */
     const char *call; /* "kiln_logreg": begins error messages */
     const kiln_matrix *X;
@@ -35,27 +35,15 @@ struct ki_newton {
         constant; /* the objective of the best intercept alone, at least; 0 = not known. A glm's origin is that point. */
     bool
         one_sided; /* the caller knows that the intercept has no optimum, or wants no warnings: ki_newton_separation is not asked */
-    double tolerance;
-    int64_t max_iterations; /* Newton steps in one solve */
-    int64_t problems;       /* solves that will follow, for the progress; 0 = 1 */
-    kiln_control control;
-    double start; /* ki_clock() when the caller began */
-    /* of a checkpoint, what the caller's problems are about besides: see ki_checkpoint_step */
-    const struct ki_state *outer;
-    int outer_count;
 
     /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start
      * from them and leaves the result there, in the coordinates of X as given. */
     kiln_matrix *W, *b;
-    struct ki_arena arena; /* what follows, and all that the engine needs */
     struct ki_columns columns;
 
-    /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and
-     * the worse stop of all problems so far; converged holds for all of them. The sum of the losses alone,
-     * and the curvature, at the result, as kiln_loss_gradient leaves them; and the objective's gradient
-     * with respect to W and the intercepts of the centred columns, without the l1 term's. */
-    kiln_report report;
-    bool cancelled;
+    /* What solve leaves beside the run's report: the sum of the losses alone, and the curvature, at the
+     * result, as kiln_loss_gradient leaves them; and the objective's gradient with respect to W and the
+     * intercepts of the centred columns, without the l1 term's. */
     double loss;
     kiln_matrix *C, *gradient, *slopes;
 
@@ -72,8 +60,8 @@ struct ki_newton_start {
 
 /* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */
 kiln_status ki_newton_open(struct ki_newton *newton);
-/* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and
- * start), the first solve takes its state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0
+/* Where the run goes on from a checkpoint (ki_run_begin has been called), the first solve takes its state
+ * and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0
  * ||: g the gradient (with l1 the least subgradient) with respect to W and the intercept of the centred
  * columns, g0 that at the origin, D^2 the diagonal of the Hessian of the origin's mean curvature; and
  * where the objective can fall by no more than newton_confirm.c allows. Not converging is not an error.
@@ -81,18 +69,15 @@ kiln_status ki_newton_open(struct ki_newton *newton);
  * is, DIVERGED. */
 kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
-/* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's, and the
- * report. W, b and the report may be NULL. */
+/* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's. */
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
-kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
-                                kiln_report *report);
+kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b);
 /* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope,
  * curvature, excess, terms, lean, target and quadratic tell; the rest is found out here. Without a penalty
  * there is no bound. */
 kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at);
 /* The rest alone, but for settled and drift; *values owns the arrays. */
 kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const struct ki_newton *newton);
-void ki_newton_close(struct ki_newton *newton);
 
 /* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns
  * outnumber rows, the Hessian is the penalty itself in all directions but as many as there are rows, one

@@ -26,10 +26,9 @@ int64_t ki_centre_size(int64_t k) {
     return (5 + 4 * DEPTH) * k;
 }
 
-kiln_status ki_centre_open(struct ki_centre *centre, int64_t k) {
-    const size_t bytes = (size_t)ki_centre_size(k) * sizeof(double);
-    *centre = (struct ki_centre){.k = k, .now = ki_calloc(bytes)};
-    if (!centre->now) return ki_fail_nomem(bytes, "the intercepts' centre");
+void ki_centre_open(struct ki_centre *centre, struct ki_arena *arena, int64_t k) {
+    *centre = (struct ki_centre){.k = k, .now = ki_arena_reals(arena, ki_centre_size(k))};
+    if (!centre->now) return;
     centre->former = centre->now + k;
     centre->left = centre->former + k;
     centre->step = centre->left + k;
@@ -38,11 +37,6 @@ kiln_status ki_centre_open(struct ki_centre *centre, int64_t k) {
     centre->along = centre->across + DEPTH * k;
     centre->move = centre->along + DEPTH * k;
     centre->lag = centre->move + k;
-    return KILN_OK;
-}
-
-void ki_centre_close(struct ki_centre *centre) {
-    ki_free(centre->now);
 }
 
 void ki_centre_begin(struct ki_centre *centre) {

@@ -3,7 +3,7 @@
 #ifndef KI_NEWTON_CENTRE_H
 #define KI_NEWTON_CENTRE_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
 struct ki_centre {
     int64_t k, moves;
@@ -14,10 +14,9 @@ struct ki_centre {
     double *move, *lag;     /* k each: likewise */
 };
 
-kiln_status ki_centre_open(struct ki_centre *centre, int64_t k);
+void ki_centre_open(struct ki_centre *centre, struct ki_arena *arena, int64_t k);
 /* How many numbers lie from `now` on: all that it knows, beside `moves`. */
 int64_t ki_centre_size(int64_t k);
-void ki_centre_close(struct ki_centre *centre);
 /* c = 0, and no moves. */
 void ki_centre_begin(struct ki_centre *centre);
 /* Moves c, and b with it. */

@@ -44,7 +44,7 @@ static double gain_of(const struct ki_newton_work *work) {
  * and one of classes where there is one alone is never there. */
 static double enough_of(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
-    return SHARE * work->newton->tolerance * gain_of(work) + ki_newton_noise(work) +
+    return SHARE * work->newton->run.tolerance * gain_of(work) + ki_newton_noise(work) +
            (ki_newton_hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
 }
 
@@ -325,7 +325,7 @@ static kiln_status rows_matter(bool *matter, struct ki_newton_work *work) {
     TRY(ki_vector_get(squares, work->square));
     TRY(kiln_gram_diagonal(work->square, newton->X, work->here.C));
     TRY(ki_vector_get(squares + n, work->square));
-    work->newton->report.passes += 2;
+    work->newton->run.report.passes += 2;
     for (int64_t j = 0; j < n; j++) {
         const double all = fmax(squares[j], squares[n + j]) + ki_newton_penalty_of(newton, j);
         *matter = *matter || (work->diagonal[j] > 0 && squares[j] > (1 - FAR) * all);
@@ -365,7 +365,7 @@ done:
 }
 
 bool ki_newton_meets(const struct ki_newton_work *work) {
-    return work->norm <= work->newton->tolerance * work->reference;
+    return work->norm <= work->newton->run.tolerance * work->reference;
 }
 
 kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {

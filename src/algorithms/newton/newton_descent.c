@@ -28,46 +28,41 @@ enum {
 static const double LEAST_SHARE = 0.3,
                     LEAST_LOOSENESS = 0.15; /* tighter takes more sweeps than it saves steps */
 
-void ki_newton_descent_close(struct ki_newton_work *work) {
-    struct ki_descent *descent = work->descent;
-    if (!descent) return;
-    ki_free(descent->w);
-    ki_free(descent->chosen);
+static void descent_close(void *of) {
+    struct ki_descent *descent = of;
     ki_sparse_columns_close(&descent->columns);
     ki_selector_close(&descent->selector);
-    ki_free(descent->q);
-    ki_free(descent);
 }
 
 kiln_status ki_newton_descent_open(struct ki_newton_work *work) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     const struct ki_newton *newton = work->newton;
+    struct ki_arena *arena = &work->newton->run.arena;
     const int64_t n = kiln_matrix_cols(newton->X);
     const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
-    int64_t bytes;
     if (!(newton->l1 > 0) || newton->k > 1 || !ki_selectable(newton->X)) return KILN_OK;
     if (dense && (n > DENSE_COLUMNS || n > kiln_matrix_rows(newton->X))) return KILN_OK;
-    struct ki_descent *descent = work->descent = ki_calloc(sizeof *descent);
-    if (!descent) return ki_fail_nomem(sizeof *descent, "coordinate descent");
-    if (!ki_mul3(n, 5, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, "coordinate descent");
+    struct ki_descent *descent = work->descent = ki_arena_zeros(arena, 1, sizeof *descent);
+    TRY(arena->status);
     descent->n = n;
     descent->looseness = 1;
-    descent->w = ki_alloc((size_t)bytes);
-    descent->chosen = ki_alloc((size_t)n * sizeof *descent->chosen);
-    if (!descent->w || !descent->chosen) return ki_fail_nomem((size_t)bytes, "coordinate descent");
+    descent->w = ki_arena_room(arena, n, 5 * sizeof(double));
+    descent->chosen = ki_arena_room(arena, n, sizeof *descent->chosen);
+    TRY(arena->status);
     descent->g = descent->w + n;
     descent->l1 = descent->g + n;
     descent->penalty = descent->l1 + n;
     descent->least = descent->penalty + n;
     if (dense) return KILN_OK;
+    TRY(ki_arena_keep(arena, descent, descent_close));
     TRY(ki_selector_open(&descent->selector, newton->X));
     TRY(ki_sparse_columns_open(&descent->columns, &descent->selector));
 done:
     return status;
 }
 
-/* What hangs on the columns and the curvature that steps go by. */
-static void prepare(const struct ki_newton_work *work) {
+/* What depends on the columns and the curvature that steps go by. */
+static void descent_prepare(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     struct ki_descent *descent = work->descent;
@@ -82,7 +77,7 @@ static void prepare(const struct ki_newton_work *work) {
 }
 
 /* The columns that are not 0 or should not be; their number. */
-static int64_t choose(struct ki_descent *descent) {
+static int64_t descent_choose(struct ki_descent *descent) {
     int64_t count = 0;
     for (int64_t j = 0; j < descent->n; j++) {
         const bool chosen =
@@ -97,7 +92,7 @@ static int64_t choose(struct ki_descent *descent) {
  *   share = (2 (slope - decrease) - own) / d . H d,
  *
  * or all of it where the step was a short one, or its decrease is little more than rounding. */
-static double share_of(const struct ki_newton_work *work) {
+static double descent_share_of(const struct ki_newton_work *work) {
     const struct ki_descent *descent = work->descent;
     const double decrease = descent->smooth - (work->here.objective - work->here.norm1);
     const double share = (2 * (descent->slope - decrease) - descent->own_bend) / descent->bend;
@@ -214,19 +209,19 @@ static int64_t all(struct ki_quadratic *of) {
 
 /* Sweeps until the violations are `goal` or less, over all columns and, between, over those that are not
  * 0. */
-static kiln_status descend(struct ki_quadratic *of, struct ki_newton_work *work,
-                           struct ki_newton_model *model, double goal) {
+static kiln_status descent_descend(struct ki_quadratic *of, struct ki_newton_work *work,
+                                   struct ki_newton_model *model, double goal) {
     kiln_status status = KILN_OK;
-    uint64_t random = (uint64_t)work->iterations;
+    uint64_t random = (uint64_t)ki_run_iterations(&work->newton->run);
     int64_t active = all(of), changed = 0;
     int64_t waited = 0; /* sweeps since a face was solved, or as many as one costs */
     bool full = true;
-    while (model->inner < SWEEPS && !work->newton->cancelled) {
+    while (model->inner < SWEEPS && !work->newton->run.cancelled) {
         shuffle(of->order, active, &random);
         const double violations = sweep(of, &active, &changed);
         model->inner++;
         model->rest = violations / 2;
-        ki_newton_progress(work);
+        ki_run_ask(&work->newton->run);
         if (violations <= goal && full) break;
         if (of->G && ++waited >= PATIENCE + active / 6) {
             solve_face(of);
@@ -241,7 +236,7 @@ done:
     return status;
 }
 
-static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work) {
+static double descent_goal_of(struct ki_quadratic *of, const struct ki_newton_work *work) {
     double sum = of->intercept && of->total > 0 ? of->gb * of->gb / of->total : 0;
     for (int64_t a = 0; a < of->count; a++) {
         of->inverse[a] = 1 / of->diagonal[a];
@@ -261,7 +256,7 @@ static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work
 
 int ki_newton_descent_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_descent *descent = work->descent;
-    if (!descent || ki_checkpoint_lacks(&work->newton->control, "descent.looseness")) return 0;
+    if (!descent || ki_checkpoint_lacks(work->newton->run.control, "descent.looseness")) return 0;
     int count = 0;
     state[count++] = (struct ki_state){"descent.looseness", .reals = &descent->looseness};
     state[count++] = (struct ki_state){"descent.slope", .reals = &descent->slope};
@@ -273,20 +268,20 @@ int ki_newton_descent_state(struct ki_state *state, struct ki_newton_work *work)
 
 /* ---- the step ---- */
 
-static kiln_status put(kiln_matrix *A, const double *values, int64_t count) {
+static kiln_status descent_put(kiln_matrix *A, const double *values, int64_t count) {
     kiln_status status;
-    kiln_matrix *column = NULL;
-    double one[1] = {1};
-    TRY(ki_vector_new(&column, kiln_matrix_device(A), kiln_matrix_type(A), count, values));
-    TRY(kiln_combine(A, one, column, NULL, NULL));
+    struct ki_arena arena = {0};
+    const kiln_matrix *column = ki_arena_vector(&arena, A, count, values);
+    const double one = 1;
+    TRY(arena.status);
+    TRY(kiln_combine(A, &one, column, NULL, NULL));
 done:
-    kiln_matrix_free(column);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* S = z - w and what the model says of it: its slope from the gradient at w, its curvature from that at z. */
-static kiln_status conclude(const struct ki_quadratic *of, struct ki_newton_work *work, double gb,
-                            struct ki_newton_model *model) {
+static kiln_status descent_conclude(const struct ki_quadratic *of, struct ki_newton_work *work, double gb,
+                                    struct ki_newton_model *model) {
     kiln_status status = KILN_OK;
     struct ki_descent *descent = work->descent;
     double slope = gb * of->b, bend = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0, own = 0;
@@ -306,15 +301,15 @@ static kiln_status conclude(const struct ki_quadratic *of, struct ki_newton_work
     model->decrease = model->slope - 0.5 * (bend + own);
     memset(descent->g, 0, (size_t)descent->n * sizeof(double));
     for (int64_t a = 0; a < of->count; a++) descent->g[descent->chosen[a]] = of->z[a] - of->w[a];
-    TRY(put(work->S.w, descent->g, descent->n));
-    if (of->intercept) TRY(put(work->S.b, &of->b, 1));
+    TRY(descent_put(work->S.w, descent->g, descent->n));
+    if (of->intercept) TRY(descent_put(work->S.b, &of->b, 1));
 done:
     return status;
 }
 
 /* Whether some column has less curvature than what the model adds to it, a part of the criterion's: a row of
  * huge entries has left the loss. Such a model says nothing of what is left. */
-static bool is_stiff(const struct ki_quadratic *of, const struct ki_descent *descent) {
+static bool descent_is_stiff(const struct ki_quadratic *of, const struct ki_descent *descent) {
     for (int64_t a = 0; a < of->count; a++)
         if (descent->least[descent->chosen[a]] > 0.5 * of->diagonal[a]) return true;
     return false;
@@ -323,24 +318,24 @@ static bool is_stiff(const struct ki_quadratic *of, const struct ki_descent *des
 kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     struct ki_descent *descent = work->descent;
-    struct ki_quadratic quadratic = {0};
+    struct ki_arena arena = {0};
+    struct ki_quadratic quadratic = {.arena = &arena};
     *model = (struct ki_newton_model){0};
-    if (work->iterations == 0 || !descent->prepared) prepare(work);
-    if (work->iterations == 0) descent->looseness = 1;
-    descent->share = work->iterations == 0 ? 1 : share_of(work);
+    if (ki_run_iterations(&work->newton->run) == 0 || !descent->prepared) descent_prepare(work);
+    if (ki_run_iterations(&work->newton->run) == 0) descent->looseness = 1;
+    descent->share = ki_run_iterations(&work->newton->run) == 0 ? 1 : descent_share_of(work);
     TRY(ki_vector_get(descent->w, work->here.at.w));
     TRY(ki_vector_get(descent->g, work->here.gradient.w));
-    quadratic.count = choose(descent);
+    quadratic.count = descent_choose(descent);
     TRY(ki_quadratic_new(&quadratic, work));
     const double gb = quadratic.gb;
     TRY(ki_quadratic_form(&quadratic, work));
-    TRY(descend(&quadratic, work, model, goal_of(&quadratic, work)));
+    TRY(descent_descend(&quadratic, work, model, descent_goal_of(&quadratic, work)));
     if (!quadratic.G && model->inner == 1)
         descent->looseness = fmax(0.25 * descent->looseness, LEAST_LOOSENESS);
-    TRY(conclude(&quadratic, work, gb, model));
-    model->stiff = is_stiff(&quadratic, descent);
+    TRY(descent_conclude(&quadratic, work, gb, model));
+    model->stiff = descent_is_stiff(&quadratic, descent);
     if (model->stiff) model->rest = INFINITY;
 done:
-    ki_quadratic_free(&quadratic);
-    return status;
+    return ki_arena_free(&arena, status);
 }

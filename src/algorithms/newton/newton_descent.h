@@ -20,8 +20,8 @@ struct ki_descent {
 
 /* The model on the chosen columns. */
 struct ki_quadratic {
+    struct ki_arena *arena;
     int64_t count;
-    double *memory;
     double *w, *z, *g;           /* g: the model's gradient, at z with a Gram matrix, else at w */
     double *inverse, *threshold; /* 1 and l1 over the diagonal */
     double *l1, *own, *diagonal, *mean, *zeros; /* zeros: count + 1 */
@@ -39,11 +39,10 @@ struct ki_quadratic {
     double qr, sigma;
 };
 
-/* Everything but the curvature, for `count` columns. Free it, whether this succeeds or not. */
+/* Everything but the curvature, for `count` columns. */
 kiln_status ki_quadratic_new(struct ki_quadratic *of, const struct ki_newton_work *work);
 /* The curvature, in the cheaper of the two ways. */
 kiln_status ki_quadratic_form(struct ki_quadratic *of, struct ki_newton_work *work);
-void ki_quadratic_free(struct ki_quadratic *of);
 /* The model's gradient at z without the l1 term, and with respect to the intercept. */
 double ki_quadratic_slope(const struct ki_quadratic *of, int64_t a);
 /* The same: dot = u_a . r. */

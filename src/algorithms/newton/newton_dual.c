@@ -26,7 +26,7 @@
 enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081 };
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, DOUBT = 16, ROUND = 0.1, VECTORS = 10;
 
-static bool possible(const struct ki_newton *newton) {
+static bool dual_possible(const struct ki_newton *newton) {
     return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
 }
 
@@ -34,7 +34,7 @@ static bool possible(const struct ki_newton *newton) {
  * and made text of 200 to 10,000 rows, penalties from 100 to 0.01. `share` is a row's square beside the
  * penalty. An intercept makes the primal better conditioned, as its columns are centred, and the dual
  * worse: there it is faster for the weakest penalties alone. */
-static double advantage(const struct ki_newton *newton, double share) {
+static double dual_advantage(const struct ki_newton *newton, double share) {
     if (newton->no_intercept) return share < 0.3 ? 0.4 : 1.2;
     if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
     return share < 10000 ? 0.3 : 1.2;
@@ -43,22 +43,22 @@ static double advantage(const struct ki_newton *newton, double share) {
 /* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads. A
  * problem's sweeps are counted as one thread's: what two gain that share them (ki_dual_shared) is left
  * out. */
-static bool worth(const struct ki_newton *newton) {
+static bool dual_worth(const struct ki_newton *newton) {
     const kiln_matrix *X = newton->X;
     const double threads = fmax(ki_newton_threads(kiln_matrix_device(X)), 1),
-                 together = fmin(threads, fmax((double)newton->problems, 1)),
+                 together = fmin(threads, fmax((double)newton->run.problems, 1)),
                  entries = fmax((double)kiln_matrix_nnz(X), 1);
     if (kiln_matrix_cols(X) <= kiln_matrix_rows(X) || newton->standardize) return false;
     const double pass =
         (entries + VECTORS * fmin((double)kiln_matrix_cols(X), entries)) / entries * 2 * together / threads;
-    return pass * advantage(newton, ki_dual_mean_square(X) / newton->l2) > 1;
+    return pass * dual_advantage(newton, ki_dual_mean_square(X) / newton->l2) > 1;
 }
 
 kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver) {
     if ((int)solver < 0 || solver > KILN_CLASSIFIER_DUAL)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", newton->call, (int)solver);
-    const bool can = possible(newton);
-    *wanted = solver ? solver == KILN_CLASSIFIER_DUAL : can && worth(newton);
+    const bool can = dual_possible(newton);
+    *wanted = solver ? solver == KILN_CLASSIFIER_DUAL : can && dual_worth(newton);
     if (!*wanted || can) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED,
             "%s: the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1", newton->call);
@@ -74,20 +74,11 @@ kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
     snprintf(choice->why, sizeof choice->why, "%s",
              solver ? "as asked for"
              : dual ? "columns outnumber rows, and the penalty is weak beside the rows' squares"
-             : possible(newton)
+             : dual_possible(newton)
                  ? "the dual is possible too, but not expected to be faster for such a shape and penalty"
                  : "the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1");
 done:
     return status;
-}
-
-static void problem_free(struct ki_dual_problem *problem) {
-    ki_centre_close(&problem->centre);
-    ki_free(problem->y);
-    ki_free(problem->a);
-    ki_free(problem->dual.w);
-    ki_free(problem->dual.b);
-    ki_free(problem->dual.order);
 }
 
 int64_t ki_dual_variables(const struct ki_dual_descent *all) {
@@ -101,29 +92,27 @@ int64_t ki_dual_weights(const struct ki_dual_descent *all) {
     return 3 * n + (all->shared ? KI_DUAL_PARTS * (n + 1) : 0);
 }
 
-static kiln_status problem_new(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
-    const size_t m = (size_t)kiln_matrix_rows(all->newton->X), k = (size_t)all->k;
-    const size_t room = all->k > 1 ? (size_t)(KI_DUAL_ROOM * ki_dual_stride(all->k)) : 0;
-    const size_t variables = (size_t)ki_dual_variables(all) + room, weights = (size_t)ki_dual_weights(all);
-    problem->y = ki_alloc(m * sizeof(double));
-    problem->a = ki_alloc(variables * sizeof(double));
-    problem->dual.w = ki_alloc(weights * sizeof(double));
-    problem->dual.b = ki_alloc(k * sizeof(double));
-    problem->dual.order = ki_alloc(m * sizeof(int32_t));
-    return problem->y && problem->a && problem->dual.w && problem->dual.b && problem->dual.order
-               ? ki_centre_open(&problem->centre, (int64_t)k)
-               : ki_fail_nomem((variables + weights) * sizeof(double), "the dual");
+static void dual_problem_new(struct ki_dual_problem *problem, const struct ki_dual_descent *all,
+                             struct ki_arena *arena) {
+    const int64_t m = kiln_matrix_rows(all->newton->X),
+                  room = all->k > 1 ? KI_DUAL_ROOM * ki_dual_stride(all->k) : 0;
+    problem->y = ki_arena_doubles(arena, m);
+    problem->a = ki_arena_doubles(arena, ki_dual_variables(all) + room);
+    problem->dual.w = ki_arena_doubles(arena, ki_dual_weights(all));
+    problem->dual.b = ki_arena_doubles(arena, all->k);
+    problem->dual.order = ki_arena_room(arena, m, sizeof(int32_t));
+    ki_centre_open(&problem->centre, arena, all->k);
 }
 
 /* Takes all rows in again. */
-static void widen(struct ki_dual_problem *problem) {
+static void dual_widen(struct ki_dual_problem *problem) {
     problem->dual.active = problem->total;
     problem->dual.bound = INFINITY;
     problem->dual.least = INFINITY;
 }
 
 /* The variables at w = 0, from the classes that y holds for softmax; and the rows in their order. */
-static void begin_rows(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
+static void dual_begin_rows(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     struct ki_dual *dual = &problem->dual;
     const int64_t m = kiln_matrix_rows(dual->X);
     problem->total = 0;
@@ -138,11 +127,11 @@ static void begin_rows(struct ki_dual_problem *problem, const struct ki_dual_des
         dual->a[i] = dual->logistic ? LEAST * s : 0;
         dual->rest[i] = s - dual->a[i];
     }
-    widen(problem);
+    dual_widen(problem);
 }
 
 /* Where moves between sweeps begin. */
-static void begin_moves(struct ki_dual *dual) {
+static void dual_begin_moves(struct ki_dual *dual) {
     const int64_t m = kiln_matrix_rows(dual->X), n = kiln_matrix_cols(dual->X);
     dual->former_w = dual->own ? dual->own + KI_DUAL_PARTS * (n + 1) : dual->w + n;
     dual->before_w = dual->former_w + n;
@@ -153,7 +142,8 @@ static void begin_moves(struct ki_dual *dual) {
 }
 
 /* Before the first sweep: w = 0, and b what balances nothing. */
-static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_descent *all, int64_t number) {
+static kiln_status dual_begin(struct ki_dual_problem *problem, const struct ki_dual_descent *all,
+                              int64_t number) {
     kiln_status status;
     const struct ki_newton *newton = all->newton;
     const struct ki_dual_task *task = all->task;
@@ -162,8 +152,9 @@ static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_d
                   k = newton->k > 1 ? newton->k : ki_min(all->sides, task->problems - first),
                   stride = ki_dual_stride(all->k);
     struct ki_dual *dual = &problem->dual;
+    struct ki_arena arena = {0};
     kiln_matrix *column = NULL;
-    TRY(ki_labels_column(&column, task->labels, task->y,
+    TRY(ki_labels_column(&column, &arena, task->labels, task->y,
                          all->k > 1            ? -1
                          : task->problems == 1 ? 1
                                                : first,
@@ -195,15 +186,14 @@ static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_d
     problem->work = 0;
     problem->residual = 1;
     problem->done = false;
-    begin_rows(problem, all);
-    if (all->k == 1) begin_moves(dual);
+    dual_begin_rows(problem, all);
+    if (all->k == 1) dual_begin_moves(dual);
 done:
-    kiln_matrix_free(column);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* What of t does not add up to 0, relative to the weights. */
-static double imbalance(const struct ki_dual_problem *problem, double weight) {
+static double dual_imbalance(const struct ki_dual_problem *problem, double weight) {
     const struct ki_dual *dual = &problem->dual;
     double largest = 0;
     if (!(dual->bias_step > 0)) return 0;
@@ -213,15 +203,15 @@ static double imbalance(const struct ki_dual_problem *problem, double weight) {
 }
 
 /* A sweep, and what follows from its slopes. */
-static void advance(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
+static void dual_advance(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     struct ki_dual *dual = &problem->dual;
-    const double goal = CLOSE * all->newton->tolerance;
+    const double goal = CLOSE * all->newton->run.tolerance;
     const int64_t most = dual->logistic ? (dual->own ? KI_DUAL_PARTS : 1) * SWEEPS_LOGISTIC : SWEEPS;
     problem->work += (double)dual->active / (double)problem->total;
     const bool whole = dual->active == problem->total && isinf(dual->bound);
     ki_dual_sweep(dual);
     problem->sweeps++;
-    const double slope = sqrt(dual->violation / all->weight), off = imbalance(problem, all->weight);
+    const double slope = sqrt(dual->violation / all->weight), off = dual_imbalance(problem, all->weight);
     problem->residual = fmax(slope, off);
     dual->bound = dual->worst > 0 ? (dual->own ? DOUBT : 1) * dual->worst : INFINITY;
     problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= most;
@@ -230,7 +220,7 @@ static void advance(struct ki_dual_problem *problem, const struct ki_dual_descen
         ki_centre_move(&problem->centre, dual->b);
     else if (slope > goal)
         return;
-    widen(problem);
+    dual_widen(problem);
 }
 
 struct round {
@@ -241,28 +231,20 @@ struct round {
 static void run_problem(void *arg, int part) {
     const struct round *round = arg;
     struct ki_dual_problem *problem = &round->all->problems[part];
-    while (!problem->done && ki_clock() < round->until) advance(problem, round->all);
+    while (!problem->done && ki_clock() < round->until) dual_advance(problem, round->all);
 }
 
 /* How many problems are solved, how far those are that are solved together, and the user's say. */
-static bool tell(const struct ki_dual_descent *all, int64_t solved, int count) {
-    struct ki_newton *newton = all->newton;
+static bool dual_tell(const struct ki_dual_descent *all, int64_t solved, int count) {
+    struct ki_run *run = &all->newton->run;
     double residual = 0;
-    if (!newton->control.progress) return true;
     for (int p = 0; p < count; p++) residual = fmax(residual, all->problems[p].residual);
-    const kiln_progress now = {.phase = "solve",
-                               .done = solved * all->sides,
-                               .total = all->task->problems,
-                               .objective = (double)NAN,
-                               .residual = residual,
-                               .seconds = ki_clock() - newton->start,
-                               .bytes = newton->report.passes * ki_bytes_of(newton->X)};
-    if (newton->control.progress(newton->control.user, &now)) newton->cancelled = true;
-    return !newton->cancelled;
+    if (ki_run_stage(run, "solve", solved * all->sides, all->task->problems, residual)) run->cancelled = true;
+    return !run->cancelled;
 }
 
 /* A problem's coefficients as the task's columns. */
-static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem *problem) {
+static void dual_keep(const struct ki_dual_descent *all, const struct ki_dual_problem *problem) {
     const struct ki_dual_task *task = all->task;
     const struct ki_dual *dual = &problem->dual;
     const int64_t n = kiln_matrix_cols(dual->X), columns = task->problems * all->newton->k, at = dual->first;
@@ -270,46 +252,46 @@ static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem
         for (int64_t j = 0; j < n; j++) task->W[j * columns + at + c] = dual->w[j * dual->stride + c];
         task->b[at + c] = dual->b[c];
     }
-    all->newton->report.passes += (int64_t)ceil(problem->work);
+    all->newton->run.report.passes += (int64_t)ceil(problem->work);
 }
 
-static bool judged_begin(const struct ki_dual_descent *all) {
+static bool dual_judged_begin(const struct ki_dual_descent *all) {
     all->judge->weight = all->weight;
-    all->newton->report.passes++;
+    all->newton->run.report.passes++;
     if (ki_dual_judge_begin(all->judge, &all->problems[0].dual, all->square)) return true;
     all->judge->reference = 0;
     return false;
 }
 
-static void judged_end(const struct ki_dual_descent *all) {
+static void dual_judged_end(const struct ki_dual_descent *all) {
     ki_dual_judge_end(all->judge, &all->problems[0].dual);
-    all->newton->report.passes++;
+    all->newton->run.report.passes++;
 }
 
 /* Problems first ... first + count - 1, side by side. */
-static kiln_status solve_together(struct ki_dual_descent *all, int64_t first, int count, bool resumed) {
+static kiln_status dual_solve_together(struct ki_dual_descent *all, int64_t first, int count, bool resumed) {
     kiln_status status = KILN_OK;
     bool done = false;
-    for (int p = 0; p < count; p++) TRY(begin(&all->problems[p], all, first + p));
-    if (all->judge && !judged_begin(all)) return KILN_OK;
+    for (int p = 0; p < count; p++) TRY(dual_begin(&all->problems[p], all, first + p));
+    if (all->judge && !dual_judged_begin(all)) return KILN_OK;
     if (resumed) TRY(ki_dual_resume(all, first, count));
-    while (!done && tell(all, first, count)) {
+    while (!done && dual_tell(all, first, count)) {
         struct round round = {all, ki_clock() + ROUND};
         ki_newton_parallel(kiln_matrix_device(all->newton->X), count, run_problem, &round);
         done = true;
         for (int p = 0; p < count; p++) done = done && all->problems[p].done;
-        if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_NONE));
+        if (!done) TRY(ki_dual_keep(all, first, count));
     }
-    if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_CANCELLED));
-    if (all->judge) judged_end(all);
-    for (int p = 0; p < count; p++) keep(all, &all->problems[p]);
+    if (!done) TRY(ki_dual_keep(all, first, count));
+    if (all->judge) dual_judged_end(all);
+    for (int p = 0; p < count; p++) dual_keep(all, &all->problems[p]);
 done:
     return status;
 }
 
 /* L^-1 and the rows' squares, from the columns as the engine has measured them; behind the squares the
  * intercept's step, their mean. */
-static void measure(struct ki_dual_descent *all) {
+static void dual_measure(struct ki_dual_descent *all) {
     const struct ki_newton *newton = all->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
     all->weight = newton->columns.weight;
@@ -330,19 +312,20 @@ static void measure(struct ki_dual_descent *all) {
 
 /* What all classes share. Of a judged descent L^-1 is one number, and a walk with the labels finds the
  * squares (judged_begin). */
-static kiln_status prepare(struct ki_dual_descent *all) {
-    kiln_status status = KILN_OK;
+static kiln_status dual_prepare(struct ki_dual_descent *all, struct ki_arena *arena) {
+    kiln_status status;
     const struct ki_newton *newton = all->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = all->judge ? 1 : kiln_matrix_cols(newton->X);
-    all->reciprocal = ki_alloc((size_t)n * sizeof(double));
-    all->square = ki_alloc((size_t)(m + 1) * sizeof(double));
-    if (newton->weights) all->s = ki_alloc((size_t)m * sizeof(double));
-    if (!all->reciprocal || !all->square || (newton->weights && !all->s))
-        return ki_fail_nomem((size_t)(n + 2 * m) * sizeof(double), "the dual");
+    all->reciprocal = ki_arena_doubles(arena, n);
+    all->square = ki_arena_doubles(arena, m + 1);
+    if (newton->weights) all->s = ki_arena_doubles(arena, m);
+    all->problems = ki_arena_zeros(arena, all->count, sizeof *all->problems);
+    for (int p = 0; all->problems && p < all->count; p++) dual_problem_new(&all->problems[p], all, arena);
+    TRY(arena->status);
     if (newton->weights) TRY(ki_vector_get(all->s, newton->weights));
     all->uniform = true;
     if (!all->judge) {
-        measure(all);
+        dual_measure(all);
         return KILN_OK;
     }
     all->reciprocal[0] = 1 / newton->l2;
@@ -350,14 +333,6 @@ static kiln_status prepare(struct ki_dual_descent *all) {
     for (int64_t i = 0; i < m && newton->weights; i++) all->weight += all->s[i];
 done:
     return status;
-}
-
-static void end(struct ki_dual_descent *all) {
-    for (int p = 0; all->problems && p < all->count; p++) problem_free(&all->problems[p]);
-    ki_free(all->problems);
-    ki_free(all->reciprocal);
-    ki_free(all->square);
-    ki_free(all->s);
 }
 
 /* How many classes, each against the rest, go over a row together: an intercept's centre depends on all
@@ -372,9 +347,10 @@ kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_
                                  struct ki_dual_judge *judge) {
     kiln_status status;
     const int64_t threads = ki_max(ki_newton_threads(kiln_matrix_device(newton->X)), 1);
-    const bool resumed = ki_dual_waits(&newton->control);
+    const bool resumed = ki_dual_waits(newton->run.control);
     struct ki_dual_descent all = {
         .newton = newton, .task = task, .judge = judge, .sides = sides_of(newton, task, threads)};
+    struct ki_arena arena = {0};
     int64_t first = 0;
     int count = 0;
     all.shared = newton->k == 1 && threads >= KI_DUAL_PARTS * task->problems && ki_dual_shared(newton->X);
@@ -383,16 +359,12 @@ kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_
     const int standard = (int)ki_min(problems, threads);
     all.k = ki_max(newton->k, all.sides);
     all.count = (int)ki_max(standard, count);
-    TRY(prepare(&all));
-    all.problems = ki_calloc((size_t)all.count * sizeof *all.problems);
-    if (!all.problems) TRY(ki_fail_nomem((size_t)all.count * sizeof *all.problems, "the dual"));
-    for (int p = 0; p < all.count; p++) TRY(problem_new(&all.problems[p], &all));
-    if (resumed) TRY(solve_together(&all, first, count, true));
-    for (first = resumed ? first + count : 0; first < problems && !newton->cancelled; first += standard)
-        TRY(solve_together(&all, first, (int)ki_min(standard, problems - first), false));
+    TRY(dual_prepare(&all, &arena));
+    if (resumed) TRY(dual_solve_together(&all, first, count, true));
+    for (first = resumed ? first + count : 0; first < problems && !newton->run.cancelled; first += standard)
+        TRY(dual_solve_together(&all, first, (int)ki_min(standard, problems - first), false));
 done:
-    end(&all);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task) {

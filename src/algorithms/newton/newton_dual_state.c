@@ -2,7 +2,6 @@
  * random numbers that the next sweep goes on with. What follows from the data is made anew. */
 #include <limits.h>
 
-#include "algorithms/run/checkpoint.h"
 #include "algorithms/newton/newton_dual_work.h"
 
 enum { PLACE = 4, COUNTS = 7, SCALARS = 6, OWN = 6, HALF = 32 };
@@ -21,39 +20,34 @@ static int64_t size_of(const struct ki_dual_descent *all) {
     return ki_dual_variables(all) + ki_dual_weights(all) + k + ki_centre_size(k) + SCALARS;
 }
 
-static void packed_free(struct packed *packed) {
-    ki_free(packed->numbers);
-    ki_free(packed->counts);
+static kiln_status packed_new(struct packed *packed, struct ki_arena *arena,
+                              const struct ki_dual_descent *all, int64_t first, int count) {
+    const int64_t rows = kiln_matrix_rows(all->newton->X);
+    *packed = (struct packed){.place = {first, count, all->shared, all->sides},
+                              .count = count,
+                              .numbers = ki_arena_doubles(arena, count * size_of(all)),
+                              .counts = ki_arena_integers(arena, count * (COUNTS + rows))};
+    if (packed->counts) packed->order = packed->counts + (int64_t)count * COUNTS;
+    return arena->status;
 }
 
-static kiln_status packed_new(struct packed *packed, const struct ki_dual_descent *all, int64_t first,
-                              int count) {
-    const size_t problems = (size_t)count, rows = (size_t)kiln_matrix_rows(all->newton->X),
-                 size = (size_t)size_of(all);
-    *packed = (struct packed){.place = {first, count, all->shared, all->sides}, .count = count};
-    packed->numbers = ki_alloc(problems * size * sizeof *packed->numbers);
-    packed->counts = ki_calloc(problems * (COUNTS + rows) * sizeof *packed->counts);
-    if (!packed->numbers || !packed->counts)
-        return ki_fail_nomem(problems * (size + rows) * sizeof(double), "a checkpoint");
-    packed->order = packed->counts + problems * COUNTS;
-    return KILN_OK;
-}
-
-static int state_of(struct ki_state state[OWN + KI_NEWTON_OUTER], const struct ki_dual_descent *all,
-                    struct packed *packed) {
-    const struct ki_newton *newton = all->newton;
-    const int64_t rows = kiln_matrix_rows(newton->X), columns = all->task->problems * newton->k;
-    const bool outer = newton->outer_count > 0; /* which has the results */
+/* The run's state: `state`. */
+static void dual_tabulate(struct ki_state state[OWN], const struct ki_dual_descent *all,
+                          struct packed *packed) {
+    struct ki_run *run = &all->newton->run;
+    const int64_t rows = kiln_matrix_rows(all->newton->X), columns = all->task->problems * all->newton->k;
+    const bool around = run->outer_parts > 0; /* which has the results */
     const struct ki_state own[OWN] = {
         {place_name, .integers = packed->place, .count = PLACE},
-        {"dual.W", .reals = outer ? NULL : all->task->W, .count = kiln_matrix_cols(newton->X) * columns},
-        {"dual.b", .reals = outer ? NULL : all->task->b, .count = columns},
+        {"dual.W", .reals = around ? NULL : all->task->W,
+         .count = kiln_matrix_cols(all->newton->X) * columns},
+        {"dual.b", .reals = around ? NULL : all->task->b, .count = columns},
         {"dual.numbers", .reals = packed->numbers, .count = packed->count * size_of(all)},
         {"dual.counts", .integers = packed->counts, .count = packed->count * COUNTS},
         {"dual.order", .integers = packed->order, .count = packed->count * rows, .least = 0, .most = rows}};
     memcpy(state, own, sizeof own);
-    for (int i = 0; i < newton->outer_count; i++) state[OWN + i] = newton->outer[i];
-    return OWN + newton->outer_count;
+    run->state = state;
+    run->parts = OWN;
 }
 
 /* One way or the other: a problem's numbers to or from `at`; returns what lies behind them. */
@@ -115,19 +109,20 @@ bool ki_dual_waits(const kiln_control *control) {
     return ki_checkpoint_has(control, place_name);
 }
 
-kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count, kiln_stop stop) {
-    const kiln_control *control = &all->newton->control;
-    struct ki_state state[OWN + KI_NEWTON_OUTER];
+kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count) {
+    struct ki_run *run = &all->newton->run;
+    struct ki_state state[OWN];
+    struct ki_arena arena = {0};
     struct packed packed;
     kiln_status status;
-    if (!ki_checkpoint_due(control, stop)) return KILN_OK;
-    TRY(packed_new(&packed, all, first, count));
+    run->report.stopped_by = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
+    if (!ki_checkpoint_due(run->control, run->report.stopped_by)) return KILN_OK;
+    TRY(packed_new(&packed, &arena, all, first, count));
     for (int p = 0; p < count; p++) pack(&packed, p, all);
-    const int parts = state_of(state, all, &packed);
-    TRY(ki_checkpoint_step(control, state, parts, stop));
+    dual_tabulate(state, all, &packed);
+    TRY(ki_run_keep(run));
 done:
-    packed_free(&packed);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count) {
@@ -136,7 +131,7 @@ kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count
     const struct ki_state state = {place_name, .integers = place, .count = PLACE, .least = 0,
                                    .most = ki_max(problems, KI_DUAL_SIDES)};
     kiln_status status;
-    TRY(ki_checkpoint_look(&all->newton->control, &state, 1));
+    TRY(ki_checkpoint_look(all->newton->run.control, &state, 1));
     const bool several = place[3] > 1, two = place[2] > 0;
     if (place[1] < 1 || place[3] < 1 || place[3] > KI_DUAL_SIDES ||
         place[0] + place[1] > ki_ceil_div(problems, place[3]) || (two && (several || all->newton->k > 1)) ||
@@ -151,15 +146,14 @@ done:
 }
 
 kiln_status ki_dual_resume(struct ki_dual_descent *all, int64_t first, int count) {
-    struct ki_state state[OWN + KI_NEWTON_OUTER];
+    struct ki_state state[OWN];
+    struct ki_arena arena = {0};
     struct packed packed;
-    bool resumed;
     kiln_status status;
-    TRY(packed_new(&packed, all, first, count));
-    const int parts = state_of(state, all, &packed);
-    TRY(ki_checkpoint_resume(&resumed, &all->newton->control, state, parts));
+    TRY(packed_new(&packed, &arena, all, first, count));
+    dual_tabulate(state, all, &packed);
+    TRY(ki_run_resume(&all->newton->run));
     for (int p = 0; p < count; p++) TRY(unpack(&packed, p, all));
 done:
-    packed_free(&packed);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -37,8 +37,8 @@ static kiln_status open_face(struct face *face) {
     }
     face->parts = ki_sparse_columns_parts(of->columns, entries);
     const int64_t elements = 4 * face->size + (face->parts + 1) * of->rows;
-    face->s = ki_alloc((size_t)elements * sizeof *face->s);
-    if (!face->s) return ki_fail_nomem((size_t)elements * sizeof *face->s, "a face of the model");
+    face->s = ki_arena_doubles(of->arena, elements);
+    if (!face->s) return of->arena->status;
     face->former = face->s + face->size;
     face->p = face->former + face->size;
     face->z = face->p + face->size;
@@ -159,16 +159,16 @@ kiln_status ki_quadratic_face(struct ki_quadratic *of, struct ki_newton_work *wo
     struct face face = {.of = of};
     TRY(open_face(&face));
     turn(&face);
-    for (int i = 0; i < ITERATIONS && face.rho > goal && face.slope > 0 && !work->newton->cancelled; i++) {
+    for (int i = 0; i < ITERATIONS && face.rho > goal && face.slope > 0 && !work->newton->run.cancelled;
+         i++) {
         multiply(&face);
         if (!(face.curve > 0)) break;
         step(&face);
         turn(&face);
         model->inner++;
-        ki_newton_progress(work);
+        ki_run_ask(&work->newton->run);
     }
     *reached = face.rho <= goal;
 done:
-    ki_free(face.s);
     return status;
 }

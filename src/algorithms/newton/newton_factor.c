@@ -43,59 +43,37 @@ bool ki_newton_firm(const struct ki_newton_work *work) {
 }
 
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
-    const struct ki_newton *newton = work->newton;
-    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
+    struct ki_newton *newton = work->newton;
+    struct ki_arena *arena = &newton->run.arena;
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X), k = newton->k;
     const int64_t size = n + !newton->no_intercept;
     double host;
     const double gram = ki_newton_factor_price(newton, (double)size, &host);
     if (newton->l1 > 0 || !(gram + host < WORTH)) return KILN_OK;
-    struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
-    if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
-    *factor = (struct ki_factor){.n = n, .size = size, .gram_price = gram, .host_price = host};
-    factor->sample = ki_newton_sample_rows(newton, gram, size);
-    factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
-    factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
-    factor->column = ki_alloc((size_t)(size * newton->k) * sizeof(double));
-    factor->scale = ki_alloc((size_t)(size * newton->k) * sizeof(double));
-    factor->classes = ki_calloc((size_t)newton->k * sizeof *factor->classes);
-    if (factor->sample < m) factor->weights = ki_alloc((size_t)m * sizeof(double));
-    if (!factor->U || !factor->r || !factor->column || !factor->scale || !factor->classes ||
-        (factor->sample < m && !factor->weights))
-        return ki_fail_nomem((size_t)(newton->k * size * size) * sizeof(double), "the preconditioner");
-    return KILN_OK;
+    struct ki_factor *factor = work->factor = ki_arena_zeros(arena, 1, sizeof *factor);
+    if (!factor) return arena->status;
+    *factor = (struct ki_factor){.n = n,
+                                 .size = size,
+                                 .gram_price = gram,
+                                 .host_price = host,
+                                 .sample = ki_newton_sample_rows(newton, gram, size),
+                                 .U = ki_arena_doubles(arena, k * size * size),
+                                 .r = ki_arena_doubles(arena, size * k),
+                                 .column = ki_arena_doubles(arena, size * k),
+                                 .scale = ki_arena_doubles(arena, size * k),
+                                 .classes = ki_arena_zeros(arena, k, sizeof *factor->classes)};
+    if (factor->sample < m) factor->weights = ki_arena_doubles(arena, m);
+    return arena->status;
 }
 
-kiln_status ki_newton_factor_furnish(struct ki_newton_work *work) {
-    kiln_status status = KILN_OK;
-    const struct ki_newton *newton = work->newton;
-    struct ki_factor *factor = work->factor;
-    kiln_device *device = kiln_matrix_device(newton->X);
-    const kiln_type type = kiln_matrix_type(newton->X);
-    if (!factor) return KILN_OK;
-    TRY(kiln_matrix_dense(&factor->G, device, type, factor->n, factor->n, NULL));
-    TRY(kiln_matrix_dense(&factor->g, device, type, factor->n, 1, NULL));
-    TRY(kiln_matrix_dense(&factor->unit, device, type, newton->k, 1, NULL));
-    TRY(ki_newton_pair(&work->Z, newton));
-done:
-    return status;
-}
-
-void ki_newton_factor_close(struct ki_newton_work *work) {
+void ki_newton_factor_furnish(struct ki_newton_work *work) {
+    struct ki_run *run = &work->newton->run;
     struct ki_factor *factor = work->factor;
     if (!factor) return;
-    ki_free(factor->U);
-    ki_free(factor->r);
-    ki_free(factor->column);
-    ki_free(factor->scale);
-    ki_free(factor->classes);
-    ki_free(factor->weights);
-    kiln_matrix_free(factor->G);
-    kiln_matrix_free(factor->g);
-    kiln_matrix_free(factor->unit);
-    ki_free(factor->sum);
-    ki_free(factor->formed);
-    kiln_matrix_free(factor->lack);
-    ki_free(factor);
+    factor->G = ki_run_model(run, factor->n, factor->n);
+    factor->g = ki_run_model(run, factor->n, 1);
+    factor->unit = ki_run_model(run, work->newton->k, 1);
+    ki_newton_pair(&work->Z, work->newton);
 }
 
 /* ---- the Hessian of losses of pieces that are quadratic ---- */
@@ -109,19 +87,19 @@ static bool adds_up(const struct ki_newton_work *work) {
 
 static kiln_status sum_open(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
+    struct ki_arena *arena = &work->newton->run.arena;
     const kiln_matrix *X = work->newton->X;
     const int64_t m = kiln_matrix_rows(X);
-    const size_t bytes = (size_t)(factor->n * (factor->n + 1)) * sizeof(double);
-    factor->sum = ki_alloc(bytes);
-    factor->formed = ki_alloc((size_t)m * 2 * sizeof *factor->formed);
-    if (!factor->sum || !factor->formed) return ki_fail_nomem(bytes, "the preconditioner");
-    factor->lacked = factor->formed + m;
-    return kiln_matrix_dense(&factor->lack, kiln_matrix_device(X), kiln_matrix_type(X), m, 1, NULL);
+    factor->formed = ki_arena_doubles(arena, 2 * m);
+    factor->lack = ki_arena_rows(arena, X, 1);
+    factor->sum = ki_arena_doubles(arena, factor->n * (factor->n + 1));
+    if (factor->formed) factor->lacked = factor->formed + m;
+    return arena->status;
 }
 
 /* What a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is less.
  * *share: of all weights. A sum that has lost nearly all that it held is of little but rounding. */
-static kiln_status survey(struct ki_newton_work *work, const kiln_matrix **v, double *share) {
+static kiln_status factor_survey(struct ki_newton_work *work, const kiln_matrix **v, double *share) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     const int64_t m = kiln_matrix_rows(work->newton->X);
@@ -141,7 +119,7 @@ done:
     return status;
 }
 
-static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
+static void factor_add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
     const int64_t square = factor->n * factor->n;
     double *sum = factor->sum;
     for (int64_t i = 0; i < square && !anew; i++) G[i] += sum[i];
@@ -153,19 +131,19 @@ static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
 /* ---- M ---- */
 
 /* The least part of its scale that a pivot is not taken for rounding at. */
-static double part_of(const struct ki_newton_work *work) {
+static double factor_part_of(const struct ki_newton_work *work) {
     return kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10;
 }
 
 /* What a pivot is judged by: the diagonal as it is here, but for columns whose rows have next to no
  * curvature just now. */
-static double scale_of(const struct ki_newton_work *work, int64_t i, double diagonal) {
-    return fmin(work->diagonal[i], fmax(diagonal, part_of(work) * work->diagonal[i]));
+static double factor_scale_of(const struct ki_newton_work *work, int64_t i, double diagonal) {
+    return fmin(work->diagonal[i], fmax(diagonal, factor_part_of(work) * work->diagonal[i]));
 }
 
 /* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit
  * matrix. */
-static void fill(struct ki_newton_work *work, double *U, double *scale, double total) {
+static void factor_fill(struct ki_newton_work *work, double *U, double *scale, double total) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size;
@@ -176,7 +154,7 @@ static void fill(struct ki_newton_work *work, double *U, double *scale, double t
                                                      : newton->columns.weight * newton->columns.variance[i];
         const double penalty = ki_newton_penalty_of(newton, i);
         row[i] += penalty;
-        scale[i] = diagonal > 0 ? scale_of(work, i, row[i]) : 1;
+        scale[i] = diagonal > 0 ? factor_scale_of(work, i, row[i]) : 1;
         if (size > n) row[n] = factor->column[i];
         if (diagonal > 0) continue;
         for (int64_t j = 0; j < i; j++) U[j * size + i] = 0;
@@ -184,11 +162,11 @@ static void fill(struct ki_newton_work *work, double *U, double *scale, double t
     }
     if (size == n) return;
     U[n * size + n] = total;
-    scale[n] = scale_of(work, n, total);
+    scale[n] = factor_scale_of(work, n, total);
 }
 
 /* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C. */
-static kiln_status curvature_of(struct ki_newton_work *work, const kiln_matrix **v, int64_t c) {
+static kiln_status factor_curvature_of(struct ki_newton_work *work, const kiln_matrix **v, int64_t c) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     const int64_t k = work->newton->k;
@@ -202,7 +180,7 @@ done:
 }
 
 /* A sample of the rows instead of all. */
-static kiln_status sample(struct ki_newton_work *work) {
+static kiln_status factor_sample(struct ki_newton_work *work) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     TRY(ki_vector_get(factor->weights, work->v));
@@ -213,7 +191,7 @@ done:
 }
 
 /* M of class c from the curvature v, or from that and `sum`; its diagonal in `column`. */
-static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64_t c) {
+static kiln_status factor_form(struct ki_newton_work *work, const kiln_matrix *v, int64_t c) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     const int64_t size = factor->size;
@@ -221,17 +199,17 @@ static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64
     const bool lacks = v == factor->lack;
     if (lacks) TRY(ki_vector_set(factor->lack, factor->lacked));
     TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
-    work->newton->report.passes += ki_gram_passes(factor->n);
+    work->newton->run.report.passes += ki_gram_passes(factor->n);
     TRY(ki_vector_get(U, factor->G));
     TRY(ki_vector_get(factor->column, factor->g));
     TRY(kiln_norm(&total, lacks ? work->here.C : v, KILN_NORM_1));
     if (factor->sum) {
-        add_up(factor, U, factor->column, !lacks);
+        factor_add_up(factor, U, factor->column, !lacks);
         TRY(ki_vector_get(factor->formed, work->here.C));
         factor->largest = lacks ? fmax(factor->largest, total) : total;
         factor->summed = true;
     }
-    fill(work, U, factor->scale + c * size, total);
+    factor_fill(work, U, factor->scale + c * size, total);
     for (int64_t i = 0; i < size; i++) factor->column[i] = U[i * size + i];
 done:
     return status;
@@ -256,7 +234,7 @@ static bool all_factorised(const struct ki_newton_work *work) {
     return true;
 }
 
-static void factorise_all(struct ki_newton_work *work) {
+static void factor_run_all(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t size = factor->size;
@@ -264,22 +242,22 @@ static void factorise_all(struct ki_newton_work *work) {
         factor->classes[c].factorisation = (struct ki_factorisation){.U = factor->U + c * size * size,
                                                                      .size = size,
                                                                      .scale = factor->scale + c * size,
-                                                                     .part = part_of(work)};
-    while (!all_factorised(work) && !newton->cancelled) {
+                                                                     .part = factor_part_of(work)};
+    while (!all_factorised(work) && !newton->run.cancelled) {
         struct round round = {factor->classes, ki_clock() + KI_FACTOR_ROUND};
         ki_newton_parallel(kiln_matrix_device(newton->X), newton->k, factorise_class, &round);
-        if (ki_clock() > round.until) ki_newton_progress(work);
+        if (ki_clock() > round.until) ki_run_ask(&work->newton->run);
     }
-    for (int64_t c = 0; newton->k > 1 && c < newton->k && !newton->cancelled; c++)
+    for (int64_t c = 0; newton->k > 1 && c < newton->k && !newton->run.cancelled; c++)
         ki_narrow(factor->U + c * size * size, size * size);
 }
 
 /* M = U^T U, and what to think of it. */
-static void factorise(struct ki_newton_work *work) {
+static void factor_run(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
     const double small = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-3 : 1e-8;
-    factorise_all(work);
-    if (work->newton->cancelled) return;
+    factor_run_all(work);
+    if (work->newton->run.cancelled) return;
     factor->ready = true;
     factor->replaced = false;
     for (int64_t c = 0; c < work->newton->k; c++) {
@@ -330,8 +308,8 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     const kiln_matrix *v;
     double share;
     if (!factor) return KILN_OK;
-    const bool first = work->iterations == 0 && !factor->ready;
-    TRY(survey(work, &v, &share));
+    const bool first = ki_run_iterations(&work->newton->run) == 0 && !factor->ready;
+    TRY(factor_survey(work, &v, &share));
     const double price = share * factor->gram_price + factor->host_price;
     const double saved = first || former->exact ? 0 : (double)(former->inner - !factor->sound);
     factor->exact = false;
@@ -342,13 +320,13 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     factor->ready = false;
     if (k > 1) TRY(ki_newton_classes(work));
     for (int64_t c = 0; c < k; c++) {
-        if (k > 1) TRY(curvature_of(work, &v, c));
-        if (factor->weights) TRY(sample(work));
-        TRY(form(work, v, c));
-        ki_newton_progress(work);
-        if (work->newton->cancelled) return KILN_OK;
+        if (k > 1) TRY(factor_curvature_of(work, &v, c));
+        if (factor->weights) TRY(factor_sample(work));
+        TRY(factor_form(work, v, c));
+        ki_run_ask(&work->newton->run);
+        if (work->newton->run.cancelled) return KILN_OK;
     }
-    factorise(work);
+    factor_run(work);
 done:
     return status;
 }
@@ -366,9 +344,9 @@ kiln_status ki_newton_factor_sample(struct ki_newton_work *work, const kiln_matr
     TRY(kiln_norm(&total, C, KILN_NORM_1));
     for (int64_t i = 0; i < n * n; i++) factor->U[i] *= ratio;
     for (int64_t i = 0; i < n; i++) factor->column[i] *= ratio;
-    fill(work, factor->U, factor->scale, ratio * total);
+    factor_fill(work, factor->U, factor->scale, ratio * total);
     for (int64_t i = 0; i < size; i++) factor->column[i] = factor->U[i * size + i];
-    factorise(work);
+    factor_run(work);
     factor->exact = false;
     factor->sound = true;   /* no factor of all rows has failed yet */
     factor->rent = AT_ONCE; /* so that steps by products begin with the whole's where that is cheap */
@@ -393,7 +371,7 @@ void ki_newton_doubt(struct ki_newton_work *work) {
 /* U and `sum` only as far as they are in use. What a checkpoint of another device lacks is as it begins. */
 int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
-    const kiln_control *control = &work->newton->control;
+    const kiln_control *control = work->newton->run.control;
     if (!factor || ki_checkpoint_lacks(control, "factor.ready")) return 0;
     const int64_t size = factor->size * factor->size * work->newton->k, m = kiln_matrix_rows(work->newton->X);
     int count = 0;
@@ -417,7 +395,7 @@ int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work) 
 kiln_status ki_newton_factor_look(struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     struct ki_factor *factor = work->factor;
-    const kiln_control *control = &work->newton->control;
+    const kiln_control *control = work->newton->run.control;
     if (!factor) return KILN_OK;
     const struct ki_state parts[] = {{"factor.ready", .flag = &factor->ready},
                                      {"factor.summed", .flag = &factor->summed}};

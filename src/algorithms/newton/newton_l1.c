@@ -44,7 +44,7 @@ static kiln_status mix(double *sums, struct ki_pair out, struct ki_pair x, doubl
 
 static bool finished(const struct ki_newton_work *work, const struct search *search) {
     return search->stuck || search->free + search->fixed <= search->goal ||
-           search->model->inner >= search->most || work->newton->cancelled;
+           search->model->inner >= search->most || work->newton->run.cancelled;
 }
 
 static kiln_status product(struct ki_newton_work *work, struct search *search,
@@ -97,7 +97,7 @@ static kiln_status cross(struct ki_newton_work *work, struct search *search, dou
         TRY(product(work, search, &work->S, &curvature));
         const double decrease = -(slope + 0.5 * curvature);
         if (decrease > 0 && isfinite(decrease)) return accept(work, search, work->S, 1, decrease);
-        if (search->model->inner >= search->most || work->newton->cancelled) break;
+        if (search->model->inner >= search->most || work->newton->run.cancelled) break;
         alpha *= 0.25;
         TRY(reach(work, alpha, &leaving, &slope));
     }
@@ -129,7 +129,7 @@ static kiln_status walk(struct ki_newton_work *work, struct search *search, doub
                                                   .column = work->l1,
                                                   .scalar = search->free / rho}));
         rho = search->free;
-        ki_newton_progress(work);
+        ki_run_ask(&work->newton->run);
     }
 done:
     return status;

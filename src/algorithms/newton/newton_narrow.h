@@ -2,7 +2,7 @@
 #ifndef KI_NEWTON_NARROW_H
 #define KI_NEWTON_NARROW_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/run/arena.h"
 
 struct ki_narrow_task {
     kiln_matrix *W, *b;

@@ -137,8 +137,6 @@ done:
 
 kiln_status ki_lanes_close(struct ki_lanes *t, kiln_status status) {
     for (int64_t i = 0; t->reports && i < t->folds * t->count; i++) kiln_report_free(&t->reports[i]);
-    ki_labels_free(&t->labels);
-    kiln_matrix_free(t->target);
     return ki_arena_free(&t->arena, status);
 }
 

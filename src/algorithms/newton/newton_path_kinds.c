@@ -51,10 +51,10 @@ done:
 static kiln_status lanes_take_classes(bool *two, struct ki_lanes *t, const char *call,
                                       const kiln_matrix *weights, const double *class_weights, double other) {
     kiln_status status;
-    TRY(ki_labels_new(&t->labels, call, t->path->y,
+    TRY(ki_labels_new(&t->labels, &t->arena, call, t->path->y,
                       &(struct ki_label_options){weights, class_weights, false}));
     *two = t->labels.count == 2;
-    if (*two) TRY(ki_labels_column(&t->target, &t->labels, t->path->y, 1, 1, other));
+    if (*two) TRY(ki_labels_column(&t->target, &t->arena, &t->labels, t->path->y, 1, 1, other));
 done:
     return status;
 }

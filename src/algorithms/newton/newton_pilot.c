@@ -22,45 +22,41 @@ enum { FEW = 32, COPIES = 3, VECTORS = 8 };
 static const double WEIGHED = 0.25, CONSTANT = 1e-9;
 static const double ENOUGH = 0.01; /* of the gradient: no more digits than the sample knows */
 
-static int64_t rows_of(const struct ki_newton *newton) {
+static int64_t pilot_rows_of(const struct ki_newton *newton) {
     return ROWS_EACH * (kiln_matrix_cols(newton->X) + 1);
 }
 
 /* Whether a budget of the device leaves room for the sample, and as much again for what is done with it. */
-static bool has_room(const struct ki_newton *newton) {
+static bool pilot_has_room(const struct ki_newton *newton) {
     kiln_device_info info = {0};
     kiln_device_statistics used = {0};
     const kiln_device *device = kiln_matrix_device(newton->X);
     const int64_t width = COPIES * kiln_matrix_cols(newton->X) + VECTORS;
-    const double sample = (double)rows_of(newton) * (double)width * sizeof(double);
+    const double sample = (double)pilot_rows_of(newton) * (double)width * sizeof(double);
     return kiln_device_get_info(device, &info) == KILN_OK &&
            kiln_device_get_statistics(device, &used) == KILN_OK &&
            sample <= (double)(info.memory - used.memory_used);
 }
 
-static bool pays(const struct ki_newton_work *work, const struct ki_newton_start *start) {
+static bool pilot_pays(const struct ki_newton_work *work, const struct ki_newton_start *start) {
     const struct ki_newton *newton = work->newton;
     const kiln_loss *loss = &work->problem;
     const bool quadratic = loss->family == KILN_GAUSSIAN && ki_link_of(loss) == KILN_LINK_IDENTITY;
     const bool smooth = loss->kind == KILN_LOSS_LOGISTIC || (loss->kind == KILN_LOSS_GLM && !quadratic);
     return work->factor && work->secant && smooth && !start->warm && ki_newton_stop(work) == KILN_STOP_NONE &&
            kiln_matrix_format(newton->X) == KILN_DENSE && kiln_matrix_nnz(newton->X) >= ENTRIES &&
-           ki_selectable(newton->X) && kiln_matrix_rows(newton->X) / SHARE >= rows_of(newton) &&
-           has_room(newton);
+           ki_selectable(newton->X) && kiln_matrix_rows(newton->X) / SHARE >= pilot_rows_of(newton) &&
+           pilot_has_room(newton);
 }
 
-static kiln_status take(const kiln_matrix **operand, kiln_matrix **few, int64_t count) {
-    const kiln_matrix *all = *operand;
-    if (!all) return KILN_OK;
-    const kiln_status status = kiln_matrix_dense(few, kiln_matrix_device(all), kiln_matrix_type(all), count,
-                                                 kiln_matrix_cols(all), NULL);
-    if (status == KILN_OK) ki_sample_rows(*few, all);
-    *operand = *few;
-    return status;
+static const kiln_matrix *pilot_take(struct ki_newton *pilot, const kiln_matrix *all, int64_t count) {
+    kiln_matrix *few = all ? ki_run_model(&pilot->run, count, kiln_matrix_cols(all)) : NULL;
+    if (few) ki_sample_rows(few, all);
+    return few;
 }
 
 /* Whether the weights of so many rows, NULL for ones, are spread over enough of them. */
-static kiln_status weigh(bool *spread, const kiln_matrix *weights) {
+static kiln_status pilot_weigh(bool *spread, const kiln_matrix *weights) {
     kiln_status status = KILN_OK;
     double sum, norm;
     *spread = true;
@@ -73,15 +69,15 @@ done:
 }
 
 /* Whether a sample of so many rows says something of every column, by rows that count. few: its weights. */
-static kiln_status look(bool *tells, const struct ki_newton_work *work, const kiln_matrix *few,
-                        int64_t count) {
+static kiln_status pilot_look(bool *tells, const struct ki_newton_work *work, const kiln_matrix *few,
+                              int64_t count) {
     kiln_status status;
     const kiln_matrix *X = work->newton->X;
     const struct ki_columns *columns = &work->newton->columns;
     const int64_t cols = kiln_matrix_cols(X);
     bool spread;
-    TRY(weigh(tells, work->problem.weights));
-    TRY(weigh(&spread, few));
+    TRY(pilot_weigh(tells, work->problem.weights));
+    TRY(pilot_weigh(&spread, few));
     *tells = *tells && spread && ki_sample_differs(work->problem.y, count, 0, cols) == cols;
     for (int64_t j = 0; j < cols && *tells; j++)
         *tells = columns->variance[j] * columns->weight <= CONSTANT * columns->square[j] ||
@@ -92,15 +88,15 @@ done:
 
 /* The user is asked between the sample's steps as between others. With a checkpoint the step on all rows
  * is ended first. */
-static int ask(void *user, const kiln_progress *now) {
-    struct ki_newton_work *work = user;
+static int pilot_ask(void *user, const kiln_progress *now) {
+    struct ki_run *run = user;
     (void)now;
-    ki_newton_progress(work);
-    return work->newton->cancelled;
+    ki_run_ask(run);
+    return run->cancelled;
 }
 
 /* `there` = the pilot's solution, and `here` if it is better. */
-static kiln_status follow(struct ki_newton_work *work, struct ki_newton *pilot) {
+static kiln_status pilot_follow(struct ki_newton_work *work, struct ki_newton *pilot) {
     kiln_status status;
     struct ki_newton_point *there = &work->there;
     double norm;
@@ -115,28 +111,29 @@ static kiln_status follow(struct ki_newton_work *work, struct ki_newton *pilot) 
     work->there = former;
     work->norm = norm;
     work->level = 0;
-    work->iterations++;
-    work->newton->report.iterations++;
+    work->newton->run.report.iterations++;
     TRY(ki_newton_factor_sample(work, pilot->X, pilot->C,
                                 work->newton->columns.weight / pilot->columns.weight));
-    pilot->report.passes += ki_gram_passes(kiln_matrix_cols(pilot->X));
+    pilot->run.report.passes += ki_gram_passes(kiln_matrix_cols(pilot->X));
 done:
     return status;
 }
 
 /* The problem on the sample, unless that tells too little: then *opened stays false. */
-static kiln_status open_pilot(bool *opened, struct ki_newton *pilot, kiln_loss *loss, kiln_matrix *few[4],
+static kiln_status pilot_open(bool *opened, struct ki_newton *pilot, kiln_loss *loss,
                               const struct ki_newton_work *work) {
     kiln_status status;
-    const int64_t count = rows_of(work->newton);
+    const struct ki_arena *arena = &pilot->run.arena;
+    const int64_t count = pilot_rows_of(work->newton);
     bool tells;
-    TRY(take(&loss->weights, &few[0], count));
-    TRY(look(&tells, work, few[0], count));
+    loss->weights = pilot->weights = pilot_take(pilot, loss->weights, count);
+    TRY(arena->status);
+    TRY(pilot_look(&tells, work, pilot->weights, count));
     if (!tells) goto done;
-    TRY(take(&pilot->X, &few[1], count));
-    TRY(take(&loss->y, &few[2], count));
-    TRY(take(&loss->offset, &few[3], count));
-    pilot->weights = loss->weights;
+    pilot->X = pilot_take(pilot, pilot->X, count);
+    loss->y = pilot_take(pilot, loss->y, count);
+    loss->offset = pilot_take(pilot, loss->offset, count);
+    TRY(arena->status);
     status = ki_newton_open(pilot);
     *opened = status == KILN_OK;
     if (status == KILN_ERR_DATA) status = KILN_OK; /* squares that underflow, of the sample's rows alone */
@@ -147,29 +144,27 @@ done:
 kiln_status ki_newton_pilot(struct ki_newton_work *work, const struct ki_newton_start *start) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
-    kiln_matrix *few[4] = {0};
     bool opened = false;
-    if (!pays(work, start)) return KILN_OK;
-    const double share = (double)rows_of(newton) / (double)kiln_matrix_rows(newton->X);
+    if (!pilot_pays(work, start)) return KILN_OK;
+    const double share = (double)pilot_rows_of(newton) / (double)kiln_matrix_rows(newton->X);
     kiln_loss loss = work->problem;
-    struct ki_newton pilot = {.call = newton->call,
-                              .X = newton->X,
-                              .k = 1,
-                              .l2 = share * newton->l2,
-                              .no_intercept = newton->no_intercept,
-                              .standardize = newton->standardize,
-                              .one_sided = true, /* its warnings are nobody's */
-                              .tolerance = fmax(ENOUGH, newton->tolerance),
-                              .max_iterations = STEPS,
-                              .control = {ask, work},
-                              .start = newton->start};
-    TRY(open_pilot(&opened, &pilot, &loss, few, work));
+    struct ki_newton pilot = {
+        .call = newton->call,
+        .X = newton->X,
+        .k = 1,
+        .l2 = share * newton->l2,
+        .no_intercept = newton->no_intercept,
+        .standardize = newton->standardize,
+        .one_sided = true /* its warnings are nobody's */
+    };
+    const kiln_control control = {pilot_ask, &newton->run};
+    TRY(ki_run_within(&pilot.run, &newton->run, &control));
+    ki_run_on(&pilot.run, newton->X, fmax(ENOUGH, newton->run.tolerance), STEPS);
+    TRY(pilot_open(&opened, &pilot, &loss, work));
     if (!opened) goto done;
     TRY(ki_newton_solve(&pilot, &loss, &(struct ki_newton_start){.origin = start->origin}));
-    if (pilot.report.converged && !newton->cancelled) TRY(follow(work, &pilot));
-    newton->report.passes += (int64_t)ceil(share * (double)pilot.report.passes);
+    if (pilot.run.report.converged && !newton->run.cancelled) TRY(pilot_follow(work, &pilot));
+    newton->run.report.passes += (int64_t)ceil(share * (double)pilot.run.report.passes);
 done:
-    ki_newton_close(&pilot);
-    for (int i = 0; i < 4; i++) kiln_matrix_free(few[i]);
-    return status;
+    return ki_run_close(&pilot.run, status);
 }

@@ -9,27 +9,18 @@
 
 enum { GRAM_ENTRIES = 8 }; /* of the columns for each element of a Gram matrix that pays */
 
-void ki_quadratic_free(struct ki_quadratic *of) {
-    ki_free(of->memory);
-    ki_free(of->order);
-    ki_free(of->G);
-    ki_free(of->U);
-    ki_free(of->u);
-}
-
 kiln_status ki_quadratic_new(struct ki_quadratic *of, const struct ki_newton_work *work) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     const struct ki_descent *descent = work->descent;
     const int64_t count = of->count;
-    of->memory = ki_calloc((size_t)(11 * count + 1) * sizeof(double));
-    of->order = ki_alloc((size_t)(2 * count + 1) * sizeof *of->order);
-    if (!of->memory || !of->order)
-        return ki_fail_nomem((size_t)(11 * count + 1) * sizeof(double), "the model of a step");
+    double *memory = ki_arena_reals(of->arena, 11 * count + 1);
+    of->order = ki_arena_room(of->arena, 2 * count + 1, sizeof *of->order);
+    TRY(of->arena->status);
     of->face = of->order + count;
     double **const vectors[] = {&of->w,       &of->z,         &of->g,    &of->l1,
                                 &of->own,     &of->diagonal,  &of->mean, &of->product,
                                 &of->inverse, &of->threshold, &of->zeros};
-    for (int i = 0; i < 11; i++) *vectors[i] = of->memory + i * count;
+    for (int i = 0; i < 11; i++) *vectors[i] = memory + i * count;
     for (int64_t a = 0; a < count; a++) {
         const int32_t j = descent->chosen[a];
         of->w[a] = of->z[a] = descent->w[j];
@@ -58,21 +49,18 @@ static void compress(double *G, double *product, const struct ki_descent *descen
 static kiln_status form_gram(struct ki_quadratic *of, struct ki_newton_work *work, const kiln_matrix *X,
                              const double *mean) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
     const int64_t n = kiln_matrix_cols(X);
     const double share = work->descent->share;
-    kiln_matrix *G = NULL, *g = NULL, *centre = NULL;
-    double *product = NULL;
-    TRY(kiln_matrix_dense(&G, device, type, n, n, NULL));
-    TRY(kiln_matrix_dense(&g, device, type, n, 1, NULL));
-    if (of->intercept) TRY(ki_vector_new(&centre, device, type, n, mean));
+    struct ki_arena own = {0};
+    kiln_matrix *G = ki_arena_model(&own, X, n, n), *g = ki_arena_model(&own, X, n, 1),
+                *centre = of->intercept ? ki_arena_vector(&own, X, n, mean) : NULL;
+    double *product = ki_arena_doubles(&own, n);
+    of->G = ki_arena_doubles(of->arena, n * n);
+    of->U = ki_arena_doubles(of->arena, (of->count + 1) * (of->count + 2));
+    TRY(own.status);
+    TRY(of->arena->status);
     TRY(kiln_gram(G, g, X, work->here.C, centre));
-    work->newton->report.passes += ki_gram_passes(n);
-    of->G = ki_alloc((size_t)(n * n) * sizeof(double));
-    product = ki_alloc((size_t)n * sizeof(double));
-    of->U = ki_alloc((size_t)(of->count + 1) * (size_t)(of->count + 2) * sizeof(double));
-    if (!of->G || !product || !of->U) TRY(ki_fail_nomem((size_t)(n * n) * sizeof(double), "a Gram matrix"));
+    work->newton->run.report.passes += ki_gram_passes(n);
     TRY(ki_vector_get(of->G, G));
     TRY(ki_vector_get(product, g));
     of->solution = of->U + (of->count + 1) * (of->count + 1);
@@ -81,21 +69,18 @@ static kiln_status form_gram(struct ki_quadratic *of, struct ki_newton_work *wor
     for (int64_t i = 0; i < of->count * of->count; i++) of->G[i] *= share;
     for (int64_t a = 0; a < of->count; a++) of->diagonal[a] = of->G[a * of->count + a] += of->own[a];
 done:
-    kiln_matrix_free(G);
-    kiln_matrix_free(g);
-    kiln_matrix_free(centre);
-    ki_free(product);
-    return status;
+    return ki_arena_free(&own, status);
 }
 
 static kiln_status take_columns(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
     struct ki_descent *descent = work->descent;
+    struct ki_arena *run = &work->newton->run.arena;
     const int64_t m = kiln_matrix_rows(work->newton->X);
-    const size_t bytes = (size_t)of->count * sizeof *of->u;
-    if (!descent->q) descent->q = ki_alloc((size_t)m * 2 * sizeof *descent->q);
-    of->u = ki_alloc(bytes);
-    if (!descent->q || !of->u) TRY(ki_fail_nomem(bytes, "the columns of a step"));
+    if (!descent->q) descent->q = ki_arena_doubles(run, 2 * m);
+    of->u = ki_arena_room(of->arena, of->count, sizeof *of->u);
+    TRY(run->status);
+    TRY(of->arena->status);
     of->q = descent->q;
     of->r = descent->q + m;
     of->rows = m;
@@ -117,15 +102,15 @@ done:
 
 static kiln_status take_matrix(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
+    struct ki_arena arena = {0};
     kiln_matrix *A = NULL;
     struct ki_selection selection = {0};
     TRY(ki_selection_open(&selection, &work->descent->selector, work->descent->chosen, of->count));
-    TRY(ki_selection_matrix(&A, &selection));
+    TRY(ki_arena_take(&arena, &A, ki_selection_matrix(&A, &selection)));
     TRY(form_gram(of, work, A, of->mean));
 done:
     ki_selection_close(&selection);
-    kiln_matrix_free(A);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_quadratic_form(struct ki_quadratic *of, struct ki_newton_work *work) {

@@ -24,15 +24,15 @@ static kiln_status take_predictors(double *eta, double *size, const struct ki_ne
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     const int64_t rows = kiln_matrix_rows(newton->X);
-    kiln_matrix *Eta = NULL;
+    struct ki_arena arena = {0};
     double largest, b = 0, shift = 0;
     TRY(kiln_norm(&largest, work->here.at.w, KILN_NORM_MAX));
     if (largest > 0) {
-        TRY(kiln_matrix_dense(&Eta, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), rows, 1,
-                              NULL));
+        kiln_matrix *Eta = ki_arena_rows(&arena, newton->X, 1);
+        TRY(arena.status);
         TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, work->here.at.w, 0, NULL));
         TRY(ki_vector_get(eta, Eta));
-        work->newton->report.passes++;
+        work->newton->run.report.passes++;
     }
     if (work->mean) TRY(ki_vector_get(&b, work->here.at.b));
     if (work->mean) TRY(kiln_dot(&shift, work->mean, work->here.at.w));
@@ -43,18 +43,18 @@ static kiln_status take_predictors(double *eta, double *size, const struct ki_ne
         eta[i] += b - shift + offset;
     }
 done:
-    kiln_matrix_free(Eta);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status measure_rows(struct rounding *rounding, const struct ki_newton_work *work, double unit,
-                                double sums) {
+static kiln_status rounding_measure_rows(struct rounding *rounding, const struct ki_newton_work *work,
+                                         double unit, double sums) {
     enum { FORMULA = 8 }; /* units of a derivative's terms */
     kiln_status status;
     const int64_t rows = kiln_matrix_rows(work->newton->X);
     double slopes = 0, parts = 0;
-    double *eta = ki_calloc((size_t)(4 * rows) * sizeof *eta);
-    if (!eta) return ki_fail_nomem((size_t)(4 * rows) * sizeof *eta, "the rows' rounding");
+    struct ki_arena arena = {0};
+    double *eta = ki_arena_reals(&arena, 4 * rows);
+    TRY(arena.status);
     double *size = eta + rows, *y = size + rows, *s = y + rows;
     TRY(take_predictors(eta, size, work));
     TRY(ki_vector_get(y, work->problem.y));
@@ -72,58 +72,57 @@ static kiln_status measure_rows(struct rounding *rounding, const struct ki_newto
     rounding->slope = sums * sqrt(slopes);
     rounding->each = unit * sqrt(parts);
 done:
-    ki_free(eta);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status measure(struct rounding *rounding, const struct ki_newton_work *work) {
+static kiln_status rounding_measure(struct rounding *rounding, const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const kiln_type type = kiln_matrix_type(newton->X);
     const double unit = ki_epsilon(type) / 2,
                  sums = fmin(32 * unit, ki_units(kiln_matrix_rows(newton->X), type));
-    if (work->problem.kind == KILN_LOSS_GLM) return measure_rows(rounding, work, unit, sums);
+    if (work->problem.kind == KILN_LOSS_GLM) return rounding_measure_rows(rounding, work, unit, sums);
     const double curvature = work->total / newton->columns.weight;
     *rounding = (struct rounding){32 * unit * sqrt(fmin(curvature, 1) * fabs(work->here.loss)), 0};
     return KILN_OK;
 }
 
 /* What is left of a gradient's entry, with l1 of the least subgradient's. */
-static double left_of(double g, double w, double l1, double rounding) {
+static double rounding_left_of(double g, double w, double l1, double rounding) {
     const double least = w == 0 ? fmax(fabs(g) - l1, 0) : fabs(g + copysign(l1, w));
     return fmax(least - rounding, 0);
 }
 
 /* Of class c: values are the gradient, the point and D^-2, n x k each, and the l1 term's, n. */
-static double beyond(const struct ki_newton *newton, const struct rounding *rounding, const double *values,
-                     int64_t c) {
+static double rounding_beyond(const struct ki_newton *newton, const struct rounding *rounding,
+                              const double *values, int64_t c) {
     const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
     const double *g = values, *w = g + n * k, *inverse = w + n * k, *l1 = inverse + n * k;
     double sum = 0;
     for (int64_t j = 0; j < n; j++) {
         const double off = rounding->slope * sqrt(newton->columns.square[j]) +
                            rounding->each * sqrt(ki_newton_spread(newton, j)),
-                     left = left_of(g[j * k + c], w[j * k + c], l1[j], off);
+                     left = rounding_left_of(g[j * k + c], w[j * k + c], l1[j], off);
         sum += left * left * inverse[j * k + c];
     }
     return sum;
 }
 
 /* The intercepts' part: that of a column of ones. */
-static kiln_status beyond_intercepts(const struct ki_newton_work *work, const struct rounding *rounding,
-                                     double *sum) {
-    kiln_status status = KILN_OK;
+static kiln_status rounding_beyond_intercepts(const struct ki_newton_work *work,
+                                              const struct rounding *rounding, double *sum) {
+    kiln_status status;
+    struct ki_arena arena = {0};
     const struct ki_newton *newton = work->newton;
-    double *g = ki_alloc((size_t)newton->k * sizeof *g);
-    if (!g) return ki_fail_nomem((size_t)newton->k * sizeof *g, "the intercepts' rounding");
+    double *g = ki_arena_doubles(&arena, newton->k);
+    TRY(arena.status);
     TRY(ki_vector_get(g, work->here.gradient.b));
     for (int64_t c = 0; c < newton->k; c++) {
         const double left =
-            left_of(g[c], 0, 0, (rounding->slope + rounding->each) * sqrt(newton->columns.weight));
+            rounding_left_of(g[c], 0, 0, (rounding->slope + rounding->each) * sqrt(newton->columns.weight));
         *sum += left * left * work->scale / work->total;
     }
 done:
-    ki_free(g);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise) {
@@ -137,17 +136,17 @@ kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double 
     const struct ki_newton *newton = work->newton;
     const int64_t count = kiln_matrix_nnz(work->here.at.w);
     struct rounding rounding = {0, 0};
-    double sum = 0, *values = ki_calloc((size_t)(4 * count) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(4 * count) * sizeof *values, "the columns' rounding");
-    TRY(measure(&rounding, work));
+    struct ki_arena arena = {0};
+    double sum = 0, *values = ki_arena_reals(&arena, 4 * count);
+    TRY(arena.status);
+    TRY(rounding_measure(&rounding, work));
     TRY(ki_vector_get(values, work->here.gradient.w));
     TRY(ki_vector_get(values + count, work->here.at.w));
     TRY(ki_vector_get(values + 2 * count, work->criterion.w));
     if (work->l1) TRY(ki_vector_get(values + 3 * count, work->l1));
-    for (int64_t c = 0; c < newton->k; c++) sum += beyond(newton, &rounding, values, c);
-    if (work->criterion.b) TRY(beyond_intercepts(work, &rounding, &sum));
+    for (int64_t c = 0; c < newton->k; c++) sum += rounding_beyond(newton, &rounding, values, c);
+    if (work->criterion.b) TRY(rounding_beyond_intercepts(work, &rounding, &sum));
     *norm = sqrt(sum);
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }

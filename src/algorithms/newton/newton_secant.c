@@ -35,20 +35,20 @@ struct ki_secant {
 };
 
 kiln_status ki_newton_secant_open(struct ki_newton_work *work) {
-    const struct ki_newton *newton = work->newton;
+    struct ki_newton *newton = work->newton;
+    struct ki_arena *arena = &newton->run.arena;
     const int64_t n = kiln_matrix_cols(newton->X), size = n + !newton->no_intercept;
     kiln_device_info info = {0};
     kiln_status status;
     if (newton->l1 > 0 || newton->k > 1) return KILN_OK;
     TRY(kiln_device_get_info(kiln_matrix_device(newton->X), &info));
     if ((info.is_gpu ? ENTRIES_GPU : ENTRIES) * size > kiln_matrix_nnz(newton->X)) return KILN_OK;
-    struct ki_secant *secant = work->secant = ki_calloc(sizeof *secant);
-    if (!secant) return ki_fail_nomem(sizeof *secant, "Newton's method");
+    struct ki_secant *secant = work->secant = ki_arena_zeros(arena, 1, sizeof *secant);
+    TRY(arena->status);
     secant->n = n;
     secant->size = size;
-    secant->step = ki_calloc((size_t)VECTORS * (size_t)size * sizeof(double));
-    if (!secant->step)
-        return ki_fail_nomem((size_t)VECTORS * (size_t)size * sizeof(double), "Newton's method");
+    secant->step = ki_arena_reals(arena, VECTORS * size);
+    TRY(arena->status);
     secant->change = secant->step + PAIRS * size;
     double **const vectors[] = {&secant->point, &secant->gradient,  &secant->next,
                                 &secant->slope, &secant->direction, &secant->criterion,
@@ -58,19 +58,13 @@ done:
     return status;
 }
 
-void ki_newton_secant_close(struct ki_newton_work *work) {
-    if (!work->secant) return;
-    ki_free(work->secant->step);
-    ki_free(work->secant);
-}
-
 /* ---- checkpoints ---- */
 
 /* The vectors only while there are such steps: what they do not hold follows from them. A checkpoint without
  * is of a device on which they did not pay: there are none then. */
 int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_secant *secant = work->secant;
-    if (!secant || ki_checkpoint_lacks(&work->newton->control, "secant.on")) return 0;
+    if (!secant || ki_checkpoint_lacks(work->newton->run.control, "secant.on")) return 0;
     state[0] = (struct ki_state){"secant.on", .flag = &secant->on};
     if (!secant->on) return 1;
     state[1] = (struct ki_state){"secant.over", .flag = &secant->over};
@@ -83,12 +77,12 @@ int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work) 
 kiln_status ki_newton_secant_look(struct ki_newton_work *work) {
     struct ki_state state[4];
     const int count = ki_newton_secant_state(state, work);
-    return ki_checkpoint_look(&work->newton->control, state, ki_min(count, 1));
+    return ki_checkpoint_look(work->newton->run.control, state, ki_min(count, 1));
 }
 
 /* ---- between host and device ---- */
 
-static kiln_status get(double *values, const struct ki_secant *secant, const struct ki_pair *pair) {
+static kiln_status secant_get(double *values, const struct ki_secant *secant, const struct ki_pair *pair) {
     kiln_status status;
     TRY(ki_vector_get(values, pair->w));
     if (pair->b) TRY(ki_vector_get(values + secant->n, pair->b));
@@ -102,8 +96,8 @@ static kiln_status set(const struct ki_secant *secant, kiln_matrix *A, const dou
     return ki_vector_set(A, secant->space);
 }
 
-static kiln_status set_pair(const struct ki_secant *secant, const struct ki_pair *pair,
-                            const double *values) {
+static kiln_status secant_set_pair(const struct ki_secant *secant, const struct ki_pair *pair,
+                                   const double *values) {
     kiln_status status;
     TRY(set(secant, pair->w, values));
     if (pair->b) TRY(set(secant, pair->b, values + secant->n));
@@ -112,15 +106,15 @@ done:
 }
 
 /* What the first step needs. Means and penalties are as the device has them. */
-static kiln_status begin(struct ki_newton_work *work) {
+static kiln_status secant_begin(struct ki_newton_work *work) {
     kiln_status status;
     struct ki_secant *secant = work->secant;
     secant->count = 0;
     secant->on = true;
     secant->over = false;
-    TRY(get(secant->point, secant, &work->here.at));
-    TRY(get(secant->gradient, secant, &work->here.gradient));
-    TRY(get(secant->criterion, secant, &work->criterion));
+    TRY(secant_get(secant->point, secant, &work->here.at));
+    TRY(secant_get(secant->gradient, secant, &work->here.gradient));
+    TRY(secant_get(secant->criterion, secant, &work->criterion));
     TRY(ki_vector_get(secant->penalty, work->penalty));
     if (work->mean) TRY(ki_vector_get(secant->mean, work->mean));
     for (int64_t j = secant->n; j < secant->size; j++) secant->penalty[j] = secant->mean[j] = 0;
@@ -140,8 +134,8 @@ static kiln_status evaluate(struct ki_newton_work *work, double *norm) {
     if (work->mean) TRY(ki_vector_set(work->shift, &shift));
     TRY(kiln_loss_gradient(&there->loss, there->gradient.w, there->gradient.b, there->C, &work->problem,
                            work->newton->X, there->at.w, work->mean ? work->shift : NULL));
-    work->newton->report.passes++;
-    TRY(get(secant->slope, secant, &there->gradient));
+    work->newton->run.report.passes++;
+    TRY(secant_get(secant->slope, secant, &there->gradient));
     const double off = work->mean ? secant->slope[n] : 0;
     for (int64_t j = 0; j < secant->size; j++) {
         const double w = secant->next[j];
@@ -198,7 +192,7 @@ static void turn(const struct ki_newton_work *work) {
 }
 
 /* The evaluated point becomes `here`. False: what the gradient changed by is of no use for another step. */
-static bool accept(struct ki_newton_work *work, double norm) {
+static bool secant_accept(struct ki_newton_work *work, double norm) {
     struct ki_secant *secant = work->secant;
     const struct ki_newton_point former = work->here;
     const int64_t at = secant->count % PAIRS * secant->size;
@@ -217,12 +211,12 @@ static bool accept(struct ki_newton_work *work, double norm) {
 }
 
 /* Where a checkpoint was kept: `here` is evaluated once more, for the same bits. */
-static kiln_status go_on(struct ki_newton_work *work) {
+static kiln_status secant_go_on(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton_point former = work->here;
     memcpy(work->secant->next, work->secant->point, (size_t)work->secant->size * sizeof(double));
     TRY(evaluate(work, &work->norm));
-    work->newton->report.passes--;
+    work->newton->run.report.passes--;
     work->here = work->there;
     work->there = former;
 done:
@@ -230,7 +224,7 @@ done:
 }
 
 /* A step; *moved: whether `here` is a new point. */
-static kiln_status advance(struct ki_newton_work *work, bool *moved) {
+static kiln_status secant_advance(struct ki_newton_work *work, bool *moved) {
     kiln_status status = KILN_OK;
     struct ki_secant *secant = work->secant;
     const double former = work->norm, noise = ki_newton_noise(work);
@@ -246,26 +240,25 @@ static kiln_status advance(struct ki_newton_work *work, bool *moved) {
     const bool lower = resolved ? actual >= 1e-4 * slope : actual >= -noise && norm < former;
     if (!lower || !isfinite(actual) || !isfinite(norm)) goto done;
     *moved = true;
-    const bool gained = accept(work, norm), near = secant->count > 1 || !ki_newton_factored(work);
+    const bool gained = secant_accept(work, norm), near = secant->count > 1 || !ki_newton_factored(work);
     work->led = true;
     work->looked = false;
     TRY(ki_newton_prove(work, fmax(actual, 0.5 * slope)));
     secant->over = !gained || (near && !(norm <= SLOW * former)) || (ki_newton_meets(work) && !work->proved);
-    work->iterations++;
-    work->newton->report.iterations++;
+    work->newton->run.report.iterations++;
     TRY(ki_newton_record(work, 0));
 done:
     return status;
 }
 
 /* `here` on the device. */
-static kiln_status leave(const struct ki_newton_work *work) {
+static kiln_status secant_leave(const struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     struct ki_secant *secant = work->secant;
     secant->on = false;
     if (secant->count == 0) return KILN_OK;
-    TRY(set_pair(secant, &work->here.at, secant->point));
-    TRY(set_pair(secant, &work->here.gradient, secant->gradient));
+    TRY(secant_set_pair(secant, &work->here.at, secant->point));
+    TRY(secant_set_pair(secant, &work->here.gradient, secant->gradient));
 done:
     return status;
 }
@@ -275,22 +268,22 @@ kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model
     struct ki_secant *secant = work->secant;
     bool moved = true;
     const bool easy = work->problem.kind == KILN_LOSS_LOGISTIC && !ki_newton_factor_cheap(work);
-    const bool led = !resumed && work->iterations > 0; /* by a sample of the rows: the first step is done */
+    const bool led = !resumed && ki_run_iterations(&work->newton->run) >
+                                     0; /* by a sample of the rows: the first step is done */
     if (!secant || !(resumed ? secant->on : easy || led)) return KILN_OK;
-    TRY(resumed ? go_on(work) : begin(work));
+    TRY(resumed ? secant_go_on(work) : secant_begin(work));
     if (led) TRY(ki_newton_record(work, 0));
-    if (led && ki_checkpoint_kept(&work->newton->control))
-        TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
+    if (led && ki_checkpoint_kept(work->newton->run.control)) TRY(ki_newton_keep(work, model));
     while (moved && !secant->over && ki_newton_stop(work) == KILN_STOP_NONE) {
-        TRY(advance(work, &moved));
-        if (!moved || !ki_checkpoint_kept(&work->newton->control)) continue;
-        TRY(set_pair(secant, &work->here.at, secant->point));
-        TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
+        TRY(secant_advance(work, &moved));
+        if (!moved || !ki_checkpoint_kept(work->newton->run.control)) continue;
+        TRY(secant_set_pair(secant, &work->here.at, secant->point));
+        TRY(ki_newton_keep(work, model));
     }
-    TRY(leave(work));
+    TRY(secant_leave(work));
     if (secant->count > 0 && !work->proved) TRY(ki_newton_confirm(work, INFINITY));
     if (secant->count > 0 && ki_newton_stop(work) == KILN_STOP_TOLERANCE)
-        work->newton->report.solver = "newton (L-BFGS steps)";
+        work->newton->run.report.solver = "newton (L-BFGS steps)";
 done:
     return status;
 }

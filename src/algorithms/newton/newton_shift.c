@@ -15,26 +15,27 @@ static double rounding(const kiln_matrix *A) {
 
 /* Of 1 x k, on the host. */
 static kiln_status center_intercepts(kiln_matrix *b) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t k = kiln_matrix_cols(b);
-    double *values = ki_alloc((size_t)k * sizeof *values), sum = 0, largest = 0;
-    if (!values) return ki_fail_nomem((size_t)k * sizeof *values, "intercepts");
+    double *values = ki_arena_doubles(&arena, k), sum = 0, largest = 0;
+    TRY(arena.status);
     TRY(ki_vector_get(values, b));
     for (int64_t c = 0; c < k; c++) sum += values[c], largest = fmax(largest, fabs(values[c]));
     if (!isfinite(sum) || fabs(sum / (double)k) <= rounding(b) * largest) goto done;
     for (int64_t c = 0; c < k; c++) values[c] -= sum / (double)k;
     TRY(ki_vector_set(b, values));
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status center_rows(struct ki_newton_work *work, kiln_matrix *w) {
     kiln_status status;
     const int64_t k = work->newton->k;
     const double part = 1 / (double)k;
-    double shift, largest = 0, *factors = ki_alloc((size_t)(2 * k) * sizeof *factors);
-    if (!factors) return ki_fail_nomem((size_t)(2 * k) * sizeof *factors, "classes");
+    struct ki_arena arena = {0};
+    double shift, largest = 0, *factors = ki_arena_doubles(&arena, 2 * k);
+    TRY(arena.status);
     TRY(ki_newton_furnish(work));
     TRY(kiln_multiply(work->common, part, KILN_PLAIN, w, work->classes, 0, NULL));
     TRY(kiln_norm(&shift, work->common, KILN_NORM_MAX));
@@ -44,8 +45,7 @@ static kiln_status center_rows(struct ki_newton_work *work, kiln_matrix *w) {
     for (int64_t c = 0; c < k; c++) factors[c] = 1, factors[k + c] = -1;
     TRY(kiln_combine(w, factors, w, factors + k, work->common));
 done:
-    ki_free(factors);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_newton_center(struct ki_newton_work *work, const struct ki_pair *pair) {

@@ -4,20 +4,10 @@
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_work.h"
 
-enum {
-    OWN = 27,
-    FACTOR = 11,
-    SECANT = 4,
-    DESCENT = 5,
-    STATE = OWN + FACTOR + SECANT + DESCENT + KI_NEWTON_OUTER
-};
-
-static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
-                    struct ki_newton_model *model) {
+/* Which parts there are may change from step to step. */
+static void newton_tabulate(struct ki_newton_work *work, struct ki_newton_model *model) {
     struct ki_newton *newton = work->newton;
-    const struct ki_state own[OWN] = {
-        {"newton.worst stop", .integers = &work->worst, .least = 0, .most = KILN_STOP_ROUNDING},
-        {"newton.steps", .integers = &work->iterations, .least = 0, .most = KI_STATE_MOST},
+    const struct ki_state own[] = {
         {"newton.inner", .integers = &model->inner},
         {"newton.exact", .flag = &model->exact},
         {"newton.w", .matrix = &work->here.at.w},
@@ -43,51 +33,41 @@ static int state_of(struct ki_state state[STATE], struct ki_newton_work *work,
         {"newton.worn", .flag = &work->worn},
         {"newton.even", .flag = &work->even},
         {"newton.apart", .flag = &work->apart}};
+    struct ki_state *state = work->state;
+    int count = (int)(sizeof own / sizeof *own);
     memcpy(state, own, sizeof own);
-    int count = OWN;
     count += ki_newton_factor_state(state + count, work);
     count += ki_newton_secant_state(state + count, work);
     count += ki_newton_descent_state(state + count, work);
-    for (int i = 0; i < newton->outer_count; i++) state[count++] = newton->outer[i];
-    return count;
+    newton->run.state = state;
+    newton->run.parts = count;
 }
 
-static kiln_status open_columns(kiln_matrix **A, const struct ki_newton *newton) {
-    kiln_matrix_free(*A);
-    *A = NULL;
-    return kiln_matrix_dense(A, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X),
-                             kiln_matrix_cols(newton->X), 1, NULL);
-}
-
-kiln_status ki_newton_resume(bool *resumed, struct ki_newton_work *work, struct ki_newton_model *model) {
+kiln_status ki_newton_resume(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
-    struct ki_newton *newton = work->newton;
-    struct ki_state state[STATE];
-    *resumed = ki_checkpoint_waits(&newton->control);
-    if (!*resumed) return KILN_OK;
-    if (ki_dual_waits(&newton->control)) {
+    struct ki_run *run = &work->newton->run;
+    run->resumed = false;
+    if (!ki_checkpoint_waits(run->control)) return KILN_OK;
+    if (ki_dual_waits(run->control)) {
         ki_fail(KILN_ERR_MODEL, "%s: the checkpoint is of a descent in the dual, and this run has none",
-                newton->call);
+                work->newton->call);
         return ki_hint("go on with the CPU");
     }
-    TRY(open_columns(&work->spread, newton));
-    TRY(open_columns(&work->floor, newton));
     TRY(ki_newton_factor_look(work));
     TRY(ki_newton_secant_look(work));
-    const int count = state_of(state, work, model);
-    TRY(ki_checkpoint_resume(resumed, &newton->control, state, count));
-    newton->report.stopped_by = (kiln_stop)work->worst;
-    const int64_t passes = newton->report.passes;
+    newton_tabulate(work, model);
+    TRY(ki_run_resume(run));
+    const int64_t passes = run->report.passes;
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(ki_newton_measure(work, &work->norm, &work->here));
-    newton->report.passes = passes;
+    run->report.passes = passes;
 done:
     return status;
 }
 
-kiln_status ki_newton_keep(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop) {
-    struct ki_state state[STATE];
-    work->worst = work->newton->report.stopped_by;
-    const int count = state_of(state, work, model);
-    return ki_checkpoint_step(&work->newton->control, state, count, stop);
+kiln_status ki_newton_keep(struct ki_newton_work *work, struct ki_newton_model *model) {
+    struct ki_run *run = &work->newton->run;
+    newton_tabulate(work, model);
+    run->report.stopped_by = ki_newton_stop(work);
+    return ki_run_keep(run);
 }

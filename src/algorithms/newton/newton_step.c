@@ -32,7 +32,7 @@ kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_poi
     TRY(set_shift(work, &point->at));
     TRY(kiln_loss_gradient(&point->loss, point->gradient.w, point->gradient.b, point->C, &work->problem,
                            work->newton->X, point->at.w, work->mean ? work->shift : NULL));
-    work->newton->report.passes++;
+    work->newton->run.report.passes++;
     TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_COMPLETE,
                                               .out = point->gradient,
                                               .x = point->at,
@@ -91,22 +91,21 @@ kiln_status ki_newton_squares(struct ki_newton_work *work, double *total) {
     const struct ki_columns *columns = &work->newton->columns;
     const int64_t cols = kiln_matrix_cols(work->newton->X);
     const kiln_matrix *v;
-    double *values = NULL;
+    struct ki_arena arena = {0};
     if (work->level > 0) {
         *total = work->level * columns->weight;
-        values = ki_alloc((size_t)cols * sizeof *values);
-        if (!values) return ki_fail_nomem((size_t)cols * sizeof *values, "the preconditioner");
+        double *values = ki_arena_doubles(&arena, cols);
+        TRY(arena.status);
         for (int64_t j = 0; j < cols; j++) values[j] = work->level * columns->square[j];
         TRY(ki_vector_set(work->square, values));
     } else {
         TRY(mean_curvature(work, &v));
         TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
-        work->newton->report.passes++;
+        work->newton->run.report.passes++;
         TRY(kiln_norm(total, v, KILN_NORM_1));
     }
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 bool ki_newton_evens_out(const kiln_matrix *X, double l1, bool standardize) {
@@ -151,7 +150,7 @@ kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *d
     TRY(set_shift(work, direction));
     TRY(kiln_loss_hessian(work->Q.w, work->Q.b, &work->problem, work->here.C, work->newton->X, direction->w,
                           work->mean ? work->shift : NULL, 0, NULL));
-    work->newton->report.passes++;
+    work->newton->run.report.passes++;
     TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_COMPLETE,
                                               .out = work->Q,
                                               .x = *direction,
@@ -232,7 +231,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     const double nothing = ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(rho);
     pp = rho;
     while (!model->boundary && sqrt(rho) > (model->inner < least_inner ? nothing : goal) &&
-           model->inner < most && !newton->cancelled) {
+           model->inner < most && !newton->run.cancelled) {
         TRY(ki_newton_apply(work, &work->P, &curvature));
         model->inner++;
         if (!isfinite(curvature) || !isfinite(rho)) break;
@@ -261,7 +260,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
         rho = next;
         if (model->boundary || sqrt(rho) <= (model->inner < least_inner ? nothing : goal)) break;
         TRY(turn(work, beta, NULL));
-        ki_newton_progress(work);
+        ki_run_ask(&work->newton->run);
     }
     model->length = sqrt(ss);
     model->rest = model->boundary || (rho > 0 && !(least > 0 && isfinite(least))) ? (double)INFINITY

@@ -12,6 +12,8 @@ struct ki_newton_point {
     double loss, norm1, objective; /* norm1: the l1 term */
 };
 
+enum { KI_NEWTON_STATE = 48 };
+
 struct ki_newton_work {
     struct ki_newton *newton;
     kiln_loss problem;
@@ -49,8 +51,7 @@ struct ki_newton_work {
     bool ahead;  /* S is the next step from here */
     bool looked,
         regular; /* whether the step that led here left the rows\' curvatures as they were, if that has been looked at */
-    int64_t iterations, bytes;
-    int64_t worst; /* kiln_stop of the problems before, in a checkpoint */
+    struct ki_state state[KI_NEWTON_STATE]; /* of a checkpoint */
 };
 
 /* L_j */
@@ -130,8 +131,7 @@ int64_t ki_newton_sample_rows(const struct ki_newton *newton, double gram_price,
 /* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products
  * of the step before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
-kiln_status ki_newton_factor_furnish(struct ki_newton_work *work); /* its matrices on the device */
-void ki_newton_factor_close(struct ki_newton_work *work);
+void ki_newton_factor_furnish(struct ki_newton_work *work);      /* its matrices on the device */
 kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
 bool ki_newton_factored(const struct ki_newton_work *work);
@@ -163,19 +163,17 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
 /* The first steps of an easy problem, or those behind ki_newton_pilot's, each recorded, a pass each; leaves
  * `here` and norm. resumed: the state of a checkpoint says whether there are more. */
 kiln_status ki_newton_secant_open(struct ki_newton_work *work);
-void ki_newton_secant_close(struct ki_newton_work *work);
 kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed);
 /* The same as ki_newton_direction with l1, which belongs to the model; no radius. See newton_l1.c. */
 kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The same where work->descent is there, which open decides; see newton_descent.c. `inner` counts sweeps. */
 kiln_status ki_newton_descent_open(struct ki_newton_work *work);
-void ki_newton_descent_close(struct ki_newton_work *work);
 kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model);
 /* Q = H direction, *curvature = direction . Q. One pass. */
 kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature);
 /* there.at = here.at + t S, evaluated. */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t);
-kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
+void ki_newton_pair(struct ki_pair *pair, struct ki_newton *newton); /* the arena's */
 /* The vectors that only steps by products want, once. */
 kiln_status ki_newton_furnish(struct ki_newton_work *work);
 /* What ends the run at `here`; NONE: nothing does. */
@@ -183,9 +181,6 @@ kiln_stop ki_newton_stop(const struct ki_newton_work *work);
 /* What differences of the objective mean nothing below; a row of the trace for `here`. */
 double ki_newton_noise(const struct ki_newton_work *work);
 kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
-/* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is
- * ended first. */
-void ki_newton_progress(struct ki_newton_work *work);
 
 /* Of several classes: takes off the pair, a start or a step, what all classes have in common. See
  * newton_shift.c. */
@@ -198,11 +193,11 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
  * step said, then this one. */
 kiln_status ki_newton_direct(struct ki_newton_work *work, struct ki_newton_model *model);
 
-/* newton_state.c. The state of a checkpoint, if one waits: `here` evaluated, its norm, and what the last
- * step said. */
-kiln_status ki_newton_resume(bool *resumed, struct ki_newton_work *work, struct ki_newton_model *model);
-/* After a step. stop: as ki_checkpoint_step's. */
-kiln_status ki_newton_keep(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop);
+/* newton_state.c. The state of a checkpoint, if one waits (run.resumed): `here` evaluated, its norm, and
+ * what the last step said. */
+kiln_status ki_newton_resume(struct ki_newton_work *work, struct ki_newton_model *model);
+/* After a step. */
+kiln_status ki_newton_keep(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The parts of that state that the factor, the secant steps and the descent have: entries of a table, their
  * number. _look: what decides which. */
 int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work);

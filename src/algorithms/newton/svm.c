@@ -2,7 +2,6 @@
  * Newton engine, and the duality gap that proves the result (certificate/svm_gap.c). */
 #include <stdio.h>
 
-#include "algorithms/registry.h"
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
@@ -10,6 +9,8 @@
 #include "algorithms/certificate/svm_gap.h"
 
 static const char call[] = "kiln_svm";
+
+enum { AROUND = 5 };
 
 /* All problems of a call: one with two classes or in regression, else one a class. */
 struct machine {
@@ -25,11 +26,10 @@ struct machine {
     bool descended;  /* W and b hold what the dual's descent found */
     struct ki_dual_alone alone;
     struct ki_svm_gap gap;
-    int64_t at;                             /* the problem at hand */
-    struct ki_state state[KI_NEWTON_OUTER]; /* of all this, for a checkpoint */
+    struct ki_state around[AROUND]; /* of all this, for a checkpoint */
 };
 
-static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const kiln_svm_options *options) {
+static kiln_status svm_check(const kiln_matrix *X, const kiln_matrix *y, const kiln_svm_options *options) {
     kiln_status status;
     if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
     TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
@@ -45,7 +45,7 @@ done:
     return status;
 }
 
-static kiln_status check_result(const struct machine *m, const kiln_matrix *W, const kiln_matrix *b) {
+static kiln_status svm_check_result(const struct machine *m, const kiln_matrix *W, const kiln_matrix *b) {
     kiln_status status;
     const kiln_svm_options *options = m->options;
     TRY(ki_check_matrix(call, "W", W, m->X, kiln_matrix_cols(m->X), m->problems));
@@ -61,7 +61,7 @@ static kiln_status check_solver(const kiln_svm_options *options) {
     return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a regression has no solver in the dual", call);
 }
 
-static kiln_status fill(kiln_svm_options *options, kiln_type type) {
+static kiln_status svm_fill(kiln_svm_options *options, kiln_type type) {
     kiln_status status;
     TRY(ki_options_check(options, &ki_algorithm_svm));
     TRY(ki_check_strength(call, "l2", options->l2));
@@ -71,37 +71,25 @@ done:
     return status;
 }
 
-static kiln_status machine_new(struct machine *m, double start) {
-    kiln_status status = KILN_OK;
+static kiln_status machine_new(struct machine *m) {
+    kiln_status status;
     const kiln_svm_options *options = m->options;
-    const size_t bytes = (size_t)kiln_matrix_cols(m->X) * (size_t)m->problems * sizeof(double);
-    m->newton = (struct ki_newton){.call = call,
-                                   .X = m->X,
-                                   .weights = m->weights,
-                                   .k = 1,
-                                   .l2 = options->l2,
-                                   .no_intercept = options->no_intercept != 0,
-                                   .standardize = options->standardize != 0,
-                                   .tolerance = options->tolerance,
-                                   .max_iterations = options->max_iterations,
-                                   .problems = m->problems,
-                                   .control = options->control,
-                                   .start = start};
+    struct ki_newton *newton = &m->newton;
+    newton->call = call;
+    newton->X = m->X;
+    newton->weights = m->weights;
+    newton->k = 1;
+    newton->l2 = options->l2;
+    newton->no_intercept = options->no_intercept != 0;
+    newton->standardize = options->standardize != 0;
+    newton->run.problems = m->problems;
     const bool settled = options->regression || (options->warm_start && !options->solver);
-    TRY(ki_dual_choose(&m->descended, &m->newton, settled ? KILN_CLASSIFIER_NEWTON : options->solver));
-    m->W = ki_calloc(bytes);
-    m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
-    if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
+    TRY(ki_dual_choose(&m->descended, newton, settled ? KILN_CLASSIFIER_NEWTON : options->solver));
+    m->W = ki_run_reals(&newton->run, kiln_matrix_cols(m->X) * m->problems);
+    m->b = ki_run_reals(&newton->run, m->problems);
+    TRY(newton->run.arena.status);
 done:
     return status;
-}
-
-static void machine_free(struct machine *m) {
-    ki_newton_close(&m->newton);
-    ki_labels_free(&m->labels);
-    ki_free(m->W);
-    ki_free(m->b);
-    ki_free(m->sums);
 }
 
 /* ---- the problems ---- */
@@ -123,29 +111,27 @@ static bool has_constant(double *constant, const double *y, const double *s, int
 /* The run begins at a constant that is the optimum. */
 static kiln_status look_for_constant(struct machine *m, const kiln_matrix *s) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t rows = kiln_matrix_rows(m->y);
-    double constant, *y = ki_alloc((size_t)rows * 2 * sizeof *y);
-    if (!y) return ki_fail_nomem((size_t)rows * 2 * sizeof *y, "the targets");
+    double constant, *y = ki_arena_doubles(&arena, 2 * rows);
+    TRY(arena.status);
     TRY(ki_vector_get(y, m->y));
     TRY(ki_vector_get(y + rows, s));
     if (has_constant(&constant, y, y + rows, rows, m->options->epsilon, ki_epsilon(kiln_matrix_type(m->y))))
         m->origin = constant;
 done:
-    ki_free(y);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The least objective of a constant is weight / 2 (sigma - epsilon)^2 at least, sigma the targets' standard
  * deviation and above epsilon: || max(|y - b| - epsilon, 0) || >= || y - b || - || epsilon ||. */
 static kiln_status weigh_targets(struct machine *m) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(m->y);
-    const kiln_type type = kiln_matrix_type(m->y);
     const double one = 1, epsilon = m->options->epsilon;
-    kiln_matrix *off = NULL, *s = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *off = ki_arena_rows(&arena, m->y, 1), *s = ki_arena_rows(&arena, m->y, 1);
     double weight, mean, square;
-    TRY(kiln_matrix_dense(&off, device, type, kiln_matrix_rows(m->y), 1, NULL));
-    TRY(kiln_matrix_dense(&s, device, type, kiln_matrix_rows(m->y), 1, NULL));
+    TRY(arena.status);
     TRY(m->weights ? ki_copy(s, m->weights) : kiln_fill(s, 1));
     TRY(kiln_norm(&weight, s, KILN_NORM_1));
     TRY(kiln_dot(&mean, m->y, s));
@@ -158,16 +144,13 @@ static kiln_status weigh_targets(struct machine *m) {
     if (isfinite(sigma)) m->constant = weight / 2 * fmax(sigma - epsilon, 0) * fmax(sigma - epsilon, 0);
     if (sigma <= epsilon && !m->options->no_intercept) TRY(look_for_constant(m, s));
 done:
-    kiln_matrix_free(off);
-    kiln_matrix_free(s);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status weigh(struct machine *m) {
+static kiln_status svm_weigh(struct machine *m) {
     if (m->options->regression) return weigh_targets(m);
-    m->sums = ki_alloc((size_t)m->labels.count * sizeof *m->sums);
-    if (!m->sums) return ki_fail_nomem((size_t)m->labels.count * sizeof *m->sums, "the classes' weights");
-    return ki_labels_sums(m->sums, &m->labels, m->y);
+    m->sums = ki_run_reals(&m->newton.run, m->labels.count);
+    return m->sums ? ki_labels_sums(m->sums, &m->labels, m->y) : m->newton.run.arena.status;
 }
 
 /* The objective of the best intercept alone, which is (a - b) / (a + b) for classes of weights a and b. */
@@ -180,44 +163,41 @@ static double constant_of(const struct machine *m, int64_t c) {
 /* The c-th problem's columns of a warm start, from the tables into the engine. */
 static kiln_status set_start(struct machine *m, int64_t c) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(m->X);
-    const kiln_type type = kiln_matrix_type(m->X);
     const int64_t cols = kiln_matrix_cols(m->X);
-    kiln_matrix *W = NULL, *b = NULL;
-    double *column = ki_alloc((size_t)cols * sizeof *column);
-    if (!column) return ki_fail_nomem((size_t)cols * sizeof *column, "a start");
+    struct ki_arena arena = {0};
+    double *column = ki_arena_doubles(&arena, cols);
+    TRY(arena.status);
     for (int64_t j = 0; j < cols; j++) column[j] = m->W[j * m->problems + c];
-    TRY(ki_vector_new(&W, device, type, cols, column));
-    TRY(ki_vector_new(&b, device, type, 1, m->b + c));
+    const kiln_matrix *W = ki_arena_vector(&arena, m->X, cols, column),
+                      *b = ki_arena_vector(&arena, m->X, 1, m->b + c);
+    TRY(arena.status);
     TRY(ki_newton_set_start(&m->newton, W, b));
 done:
-    ki_free(column);
-    kiln_matrix_free(W);
-    kiln_matrix_free(b);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status keep_result(struct machine *m, int64_t c) {
     kiln_status status;
+    struct ki_arena arena = {0};
     const int64_t cols = kiln_matrix_cols(m->X);
-    double *column = ki_alloc((size_t)cols * sizeof *column);
-    if (!column) return ki_fail_nomem((size_t)cols * sizeof *column, "a result");
+    double *column = ki_arena_doubles(&arena, cols);
+    TRY(arena.status);
     TRY(ki_vector_get(column, m->newton.W));
     for (int64_t j = 0; j < cols; j++) m->W[j * m->problems + c] = column[j];
     TRY(ki_vector_get(m->b + c, m->newton.b));
 done:
-    ki_free(column);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status solve(struct machine *m, int64_t c) {
+static kiln_status svm_solve(struct machine *m, int64_t c) {
     kiln_status status = KILN_OK;
     const bool regression = m->options->regression != 0;
+    struct ki_arena arena = {0};
     kiln_matrix *made = NULL;
-    if (!regression) TRY(ki_labels_column(&made, &m->labels, m->y, m->problems == 1 ? 1 : c, 1, -1));
+    if (!regression) TRY(ki_labels_column(&made, &arena, &m->labels, m->y, m->problems == 1 ? 1 : c, 1, -1));
     const kiln_matrix *target = regression ? m->y : made;
     const bool warm = m->descended || m->options->warm_start;
-    const double before = m->newton.report.objective;
+    const double before = m->newton.run.report.objective;
     if (warm) TRY(set_start(m, c));
     m->newton.constant = constant_of(m, c);
     TRY(ki_newton_solve(&m->newton,
@@ -226,11 +206,10 @@ static kiln_status solve(struct machine *m, int64_t c) {
                                      .y = target,
                                      .weights = m->weights},
                         &(struct ki_newton_start){.warm = warm, .origin = m->origin}));
-    TRY(ki_svm_gap_add(&m->gap, &m->newton, target, m->newton.report.objective - before));
+    TRY(ki_svm_gap_add(&m->gap, &m->newton, target, m->newton.run.report.objective - before));
     TRY(keep_result(m, c));
 done:
-    kiln_matrix_free(made);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static struct ki_dual_task task_of(const struct machine *m, const kiln_matrix *y) {
@@ -238,81 +217,74 @@ static struct ki_dual_task task_of(const struct machine *m, const kiln_matrix *y
 }
 
 /* All classes' starts from the dual, where that is worth it. */
-static kiln_status descend(struct machine *m, const kiln_matrix *y) {
+static kiln_status svm_descend(struct machine *m, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
     const struct ki_dual_task task = task_of(m, y);
-    m->newton.report.solver = m->descended ? "dual" : "newton";
-    const kiln_control *control = &m->options->control;
+    m->newton.run.report.solver = m->descended ? "dual" : "newton";
+    const kiln_control *control = m->newton.run.control;
     if (m->descended && !m->alone.descended && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
         TRY(ki_dual_solve(&m->newton, &task));
 done:
     return status;
 }
 
-/* Where a run goes on: at which problem, with the results of those before. */
-static kiln_status begin(struct machine *m) {
+/* Where a run goes on: with the results of the problems before the one at hand. */
+static kiln_status svm_begin(struct machine *m) {
     kiln_status status;
-    const int64_t count = kiln_matrix_cols(m->X) * m->problems;
-    const struct ki_state state[KI_NEWTON_OUTER] = {
-        {"problem", .integers = &m->at, .least = 0, .most = m->problems - 1},
-        {"coefficients", .reals = m->W, .count = count},
+    struct ki_run *run = &m->newton.run;
+    const struct ki_state around[AROUND] = {
+        {"coefficients", .reals = m->W, .count = kiln_matrix_cols(m->X) * m->problems},
         {"intercepts", .reals = m->b, .count = m->problems},
         {"dual", .reals = &m->gap.dual},
         {"rounding", .reals = &m->gap.rounding},
         {"primals' rounding", .reals = &m->gap.primal}};
-    memcpy(m->state, state, sizeof state);
-    m->newton.outer = m->state;
-    m->newton.outer_count = KI_NEWTON_OUTER;
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &m->options->control,
-                                                   .algorithm = "svm",
-                                                   .options = m->options,
-                                                   .X = m->X,
-                                                   .given = {{"y", m->y}, {"the weights", m->weights}},
-                                                   .report = &m->newton.report,
-                                                   .start = &m->newton.start}));
-    TRY(ki_checkpoint_look(&m->options->control, m->state, KI_NEWTON_OUTER));
+    memcpy(m->around, around, sizeof around);
+    KI_RUN_AROUND(run, m->around);
+    TRY(ki_run_begin(run, (struct ki_described){.options = m->options,
+                                                .given = {{"y", m->y}, {"the weights", m->weights}}}));
+    TRY(ki_run_look_around(run));
 done:
     return status;
 }
 
 /* All problems, from the dual where that is worth it, and from the dual alone where that is enough. */
-static kiln_status solve_all(struct machine *m, const kiln_matrix *y) {
+static kiln_status svm_solve_all(struct machine *m, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
+    struct ki_run *run = &m->newton.run;
     const struct ki_dual_task task = task_of(m, y);
     if (m->descended) TRY(ki_dual_alone(&m->alone, &m->newton, &task));
     if (m->alone.met) {
-        m->gap.dual = m->newton.report.objective - m->alone.gap;
+        m->gap.dual = m->newton.run.report.objective - m->alone.gap;
         m->gap.rounding = m->gap.primal = m->alone.rounding;
         return KILN_OK;
     }
-    TRY(weigh(m));
+    TRY(svm_weigh(m));
     TRY(ki_newton_open(&m->newton));
-    TRY(begin(m));
-    TRY(descend(m, y));
-    for (; m->at < m->problems && (m->descended || !m->newton.cancelled); m->at++) TRY(solve(m, m->at));
+    TRY(svm_begin(m));
+    TRY(svm_descend(m, y));
+    while (run->ended < run->problems && (m->descended || !run->cancelled)) TRY(svm_solve(m, run->ended));
 done:
     return status;
 }
 
-static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, kiln_report *report) {
+static kiln_status svm_finish(struct machine *m, kiln_matrix *W, kiln_matrix *b) {
     kiln_status status;
-    const double objective = m->newton.report.objective;
+    const double objective = m->newton.run.report.objective;
     TRY(ki_vector_set(W, m->W));
     if (b) TRY(ki_vector_set(b, m->b));
     /* at zero, the gap is one of rounding; so is a negative one */
     const double gap = fmax(objective - m->gap.dual, 0);
-    ki_report_figure(&m->newton.report, "gap",
+    ki_report_figure(&m->newton.run.report, "gap",
                      isnan(m->gap.dual) ? (double)NAN
                      : objective > 0    ? gap / objective
                                         : 0);
     if (!isnan(m->gap.dual)) /* no loss is below 0, which is a bound without the dual's rounding */
-        ki_report_certify(&m->newton.report, fmin(gap + m->gap.rounding, objective + m->gap.primal),
+        ki_report_certify(&m->newton.run.report, fmin(gap + m->gap.rounding, objective + m->gap.primal),
                           "duality gap");
     if (m->newton.l2 == 0 && !m->options->regression && objective < 1e-6 * m->newton.columns.weight)
-        ki_report_warn(&m->newton.report, "margins", "a penalty (kiln_svm_options.l2)",
+        ki_report_warn(&m->newton.run.report, "margins", "a penalty (kiln_svm_options.l2)",
                        "the classes can be separated with every margin kept: without a penalty many "
                        "coefficients do that, and these are some of them");
-    TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
 done:
     return status;
 }
@@ -321,14 +293,14 @@ kiln_status ki_svm_explain(kiln_solver *choice, const void *given, const kiln_ma
     kiln_status status;
     kiln_svm_options options;
     TRY(KI_TAKE(kiln_svm_options, &options, given));
-    TRY(fill(&options, kiln_matrix_type(X)));
+    TRY(svm_fill(&options, kiln_matrix_type(X)));
     const struct ki_newton newton = {.call = call,
                                      .X = X,
                                      .k = 1,
                                      .l2 = options.l2,
                                      .no_intercept = options.no_intercept != 0,
                                      .standardize = options.standardize != 0,
-                                     .problems = k > 2 ? k : 1};
+                                     .run.problems = k > 2 ? k : 1};
     TRY(check_solver(&options));
     TRY(ki_dual_explain(choice, &newton, options.regression ? KILN_CLASSIFIER_NEWTON : options.solver));
     if (options.regression) snprintf(choice->why, sizeof choice->why, "the only one for a regression");
@@ -344,38 +316,38 @@ static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, c
 kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                      const kiln_svm_options *options, kiln_report *report) {
     kiln_status status;
-    const double start = ki_clock();
-    kiln_svm_options own;
+    kiln_svm_options own = {0};
     bool solved;
     struct machine m = {.options = &own, .X = X, .y = y, .problems = 1};
-    TRY(KI_TAKE(kiln_svm_options, &own, options));
-    TRY(KI_CHECK_RESULT(kiln_report, report));
-    options = &own;
+    struct ki_run *run = &m.newton.run;
+    TRY(KI_RUN_OPEN(run, svm, &own, options, report));
     m.weights = own.weights;
-    TRY(check_data(X, y, options));
-    TRY(fill(&own, kiln_matrix_type(X)));
-    const kiln_loss_kind loss = options->regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
+    TRY(svm_check(X, y, &own));
+    TRY(svm_fill(&own, kiln_matrix_type(X)));
+    const kiln_loss_kind loss = own.regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
     TRY(ki_linear_ahead(
-        &(struct ki_ahead){.X = X, .newton = true, .labels = !options->regression, .loss.kind = loss}));
-    if (!options->regression) {
-        TRY(ki_labels_new(
-            &m.labels, call, y,
-            &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
+        &(struct ki_ahead){.X = X, .newton = true, .labels = !own.regression, .loss.kind = loss}));
+    ki_run_on(run, X, own.tolerance, own.max_iterations);
+    if (!own.regression) {
+        TRY(ki_labels_new(&m.labels, &run->arena, call, y,
+                          &(struct ki_label_options){own.weights, own.class_weights, own.balanced != 0}));
         if (m.labels.weights) m.weights = m.labels.weights;
         if (m.labels.count > 2) m.problems = m.labels.count;
     }
-    TRY(check_result(&m, W, b));
-    TRY(check_solver(options));
-    TRY(ki_narrow_solve(&solved, again,
-                        &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));
-    if (solved) goto done;
+    TRY(svm_check_result(&m, W, b));
+    TRY(check_solver(&own));
+    TRY(ki_narrow_solve(&solved, again, &(struct ki_narrow_task){W, b, X, y, &own, own.warm_start != 0},
+                        report));
+    if (solved) {
+        run->to = NULL; /* which has the report */
+        goto done;
+    }
     m.gap = (struct ki_svm_gap){.regression = own.regression != 0, .epsilon = own.epsilon};
-    TRY(machine_new(&m, start));
-    if (options->warm_start) TRY(ki_vector_get(m.W, W));
-    if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));
-    TRY(solve_all(&m, y));
-    TRY(hand_over(&m, W, b, report));
+    TRY(machine_new(&m));
+    if (own.warm_start) TRY(ki_vector_get(m.W, W));
+    if (own.warm_start && !own.no_intercept) TRY(ki_vector_get(m.b, b));
+    TRY(svm_solve_all(&m, y));
+    TRY(svm_finish(&m, W, b));
 done:
-    machine_free(&m);
-    return status;
+    return ki_run_close(run, status);
 }

@@ -1,30 +1,28 @@
 /* What an arena holds is a list of pointers and of what frees each; the last is freed first. */
 #include "algorithms/run/arena.h"
 
-enum kind { MEMORY, MATRIX, BATCH };
-
 struct ki_held {
-    enum kind kind;
     void *thing;
+    void (*free)(void *);
 };
 
-static void release(const struct ki_held *held) {
-    switch (held->kind) {
-    case MATRIX: kiln_matrix_free(held->thing); break;
-    case BATCH: kiln_batch_free(held->thing); break;
-    default: ki_free(held->thing);
-    }
+static void free_matrix(void *A) {
+    kiln_matrix_free(A);
+}
+
+static void free_batch(void *pieces) {
+    kiln_batch_free(pieces);
 }
 
 /* The arena's, or freed at once where there is no room to write it down. */
-static void *hold(struct ki_arena *arena, enum kind kind, void *thing) {
-    const struct ki_held held = {kind, thing};
+static void *hold(struct ki_arena *arena, void *thing, void (*release)(void *)) {
+    const struct ki_held held = {thing, release};
     const int64_t count = arena->count;
     if ((count & (count - 1)) == 0) {
         const size_t bytes = (size_t)ki_max(2 * count, 1) * sizeof held;
         struct ki_held *grown = ki_resize(arena->held, bytes);
         if (!grown) {
-            release(&held);
+            release(thing);
             arena->status = ki_fail_nomem(bytes, "what a call holds");
             return NULL;
         }
@@ -39,7 +37,7 @@ static kiln_matrix *dense(struct ki_arena *arena, const kiln_matrix *X, kiln_typ
     kiln_matrix *A = NULL;
     if (arena->status == KILN_OK)
         arena->status = kiln_matrix_dense(&A, kiln_matrix_device(X), type, rows, cols, NULL);
-    return arena->status == KILN_OK ? hold(arena, MATRIX, A) : NULL;
+    return arena->status == KILN_OK ? hold(arena, A, free_matrix) : NULL;
 }
 
 kiln_matrix *ki_arena_rows(struct ki_arena *arena, const kiln_matrix *X, int64_t cols) {
@@ -66,7 +64,7 @@ kiln_matrix *ki_arena_vector(struct ki_arena *arena, const kiln_matrix *X, int64
     kiln_matrix *A = NULL;
     if (arena->status == KILN_OK)
         arena->status = ki_vector_new(&A, kiln_matrix_device(X), kiln_matrix_type(X), count, values);
-    return arena->status == KILN_OK ? hold(arena, MATRIX, A) : NULL;
+    return arena->status == KILN_OK ? hold(arena, A, free_matrix) : NULL;
 }
 
 void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
@@ -75,7 +73,7 @@ void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
     if (arena->status != KILN_OK) return NULL;
     if (ki_mul(count, (int64_t)size, &bytes)) memory = ki_alloc((size_t)bytes);
     if (!memory) arena->status = ki_fail_nomem(bytes ? (size_t)bytes : SIZE_MAX, "a method's numbers");
-    return memory ? hold(arena, MEMORY, memory) : NULL;
+    return memory ? hold(arena, memory, ki_free) : NULL;
 }
 
 void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size) {
@@ -95,24 +93,23 @@ int64_t *ki_arena_integers(struct ki_arena *arena, int64_t count) {
     return ki_arena_zeros(arena, count, sizeof(int64_t));
 }
 
-static kiln_status take(struct ki_arena *arena, enum kind kind, void *thing, kiln_status made) {
-    if (made != KILN_OK) return arena->status = made;
-    hold(arena, kind, thing);
+kiln_status ki_arena_keep(struct ki_arena *arena, void *thing, void (*release)(void *)) {
+    hold(arena, thing, release);
     return arena->status;
 }
 
 kiln_status ki_arena_take(struct ki_arena *arena, kiln_matrix *const *A, kiln_status made) {
-    return take(arena, MATRIX, *A, made);
+    return made == KILN_OK ? ki_arena_keep(arena, *A, free_matrix) : (arena->status = made);
 }
 
 kiln_status ki_arena_take_batch(struct ki_arena *arena, kiln_batch *const *pieces, kiln_status made) {
-    return take(arena, BATCH, *pieces, made);
+    return made == KILN_OK ? ki_arena_keep(arena, *pieces, free_batch) : (arena->status = made);
 }
 
-kiln_matrix *ki_arena_give(struct ki_arena *arena, kiln_matrix *A) {
+void *ki_arena_give(struct ki_arena *arena, void *thing) {
     for (int64_t i = 0; i < arena->count; i++)
-        if (arena->held[i].thing == A) arena->held[i].thing = NULL;
-    return A;
+        if (arena->held[i].thing == thing) arena->held[i].thing = NULL;
+    return thing;
 }
 
 void ki_arena_drop(struct ki_arena *arena, kiln_matrix *A) {
@@ -120,7 +117,10 @@ void ki_arena_drop(struct ki_arena *arena, kiln_matrix *A) {
 }
 
 kiln_status ki_arena_free(struct ki_arena *arena, kiln_status status) {
-    while (arena->count > 0) release(&arena->held[--arena->count]);
+    while (arena->count > 0) {
+        const struct ki_held *held = &arena->held[--arena->count];
+        if (held->thing) held->free(held->thing);
+    }
     ki_free(arena->held);
     *arena = (struct ki_arena){0};
     return status;

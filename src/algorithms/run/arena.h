@@ -34,8 +34,11 @@ int64_t *ki_arena_integers(struct ki_arena *arena, int64_t count); /* zeros */
 kiln_status ki_arena_take(struct ki_arena *arena, kiln_matrix *const *A, kiln_status made);
 kiln_status ki_arena_take_batch(struct ki_arena *arena, kiln_batch *const *pieces, kiln_status made);
 
-/* A matrix that the arena no longer holds: the caller frees it. */
-kiln_matrix *ki_arena_give(struct ki_arena *arena, kiln_matrix *A);
+/* Anything else, which `release` frees, and at once where there is no room to write it down. */
+kiln_status ki_arena_keep(struct ki_arena *arena, void *thing, void (*release)(void *));
+
+/* A matrix, or memory, that the arena no longer holds: the caller frees it. */
+void *ki_arena_give(struct ki_arena *arena, void *thing);
 /* Frees a matrix before its time. */
 void ki_arena_drop(struct ki_arena *arena, kiln_matrix *A);
 /* Frees all, and is empty again. Returns `status`, so that a function can end with it. */

@@ -142,11 +142,6 @@ kiln_control ki_checkpoint_apart(const kiln_control *control) {
     return (kiln_control){ki_checkpoint_kept(control) ? progress_apart : control->progress, control->user};
 }
 
-bool ki_checkpoint_stopped(const kiln_control *control) {
-    const kiln_checkpoint *c = checkpoint_of(control);
-    return c && c->stop;
-}
-
 bool ki_checkpoint_waits(const kiln_control *control) {
     const kiln_checkpoint *c = checkpoint_of(control);
     return c && c->waits;

@@ -60,8 +60,6 @@ kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_stat
                                kiln_stop stop);
 /* Whether ki_checkpoint_step would keep it, for states that are put together first. */
 bool ki_checkpoint_due(const kiln_control *control, kiln_stop stop);
-/* Whether the caller has asked to stop; false without a checkpoint, where the algorithm's own flag says it. */
-bool ki_checkpoint_stopped(const kiln_control *control);
 /* The control without its checkpoint, for runs within a run. */
 kiln_control ki_checkpoint_apart(const kiln_control *control);
 bool ki_checkpoint_kept(const kiln_control *control); /* whether the control brings a checkpoint */

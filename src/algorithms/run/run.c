@@ -33,10 +33,18 @@ kiln_status ki_run_begin(struct ki_run *run, struct ki_described about) {
     return ki_checkpoint_begin(&about);
 }
 
+kiln_status ki_run_within(struct ki_run *run, const struct ki_run *outer, const kiln_control *control) {
+    run->algorithm = outer->algorithm;
+    run->control = control;
+    run->start = outer->start;
+    return ki_report_begin(&run->report);
+}
+
 static void conclude(struct ki_run *run) {
-    const kiln_stop stop = run->report.stopped_by;
-    run->report.converged = stop == KILN_STOP_TOLERANCE || stop == KILN_STOP_ROUNDING ||
-                            (run->tolerance < 0 && stop == KILN_STOP_ITERATIONS);
+    kiln_stop *stop = &run->report.stopped_by;
+    if (run->cancelled && run->ended < run->problems) *stop = ki_stop_worse(*stop, KILN_STOP_CANCELLED);
+    run->report.converged = *stop == KILN_STOP_TOLERANCE || *stop == KILN_STOP_ROUNDING ||
+                            (run->tolerance < 0 && *stop == KILN_STOP_ITERATIONS);
 }
 
 kiln_status ki_run_close(struct ki_run *run, kiln_status status) {
@@ -86,9 +94,14 @@ static int parts_of(const struct ki_run *run) {
     return run->turn > 0 ? run->parts : run->parts - run->former;
 }
 
+static struct ki_state ended_of(struct ki_run *run) {
+    return (struct ki_state){"problem", .integers = &run->ended, .least = 0, .most = run->problems - 1};
+}
+
 /* The whole state: that of the problem at hand, of those before, and of what they are for. */
 static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) {
     const struct ki_state problem[] = {
+        ended_of(run),
         {"problem.began", .integers = &run->begun, .least = 0, .most = KI_STATE_MOST},
         {"problem.worst stop", .integers = &run->worst, .least = 0, .most = KILN_STOP_ROUNDING},
         {"problem.objective", .reals = &run->objective},
@@ -102,7 +115,12 @@ static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) 
 }
 
 kiln_status ki_run_look_around(struct ki_run *run) {
-    return ki_checkpoint_look(run->control, run->outer, run->outer_parts);
+    kiln_status status;
+    const struct ki_state ended = ended_of(run);
+    TRY(ki_checkpoint_look(run->control, &ended, 1));
+    TRY(ki_checkpoint_look(run->control, run->outer, run->outer_parts));
+done:
+    return status;
 }
 
 kiln_status ki_run_resume(struct ki_run *run) {
@@ -122,11 +140,13 @@ void ki_run_problem(struct ki_run *run) {
 void ki_run_problem_ends(struct ki_run *run, kiln_stop stop, double residual, double objective) {
     kiln_report *report = &run->report;
     run->ended++;
+    run->limited |= stop == KILN_STOP_ITERATIONS;
     run->objective += objective;
     if (isnan(residual) || residual > run->residual) run->residual = residual;
     run->worst = report->stopped_by = ki_stop_worse((kiln_stop)run->worst, stop);
     report->objective = run->objective;
     report->residual = run->residual;
+    conclude(run);
 }
 
 kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row) {
@@ -168,6 +188,10 @@ void ki_run_tell(struct ki_run *run) {
     if (asks_at_iteration(run)) run->cancelled = true;
 }
 
+void ki_run_ask(struct ki_run *run) {
+    if (asks_at_iteration(run) && !ki_checkpoint_kept(run->control)) run->cancelled = true;
+}
+
 bool ki_run_stage(const struct ki_run *run, const char *phase, int64_t done, int64_t total, double residual) {
     return asks_to_stop(
         run,
@@ -203,8 +227,8 @@ kiln_status ki_run_keep(struct ki_run *run) {
     kiln_stop stop = run->report.stopped_by;
     struct ki_state whole[KI_RUN_PARTS];
     if (run->limited) return KILN_OK;
-    if (stop != KILN_STOP_ITERATIONS && run->turn + 1 < run->restarts) /* not the run's end */
-        stop = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
+    const bool last = run->turn + 1 >= run->restarts && run->ended + 1 >= run->problems;
+    if (stop != KILN_STOP_ITERATIONS && !last) stop = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
     return ki_checkpoint_step(run->control, whole, whole_state(whole, run), stop);
 }
 

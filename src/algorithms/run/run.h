@@ -51,14 +51,14 @@ struct ki_run {
     int64_t restarts, turn; /* 0: one start; those that have ended */
     int64_t begun;          /* report.iterations when this one began */
     int former;             /* parts at the end of the state that there are from the second start on */
-    bool limited;           /* a start before this one ended at the limit */
+    bool limited;           /* a start, or a problem, before this one ended at the limit */
     kiln_report best;       /* of the starts before */
 
-    /* Problems in turn, whose results are the run's together: blocks of targets, or classes, each against the rest. `most` is
-     * for each of them. */
-    int64_t problems, ended; /* 0: one problem, and no parts of it in the checkpoint; those that have ended */
-    int64_t worst;           /* kiln_stop of those that have ended, */
-    double objective, residual;   /* the sum of their objectives, the largest of their residuals */
+    /* Problems in turn, whose results are the run's together: blocks of targets, or classes, each against
+     * the rest. `most` is for each of them, and the first that ends there stays in the checkpoint. */
+    int64_t problems, ended;    /* 0: one, of which a checkpoint has nothing to say; those that have ended, */
+    int64_t worst;              /* the worst kiln_stop among them, */
+    double objective, residual; /* the sum of their objectives, the largest of their residuals */
     const struct ki_state *outer; /* what a checkpoint holds of them beside the state of the one at hand */
     int outer_parts;
 };
@@ -79,6 +79,9 @@ kiln_status ki_run_open(struct ki_run *run, const struct ki_algorithm *algorithm
 void ki_run_on(struct ki_run *run, const kiln_matrix *X, double tolerance, int64_t most);
 /* The checkpoint's look at data and options, which `about` tells beside X. */
 kiln_status ki_run_begin(struct ki_run *run, struct ki_described about);
+/* A run within another, as of a part of its rows: it has that one's clock and algorithm, no options, no
+ * result, and no checkpoint, which the outer one keeps. Its progress is `control`'s. */
+kiln_status ki_run_within(struct ki_run *run, const struct ki_run *outer, const kiln_control *control);
 /* Gives the report, if `status` says that there is one, and frees everything. Returns `status`. */
 kiln_status ki_run_close(struct ki_run *run, kiln_status status);
 
@@ -92,7 +95,7 @@ double *ki_run_reals(struct ki_run *run, int64_t count); /* zeros on the host */
 
 /* ---- steps ---- */
 
-/* The state: an array that lives as long as the run. */
+/* The state: an array that lives until it is kept, or another takes its place. */
 #define KI_RUN_STATE(run, table)                                                                             \
     ((run)->state = (table), (run)->parts = (int)(sizeof(table) / sizeof *(table)))
 /* The first `count` parts of a state that waits, which decide where the others are. */
@@ -100,12 +103,13 @@ kiln_status ki_run_look(struct ki_run *run, int count);
 /* Takes a state that waits; run->resumed: whether there was one. */
 kiln_status ki_run_resume(struct ki_run *run);
 
-/* The state of what the run is in: of several problems. _look_around: takes it, where one waits, before the state itself. */
+/* What a checkpoint holds of several problems beside the state of the one at hand, from the first to the
+ * last. _look_around takes it, and `ended`, where a state waits; the rest follows when the problem is set up. */
 #define KI_RUN_AROUND(run, table)                                                                            \
     ((run)->outer = (table), (run)->outer_parts = (int)(sizeof(table) / sizeof *(table)))
 kiln_status ki_run_look_around(struct ki_run *run);
 
-/* The next of several problems begins; not where one is resumed. It has ended: what it adds to the report. */
+/* A problem begins; not where it is resumed. It ends: what it adds to the report. */
 void ki_run_problem(struct ki_run *run);
 void ki_run_problem_ends(struct ki_run *run, kiln_stop stop, double residual, double objective);
 /* Iterations of the problem, or the start, at hand. */
@@ -126,6 +130,9 @@ kiln_status ki_run_step(struct ki_run *run, const kiln_trace_row *row);
 /* The same in its parts. A row of the iteration that the report counts; its seconds are filled in. */
 kiln_status ki_run_row(struct ki_run *run, const kiln_trace_row *row);
 void ki_run_tell(struct ki_run *run); /* run->cancelled: the caller asks to stop */
+/* The same within an iteration. Where there is a checkpoint, which has no state in between, the caller is
+ * heard at its end. */
+void ki_run_ask(struct ki_run *run);
 /* Progress of work of another kind, which has no objective; NaN: nor a residual. Whether the caller asks to stop. */
 bool ki_run_stage(const struct ki_run *run, const char *phase, int64_t done, int64_t total, double residual);
 /* CANCELLED, or ITERATIONS where there are `most`; else NONE. */

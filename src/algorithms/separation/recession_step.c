@@ -113,13 +113,13 @@ static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, stru
     if (rows->weight) TRY(ki_vector_get(rows->weight, loss->weights));
     TRY(ki_vector_get(rows->y, loss->y));
     TRY(step(work, model));
-    if (newton->cancelled) goto done;
+    if (newton->run.cancelled) goto done;
     if (work->mean) TRY(kiln_multiply(work->shift, -1, KILN_TRANSPOSED, work->mean, work->S.w, 1, work->S.b));
     TRY(ki_vector_get(constant, newton->b));
     TRY(ki_separation_predict(rows->eta, newton, newton->W, constant, offset));
     if (work->mean) TRY(ki_vector_get(constant, work->shift));
     TRY(ki_separation_predict(rows->step, newton, work->S.w, work->mean ? constant : NULL, NULL));
-    work->newton->report.passes += 2;
+    work->newton->run.report.passes += 2;
 done:
     ki_free(offset);
     ki_free(constant);
@@ -196,7 +196,7 @@ static kiln_status ask(struct found *found, struct ki_newton_work *work, struct 
     const kiln_loss *loss = &work->problem;
     struct rows rows = {0};
     TRY(rows_new(&rows, work, model));
-    if (work->newton->cancelled) goto done;
+    if (work->newton->run.cancelled) goto done;
     found->apart = all_right(&rows, loss);
     TRY(losses(rows.before, work, &rows, rows.eta));
     for (int64_t i = 0; i < rows.m * rows.k; i++) rows.eta[i] += rows.step[i];

@@ -43,7 +43,7 @@ done:
 
 static void tell(struct ki_newton *newton, const kiln_loss *loss, const struct ki_separation *found) {
     static const char hint[] = "a penalty (kiln_glm_options.l2) makes them finite";
-    kiln_report *report = &newton->report;
+    kiln_report *report = &newton->run.report;
     if (found->apart && ki_separation_classes(loss))
         ki_report_warn(report, "separated", hint, "the classes can be separated" GROWS("the coefficients"));
     else if (found->falling && ki_separation_classes(loss) && newton->k > 1)
@@ -78,7 +78,7 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
     if (newton->one_sided || stop == KILN_STOP_CANCELLED || stop == KILN_STOP_DIVERGED) return KILN_OK;
     if (newton->l2 > 0 || newton->l1 > 0) {
         if (ki_separation_classes(loss) && work->here.loss <= CERTAIN * newton->columns.weight)
-            ki_report_warn(&newton->report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
+            ki_report_warn(&newton->run.report, "saturated", "a stronger penalty (kiln_glm_options.l2)",
                            "every row is certain of its class: the classes can be separated, and the penalty "
                            "alone, which is weak, "
                            "says how large the coefficients are");
@@ -92,6 +92,6 @@ kiln_status ki_newton_separation(struct ki_newton_work *work, struct ki_newton_m
         found = (struct ki_separation){.undecided = true};
         status = KILN_OK;
     }
-    if (status == KILN_OK && !newton->cancelled) tell(newton, loss, &found);
+    if (status == KILN_OK && !newton->run.cancelled) tell(newton, loss, &found);
     return status;
 }
