@@ -85,11 +85,6 @@ double algorithm_standard(const char *algorithm, const char *name, kiln_type typ
     return !option ? 0 : type == KILN_F32 ? option->standard_f32 : option->standard;
 }
 
-int64_t algorithm_components(const char *algorithm) {
-    const kiln_algorithm *found = kiln_algorithm_named(algorithm);
-    return found ? found->components : 0;
-}
-
 double algorithm_value(const char *algorithm, const struct settings *settings, const char *name) {
     const double value = kiln_option_value(algorithm, settings->algorithm.bytes, name, KILN_F64);
     return isnan(value) ? 0 : value;
@@ -181,7 +176,7 @@ const char standard_components[] = "";
 static const char *components_of(const struct verb *verb) {
     static char texts[VERBS_MOST][8];
     char *text = texts[verb - verb_table];
-    snprintf(text, sizeof texts[0], "%d", (int)(algorithm_components(verb->name) % 1000000));
+    snprintf(text, sizeof texts[0], "%d", (int)(kiln_algorithm_named(verb->name)->components % 1000000));
     return text;
 }
 

@@ -10,8 +10,6 @@
  * such. */
 const kiln_option *algorithm_option(const char *algorithm, const char *name);
 /* What holds where the option is not given. */
-int64_t
-algorithm_components(const char *algorithm); /* kiln_algorithm.components; 0 if there is no such algorithm */
 double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
 /* The value in force of an option, by its field's name, for data in f64: what the command line sets, a flag
  * as 0 or 1, or the default; 0 where the algorithm has none of that name. */

@@ -10,11 +10,10 @@
 #include "plot.h"
 #include "train.h"
 
-enum { RANKED = 10, TOP = 10 };
+enum { RANKED = 10 };
 
 static int64_t top_of(const struct solving *s) {
-    const int64_t top = ((const struct factors_wanted *)s->own)->top;
-    return top ? top : TOP;
+    return ((const struct factors_wanted *)s->own)->top;
 }
 
 const kiln_matrix *factors_training(const struct solving *s) {
@@ -37,8 +36,7 @@ int factors_prepare(struct solving *s) {
     struct factors_state *state = s->state;
     const struct factors_wanted *wanted = s->own;
     const kiln_matrix *X = solving_X(s);
-    const int64_t columns =
-        (wanted->factors ? wanted->factors : algorithm_components(s->run->verb->name)) + state->biases;
+    const int64_t columns = wanted->factors + state->biases;
     if (wanted->test_fraction > 0 && kiln_split_entries(&state->train, &state->test, X, wanted->test_fraction,
                                                         (uint64_t)s->run->settings->seed) != KILN_OK)
         return fail_library(WORKING);

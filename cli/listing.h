@@ -5,10 +5,7 @@
 #include "child.h"
 #include "common.h"
 
-enum {
-    DEVICES_MOST = 256,
-    DRIVER_SECONDS = 120 /* the time limit of a step that asks a driver, where none is given */
-};
+enum { DEVICES_MOST = 256 };
 
 struct listing {
     struct listed {

@@ -55,7 +55,7 @@ const struct option tool_options[] = {
      "classes "
      "the same total.",
      AT(class_weight)},
-    {"max-classes", 0, OPTION_INTEGER, GROUP_MODEL, CLASSIFIES, "N", NULL, "100", 2, 65536,
+    {"max-classes", 0, OPTION_INTEGER, GROUP_MODEL, CLASSIFIES, "N", NULL, SPELT(CLASSES_MOST), 2, 65536,
      "More classes of a target that is numbers are an error, as it is probably a measurement.",
      AT(max_classes)},
     {"metric", 0, OPTION_CHOICE, GROUP_MODEL, BIT(LINREG), "METRIC", "rmse|mae|r2", "rmse", ANY, BY_METRIC,
@@ -220,8 +220,8 @@ const struct option tool_options[] = {
 
     {"start", 0, OPTION_FLAG, GROUP_DEVICE, BIT(DEVICES), NULL, NULL, NULL, ANY,
      "Start the device, run a pass over a small matrix there, and say how long that took.", AT(start)},
-    {"time-limit", 0, OPTION_POSITIVE, GROUP_DEVICE, BIT(DEVICES) | BIT(DOCTOR), "SECONDS", NULL, "120", 0,
-     1e9,
+    {"time-limit", 0, OPTION_POSITIVE, GROUP_DEVICE, BIT(DEVICES) | BIT(DOCTOR), "SECONDS", NULL,
+     SPELT(DRIVER_SECONDS), 0, 1e9,
      "How long a driver may take for an answer, or for one problem of doctor, the building of kernels "
      "included.",
      AT(time_limit)},

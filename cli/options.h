@@ -51,6 +51,12 @@ struct settings {
     } algorithm, own;
 };
 
+/* Defaults that help says and code goes by. */
+#define CLASSES_MOST 100
+#define DRIVER_SECONDS 120 /* of a step that asks a driver */
+#define SPELL(number) #number
+#define SPELT(number) SPELL(number) /* "100" */
+
 enum option_kind {
     OPTION_FLAG,     /* bool */
     OPTION_TEXT,     /* const char * */

@@ -384,6 +384,17 @@ static void give(struct command *command, const struct option *option) {
     kiln_option_give(algorithm->name, command->settings.algorithm.bytes, told->name);
 }
 
+/* A verb's own options of numbers hold their defaults where they are not given: nobody else knows these. */
+static bool set_defaults(struct parser *parser) {
+    for (int i = 0; i < option_count; i++) {
+        const struct option *option = option_for(parser->command, option_table[i].name);
+        const bool number = option && (option->kind == OPTION_INTEGER || option->kind == OPTION_REAL);
+        if (!number || option != &option_table[i] || option->place != IN_OWN || !option->standard) continue;
+        if (!set_value(parser, option, option->standard)) return false;
+    }
+    return true;
+}
+
 /* Values are set when the verb is known, which may stand behind them. */
 static bool set_values(struct parser *parser) {
     struct command *command = parser->command;
@@ -403,7 +414,7 @@ static bool check(struct parser *parser) {
     const struct verb *verb = command->verb;
     if (!verb || command->settings.help || command->settings.version) return true;
     size_options(command);
-    if (!set_values(parser)) return false;
+    if (!set_defaults(parser) || !set_values(parser)) return false;
     const char *wrong, *advice;
     if (!parts_add(command, &wrong, &advice)) {
         complain(parser->problem, "--parts '%.200s': %s", command->settings.parts, wrong);

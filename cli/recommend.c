@@ -11,8 +11,6 @@
 #include "suggest.h"
 #include "verbs.h"
 
-enum { TOP = 10 };
-
 struct wanted {
     const char *user, *item;
     int64_t top;
@@ -168,7 +166,7 @@ static int work(struct recommending *r) {
     if (!code && wanted->user) code = find(&chosen, r, "user", wanted->user, r->users, true);
     if (!code && wanted->item) code = find(&chosen, r, "item", wanted->item, r->items, false);
     if (code) return code;
-    r->top = wanted->top ? wanted->top : TOP;
+    r->top = wanted->top;
     r->first = r->data || !wanted->user ? 0 : chosen;
     r->count = r->data ? r->users : 1;
     const size_t room = (size_t)(r->count * r->top);

@@ -179,7 +179,7 @@ int result_print(const struct result *result, FILE *file) {
         const struct row *row = &result->rows[i];
         const bool table = row->kind == ROW_TABLE && row->fill && !row->hidden,
                    begins = row->head || row->label || table;
-        if (!begins && !row->before) continue;
+        if ((!begins && !row->before) || (row->kind == ROW_TABLE && !table)) continue;
         if (begins && open) fputc('\n', file);
         open = !table;
         if (table) {

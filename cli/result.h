@@ -24,6 +24,7 @@
 #include "json.h"
 
 enum { ROWS_MOST = 160, WORDS_ROOM = 3000 };
+enum { NUMBERS_MOST = 4100 }; /* a matrix of more stands in a file alone, and in JSON as null */
 
 enum row_kind {
     ROW_NONE, /* null, and no text */

@@ -1,4 +1,5 @@
-/* Topics for people and programs: those with the largest share of all words first, each with its most probable words. */
+/* Topics for people and programs: those with the largest share of all words first, each with its most
+ * probable words. */
 #include "commands.h"
 #include "topics.h"
 
@@ -10,8 +11,6 @@
 #include "output.h"
 #include "picture.h"
 #include "train.h"
-
-enum { TOP = 10 };
 
 static const struct topics_wanted *wanted_of(const struct solving *s) {
     return s->own;
@@ -44,8 +43,8 @@ int topics_prepare(struct solving *s) {
     const struct topics_wanted *wanted = wanted_of(s);
     if (picture_check(wanted->plot)) return picture_check(wanted->plot);
     const kiln_matrix *X = solving_X(s);
-    state->k = wanted->topics ? wanted->topics : algorithm_components(s->run->verb->name);
-    state->top = wanted->top ? wanted->top : TOP;
+    state->k = wanted->topics;
+    state->top = wanted->top;
     if (state->top > kiln_matrix_cols(X)) state->top = kiln_matrix_cols(X);
     if (wanted->test_fraction > 0 && kiln_split_entries(&state->train, &state->test, X, wanted->test_fraction,
                                                         (uint64_t)s->run->settings->seed) != KILN_OK)

@@ -149,8 +149,10 @@ static int warm_start(struct run *run, struct training *job, int64_t n, int64_t 
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "a model of linreg, logreg, glm or svm has some",
                          "--warm-start %s: the model has no coefficients to start from", path);
     if (kiln_model_check_start(job->warm, &job->loss) != KILN_OK)
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, kiln_last_error()->hint, "--warm-start %s: %s", path,
-                         kiln_last_error()->message);
+        return kiln_last_error()->status == KILN_ERR_NOMEM
+                   ? fail_library(WORKING)
+                   : fail_with(KILN_ERR_MODEL, USING_MODEL, kiln_last_error()->hint, "--warm-start %s: %s",
+                               path, kiln_last_error()->message);
     const int code = job->classes.count ? check_classes(run, job) : 0;
     if (code) return code;
     if (rows != n || cols != k)

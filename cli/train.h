@@ -52,13 +52,13 @@ struct algorithm {
 extern const struct algorithm algorithm_linreg, algorithm_logreg, algorithm_glm, algorithm_svm;
 const struct algorithm *algorithm_named(const char *name); /* NULL if there is none */
 
-/* The coefficients with their standard errors, intercept last; count 0 unless these were asked for.
- * train_glm.c */
+/* train_coefficients.c; count 0 where they are too many to be listed. Standard errors are those of one
+ * column. */
 struct coefficients {
-    double *values, *errors;
-    int64_t count;
-    double degrees; /* of freedom, of a dispersion that is estimated; infinite where it is known */
     const struct training *job;
+    double *W, *b, *errors; /* b and errors may be NULL */
+    int64_t rows, count;
+    double degrees; /* of freedom, of a dispersion that is estimated; infinite where it is known */
 };
 
 struct training {

@@ -33,7 +33,6 @@ static bool are_numbers(const kiln_data *data) {
 
 /* Of a target that is numbers: a coefficient a column and class takes its time. */
 static int64_t classes_most(const struct settings *settings) {
-    enum { CLASSES_MOST = 100 };
     return settings->max_classes ? settings->max_classes : CLASSES_MOST;
 }
 

@@ -156,12 +156,12 @@ void train_metrics(struct result *result, const struct solving *s) {
     if (job->scores) PUT(result, "cross_validation", JSON(json_incref(job->scores)), .kept = true);
 }
 
-/* Where the file is, and what --standard-errors asks for. */
+/* Where the file is, and the coefficients. */
 void train_put(struct result *result, const struct solving *s) {
     const struct training *job = s->state;
     const char *output = s->run->settings->output;
     if (output && strcmp(output, "-") != 0) PUT(result, NULL, TEXT(output), .label = "model");
-    if (job->table.count) coefficients_put(result, &job->table);
+    coefficients_put(result, &job->table);
 }
 
 static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_data *, int64_t),

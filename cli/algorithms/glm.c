@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "student.h"
 #include "train.h"
 #include "verbs.h"
 #include "verify.h"
@@ -121,71 +120,6 @@ const struct algorithm algorithm_glm = {.name = "glm",
                                         .set = set_glm,
                                         .solve = solve_glm,
                                         .score = score_deviance};
-
-/* ------------------------------------------------------------------------------------ coefficients */
-
-static int take_coefficients(struct coefficients *table, const struct training *job) {
-    int code = 0;
-    table->count = kiln_matrix_rows(job->errors);
-    const double degrees = metrics_get(&job->metrics, "residual_degrees");
-    table->degrees = isnan(degrees) ? INFINITY : degrees;
-    double *intercept = NULL;
-    double *weights = values_of(job->W, &code);
-    if (!code && job->b) intercept = values_of(job->b, &code);
-    if (!code) table->errors = values_of(job->errors, &code);
-    if (!code && !(table->values = malloc((size_t)table->count * sizeof *table->values)))
-        code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the coefficients");
-    for (int64_t j = 0; !code && j < table->count; j++)
-        table->values[j] = j < kiln_matrix_rows(job->W) ? weights[j] : intercept[0];
-    free(weights);
-    free(intercept);
-    return code;
-}
-
-int coefficients_new(struct coefficients *table, const struct training *job) {
-    *table = (struct coefficients){.job = job};
-    return job->errors ? take_coefficients(table, job) : 0;
-}
-
-void coefficients_free(struct coefficients *table) {
-    free(table->values);
-    free(table->errors);
-    *table = (struct coefficients){0};
-}
-
-static const char *coefficient_name(const struct training *job, int64_t j, char *buffer, size_t room) {
-    const char *name = kiln_data_feature_name(job->data, j);
-    if (j == kiln_matrix_rows(job->W)) return "(intercept)";
-    if (name) return name;
-    snprintf(buffer, room, "column %lld", (long long)j + 1);
-    return buffer;
-}
-
-static void put_coefficient(struct result *row, const void *of, int64_t j) {
-    const struct coefficients *table = of;
-    const double value = table->values[j], error = table->errors[j], z = value / error;
-    const double most = student_95(table->degrees) * error;
-    const bool known = !isnan(error);
-    char buffer[48];
-    const char *name = coefficient_name(table->job, j, buffer, sizeof buffer), *shown = known ? "" : NULL;
-    name = result_hold(row, name, buffer);
-    PUT(row, "name", TEXT(name));
-    PUT(row, "value", NUMBER(value), .label = "", .before = "  ", .width = 13);
-    PUT(row, "standard_error", NUMBER(error), .label = "", .width = known ? 13 : 61,
-        .shown = known ? NULL : "depends on columns before it");
-    PUT(row, "z", NUMBER(z), .label = shown, .width = 9, .format = "%.3f");
-    PUT(row, "p", NUMBER(student_p(z, table->degrees)), .label = shown, .width = 9, .format = "%.3g");
-    PUT(row, "low", NUMBER(value - most), .label = shown, .width = 13);
-    PUT(row, "high", NUMBER(value + most), .label = shown, .width = 13);
-    PUT(row, "dependent", FLAG(!known));
-    PUT(row, NULL, TEXT(name), .label = "", .before = "  ");
-}
-
-void coefficients_put(struct result *result, const struct coefficients *table) {
-    PUT(result, "coefficients", TABLE(table->count, put_coefficient, table),
-        .head = result_words(result, "  %13s %13s %9s %9s %13s %13s", "coefficient", "std. error",
-                             isinf(table->degrees) ? "z" : "t", "p", "95 % from", "to"));
-}
 
 static const struct option own[] = {
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,

@@ -10,8 +10,6 @@
 #include "train.h"
 #include "verify.h"
 
-enum { TOP = 10 };
-
 struct wanted {
     const char *scores;
     int64_t top;
@@ -67,7 +65,7 @@ static int find_top(struct top *top, const kiln_data *data, const double *values
 static int finish(struct solving *s) {
     struct ranking *ranking = s->state;
     const struct wanted *wanted = s->own;
-    const int64_t most = wanted->top ? wanted->top : TOP;
+    const int64_t most = wanted->top;
     int code = 0;
     if ((ranking->hub = values_of(ranking->hubs, &code)))
         ranking->authority = values_of(ranking->authorities, &code);

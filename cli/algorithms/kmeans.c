@@ -23,8 +23,8 @@ struct wanted {
 
 struct clustering {
     kiln_matrix *centres, *clusters, *labels, *weights, *offset;
-    double *table, *label; /* on the host */
-    kiln_data *given;      /* --init FILE */
+    double *table, *label, *at; /* on the host: clusters, labels, centres; at NULL: too many */
+    kiln_data *given;           /* --init FILE */
     int64_t k;
 };
 
@@ -143,6 +143,7 @@ static int finish(struct solving *s) {
     int code = 0;
     c->table = values_of(c->clusters, &code);
     if (!code && c->labels) c->label = values_of(c->labels, &code);
+    if (!code && c->k * kiln_matrix_cols(c->centres) <= NUMBERS_MOST) c->at = values_of(c->centres, &code);
     return code;
 }
 
@@ -153,6 +154,7 @@ static void free_clustering(struct solving *s) {
     kiln_data_free(c->given);
     free(c->table);
     free(c->label);
+    free(c->at);
 }
 
 /* ---------------------------------------------------------------------------------------- results */
@@ -205,6 +207,15 @@ static void put_cluster(struct result *row, const void *of, int64_t i) {
         PUT(row, parts[part], NUMBER(parted[part]), .label = parts[part], .width = 13);
 }
 
+static void put_number(struct result *row, const void *of, int64_t i) {
+    PUT(row, "", NUMBER(((const struct clustering *)of)->at[i]));
+}
+
+static void put_centre(struct result *row, const void *of, int64_t i) {
+    const int64_t n = kiln_matrix_cols(((const struct clustering *)of)->centres);
+    PUT(row, "", TABLE(n, put_number, of), .first = i * n);
+}
+
 static void put_rest(struct result *result, const struct solving *s) {
     const struct clustering *c = s->state;
     const struct wanted *wanted = s->own;
@@ -213,6 +224,7 @@ static void put_rest(struct result *result, const struct solving *s) {
     PUT(result, "labels", TEXT(wanted->labels));
     PUT(result, "plot", TEXT(wanted->plot));
     PUT(result, "clusters", TABLE(c->k, put_cluster, c->table), .most = SHOWN);
+    PUT(result, "centres", TABLE(c->k, c->at ? put_centre : NULL, c), .hidden = true);
     PUT(result, "skipped", NUMBER(skipped));
     if (!isnan(skipped))
         PUT(result, NULL, NUMBER(100 * skipped), .format = "%.0f", .label = "bounds",

@@ -26,8 +26,7 @@ struct layout {
 };
 
 static int64_t dimensions_of(const struct solving *s) {
-    const struct wanted *wanted = s->own;
-    return wanted->dimensions ? wanted->dimensions : algorithm_components("mds");
+    return ((const struct wanted *)s->own)->dimensions;
 }
 
 /* The target that --color named is the colour: its numbers, or its classes. */
@@ -162,11 +161,23 @@ static int write_files(const struct solving *s) {
                                                       .classes = layout->classes});
 }
 
+static void put_coordinate(struct result *row, const void *of, int64_t i) {
+    PUT(row, "", NUMBER(((const struct layout *)of)->at[i]));
+}
+
+static void put_point(struct result *row, const void *of, int64_t i) {
+    const int64_t p = kiln_matrix_cols(((const struct layout *)of)->Y);
+    PUT(row, "", TABLE(p, put_coordinate, of), .first = i * p);
+}
+
 static void put_rest(struct result *result, const struct solving *s) {
     const struct wanted *wanted = s->own;
+    const struct layout *layout = s->state;
+    const bool few = kiln_matrix_rows(layout->Y) * kiln_matrix_cols(layout->Y) <= NUMBERS_MOST;
     PUT(result, "dimensions", COUNT(dimensions_of(s)));
     PUT(result, "stress_1", NUMBER(kiln_report_figure(&s->report, "stress_1")), .label = "stress-1");
     PUT(result, "coordinates", TEXT(wanted->coordinates));
+    PUT(result, "layout", TABLE(kiln_matrix_rows(layout->Y), few ? put_point : NULL, layout), .hidden = true);
     PUT(result, "plot", TEXT(wanted->plot));
     PUT(result, "shepard", TEXT(wanted->shepard));
 }

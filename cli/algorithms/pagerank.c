@@ -14,7 +14,7 @@
 
 #include <kiln/tune.h>
 
-enum { TOP = 10, SETS_MOST = 64, POINTS = 200 };
+enum { SETS_MOST = 64, POINTS = 200 };
 
 struct wanted {
     const char *personalize, *dangling_to, *scores, *plot;
@@ -107,7 +107,7 @@ static const double *column_of(const struct ranking *ranking, int64_t set, int64
 static int finish(struct solving *s) {
     struct ranking *ranking = s->state;
     const struct wanted *wanted = s->own;
-    const int64_t n = vertices(s), most = wanted->top ? wanted->top : TOP;
+    const int64_t n = vertices(s), most = wanted->top;
     int code = 0;
     if (!(ranking->rank = values_of(ranking->ranks, &code))) return code;
     ranking->top = malloc((size_t)(most * ranking->sets) * sizeof *ranking->top);

@@ -55,3 +55,6 @@ if(NOT KILN_SANITIZE)
   add_test(NAME cli_memory COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/memory_test.py $<TARGET_FILE:kiln_cli> $<TARGET_FILE:no_memory>)
   set_tests_properties(cli_memory PROPERTIES TIMEOUT 300)
 endif()
+# The keys and types of each verb's JSON, as tests/cli/json_schema.json has them.
+add_test(NAME cli_json COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/json_test.py $<TARGET_FILE:kiln_cli>)
+set_tests_properties(cli_json PROPERTIES TIMEOUT 300)
