@@ -171,8 +171,14 @@ class MiniBatchKMeans(KMeans):
         """Goes on with one batch: each centre becomes the mean of all rows that were nearest to it when they came. The first batch is
         clustered, and needs n_clusters rows at least; y is ignored."""
         if not hasattr(self, "cluster_centers_"):
-            return self.fit(X, y, sample_weight)
+            self._beginning = True
+            try:
+                return self.fit(X, y, sample_weight)
+            finally:
+                del self._beginning
         X = self._scaled(self._validate(X, reset=False))
+        if isinstance(X, Matrix) and X.sparse:
+            X = X.numpy()
         found = self._predict(X).numpy()
         labels, distances = found[:, 0].astype(np.int32), found[:, 1].astype(np.float64)
         weights = np.ones(len(labels)) if sample_weight is None else np.asarray(self._weights(sample_weight, X), np.float64)

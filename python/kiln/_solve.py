@@ -223,14 +223,14 @@ def _read(report: Any) -> Report:
 _ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters", "batches"}  # what is no result to converge to
 
 
-def warn_of(report: Report, name: str, names: Mapping[str, str] = {}) -> None:
+def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinished: bool = True) -> None:
     """What the library says of the result, and that it has not converged, as warnings; what met NaN or infinity is no result.
-    names: the parameters by the library's fields."""
+    names: the parameters by the library's fields. unfinished: whether a run that has not converged is worth a word."""
     if report.stopped_by == "diverged":
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
         warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
-    if report.converged or report.stopped_by == "cancelled" or {"out-of-reach", "batches"} & report.warnings.keys():
+    if report.converged or not unfinished or report.stopped_by == "cancelled" or {"out-of-reach", "batches"} & report.warnings.keys():
         return
     tol = names.get("tolerance", "tol")
     ends = {"max_iterations": ("max_iter ended it", f"raise max_iter, or {tol}"),

@@ -211,3 +211,18 @@ def test_recommend_takes_what_transform_takes(form):
     np.testing.assert_allclose(model.transform(form(rows)), model.transform(rows), rtol=1e-4)
     np.testing.assert_array_equal(model.recommend(form(rows), top=2)[0], model.recommend(rows, top=2)[0])
     np.testing.assert_array_equal(model.predict(form(rows)), model.predict(rows))
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, kiln.matrix, lambda rows: kiln.matrix(sp.csr_matrix(rows))])
+@pytest.mark.parametrize("spherical", [False, True])
+def test_batches_of_any_form(form, spherical):
+    """The first batch is a beginning: nobody expects it to converge."""
+    def train(form):
+        model = kiln.MiniBatchKMeans(2, max_iter=1, spherical=spherical, random_state=0, **CPU)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return model.partial_fit(form(X[:12])).partial_fit(form(X[12:]))
+
+    np.testing.assert_allclose(train(form).cluster_centers_, train(np.asarray).cluster_centers_, rtol=1e-9)
+    with pytest.warns(match="did not converge"):
+        kiln.MiniBatchKMeans(2, max_iter=1, tol=0, random_state=0, **CPU).fit(X)
