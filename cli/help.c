@@ -25,7 +25,7 @@ static void print_option(FILE *file, const struct option *option, const struct v
     int length = snprintf(help, sizeof help, "%s", option->help);
     if (option->choices && option->kind == OPTION_CHOICE)
         length += snprintf(help + length, sizeof help - (size_t)length, " One of %s.", option->choices);
-    if (*option_standard(standard, option, verb))
+    if (option->kind != OPTION_FLAG && *option_standard(standard, option, verb))
         snprintf(help + length, sizeof help - (size_t)length, " [%s]", standard);
     fprintf(file, "  %-*s", NAME - 2, name);
     if (strlen(name) > NAME - 4) fprintf(file, "\n%*s", NAME, "");
@@ -82,7 +82,7 @@ static void print_overview(FILE *file) {
                       "kiln info flights.kiln\n"
                       "kiln doctor");
     print_exit_codes(file, NULL);
-    fprintf(file, "\nkiln VERB --help tells all about a verb, kiln man VERB prints its man page.\n");
+    fprintf(file, "\nkiln VERB --help describes a verb in full; kiln man VERB prints its man page.\n");
 }
 
 void help_print(FILE *file, const struct verb *verb) {

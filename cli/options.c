@@ -113,9 +113,8 @@ const struct option tool_options[] = {
      AT(decision)},
 
     {"target", 0, OPTION_TEXT, GROUP_DATA, LABELLED, "COLUMN", NULL, NULL, ANY,
-     "CSV: the name of the column to predict; several are separated by commas. Of columns without names, as "
-     "in npy: "
-     "the number, from 1 on, or -1 for the last.",
+     "CSV: the name of the column to predict; several are separated by commas. For columns without names, as "
+     "in npy, give the number, from 1 on, or -1 for the last.",
      AT(target)},
     {"target-file", 0, OPTION_PATH, GROUP_DATA, LABELLED, "FILE", NULL, NULL, ANY,
      "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},
@@ -148,7 +147,7 @@ const struct option tool_options[] = {
      "CSV: what becomes of missing values. drop leaves the row out; mean takes the column's mean, which the "
      "model "
      "remembers, in each fold of --cv that of the rows that train; indicator adds a feature \"COLUMN "
-     "missing\" to that. Text that is missing is a level of its own, with error an error too.",
+     "missing\" to that. Missing text is a level of its own, or an error where error is given.",
      AT(missing)},
     {"missing-words", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "WORDS", NULL, NULL, ANY,
      "CSV: words that mean \"missing\", separated by commas, beside the empty field, NA, NaN, null and None.",

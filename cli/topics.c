@@ -147,10 +147,11 @@ int topics_write(const struct solving *s) {
     const char *path = wanted_of(s)->words;
     const int single = kiln_matrix_type(state->B) == KILN_F32;
     struct output output;
-    char name[SHORTEST_ROOM], text[SHORTEST_ROOM], title[96];
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM], title[160];
     int code = 0;
     if (wanted_of(s)->plot) {
-        snprintf(title, sizeof title, "%s: %s in %s", s->run->verb->name, text_plural(state->k, "topic"),
+        snprintf(title, sizeof title, "%s: %s in %s; bars: each word's share of its topic",
+                 s->run->verb->name, text_plural(state->k, "topic"),
                  text_plural(kiln_matrix_rows(state->A), "document"));
         code = plot_topics(wanted_of(s)->plot, s, title);
     }

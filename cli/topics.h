@@ -28,9 +28,10 @@ struct topics {
         TOPICS_OPTION("factors", 0, INTEGER, MODEL, "K", NULL, 1, 4096, "The same as --topics.", topics),    \
         TOPICS_OPTION(                                                                                       \
             "test-fraction", 0, REAL, MODEL, "SHARE", "0", 0, 0.9,                                           \
-            "Hold this share of the entries out, chosen by --seed, and tell the perplexity there.",          \
+            "Hold this share of the entries out, chosen by --seed, and report the perplexity there.",        \
             test_fraction),                                                                                  \
-        TOPICS_OPTION("top", 0, INTEGER, OUTPUT, "N", "10", 1, 100000, "So many words of each topic.", top), \
+        TOPICS_OPTION("top", 0, INTEGER, OUTPUT, "N", "10", 1, 100000,                                       \
+                      "The number of words to show of each topic.", top),                                    \
         TOPICS_OPTION("words", 0, OUTPUT, OUTPUT, "FILE", NULL, 0, 0,                                        \
                       "Write each topic's best words: topic, word and probability, separated by tabs. - is " \
                       "standard output.",                                                                    \

@@ -99,7 +99,7 @@ static int run_als(struct run *run) {
 
 static const struct option own[] = {FACTORS_OPTIONS,
                                     {"no-biases", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-                                     "Of ratings: factors alone, without the mean and biases.",
+                                     "For ratings: fit factors alone, without the mean and biases.",
                                      .offset = offsetof(struct wanted, no_biases)}};
 
 const struct verb verb_of_als = {

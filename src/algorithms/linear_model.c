@@ -118,7 +118,8 @@ static const kiln_option glm_options[] = {
               "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
               "weights."),
     KI_OPTION(kiln_glm_options, link, CHOICE, 0, 0, 1, KI_LINK_LAST, ki_link_words,
-              "What the linear predictor is of the mean; the canonical one of the family, but log for gamma, "
+              "The function of the mean that is linear in the columns: the canonical one of the family, but "
+              "log for gamma, "
               "tweedie and negative-binomial."),
     KI_OPTION(kiln_glm_options, link_power, REAL, 0, 0, -INFINITY, INFINITY, NULL,
               "With the link power: the linear predictor is mu^link_power."),
@@ -137,7 +138,7 @@ static const kiln_option svm_options[] = {
     KI_OPTION(kiln_svm_options, regression, FLAG, 0, 0, 0, 1, NULL,
               "Predict a number, with the squared epsilon-insensitive loss."),
     KI_OPTION(kiln_svm_options, epsilon, REAL, 0, 0, 0, INFINITY, NULL,
-              "Of a regression: errors up to this cost nothing."),
+              "With regression: errors up to this cost nothing."),
     L2(kiln_svm_options, 0.5),
     SHARED(kiln_svm_options, 1e-8, 1e-4, 100, RELATIVE, NEWTON),
     KI_OPTION(kiln_svm_options, balanced, FLAG, 0, 0, 0, 1, NULL, "Give all classes the same total weight."),
