@@ -35,7 +35,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
     _only: dict[str, tuple[tuple[Any, ...], str]] = {}  # scikit-learn's parameters of which Kiln has these values alone, and what to do for others
     _also: dict[str, tuple[Any, ...]] = {}  # of parameters that are numbers: what else may be given; list: numbers in a row
-    _beginning = False  # of partial_fit: the first batch need not converge
+    _beginning = False  # a fit that need not converge, or whose caller says that it has not: a first batch, a path's
     _told: dict[str, str] = {}  # what the file said of the fit
     _kept: tuple[bytes, dict[str, bool], str, bool] | None = None  # of the last fit: its options, which of GIVEN there were, device, float32
     report_: Report

@@ -10,6 +10,7 @@ from ._base import host_vector
 from ._functions import multiply, place
 from ._library import ArgumentError, DataError
 from ._linear import ElasticNet
+from ._words import convergence, warn
 
 
 def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alphas: int | None = None, alphas: Any = 100,
@@ -50,11 +51,17 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
         model.coef_, model.intercept_ = np.array(coef_init, operand.dtype), 0.0
         if model.coef_.shape != (operand.shape[1],):
             raise ArgumentError(f"coef_init must be of shape ({operand.shape[1]},), got {model.coef_.shape}")
+    model._beginning = True
     coefs, gaps, steps = np.empty((operand.shape[1], len(values)), operand.dtype), np.empty(len(values)), []
+    unfinished = 0
     for i, alpha in enumerate(values):
         model.set_params(alpha=float(alpha)).fit(operand, target)
         coefs[:, i], gaps[i] = model.coef_, model.dual_gap_
         steps.append(model.n_iter_)
+        unfinished += not model.converged_
+    if unfinished:
+        warn(f"{'lasso_path' if l1_ratio == 1 else 'enet_path'}: {unfinished} of {len(values)} models did not converge; raise max_iter, or tol",
+             convergence())
     return (values, coefs, gaps, steps) if return_n_iter else (values, coefs, gaps)
 
 

@@ -226,3 +226,12 @@ def test_batches_of_any_form(form, spherical):
     np.testing.assert_allclose(train(form).cluster_centers_, train(np.asarray).cluster_centers_, rtol=1e-9)
     with pytest.warns(match="did not converge"):
         kiln.MiniBatchKMeans(2, max_iter=1, tol=0, random_state=0, **CPU).fit(X)
+
+
+def test_a_path_warns_once():
+    for call, name in ((kiln.lasso_path, "lasso_path"), (kiln.enet_path, "enet_path"), (kiln.ElasticNet.path, "enet_path")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(X, TARGET, alphas=20, max_iter=1)
+        assert len(caught) == 1 and caught[0].filename == __file__
+        assert str(caught[0].message).startswith(f"{name}: ") and "of 20 models did not converge; raise max_iter" in str(caught[0].message)
