@@ -23,31 +23,27 @@ const struct verb tool_verbs[] = {
      "kiln predict a9a.kiln test.svm --probabilities | head",
      verb_predict, .kinds = VERB_BIT(PREDICT)},
     {"evaluate", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Judge a model on data whose targets are known",
-     "Predicts as kiln predict does and compares with the targets, weighted with --weights. Of numbers: R2, "
-     "RMSE, MAE, the mean "
-     "error, of glm the deviance and D2, the share of it that the model explains. Of classes: accuracy, its "
-     "mean over the classes "
-     "(balanced), F1, log loss, Brier's score, AUC (of several classes the mean of each against the rest), "
-     "precision and recall of "
-     "each class, and the table of true and predicted classes. Calibration: rows in ten bins by their "
-     "prediction, and what was "
-     "observed there.\n\n--plot draws ROC and calibration, or calibration and residuals.\n\n" DATA_FORMATS,
+     "Predicts as kiln predict does and compares with the targets, weighted with --weights. Numbers are "
+     "judged "
+     "by R2, RMSE, MAE and the mean error, a glm also by the deviance and D2, the share of it that the model "
+     "explains. Classes are judged by accuracy, its mean over the classes (balanced), F1, log loss, Brier's "
+     "score, AUC (for several classes the mean of each against the rest), precision and recall of each "
+     "class, "
+     "and the table of true and predicted classes. The calibration puts rows into ten bins by their "
+     "prediction, and says what was observed there.\n\n--plot draws ROC and calibration, or calibration and "
+     "residuals.\n\n" DATA_FORMATS,
      "kiln evaluate origin.kiln data/flights_test.csv.gz --plot origin.svg\n"
      "kiln evaluate claims.kiln next.csv --weights exposure --json",
      verb_evaluate, .kinds = VERB_BIT(EVALUATE)},
     {"verify", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL,
      "Check the claims of a model against its training data",
-     "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "
-     "what the "
-     "optimality gap must not be below, and "
-     "for hits the "
-     "eigenvalue and the change that one more iteration would make, for kmeans the inertia and how far the "
-     "centres "
-     "are from their rows' means, again, "
-     "by slow reference code that shares nothing with training, and compares them with what the model "
-     "file claims. "
-     "DATA are what the model was trained on, with the same --weights-file and "
-     "--offset-file.\n\n" DATA_FORMATS "\n\nExit code 0 if all claims hold, else 4.",
+     "Computes again what the model file claims, by slow reference code that shares nothing with training, "
+     "and "
+     "compares the two: the objective and the gradient's norm as the tolerance measures it; what the "
+     "optimality gap must not be below; for svm the duality gap; for hits the eigenvalue and the change that "
+     "one more iteration would make; for kmeans the inertia and how far the centres are from their rows' "
+     "means. DATA are what the model was trained on, with the same --weights-file and "
+     "--offset-file.\n\n" DATA_FORMATS "\n\nThe exit code is 0 if all claims hold, else 4.",
      "kiln verify flights.kiln data/flights.csv.gz\n"
      "kiln verify a9a.kiln a9a.svm.gz --json",
      verb_verify, .kinds = VERB_BIT(VERIFY)},
@@ -61,13 +57,10 @@ const struct verb tool_verbs[] = {
      "kiln info flights.kiln --json",
      verb_info, .kinds = VERB_BIT(INFO)},
     {"recommend", "MODEL [RATINGS...]", 1, MAX_ARGUMENTS, NULL, "Recommend items by a factor model",
-     "For --user, whom the model knows, the items of the highest predictions that the user has not rated. "
-     "With RATINGS, "
-     "a file of users whom the model need not know, their factors are computed from these ratings (fold-in), "
-     "and the best "
-     "items that they have not rated are shown for each of them, or for --user. With --item the items that "
-     "are most like "
-     "it: the cosine of their factors.\n\n"
+     "For --user, whom the model knows, lists the items with the highest predictions that the user has not "
+     "rated. RATINGS is a file of users whom the model need not know: their factors are computed from these "
+     "ratings (fold-in), and the best items that they have not rated are shown for each of them, or for "
+     "--user. With --item the items are shown that are most like it, by the cosine of their factors.\n\n"
      "RATINGS are as for training: lines of user, item and rating. Items that the model does not know are "
      "left out with a "
      "warning. With -o a table goes to FILE, its fields separated by tabs: user (or like), item, score.",
@@ -81,26 +74,26 @@ const struct verb tool_verbs[] = {
      "level, class or target, "
      "coefficient, and, where the model was trained with --standard-errors, standard error, z, p and a 95 % "
      "interval. Reference "
-     "levels have a line, whose coefficient is 0. With --json and no -o one object.",
+     "levels have a line, whose coefficient is 0. With --json and without -o it prints one object.",
      "kiln coefficients origin.kiln | sort -t$'\\t' -k4 -g | tail\n"
      "kiln coefficients claims.kiln -o coefficients.tsv",
      verb_coefficients, .kinds = VERB_BIT(COEFFICIENTS)},
     {"convert", "IN OUT", 2, 2, NULL, "Convert data between formats",
      "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz, "
      "with .gz compressed), as "
-     "a whole or not at all. OUT - is standard output and needs --to. With --type f32 the "
+     "a whole or not at all. A - for OUT is standard output and needs --to. With --type f32 the "
      "numbers are rounded to 32 "
      "bits.",
      "kiln convert train.svm.gz X.npz --targets-to y.npy\n"
      "kiln convert matrix.mtx - --to csv | head",
      verb_convert, .kinds = VERB_BIT(CONVERT)},
     {"devices", "", 0, 0, NULL, "List the devices of this machine",
-     "One row for each device, usable or not, best first. Drivers are asked in processes of their own: one "
-     "that crashes or does not answer is a row that says so. --device auto takes the one on which the work "
-     "is "
-     "expected to end first, but never a processor that is offered through OpenCL. For those that are not "
-     "usable: why, and what "
-     "to do. With --start: one of them is started, and how long that took is printed before it is closed.",
+     "Prints a row for each device, usable or not, best first. Drivers are asked in processes of their own: "
+     "one "
+     "that crashes or does not answer is a row that says so. --device auto takes the device on which the "
+     "work "
+     "is expected to end first, but never a processor that is offered through OpenCL. A device that is not "
+     "usable has the reason, and what to do. --start starts one of them and prints how long that took.",
      "kiln devices\nkiln devices --json\nkiln devices --start --device cuda", verb_devices,
      .kinds = VERB_BIT(DEVICES)},
     {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
