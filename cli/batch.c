@@ -109,28 +109,20 @@ static int measure_all(struct run *run, struct asked *asked) {
     return 0;
 }
 
-static int tell_json(struct run *run, const struct asked *asked, const char *schema, int64_t count) {
-    json_t *object = run_json(run, schema), *array = json_array();
-    json_put_text(object, "operation", "batch_reduce");
-    json_put_text(object, "type", type_name(asked->type));
-    json_put_count(object, "vectors", asked->count);
-    json_put_count(object, "length", asked->length);
-    json_put_count(object, "plans_in_all", asked->plans_count);
-    for (int64_t i = 0; i < count; i++) {
-        json_t *row = plans_json(asked->rows[i].plan);
-        json_put_number(row, "seconds", asked->rows[i].seconds);
-        json_add(array, row);
-    }
-    json_put(object, "plans", array);
-    return json_print(object);
-}
-
-static void tell_people(const struct run *run, const struct asked *asked, int64_t count) {
-    FILE *file = run_tables(run);
-    fprintf(file, "batch    kiln_batch_reduce, %s vectors of %s, %s\n", text_count(asked->count),
-            text_count(asked->length), type_name(asked->type));
-    fprintf(file, "device   %s: %s\n\n", run->device_info.name, run->device_info.description);
-    plans_print(file, asked->rows, count, count, false);
+static int tell(struct run *run, const struct asked *asked, const char *schema, int64_t count) {
+    struct plan_table table;
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, schema);
+    run_put_device(&result, run);
+    PUT(&result, "operation", TEXT("batch_reduce"), .head = "batch    kiln_", .after = ", ");
+    PUT(&result, "vectors", COUNT(asked->count), .before = "");
+    PUT(&result, "length", COUNT(asked->length), .before = " vectors of ");
+    PUT(&result, "type", TEXT(type_name(asked->type)), .before = ", ");
+    PUT(&result, "plans_in_all", COUNT(asked->plans_count));
+    plans_put_device(&result, run);
+    plans_put(&result, &table, asked->rows, count, count, false);
+    return run_tell(run, &result);
 }
 
 int explain_batch(struct run *run) {
@@ -138,10 +130,7 @@ int explain_batch(struct run *run) {
     int code = ask(run, &asked);
     if (!code) {
         qsort(asked.rows, (size_t)asked.plans_count, sizeof *asked.rows, by_prediction);
-        if (talk_json())
-            code = tell_json(run, &asked, "kiln.explain/1", asked.plans_count);
-        else
-            tell_people(run, &asked, asked.plans_count);
+        code = tell(run, &asked, "kiln.explain/1", asked.plans_count);
     }
     asked_free(&asked);
     return code;
@@ -154,10 +143,7 @@ int tune_batch(struct run *run) {
     if (!code) code = measure_all(run, &asked);
     if (!code) {
         progress_end();
-        if (talk_json())
-            code = tell_json(run, &asked, "kiln.tune/1", asked.measured);
-        else
-            tell_people(run, &asked, asked.measured);
+        code = tell(run, &asked, "kiln.tune/1", asked.measured);
         if (!code && talk_interrupted()) code = EXIT_INTERRUPTED;
     }
     asked_free(&asked);

@@ -260,13 +260,3 @@ void run_put_seconds(struct result *result, struct run *run, bool shown) {
 int run_tell(const struct run *run, const struct result *result) {
     return talk_json() ? result_print_json(result) : result_print(result, run_tables(run));
 }
-
-json_t *run_json(const struct run *run, const char *schema) {
-    struct result result;
-    json_t *object = json_object();
-    result_begin(&result);
-    run_put(&result, run, schema);
-    if (*run->device_info.name) run_put_device(&result, run);
-    result_merge(object, &result);
-    return object;
-}

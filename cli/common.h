@@ -74,8 +74,4 @@ void run_put_seconds(struct result *result, struct run *run, bool shown);
 /* Prints it as JSON, or as text where tables go; 0 or an exit code. */
 int run_tell(const struct run *run, const struct result *result);
 
-/* The beginning of a JSON object of the verbs that lay their text out by hand: explain, tune and kernels. With
- * the device, where one is open. */
-json_t *run_json(const struct run *run, const char *schema);
-
 #endif

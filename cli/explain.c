@@ -17,20 +17,29 @@ enum { SHOWN = 12 };
 
 /* ------------------------------------------------------------------------------- plans of an operation */
 
-static int print_plans(const struct run *run, const struct planned *planned, const struct plan_list *list,
-                       const kiln_work *work) {
+static int tell_plans(struct run *run, const struct planned *planned, const struct plan_list *list,
+                      const kiln_work *work) {
     const kiln_plan *chosen = list->chosen;
     struct plan_row *rows = calloc((size_t)list->count + 1, sizeof *rows);
+    struct plan_table table;
+    struct result result;
     if (!rows) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the plans");
     for (int64_t i = 0; i < list->count; i++) rows[i] = (struct plan_row){&list->plans[i], NAN};
-    plans_print_work(stdout, run, planned, work);
-    plans_print(stdout, rows, list->count, talk_verbose() ? list->count : SHOWN, planned->sparse);
+    result_begin(&result);
+    run_put(&result, run, "kiln.explain/1");
+    run_put_device(&result, run);
+    plans_put_work(&result, run, planned, work);
+    plans_put(&result, &table, rows, list->count, talk_verbose() ? list->count : SHOWN, planned->sparse);
+    if (chosen) {
+        PUT_LINE(&result, "%s", "");
+        PUT_LINE(&result, "* the choice, out of %s: %.4f ms predicted, %s/s%s%s",
+                 text_plural(list->count, "plan"), 1e3 * chosen->seconds,
+                 text_bytes(chosen->seconds > 0 ? chosen->bytes / chosen->seconds : 0),
+                 *chosen->limit ? "; limited by " : "", chosen->limit);
+    }
+    const int code = run_tell(run, &result);
     free(rows);
-    if (!chosen) return 0;
-    printf("\n* the choice, out of %s: %.4f ms predicted, %s/s", text_plural(list->count, "plan"),
-           1e3 * chosen->seconds, text_bytes(chosen->seconds > 0 ? chosen->bytes / chosen->seconds : 0));
-    printf("%s%s\n", *chosen->limit ? "; limited by " : "", chosen->limit);
-    return 0;
+    return code;
 }
 
 static int explain_plans(struct run *run, const struct planned *planned) {
@@ -44,20 +53,28 @@ static int explain_plans(struct run *run, const struct planned *planned) {
     if (!code) code = run_open_device(run, "auto");
     if (!code) code = plans_list(run, planned, &list, &work);
     if (code) return code;
-    if (talk_json()) {
-        json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
-        plans_json_work(object, planned, &work);
-        for (int64_t i = 0; i < list.count; i++) json_add(array, plans_json(&list.plans[i]));
-        json_put(object, "plans", array);
-        code = json_print(object);
-    } else {
-        code = print_plans(run, planned, &list, &work);
-    }
+    code = tell_plans(run, planned, &list, &work);
     kiln_free(list.plans);
     return code;
 }
 
-/* ------------------------------------------------------------------------------------ where to run an algorithm */
+/* ------------------------------------------------------------------------------------ where to run an
+ * algorithm */
+
+enum { SIZES = 7 };
+static const double scales[SIZES] = {1.0 / 64, 1.0 / 16, 0.25, 1, 4, 16, 64};
+
+/* What is expected of each device; and of work of other sizes, on the CPU and on the GPU. */
+struct estimates {
+    const kiln_estimate *list;
+    int64_t count, passes;
+    const kiln_work *work;
+    struct size {
+        double cpu, gpu;
+        char device[sizeof((kiln_estimate *)0)->device];
+    } size[SIZES];
+    int sizes;
+};
 
 /* Short times too. */
 static const char *duration(double seconds) {
@@ -70,90 +87,90 @@ static const char *duration(double seconds) {
     return here;
 }
 
-static void print_estimate(const kiln_estimate *e, int64_t passes) {
-    printf("%c %s%s%s\n", e->chosen ? '*' : ' ', e->device, *e->description ? ": " : "", e->description);
+/* One of the devices in question, in lines. */
+static void put_estimate(struct result *row, const void *of, int64_t i) {
+    const struct estimates *all = of;
+    const kiln_estimate *e = &all->list[i];
+    choose_put_estimate(row, all->list, i);
+    PUT_LINE(row, "%c %s%s%s", e->chosen ? '*' : ' ', e->device, *e->description ? ": " : "", e->description);
     if (!e->considered) {
-        printf("    left out   %s\n", e->why);
+        PUT_LINE(row, "    left out   %s", e->why);
         return;
     }
-    printf("    start      %s\n", duration(e->start_seconds));
+    PUT_LINE(row, "    start      %s", duration(e->start_seconds));
     if (e->streamed)
-        printf("    streaming  X exceeds the device's memory: every pass moves it, at %s/s\n",
-               text_bytes(e->up));
+        PUT_LINE(row, "    streaming  X exceeds the device's memory: every pass moves it, at %s/s",
+                 text_bytes(e->up));
     else if (e->up > 0)
-        printf("    move       %s: %s at %s/s\n", duration(e->move_seconds), text_bytes(e->bytes),
-               text_bytes(e->up));
+        PUT_LINE(row, "    move       %s: %s at %s/s", duration(e->move_seconds), text_bytes(e->bytes),
+                 text_bytes(e->up));
     if (e->prepare_seconds > 0) {
-        printf("    prepare    %s\n", duration(e->prepare_seconds));
-        printf("    a pass     %s\n", duration(e->pass_seconds));
+        PUT_LINE(row, "    prepare    %s", duration(e->prepare_seconds));
+        PUT_LINE(row, "    a pass     %s", duration(e->pass_seconds));
     } else {
-        printf("    a pass     %s: %s, %s/s of the %s/s that the memory gives\n", duration(e->pass_seconds),
-               text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds), text_bytes(e->read));
+        PUT_LINE(row, "    a pass     %s: %s, %s/s of the %s/s that the memory gives",
+                 duration(e->pass_seconds), text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds),
+                 text_bytes(e->read));
     }
-    printf("    beside it  %s in each pass: launches, waiting, vectors\n", duration(e->overhead_seconds));
-    printf("    in all     %s = start + move + %s%lld * (pass + beside)%s\n", duration(e->seconds),
-           e->prepare_seconds > 0 ? "prepare + " : "", (long long)passes,
-           e->measured ? "" : " at most; not measured");
+    PUT_LINE(row, "    beside it  %s in each pass: launches, waiting, vectors",
+             duration(e->overhead_seconds));
+    PUT_LINE(row, "    in all     %s = start + move + %s%lld * (pass + beside)%s", duration(e->seconds),
+             e->prepare_seconds > 0 ? "prepare + " : "", (long long)all->passes,
+             e->measured ? "" : " at most; not measured");
 }
 
-/* This tells where work of the same kind on less and on more rows would go: with them computation and transfer grow,
- * while starting a device, launches and waiting stay. Where there is no GPU there is nothing to compare. */
-static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimate *estimates, int64_t count,
-                      json_t *object) {
-    static const double scales[] = {1.0 / 64, 1.0 / 16, 0.25, 1, 4, 16, 64};
-    json_t *array = object ? json_array() : NULL;
-    if (object) json_put(object, "sizes", array);
-    if (count < 2 || !estimates[1].considered) return 0;
-    if (!object) printf("\ntimes the rows   %10s  %10s   --device auto\n", "cpu", "gpu");
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        kiln_work scaled = *work;
+/* This tells where work of the same kind on less and on more rows would go: with them computation and
+ * transfer grow, while starting a device, launches and waiting stay. Where there is no GPU there is
+ * nothing to compare. */
+static int estimate_sizes(struct run *run, struct estimates *all) {
+    if (all->count < 2 || !all->list[1].considered) return 0;
+    for (; all->sizes < SIZES; all->sizes++) {
+        struct size *size = &all->size[all->sizes];
+        kiln_work scaled = *all->work;
         kiln_device *device = run->device;
         kiln_estimate *rows = NULL;
         int64_t found = 0;
-        scaled.rows = (int64_t)ceil((double)work->rows * scales[i]);
-        scaled.nnz = (int64_t)((double)work->nnz * scales[i]);
+        scaled.rows = (int64_t)ceil((double)scaled.rows * scales[all->sizes]);
+        scaled.nnz = (int64_t)((double)scaled.nnz * scales[all->sizes]);
         /* No process is timed: this one has had the GPU open by now, so that its driver would neither
          * start nor clean up. */
         if (kiln_device_choose(&device, &rows, &found, run->device, &scaled,
                                &(kiln_choose_options){.thorough = 1}) != KILN_OK)
             return fail_library(WORKING);
-        if (object) {
-            json_t *row = json_object();
-            json_put_number(row, "scale", scales[i]);
-            json_put_number(row, "cpu_seconds", rows[0].seconds);
-            json_put_number(row, "gpu_seconds", rows[1].considered ? rows[1].seconds : (double)NAN);
-            json_put_text(row, "device", rows[rows[1].chosen].device);
-            json_add(array, row);
-        } else {
-            printf("%14s   %10s  %10s   %s\n", text_number(scales[i]), duration(rows[0].seconds),
-                   rows[1].considered ? duration(rows[1].seconds) : "-", rows[rows[1].chosen].device);
-        }
+        *size = (struct size){rows[0].seconds, rows[1].considered ? rows[1].seconds : (double)NAN, ""};
+        snprintf(size->device, sizeof size->device, "%s", rows[rows[1].chosen].device);
         if (device != run->device) kiln_device_close(device);
         kiln_free(rows);
     }
     return 0;
 }
 
+static void put_size(struct result *row, const void *of, int64_t i) {
+    const struct size *size = &((const struct estimates *)of)->size[i];
+    PUT(row, "scale", NUMBER(scales[i]), .label = "times the rows", .width = 14);
+    PUT(row, "cpu_seconds", NUMBER(size->cpu), .label = "cpu", .before = "   ", .width = 10,
+        .shown = result_words(row, "%s", duration(size->cpu)));
+    PUT(row, "gpu_seconds", NUMBER(size->gpu), .label = "gpu", .before = "  ", .width = 10,
+        .shown = isnan(size->gpu) ? "-" : result_words(row, "%s", duration(size->gpu)));
+    PUT(row, "device", TEXT(size->device), .label = "--device auto", .before = "   ");
+}
+
 /* Which of its ways a linear model would be found in. */
-static int tell_solver(const struct training *job, const kiln_matrix *X, json_t *object) {
+static int put_solver(struct result *result, const struct training *job, const kiln_matrix *X) {
     kiln_solver choice;
     const int code = train_choose_solver(&choice, job, X);
     if (code) return code;
-    if (object) {
-        json_put_text(object, "solver", choice.solver);
-        json_put_text(object, "why", choice.why);
-        json_put_count(object, "max_iterations", choice.max_iterations);
-        return 0;
-    }
-    printf("\nsolver      %s%s%s\n", choice.solver ? choice.solver : "newton", *choice.why ? ": " : "",
-           choice.why);
-    printf("iterations  %s at most\n", text_count(choice.max_iterations));
+    PUT_LINE(result, "%s", "");
+    PUT(result, "solver", TEXT(choice.solver), .head = "solver      ",
+        .shown = choice.solver ? NULL : "newton");
+    PUT(result, "why", TEXT(choice.why), .before = *choice.why ? ": " : NULL);
+    PUT(result, "max_iterations", COUNT(choice.max_iterations), .head = "iterations  ", .after = " at most");
     return 0;
 }
 
 /* What the verb itself has to say, of X on the device that was chosen. */
-static int tell_more(struct run *run, const struct verb *verb, kiln_device *device, const struct solving *s,
-                     json_t *object) {
+static int put_more(struct result *result, struct run *run, const struct verb *verb, kiln_device *device,
+                    const struct solving *s) {
     const kiln_matrix *X = solving_X(s);
     const struct training *job = s->solver == &train_solver ? s->state : NULL;
     kiln_matrix *copy = NULL;
@@ -163,8 +180,7 @@ static int tell_more(struct run *run, const struct verb *verb, kiln_device *devi
                    ? 0
                    : fail_library(WORKING);
     if (!code)
-        code =
-            job ? tell_solver(job, there ? X : copy, object) : verb->explain(run, there ? X : copy, object);
+        code = job ? put_solver(result, job, there ? X : copy) : verb->explain(result, run, there ? X : copy);
     kiln_matrix_free(copy);
     return code;
 }
@@ -173,53 +189,52 @@ static bool is_scaled(const struct settings *settings) {
     return settings->gpus > 0 || settings->nodes > 0;
 }
 
-static void tell_scaling(const struct run *run, const struct verb *verb, const kiln_work *work,
-                         json_t *object) {
+static void put_scaling(struct result *result, struct scaling *scaling, const struct run *run,
+                        const struct verb *verb, const kiln_work *work) {
     const struct settings *settings = run->settings;
     kiln_work passes = *work;
+    if (!is_scaled(settings)) return;
     if (verb->work && run->count > 1) verb->work(&passes);
-    scaling_tell(verb, &passes, settings->gpus > 0 ? settings->gpus : 1,
-                 settings->nodes > 0 ? settings->nodes : 1, object);
+    scaling_put(result, scaling, verb, &passes, settings->gpus > 0 ? settings->gpus : 1,
+                settings->nodes > 0 ? settings->nodes : 1);
 }
 
-static void json_put_work(json_t *object, const struct verb *verb, const kiln_work *work) {
-    json_put_text(object, "algorithm", verb->name);
-    json_put_count(object, "passes", work->passes);
-    json_put_count(object, "rows", work->rows);
-    json_put_count(object, "columns", work->cols);
-    json_put_count(object, "nnz", work->nnz);
-    json_put_count(object, "k", work->k);
+static void put_work(struct result *result, const struct verb *verb, const kiln_work *work) {
+    PUT(result, "algorithm", TEXT(verb->name), .head = "");
+    PUT(result, "rows", COUNT(work->rows), .before = ": ", .unit = "row");
+    PUT(result, "columns", COUNT(work->cols), .before = " x ", .unit = "column");
+    PUT(result, "nnz", COUNT(work->nnz));
 }
 
 static int tell_estimates(struct run *run, const struct verb *verb, kiln_device *device,
-                          const struct solving *s, const kiln_work *work, const kiln_estimate *estimates,
-                          int64_t count) {
-    if (talk_json()) {
-        json_t *object = run_json(run, "kiln.explain/1");
-        json_put_work(object, verb, work);
-        struct result result;
-        result_begin(&result);
-        PUT(&result, "estimates", TABLE(count, choose_put_estimate, estimates));
-        result_merge(object, &result);
-        int code = tell_sizes(run, work, estimates, count, object);
-        if (is_scaled(run->settings)) tell_scaling(run, verb, work, object);
-        if (!code) code = tell_more(run, verb, device, s, object);
-        const int printed = json_print(object);
-        return code ? code : printed;
-    }
-    printf("%s: %s x %s, %s of X, %s expected", run->arguments[0], text_plural(work->rows, "row"),
-           text_plural(work->cols, "column"), text_bytes(estimates[0].bytes),
-           text_plural(work->passes, "pass"));
-    if (work->k > 1 && work->trial)
-        printf(", k = %lld", (long long)work->k);
-    else if (work->k > 1)
-        printf(", with %s of y each", text_plural(work->k, "column"));
-    printf("\n\n");
-    for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
-    printf("\n* --device auto would take this one\n");
-    const int code = tell_sizes(run, work, estimates, count, NULL);
-    if (is_scaled(run->settings)) tell_scaling(run, verb, work, NULL);
-    return code ? code : tell_more(run, verb, device, s, NULL);
+                          const struct solving *s, struct estimates *all) {
+    const kiln_work *work = all->work;
+    struct scaling scaling;
+    struct result result;
+    int code = estimate_sizes(run, all);
+    if (code) return code;
+    result_begin(&result);
+    run_put(&result, run, "kiln.explain/1");
+    put_work(&result, verb, work);
+    PUT(&result, NULL, BYTES(all->list[0].bytes), .before = ", ", .after = " of X");
+    PUT(&result, "passes", COUNT(work->passes), .before = ", ", .after = " expected",
+        .shown = result_words(&result, "%s", text_plural(work->passes, "pass")));
+    PUT(&result, "k", COUNT(work->k), .unit = work->trial ? NULL : "column",
+        .before = work->k < 2   ? NULL
+                  : work->trial ? ", k = "
+                                : ", with ",
+        .after = work->trial ? NULL : " of y each");
+    PUT_LINE(&result, "%s", "");
+    PUT(&result, "estimates", TABLE(all->count, put_estimate, all));
+    PUT_LINE(&result, "%s", "");
+    PUT_LINE(&result, "* --device auto would take this one");
+    if (all->sizes) PUT_LINE(&result, "%s", "");
+    PUT(&result, "sizes", TABLE(all->sizes, put_size, all));
+    put_scaling(&result, &scaling, run, verb, work);
+    code = put_more(&result, run, verb, device, s);
+    const int told = run_tell(run, &result);
+    result_free(&result);
+    return code ? code : told;
 }
 
 /* An X that need not exist, on groups that need not either. */
@@ -236,14 +251,16 @@ static int explain_scaling(struct run *run, const struct verb *verb) {
                       .nnz = settings->nnz ? settings->nnz : settings->rows * settings->columns,
                       .k = settings->k ? settings->k : choose_width(verb, settings),
                       .passes = choose_passes(verb, settings, settings->columns)};
-    json_t *object = talk_json() ? run_json(run, "kiln.explain/1") : NULL;
-    if (object)
-        json_put_work(object, verb, &work);
-    else
-        printf("%s: %s x %s, %s expected\n", verb->name, text_plural(work.rows, "row"),
-               text_plural(work.cols, "column"), text_plural(work.passes, "pass"));
-    tell_scaling(run, verb, &work, object);
-    return object ? json_print(object) : 0;
+    struct scaling scaling;
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.explain/1");
+    put_work(&result, verb, &work);
+    PUT(&result, "passes", COUNT(work.passes), .before = ", ", .after = " expected",
+        .shown = result_words(&result, "%s", text_plural(work.passes, "pass")));
+    PUT(&result, "k", COUNT(work.k));
+    put_scaling(&result, &scaling, run, verb, &work);
+    return run_tell(run, &result);
 }
 
 static int explain_training(struct run *run, const struct verb *verb) {
@@ -280,8 +297,8 @@ static int explain_training(struct run *run, const struct verb *verb) {
             kiln_device_choose(&device, &estimates, &count, run->device, &work,
                                &(kiln_choose_options){.thorough = 1, .process = process_of});
         guard_end();
-        code = status == KILN_OK ? tell_estimates(run, verb, device, &s, &work, estimates, count)
-                                 : fail_library(WORKING);
+        struct estimates all = {.list = estimates, .count = count, .passes = work.passes, .work = &work};
+        code = status == KILN_OK ? tell_estimates(run, verb, device, &s, &all) : fail_library(WORKING);
     }
     if (device != run->device) kiln_device_close(device);
     kiln_free(estimates);

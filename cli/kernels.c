@@ -51,16 +51,13 @@ static int read_programs(char **text, const char *path) {
 }
 
 static int tell_built(struct run *run, int64_t built) {
-    const char *path = run->settings->output;
-    if (!talk_json()) {
-        printf("%s: %lld kernel%s in %s\n", path, (long long)built, built == 1 ? "" : "s",
-               text_seconds(clock_seconds() - run->started));
-        return EXIT_DONE;
-    }
-    json_t *object = run_json(run, "kiln.kernels/1");
-    json_put_text(object, "output", path);
-    json_put_count(object, "kernels", built);
-    return json_print(object);
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.kernels/1");
+    PUT(&result, "output", TEXT(run->settings->output), .head = "", .after = ": ");
+    PUT(&result, "kernels", COUNT(built), .before = "", .unit = "kernel");
+    PUT(&result, NULL, SECONDS(clock_seconds() - run->started), .before = " in ");
+    return run_tell(run, &result);
 }
 
 static int build(struct run *run, const struct wanted *wanted) {
@@ -84,14 +81,16 @@ static int build(struct run *run, const struct wanted *wanted) {
 }
 
 static int list_json(struct run *run, const char *programs) {
-    json_t *object = run_json(run, "kiln.kernels/1"), *array = json_array();
-    char line[1024];
-    for (const char *at = programs; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
-        json_add(array, json_string(line));
-    }
-    json_put(object, "programs", array);
-    return json_print(object);
+    struct result result;
+    json_t *array = json_array();
+    for (const char *at = programs; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        json_add(array, json_stringn(at, strcspn(at, "\n")));
+    result_begin(&result);
+    run_put(&result, run, "kiln.kernels/1");
+    PUT(&result, "programs", JSON(array));
+    const int code = result_print_json(&result);
+    result_free(&result);
+    return code;
 }
 
 static int list(struct run *run, const struct wanted *wanted) {

@@ -148,6 +148,7 @@ extern const int tool_option_count, tool_path_count;
 
 struct run;
 struct verifying;
+struct result;
 struct verb {
     const char *name, *arguments;
     int least, most;         /* number of arguments */
@@ -171,9 +172,9 @@ struct verb {
     const char *predict_instead; /* where its models predict nothing: what else there is */
     /* Makes of work on X what several GPUs share in a pass; NULL: X. */
     void (*work)(kiln_work *work);
-    /* What kiln explain says beside the choice of a device, on which X is: into the object, or as text
-     * where there is none. */
-    int (*explain)(const struct run *run, const kiln_matrix *X, json_t *object);
+    /* What kiln explain says beside the choice of a device, on which X is. NULL: nothing. Returns 0 or an
+     * exit code. */
+    int (*explain)(struct result *result, const struct run *run, const kiln_matrix *X);
 };
 extern struct verb verb_table[VERBS_MOST];
 extern int verb_count;

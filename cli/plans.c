@@ -51,49 +51,26 @@ int plans_list(struct run *run, const struct planned *planned, struct plan_list 
     return 0;
 }
 
-void plans_print_work(FILE *file, const struct run *run, const struct planned *planned,
-                      const kiln_work *work) {
+void plans_put_work(struct result *result, const struct run *run, const struct planned *planned,
+                    const kiln_work *work) {
     const char *type = type_name(work->type);
-    fprintf(file, "%-8s %s %s x %s, ", planned->name,
-            planned->sparse ? "P = (A B^T) at the entries of S, S" : "w = X^T (v .* (X y)), X",
-            text_count(work->rows), text_count(work->cols));
-    if (work->format == KILN_CSR)
-        fprintf(file, "%s entries, sparse %s", text_count(work->nnz), type);
-    else
-        fprintf(file, "dense %s", type);
-    if (work->k > 1 || planned->sparse)
-        fprintf(file, ", %s of %s", text_plural(work->k, "column"), planned->sparse ? "A and B" : "y");
-    fprintf(file, "\ndevice   %s: %s\n\n", run->device_info.name, run->device_info.description);
+    const bool sparse = work->format == KILN_CSR;
+    PUT(result, "operation", TEXT(planned->name), .head = "",
+        .shown =
+            result_words(result, "%-8s %s ", planned->name,
+                         planned->sparse ? "P = (A B^T) at the entries of S, S" : "w = X^T (v .* (X y)), X"));
+    PUT(result, "type", TEXT(type));
+    PUT(result, "format", TEXT(sparse ? "csr" : "dense"));
+    PUT(result, "rows", COUNT(work->rows), .before = "");
+    PUT(result, "columns", COUNT(work->cols), .before = " x ");
+    PUT(result, "nnz", COUNT(sparse ? work->nnz : work->rows * work->cols), .before = sparse ? ", " : NULL);
+    PUT(result, NULL, TEXT(type), .before = sparse ? " entries, sparse " : ", dense ");
+    PUT(result, "k", COUNT(work->k), .unit = "column", .before = work->k > 1 || planned->sparse ? ", " : NULL,
+        .after = planned->sparse ? " of A and B" : " of y");
+    plans_put_device(result, run);
 }
 
-void plans_json_work(json_t *object, const struct planned *planned, const kiln_work *work) {
-    json_put_text(object, "operation", planned->name);
-    json_put_text(object, "type", type_name(work->type));
-    json_put_text(object, "format", work->format == KILN_CSR ? "csr" : "dense");
-    json_put_count(object, "rows", work->rows);
-    json_put_count(object, "columns", work->cols);
-    json_put_count(object, "nnz", work->format == KILN_CSR ? work->nnz : work->rows * work->cols);
-    json_put_count(object, "k", work->k);
-}
-
-json_t *plans_json(const kiln_plan *plan) {
-    json_t *object = json_object();
-    json_put_flag(object, "chosen", plan->chosen);
-    json_put_text(object, "variant", plan->variant);
-    json_put_count(object, "VS", plan->vector);
-    json_put_count(object, "BS", plan->group);
-    json_put_count(object, "team", plan->team);
-    json_put_count(object, "stages", plan->stages);
-    json_put_count(object, "C", plan->coarsening);
-    json_put_count(object, "TL", plan->load);
-    json_put_count(object, "rows_a_step", plan->rows);
-    json_put_count(object, "K", plan->columns);
-    json_put_count(object, "shared_w", plan->shared);
-    json_put_count(object, "groups", plan->groups);
-    json_put_number(object, "occupancy", plan->occupancy);
-    json_put_number(object, "bytes", plan->bytes);
-    json_put_number(object, "atomics", plan->atomics);
-    json_put_number(object, "predicted_seconds", plan->seconds);
-    json_put_text(object, "limit", plan->limit);
-    return object;
+void plans_put_device(struct result *result, const struct run *run) {
+    PUT_LINE(result, "device   %s: %s", run->device_info.name, run->device_info.description);
+    PUT_LINE(result, "%s", "");
 }

@@ -30,11 +30,19 @@ struct plan_row {
     double seconds; /* measured; NaN: it was not */
 };
 
-void plans_print_work(FILE *file, const struct run *run, const struct planned *planned,
-                      const kiln_work *work);
-/* The first `most` rows and the choice; `entries`: vectors of threads go through entries, not rows. plans_table.c */
-void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most, bool entries);
-void plans_json_work(json_t *object, const struct planned *planned, const kiln_work *work);
-json_t *plans_json(const kiln_plan *plan);
+void plans_put_work(struct result *result, const struct run *run, const struct planned *planned,
+                    const kiln_work *work);
+void plans_put_device(struct result *result, const struct run *run);
+
+/* Plans as "plans", and for people: `most` of them and the choice, in columns of those parameters that say
+ * something. entries: vectors of threads go through entries, not rows. plans_table.c */
+enum { PARAMETERS_MOST = 16 };
+struct plan_table {
+    const struct plan_row *rows;
+    int64_t count, most;
+    bool entries, measured, shown[PARAMETERS_MOST];
+};
+void plans_put(struct result *result, struct plan_table *table, const struct plan_row *rows, int64_t count,
+               int64_t most, bool entries);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "text.h"
 
-enum { LABEL_WIDTH = 11, NUMBER_ROOM = 400, LISTS_MOST = 8 };
+enum { LABEL_WIDTH = 11, NUMBER_ROOM = 400, LISTS_MOST = 8, LINE_WIDTH = 100 };
 
 void result_begin(struct result *result) {
     result->count = 0;
@@ -64,7 +64,10 @@ const char *result_hold(struct result *result, const char *text, const char *buf
 }
 
 void result_free(struct result *result) {
-    for (int i = 0; i < result->count; i++) json_decref(result->rows[i].json);
+    for (int i = 0; i < result->count; i++) {
+        json_decref(result->rows[i].json);
+        kiln_free(result->rows[i].owned);
+    }
     result->count = 0;
 }
 
@@ -178,14 +181,13 @@ int result_print(const struct result *result, FILE *file) {
     for (int i = 0; i < result->count; i++) {
         const struct row *row = &result->rows[i];
         const bool table = row->kind == ROW_TABLE && row->fill && !row->hidden,
-                   begins = row->head || row->label || table;
+                   begins = row->head || row->label || table || row->wrapped;
         if ((!begins && !row->before) || (row->kind == ROW_TABLE && !table)) continue;
         if (begins && open) fputc('\n', file);
-        open = !table;
-        if (table) {
-            print_table(file, row);
-            continue;
-        }
+        open = !table && !row->wrapped;
+        if (table) print_table(file, row);
+        if (row->wrapped) text_wrap(file, row->text, 0, LINE_WIDTH);
+        if (!open) continue;
         if (row->head) text_put(file, row->head, 0);
         if (row->label) fprintf(file, "  %-*s ", result->margin ? result->margin : LABEL_WIDTH, row->label);
         if (row->before) fputs(row->before, file);
@@ -262,14 +264,6 @@ static json_t *section_json(const struct result *result, int *at, enum part part
         }
     }
     return object;
-}
-
-void result_merge(json_t *object, struct result *result) {
-    int at = 0;
-    json_t *made = section_json(result, &at, WHOLE);
-    json_object_update(object, made);
-    json_decref(made);
-    result_free(result);
 }
 
 int result_print_json(const struct result *result) {

@@ -59,6 +59,8 @@ struct row {
     int64_t first;    /* row i of the table is `first` + i of what it is filled from */
     int64_t most;     /* of a table: rows of text, 0 = all; JSON has all */
     bool hidden;      /* a table that JSON alone has */
+    void *owned;      /* by the library, freed with the result */
+    bool wrapped;     /* a line of its own for people, in as many lines of text as it takes */
     const char *rest; /* of a table that shows most rows only: "and 5 more" goes on so */
 };
 
@@ -102,8 +104,5 @@ int result_print_json(const struct result *result);
 /* Sets the model's texts: "report", of the rows that are kept and stand in no section, and one for each
  * section or JSON value that is. */
 kiln_status result_keep(kiln_model *model, const struct result *result);
-
-/* Adds its keys to an object, and frees it. */
-void result_merge(json_t *object, struct result *result);
 
 #endif

@@ -23,11 +23,6 @@ static const double PAIRS = 6.7e11;
 /* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
 enum { CACHED = 2 << 20, SWEEPS = 6 };
 
-struct time {
-    int64_t gpus, nodes; /* in all */
-    double pass, beside, sums, alone, seconds;
-};
-
 /* What sends the rows that each GPU has made to all others, and adds nothing up. */
 static bool gathers(const struct verb *verb) {
     return strcmp(verb->name, "pagerank") == 0;
@@ -94,7 +89,8 @@ static double factor_seconds(double side, double each, double nodes) {
     return (gather_seconds(side, each, nodes) + within(side, each - 1, false)) / 2;
 }
 
-static struct time predict(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes) {
+static struct scaled_time predict(const struct verb *verb, const kiln_work *work, int64_t gpus,
+                                  int64_t nodes) {
     const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
     const bool factors = has_factors(verb);
     const double length = factors            ? (double)(work->rows + work->cols) / 2
@@ -102,7 +98,8 @@ static struct time predict(const struct verb *verb, const kiln_work *work, int64
                                              : (double)work->cols;
     const double vector = length * k * element, m = (double)nodes, each = (double)gpus / m;
     const double shared = shared_seconds(verb, work, k);
-    struct time t = {.gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
+    struct scaled_time t = {
+        .gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
     const bool sums = !gathers(verb) && !factors, copies = 2 * (each - 1) * (COPY + vector * COPY_BYTE) <
                                                            2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
     const double overlapped =
@@ -117,54 +114,50 @@ static struct time predict(const struct verb *verb, const kiln_work *work, int64
     return t;
 }
 
-static const char *bound(const struct time *t) {
+static const char *bound(const struct scaled_time *t) {
     if (t->alone > t->pass && t->alone > t->sums && t->alone > t->beside) return "the first GPU's own work";
     if (t->sums > t->pass && t->sums > t->beside) return "sums of vectors";
     return t->beside > t->pass ? "meetings" : "reading X";
 }
 
-static void tell_one(const struct time *t, double one, int64_t passes, json_t *array) {
-    const double run = (double)(passes > 0 ? passes : 1) * t->seconds;
-    if (!array) {
-        printf("%6lld %6lld   %9.3f %9.3f %9.3f %9.3f %9.3f   %10s %7.2f   %s\n", (long long)t->gpus,
-               (long long)t->nodes, 1e3 * t->seconds, 1e3 * t->pass, 1e3 * t->beside, 1e3 * t->sums,
-               1e3 * t->alone, text_seconds(run), one / t->seconds, bound(t));
-        return;
+static void put_time(struct result *row, const void *of, int64_t i) {
+    const struct scaling *scaling = of;
+    const struct scaled_time *t = &scaling->times[i];
+    const double run = (double)(scaling->passes > 0 ? scaling->passes : 1) * t->seconds;
+    const struct {
+        const char *key, *label;
+        double seconds;
+    } parts[] = {{"pass_seconds", "in all", t->seconds},
+                 {"read_seconds", "reading", t->pass},
+                 {"beside_seconds", "beside", t->beside},
+                 {"sum_seconds", "sums", t->sums},
+                 {"alone_seconds", "alone", t->alone}};
+    PUT(row, "gpus", COUNT(t->gpus), .label = "GPUs", .width = 6);
+    PUT(row, "nodes", COUNT(t->nodes), .label = "nodes", .width = 6);
+    for (int p = 0; p < 5; p++) {
+        PUT(row, parts[p].key, NUMBER(parts[p].seconds));
+        PUT(row, NULL, NUMBER(1e3 * parts[p].seconds), .format = "%.3f", .label = parts[p].label,
+            .before = p ? NULL : "   ", .width = 9);
     }
-    json_t *row = json_object();
-    json_put_count(row, "gpus", t->gpus);
-    json_put_count(row, "nodes", t->nodes);
-    json_put_number(row, "seconds", run);
-    json_put_number(row, "pass_seconds", t->seconds);
-    json_put_number(row, "read_seconds", t->pass);
-    json_put_number(row, "beside_seconds", t->beside);
-    json_put_number(row, "sum_seconds", t->sums);
-    json_put_number(row, "alone_seconds", t->alone);
-    json_put_number(row, "times", one / t->seconds);
-    json_put_text(row, "limit", bound(t));
-    json_add(array, row);
+    PUT(row, "seconds", SECONDS(run), .label = "a run", .before = "   ", .width = 10);
+    PUT(row, "times", NUMBER(scaling->one / t->seconds), .format = "%.2f", .label = "times", .width = 7);
+    PUT(row, "limit", TEXT(bound(t)), .label = "limited by", .before = "   ");
 }
 
-void scaling_tell(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes,
-                  json_t *object) {
-    json_t *array = object ? json_array() : NULL;
-    const double one = predict(verb, work, 1, 1).seconds;
-    if (object)
-        json_put(object, "scaling", array);
-    else
-        printf("\non H200s, milliseconds of a pass (docs/scaling.md)\n  GPUs  nodes   in all      reading    "
-               "beside      sums     alone"
-               "        a run   times   limited by\n");
-    for (int64_t g = 1; g < 2 * gpus; g *= 2) {
-        const struct time t = predict(verb, work, g < gpus ? g : gpus, 1);
-        tell_one(&t, one, work->passes, array);
-    }
+void scaling_put(struct result *result, struct scaling *scaling, const struct verb *verb,
+                 const kiln_work *work, int64_t gpus, int64_t nodes) {
+    *scaling = (struct scaling){.one = predict(verb, work, 1, 1).seconds, .passes = work->passes};
+    for (int64_t g = 1; g < 2 * gpus; g *= 2)
+        scaling->times[scaling->count++] = predict(verb, work, g < gpus ? g : gpus, 1);
     for (int64_t m = 2; m < 2 * nodes; m *= 2) {
         const int64_t machines = m < nodes ? m : nodes;
-        const struct time t = predict(verb, work, gpus * machines, machines);
-        tell_one(&t, one, work->passes, array);
+        scaling->times[scaling->count++] = predict(verb, work, gpus * machines, machines);
     }
-    if (!object && nodes > 1)
-        printf("\nseveral nodes: mpirun -n %lld kiln %s ... --mpi --device cuda (docs/mpi.md)\n",
-               (long long)(gpus * nodes), verb->name);
+    PUT_LINE(result, "%s", "");
+    PUT(result, "scaling", TABLE(scaling->count, put_time, scaling),
+        .head = "on H200s, milliseconds of a pass (docs/scaling.md)");
+    if (nodes < 2) return;
+    PUT_LINE(result, "%s", "");
+    PUT_LINE(result, "several nodes: mpirun -n %lld kiln %s ... --mpi --device cuda (docs/mpi.md)",
+             (long long)(gpus * nodes), verb->name);
 }

@@ -119,36 +119,40 @@ static int measure_all(struct run *run, struct tune *tune) {
     return 0;
 }
 
-static int tell_json(struct run *run, const struct tune *tune) {
-    json_t *object = run_json(run, "kiln.tune/1"), *array = json_array();
-    plans_json_work(object, tune->planned, &tune->work);
-    json_put_text(object, "skew", run->settings->skew ? run->settings->skew : "uniform");
-    json_put_flag(object, "exhaustive", run->settings->exhaustive);
-    json_put_count(object, "plans_in_all", tune->list.count);
-    json_put_count(object, "rank", tune->rank);
-    json_put_number(object, "loss", tune->rank ? tune->loss : (double)NAN);
-    for (int64_t i = 0; i < tune->count; i++) {
-        json_t *row = plans_json(tune->tuned[i].plan);
-        json_put_number(row, "seconds", tune->tuned[i].seconds);
-        json_add(array, row);
-    }
-    json_put(object, "plans", array);
-    json_put_text(object, "plot", talk_interrupted() ? NULL : run->settings->plot);
-    return json_print(object);
+static void put_choice(struct result *result, const struct tune *tune) {
+    const struct plan_row *tuned = tune->tuned;
+    if (!tune->rank) return;
+    PUT_LINE(result, "%s", "");
+    PUT_LINE(result, "* the model's choice: rank %lld of %lld measured", (long long)tune->rank,
+             (long long)tune->count);
+    if (tune->count < tune->list.count)
+        PUT(result, NULL, COUNT(tune->list.count), .before = " (of ",
+            .after = " plans in all; --exhaustive measures them)");
+    if (tune->rank > 1)
+        PUT(result, NULL, NUMBER(100 * tune->loss), .format = "%.1f", .before = ", ",
+            .after = " % slower than the best");
+    PUT(result, NULL, NUMBER(1e3 * tuned[tune->count / 2].seconds), .format = "%.4f", .before = "; median ");
+    PUT(result, NULL, NUMBER(1e3 * tuned[tune->count - 1].seconds), .format = "%.4f", .before = " ms, worst ",
+        .after = " ms");
 }
 
-static void tell_people(const struct run *run, const struct tune *tune) {
-    FILE *file = run_tables(run);
-    plans_print_work(file, run, tune->planned, &tune->work);
-    plans_print(file, tune->tuned, tune->count, talk_verbose() ? tune->count : SHOWN, tune->planned->sparse);
-    if (!tune->rank) return;
-    fprintf(file, "\n* the model's choice: rank %lld of %lld measured", (long long)tune->rank,
-            (long long)tune->count);
-    if (tune->count < tune->list.count)
-        fprintf(file, " (of %lld plans in all; --exhaustive measures them)", (long long)tune->list.count);
-    if (tune->rank > 1) fprintf(file, ", %.1f %% slower than the best", 100 * tune->loss);
-    fprintf(file, "; median %.4f ms, worst %.4f ms\n", 1e3 * tune->tuned[tune->count / 2].seconds,
-            1e3 * tune->tuned[tune->count - 1].seconds);
+static int tell(struct run *run, const struct tune *tune) {
+    struct plan_table table;
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.tune/1");
+    run_put_device(&result, run);
+    plans_put_work(&result, run, tune->planned, &tune->work);
+    PUT(&result, "skew", TEXT(run->settings->skew ? run->settings->skew : "uniform"));
+    PUT(&result, "exhaustive", FLAG(run->settings->exhaustive));
+    PUT(&result, "plans_in_all", COUNT(tune->list.count));
+    PUT(&result, "rank", COUNT(tune->rank));
+    PUT(&result, "loss", NUMBER(tune->rank ? tune->loss : (double)NAN));
+    PUT(&result, "plot", TEXT(talk_interrupted() ? NULL : run->settings->plot));
+    plans_put(&result, &table, tune->tuned, tune->count, talk_verbose() ? tune->count : SHOWN,
+              tune->planned->sparse);
+    put_choice(&result, tune);
+    return run_tell(run, &result);
 }
 
 static int tune_plans(struct run *run, struct tune *tune) {
@@ -168,10 +172,7 @@ static int tune_plans(struct run *run, struct tune *tune) {
         code = tune_plot(run->settings->plot, tune->tuned, tune->count, title);
     if (code) return code;
     progress_end();
-    if (talk_json())
-        code = tell_json(run, tune);
-    else
-        tell_people(run, tune);
+    code = tell(run, tune);
     if (!interrupted) return code;
     say_error("kiln: interrupted after %s", text_plural(tune->count, "plan"));
     return EXIT_INTERRUPTED;

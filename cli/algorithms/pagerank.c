@@ -299,31 +299,27 @@ static int verify_pagerank(struct run *run, struct verifying *v) {
 
 /* ---------------------------------------------------------------------------------------- explain */
 
-static int explain_pagerank(const struct run *run, const kiln_matrix *A, json_t *object) {
+static void put_layout(struct result *row, const void *of, int64_t i) {
+    const kiln_plan *plan = &((const kiln_plan *)of)[i];
+    PUT(row, "chosen", FLAG(plan->chosen), .label = "", .shown = plan->chosen ? "*" : " ", .width = 1);
+    PUT(row, "layout", TEXT(plan->variant), .label = "", .width = -30);
+    PUT(row, "predicted_seconds", NUMBER(plan->seconds));
+    PUT(row, NULL, NUMBER(1e3 * plan->seconds), .format = "%.4f ms", .label = "", .before = "  ",
+        .width = 13);
+    PUT(row, "bytes", BYTES(plan->bytes), .label = "", .before = "  ", .width = 16);
+    PUT(row, "limit", TEXT(plan->limit), .label = "", .before = "  ");
+}
+
+static int explain_pagerank(struct result *result, const struct run *run, const kiln_matrix *A) {
     const kiln_pagerank_options *options = (const kiln_pagerank_options *)run->settings->algorithm.bytes;
     kiln_plan *plans = NULL;
     int64_t count = 0;
     if (kiln_ranks_plans(&plans, &count, A, 1, !options->unweighted) != KILN_OK) return fail_library(WORKING);
-    json_t *array = object ? json_array() : NULL;
-    if (!object) printf("\nlayout of the links, one ranking   an iteration  read and written  limited by\n");
-    for (int64_t i = 0; i < count; i++) {
-        const kiln_plan *plan = &plans[i];
-        const bool taken = options->layout ? (int64_t)options->layout == plan->number : plan->chosen;
-        if (object) {
-            json_t *row = json_object();
-            json_put_text(row, "layout", plan->variant);
-            json_put_flag(row, "chosen", taken);
-            json_put_number(row, "bytes", plan->bytes);
-            json_put_number(row, "predicted_seconds", plan->seconds);
-            json_put_text(row, "limit", plan->limit);
-            json_add(array, row);
-        } else {
-            printf("%c %-30s  %10.4f ms  %16s  %s\n", taken ? '*' : ' ', plan->variant, 1e3 * plan->seconds,
-                   text_bytes(plan->bytes), plan->limit);
-        }
-    }
-    if (object) json_put(object, "layouts", array);
-    kiln_free(plans);
+    PUT_LINE(result, "%s", "");
+    PUT_LINE(result, "layout of the links, one ranking   an iteration  read and written  limited by");
+    for (int64_t i = 0; i < count && options->layout; i++)
+        plans[i].chosen = (int64_t)options->layout == plans[i].number;
+    PUT(result, "layouts", TABLE(count, put_layout, plans), .owned = plans);
     return 0;
 }
 
