@@ -4,8 +4,6 @@
  * matrix. An algorithm that can do better for all models at once has its own way, ki_path_rule.together. */
 #include "algorithms/path.h"
 
-#include "algorithms/run/checkpoint.h"
-
 static const char call[] = "kiln_path";
 
 static const kiln_option *option_named(const kiln_algorithm *shown, const char *name) {
@@ -65,34 +63,28 @@ static kiln_status give_models(const struct ki_path *path, const kiln_path_model
 /* Values [first, first + count) of a fold's models. */
 static kiln_status give_block(const struct ki_path *path, const kiln_path_models *of, const double *W,
                               const double *b, kiln_report *reports) {
-    kiln_status status = KILN_OK;
-    kiln_device *device = kiln_matrix_device(path->X);
-    const kiln_type type = kiln_matrix_type(path->X);
+    kiln_status status;
     const int64_t n = kiln_matrix_cols(path->X), k = path->k, columns = of->count * k,
                   models = path->asked.count * k;
+    struct ki_arena arena = {0};
     kiln_path_models given = *of;
-    kiln_matrix *made = NULL, *intercepts = NULL;
-    const kiln_report **list = ki_calloc((size_t)of->count * sizeof *list);
-    double *values = ki_alloc((size_t)(n * columns) * sizeof *values);
-    if (!list || !values) TRY(ki_fail_nomem((size_t)(n * columns) * sizeof *values, "the models of a path"));
+    kiln_matrix *made = ki_arena_model(&arena, path->X, n, columns), *intercepts = NULL;
+    const kiln_report **list = ki_arena_zeros(&arena, of->count, sizeof *list);
+    double *values = ki_arena_doubles(&arena, n * columns);
+    if (has_intercept(path)) intercepts = ki_arena_model(&arena, path->X, 1, columns);
+    TRY(arena.status);
     for (int64_t v = 0; v < of->count; v++) list[v] = &reports[of->first + v];
     for (int64_t j = 0; j < n; j++)
         memcpy(values + j * columns, W + j * models + of->first * k, (size_t)columns * sizeof *values);
-    TRY(kiln_matrix_dense(&made, device, type, n, columns, NULL));
     TRY(ki_vector_set(made, values));
     memcpy(values, b + of->first * k, (size_t)columns * sizeof *values);
-    if (has_intercept(path)) TRY(kiln_matrix_dense(&intercepts, device, type, 1, columns, NULL));
     if (intercepts) TRY(ki_vector_set(intercepts, values));
     given.W = made;
     given.b = intercepts;
     given.reports = list;
     TRY(give_models(path, &given));
 done:
-    ki_free(list);
-    ki_free(values);
-    kiln_matrix_free(made);
-    kiln_matrix_free(intercepts);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
@@ -112,27 +104,23 @@ done:
 
 static kiln_status weigh_fold(struct ki_path *path, int64_t f) {
     kiln_status status;
-    double *room = NULL;
-    int64_t bytes;
+    struct ki_arena arena = {0};
     if (!path->asked.fold) return KILN_OK;
-    room = ki_mul(kiln_matrix_rows(path->X), sizeof *room, &bytes) ? ki_alloc((size_t)bytes) : NULL;
-    if (!room)
-        return ki_fail_nomem((size_t)kiln_matrix_rows(path->X) * sizeof *room, "the weights of a fold");
-    if (!path->trained)
-        TRY(kiln_matrix_dense(&path->trained, kiln_matrix_device(path->X), kiln_matrix_type(path->X),
-                              kiln_matrix_rows(path->X), 1, NULL));
+    double *room = ki_arena_doubles(&arena, kiln_matrix_rows(path->X));
+    TRY(arena.status);
+    if (!path->trained) path->trained = ki_run_rows(&path->run, path->X, 1);
+    TRY(path->run.arena.status);
     TRY(ki_path_weigh(path->trained, room, path, f));
     memcpy(field(path, path->rule->weights), &path->trained, sizeof path->trained);
 done:
-    ki_free(room);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static kiln_status begin(kiln_matrix *A, const kiln_matrix *given) {
+static kiln_status path_start(kiln_matrix *A, const kiln_matrix *given) {
     return given ? ki_copy(A, given) : kiln_fill(A, 0);
 }
 
-static kiln_status train(struct ki_path *path, int64_t f, int64_t v, kiln_matrix *W, kiln_matrix *b) {
+static kiln_status path_train(struct ki_path *path, int64_t f, int64_t v, kiln_matrix *W, kiln_matrix *b) {
     kiln_status status;
     kiln_report report = {0};
     const kiln_report *reports = &report;
@@ -151,19 +139,16 @@ done:
 
 kiln_status ki_path_fold(struct ki_path *path, int64_t f) {
     kiln_status status;
-    kiln_device *device = kiln_matrix_device(path->X);
-    const kiln_type type = kiln_matrix_type(path->X);
-    kiln_matrix *W = NULL, *b = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *W = ki_arena_model(&arena, path->X, kiln_matrix_cols(path->X), path->k), *b = NULL;
+    if (has_intercept(path)) b = ki_arena_model(&arena, path->X, 1, path->k);
+    TRY(arena.status);
     TRY(weigh_fold(path, f));
-    TRY(kiln_matrix_dense(&W, device, type, kiln_matrix_cols(path->X), path->k, NULL));
-    if (has_intercept(path)) TRY(kiln_matrix_dense(&b, device, type, 1, path->k, NULL));
-    TRY(begin(W, path->asked.W));
-    if (b) TRY(begin(b, path->asked.b));
-    for (int64_t v = 0; v < path->asked.count; v++) TRY(train(path, f, v, W, b));
+    TRY(path_start(W, path->asked.W));
+    if (b) TRY(path_start(b, path->asked.b));
+    for (int64_t v = 0; v < path->asked.count; v++) TRY(path_train(path, f, v, W, b));
 done:
-    kiln_matrix_free(W);
-    kiln_matrix_free(b);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status one_fold(void *of, int64_t f) {
@@ -191,67 +176,59 @@ static kiln_status refilled_fold(void *of, int64_t f) {
     struct ki_path *path = of;
     struct passed passed = {path, f};
     kiln_path_options alone = path->asked;
+    struct ki_arena arena = {0};
     kiln_matrix *X = NULL;
     kiln_status status;
     alone.fold = NULL;
     alone.folds = 0;
     alone.take = pass_on;
     alone.user = &passed;
-    TRY(ki_refill(&X, path->X, path->asked.fold, f));
+    TRY(ki_arena_take(&arena, &X, ki_refill(&X, path->X, path->asked.fold, f)));
     TRY(weigh_fold(path, f));
     TRY(kiln_path(path->shown->name, path->options, X, path->y, path->k, &alone));
 done:
-    kiln_matrix_free(X);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* ---- going on ---- */
 
-/* The models of the folds before have been handed over: all there is to keep is how many these are. */
-static struct ki_state state_of(struct ki_path *path) {
-    return (struct ki_state){"path.fold", .integers = &path->at, .least = 0, .most = path->asked.folds - 1};
-}
-
-/* The trainings get a control without the checkpoint. */
-static kiln_status begin_checkpoint(struct ki_path *path, const kiln_matrix *weights) {
+/* The models of the folds before have been handed over. The trainings get a control without the checkpoint. */
+static kiln_status path_begin(struct ki_path *path, const kiln_matrix *weights) {
     kiln_status status;
-    const struct ki_state state = state_of(path);
-    bool resumed;
-    const kiln_control apart = ki_checkpoint_apart(&path->control);
-    TRY(ki_checkpoint_begin(&(struct ki_described){.control = &path->control,
-                                                   .algorithm = path->shown->name,
-                                                   .options = path->options,
-                                                   .X = path->X,
-                                                   .given = {{"y", path->y}, {"the weights", weights}},
-                                                   .report = &path->report,
-                                                   .start = &path->start}));
-    TRY(ki_checkpoint_resume(&resumed, &path->control, &state, 1));
+    struct ki_run *run = &path->run;
+    const kiln_control apart = ki_checkpoint_apart(run->control);
+    ki_run_on(run, path->X, 0, 1);
+    run->problems = path->asked.folds;
+    TRY(ki_run_begin(run, (struct ki_described){.options = path->options,
+                                                .given = {{"y", path->y}, {"the weights", weights}}}));
+    TRY(ki_run_resume(run));
     memcpy(field(path, path->rule->control), &apart, sizeof apart);
 done:
     return status;
 }
 
-static kiln_status keep(struct ki_path *path, kiln_stop stop) {
-    const struct ki_state state = state_of(path);
-    return path->at < path->asked.folds ? ki_checkpoint_step(&path->control, &state, 1, stop) : KILN_OK;
+static kiln_status path_keep(struct ki_run *run) {
+    return run->ended < run->problems ? ki_run_keep(run) : KILN_OK;
 }
 
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of) {
     kiln_status status = KILN_OK;
-    while (path->at < ki_max(path->asked.folds, 1)) {
-        TRY(fold(of, path->at));
-        path->at++;
-        TRY(keep(path, KILN_STOP_NONE));
+    struct ki_run *run = &path->run;
+    while (run->ended < ki_max(run->problems, 1)) {
+        TRY(fold(of, run->ended));
+        run->ended++;
+        TRY(path_keep(run));
     }
 done:
     return status;
 }
 
 /* Where it was cancelled, the fold at hand is begun again. */
-static kiln_status keep_cancelled(struct ki_path *path) {
+static kiln_status path_keep_cancelled(struct ki_run *run) {
     struct ki_error_copy error;
     ki_error_keep(&error);
-    const kiln_status status = keep(path, KILN_STOP_CANCELLED);
+    run->cancelled = true;
+    const kiln_status status = path_keep(run);
     return status == KILN_OK ? ki_error_renew(&error) : status;
 }
 
@@ -278,7 +255,7 @@ static kiln_status check_folds(const struct ki_path *path) {
     return KILN_OK;
 }
 
-static kiln_status check(const struct ki_path *path) {
+static kiln_status path_check(const struct ki_path *path) {
     kiln_status status;
     const kiln_path_options *asked = &path->asked;
     const int64_t n = kiln_matrix_cols(path->X);
@@ -306,12 +283,11 @@ static kiln_status take_weights(struct ki_path *path) {
     kiln_status status;
     const int64_t rows = kiln_matrix_rows(path->X);
     const kiln_matrix *weights;
-    int64_t bytes;
     memcpy(&weights, field(path, path->rule->weights), sizeof weights);
     if (!weights || !path->asked.fold) return KILN_OK;
     TRY(ki_check_matrix(call, "weights", weights, path->X, rows, 1));
-    path->weights = ki_mul(rows, sizeof *path->weights, &bytes) ? ki_alloc((size_t)bytes) : NULL;
-    if (!path->weights) TRY(ki_fail_nomem((size_t)rows * sizeof *path->weights, "the weights of the rows"));
+    path->weights = ki_arena_doubles(&path->run.arena, rows);
+    TRY(path->run.arena.status);
     TRY(ki_vector_get(path->weights, weights));
 done:
     return status;
@@ -320,7 +296,8 @@ done:
 kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X, const kiln_matrix *y,
                       int64_t k, const kiln_path_options *given) {
     kiln_status status;
-    struct ki_path path = {.X = X, .y = y, .k = k, .start = ki_clock()};
+    struct ki_path path = {.X = X, .y = y, .k = k};
+    struct ki_run *run = &path.run;
     const kiln_matrix *weights;
     const struct ki_algorithm *found = ki_algorithm_named(algorithm);
     bool done = false;
@@ -332,22 +309,18 @@ kiln_status kiln_path(const char *algorithm, const void *options, const kiln_mat
     path.rule = found->path;
     path.shown = &found->shown;
     TRY(KI_TAKE(kiln_path_options, &path.asked, given));
-    path.options = ki_calloc(found->shown.options_bytes);
-    if (!path.options) TRY(ki_fail_nomem(found->shown.options_bytes, "the options"));
-    TRY(ki_take(path.options, options, path.rule->layout));
-    TRY(check(&path));
+    path.options = ki_arena_zeros(&run->arena, 1, found->shown.options_bytes);
+    TRY(run->arena.status);
+    TRY(ki_run_open(run, found, path.options, options, path.rule->layout, &path.control, NULL));
+    TRY(path_check(&path));
     TRY(take_weights(&path));
     memcpy(&path.control, field(&path, path.rule->control), sizeof path.control);
     memcpy(&weights, field(&path, path.rule->weights), sizeof weights);
-    TRY(begin_checkpoint(&path, weights));
+    TRY(path_begin(&path, weights));
     const bool refills = path.asked.fold && ki_is_filled(X);
     if (path.rule->together && !refills) TRY(path.rule->together(&done, &path));
     if (!done) TRY(ki_path_each(&path, refills ? refilled_fold : one_fold, &path));
 done:
-    if (status == KILN_ERR_CANCELLED && path.asked.fold) status = keep_cancelled(&path);
-    kiln_report_free(&path.report);
-    kiln_matrix_free(path.trained);
-    ki_free(path.weights);
-    ki_free(path.options);
-    return status;
+    if (status == KILN_ERR_CANCELLED && path.asked.fold) status = path_keep_cancelled(run);
+    return ki_run_close(run, status);
 }

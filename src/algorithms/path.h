@@ -2,8 +2,7 @@
 #ifndef KI_PATH_H
 #define KI_PATH_H
 
-#include "algorithms/algorithm.h"
-#include "algorithms/registry.h"
+#include "algorithms/run/run.h"
 
 struct ki_path;
 
@@ -18,6 +17,7 @@ struct ki_path_rule {
 };
 
 struct ki_path {
+    struct ki_run run; /* its problems are the folds, and all that a checkpoint holds is how many are done */
     const struct ki_path_rule *rule;
     const kiln_algorithm *shown;
     kiln_path_options asked;
@@ -27,9 +27,6 @@ struct ki_path {
     double *weights;      /* m, of the rows; NULL: ones */
     kiln_matrix *trained; /* m x 1: the weights of a fold */
     kiln_control control; /* the caller's, with his checkpoint, which those of the models do not bring */
-    kiln_report report;   /* of the path, for checkpoints */
-    double start;
-    int64_t at; /* the fold at hand; folds before it are done */
 };
 
 /* The weights of the rows that fold f trains on. room: m numbers. */
@@ -39,7 +36,7 @@ double ki_path_l2(const struct ki_path *path, int64_t v);
 double ki_path_l1(const struct ki_path *path, int64_t v);
 /* Trains fold f one model after the other. */
 kiln_status ki_path_fold(struct ki_path *path, int64_t f);
-/* fold(of, f) for all folds from path->at on, which checkpoints keep. */
+/* fold(of, f) for all folds that are not done. */
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of);
 /* All models of a fold to the caller, from the host: W n x (count k), b count k, reports count. ERR_CANCELLED: the caller has ended
  * the path. */

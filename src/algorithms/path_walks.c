@@ -6,11 +6,10 @@
 #include "algorithms/path.h"
 
 kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now) {
-    kiln_control control;
+    const kiln_control *control = path->run.control;
     kiln_progress told = *now;
-    memcpy(&control, path->options + path->rule->control, sizeof control);
-    told.seconds = ki_clock() - path->start;
-    return control.progress && control.progress(control.user, &told) ? ki_path_stopped() : KILN_OK;
+    told.seconds = ki_clock() - path->run.start;
+    return control->progress && control->progress(control->user, &told) ? ki_path_stopped() : KILN_OK;
 }
 
 void ki_path_rows_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path) {

@@ -107,7 +107,7 @@ static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) 
         {"problem.objective", .reals = &run->objective},
         {"problem.residual", .reals = &run->residual}};
     const int own = parts_of(run), problems = run->problems > 0 ? (int)(sizeof problem / sizeof *problem) : 0;
-    memcpy(whole, run->state, (size_t)own * sizeof *whole);
+    if (own > 0) memcpy(whole, run->state, (size_t)own * sizeof *whole);
     if (problems > 0) memcpy(whole + own, problem, sizeof problem);
     if (run->outer_parts > 0)
         memcpy(whole + own + problems, run->outer, (size_t)run->outer_parts * sizeof *whole);
