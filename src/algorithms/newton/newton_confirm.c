@@ -68,21 +68,17 @@ static bool wanted(const struct ki_newton_work *work) {
 static kiln_status measure_totals(double *totals, struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
-    kiln_device *device = kiln_matrix_device(newton->X);
-    const kiln_type type = kiln_matrix_type(newton->X);
-    kiln_matrix *sums = NULL, *ones = NULL;
+    struct ki_arena arena = {0};
     if (newton->k == 1) return kiln_norm(totals, work->here.C, KILN_NORM_1);
-    TRY(kiln_matrix_dense(&sums, device, type, newton->k, 1, NULL));
-    TRY(kiln_matrix_dense(&ones, device, type, kiln_matrix_rows(newton->X), 1, NULL));
-    TRY(kiln_fill(ones, 1));
+    kiln_matrix *sums = ki_arena_model(&arena, newton->X, newton->k, 1),
+                *ones = ki_arena_fill(&arena, ki_arena_rows(&arena, newton->X, 1), 1);
+    TRY(arena.status);
     TRY(ki_newton_classes(work));
     TRY(kiln_multiply(sums, 1, KILN_TRANSPOSED, work->there.C, newton->weights ? newton->weights : ones, 0,
                       NULL));
     TRY(ki_vector_get(totals, sums));
 done:
-    kiln_matrix_free(sums);
-    kiln_matrix_free(ones);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The intercepts' part of what the penalty tells: by the curvature that is left. theta, k, unless NULL: the step
@@ -91,8 +87,9 @@ static kiln_status by_curvature(double *left, double *theta, struct ki_newton_wo
                                 const struct ki_pair *of) {
     kiln_status status;
     const int64_t k = work->newton->k;
-    double *b = ki_alloc((size_t)(2 * k) * sizeof *b);
-    if (!b) return ki_fail_nomem((size_t)(2 * k) * sizeof *b, "the criterion");
+    struct ki_arena arena = {0};
+    double *b = ki_arena_doubles(&arena, 2 * k);
+    TRY(arena.status);
     double *totals = b + k;
     TRY(ki_vector_get(b, of->b));
     TRY(measure_totals(totals, work));
@@ -101,8 +98,7 @@ static kiln_status by_curvature(double *left, double *theta, struct ki_newton_wo
         if (theta) theta[c] = b[c] != 0 ? b[c] / totals[c] : 0;
     }
 done:
-    ki_free(b);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The same of all columns with one penalty and no l1: where there are a million of them, the gradient stays
@@ -111,14 +107,14 @@ static kiln_status by_one_penalty(double *left, struct ki_newton_work *work, con
     kiln_status status;
     const int64_t k = work->newton->k;
     kiln_matrix *const g = work->there.gradient.w;
-    double *norms = ki_alloc((size_t)k * sizeof *norms);
-    if (!norms) return ki_fail_nomem((size_t)k * sizeof *norms, "the criterion");
+    struct ki_arena arena = {0};
+    double *norms = ki_arena_doubles(&arena, k);
+    TRY(arena.status);
     TRY(kiln_times(g, of->w, work->kept));
     TRY(kiln_norm(norms, g, KILN_NORM_2));
     for (int64_t c = 0; c < k; c++) *left += norms[c] * norms[c] / (2 * work->newton->l2);
 done:
-    ki_free(norms);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The same column by column. */
@@ -126,8 +122,9 @@ static kiln_status by_penalties(double *left, struct ki_newton_work *work, const
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
-    double *g = ki_calloc((size_t)(2 * n * k + n) * sizeof *g);
-    if (!g) return ki_fail_nomem((size_t)(2 * n * k + n) * sizeof *g, "the criterion");
+    struct ki_arena arena = {0};
+    double *g = ki_arena_reals(&arena, 2 * n * k + n);
+    TRY(arena.status);
     double *w = g + n * k, *l1 = w + n * k;
     TRY(ki_vector_get(g, of->w));
     if (work->l1) TRY(ki_vector_get(w, work->here.at.w));
@@ -139,8 +136,7 @@ static kiln_status by_penalties(double *left, struct ki_newton_work *work, const
             *left += least * least / (2 * ki_newton_penalty_of(newton, j));
         }
 done:
-    ki_free(g);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* What the intercepts' step moves the columns' gradient by, in the penalty's measure. By Cauchy and Schwarz
@@ -184,13 +180,14 @@ static kiln_status by_penalty(double *left, struct ki_newton_work *work, const s
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
     const bool several = newton->standardize || work->l1;
-    double half = 0, *theta = NULL;
+    struct ki_arena arena = {0};
+    double half = 0;
     *left = newton->l2 > 0 ? 0 : (double)INFINITY;
     if (!(newton->l2 > 0)) return KILN_OK;
     TRY((several ? by_penalties : by_one_penalty)(left, work, of));
     if (!work->mean) return KILN_OK;
-    theta = ki_alloc((size_t)newton->k * sizeof *theta);
-    if (!theta) return ki_fail_nomem((size_t)newton->k * sizeof *theta, "the criterion");
+    double *theta = ki_arena_doubles(&arena, newton->k);
+    TRY(arena.status);
     TRY(by_curvature(&half, theta, work, of));
     const double enough = enough_of(work), drift = drift_of(work, 2 * half), simple = *left + half;
     *left = pow(sqrt(*left) + sqrt(drift), 2) + half;
@@ -202,8 +199,7 @@ static kiln_status by_penalty(double *left, struct ki_newton_work *work, const s
     TRY(by_curvature(&half, NULL, work, &work->Q));
     *left = gain + pow(sqrt(*left) + sqrt(drift_of(work, 2 * half)), 2) + half;
 done:
-    ki_free(theta);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 bool ki_newton_doubtful(const struct ki_newton_work *work) {
@@ -226,8 +222,9 @@ static kiln_status refresh(struct ki_newton_work *work) {
     const int64_t n = kiln_matrix_cols(newton->X);
     const double most = ki_newton_most(newton);
     bool less = false;
-    double total, *floor = ki_alloc((size_t)n * sizeof *floor);
-    if (!floor) return ki_fail_nomem((size_t)n * sizeof *floor, "the preconditioner");
+    struct ki_arena arena = {0};
+    double total, *floor = ki_arena_doubles(&arena, n);
+    TRY(arena.status);
     TRY(ki_newton_furnish(work));
     TRY(ki_newton_squares(work, &total));
     TRY(ki_vector_get(floor, work->square));
@@ -251,8 +248,7 @@ static kiln_status refresh(struct ki_newton_work *work) {
     if (work->descent) work->descent->prepared = false;
     ki_newton_factor_forget(work);
 done:
-    ki_free(floor);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Whether some row's |change| is a quarter of what `part` was made of, its reciprocals, or more; of 0
@@ -269,25 +265,22 @@ done:
 /* Whether the last step lowered, or raised, some row's curvature (of softmax, a probability) by a fifth, to 0
  * or from there among these: by a quarter of the smaller one, or of the one that is not 0. Takes there.C. */
 static kiln_status has_changed(bool *changed, struct ki_newton_work *work) {
-    kiln_status status = KILN_OK;
-    kiln_matrix *change = work->there.C, *part = NULL;
+    kiln_status status;
+    struct ki_arena arena = {0};
+    kiln_matrix *change = work->there.C, *part = ki_arena_rows(&arena, change, kiln_matrix_cols(change));
     const int64_t k = kiln_matrix_cols(change);
-    double *one = ki_alloc((size_t)(3 * k) * sizeof *one);
-    if (!one) return ki_fail_nomem((size_t)(3 * k) * sizeof *one, "columns' norms");
+    double *one = ki_arena_doubles(&arena, 3 * k);
+    TRY(arena.status);
     double *minus = one + k;
     for (int64_t j = 0; j < k; j++) one[j] = 1, minus[j] = -1;
     *changed = false;
-    TRY(kiln_matrix_dense(&part, kiln_matrix_device(change), kiln_matrix_type(change),
-                          kiln_matrix_rows(change), k, NULL));
     TRY(kiln_map(part, KILN_MAP_RECIPROCAL, change));
     TRY(kiln_combine(change, one, work->here.C, minus, change));
     TRY(exceeds(changed, part, change, minus + k));
     TRY(kiln_map(part, KILN_MAP_RECIPROCAL, work->here.C));
     TRY(exceeds(changed, part, change, minus + k));
 done:
-    kiln_matrix_free(part);
-    ki_free(one);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Whether the step that led from `there` to `here`, or failed to lead the other way, left the rows'
@@ -313,14 +306,15 @@ static kiln_status rows_matter(bool *matter, struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X);
     const double one = 1, minus = -1;
-    double changed, *squares = NULL;
+    struct ki_arena arena = {0};
+    double changed;
     TRY(kiln_combine(work->there.C, &one, work->here.C, &minus, work->there.C));
     TRY(kiln_norm(&changed, work->there.C, KILN_NORM_MAX));
     *matter = !isfinite(changed);
     if (*matter || changed == 0) return KILN_OK;
     TRY(kiln_map(work->there.C, KILN_MAP_ABS, work->there.C));
-    squares = ki_alloc((size_t)(2 * n) * sizeof *squares);
-    if (!squares) return ki_fail_nomem((size_t)(2 * n) * sizeof *squares, "the criterion");
+    double *squares = ki_arena_doubles(&arena, 2 * n);
+    TRY(arena.status);
     TRY(kiln_gram_diagonal(work->square, newton->X, work->there.C));
     TRY(ki_vector_get(squares, work->square));
     TRY(kiln_gram_diagonal(work->square, newton->X, work->here.C));
@@ -331,8 +325,7 @@ static kiln_status rows_matter(bool *matter, struct ki_newton_work *work) {
         *matter = *matter || (work->diagonal[j] > 0 && squares[j] > (1 - FAR) * all);
     }
 done:
-    ki_free(squares);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Whether a hinge's model may be believed: the rows that the last step, or twice the next one, or rounding of
