@@ -192,7 +192,8 @@ done:
 
 /* ---- going on ---- */
 
-/* The models of the folds before have been handed over. The trainings get a control without the checkpoint. */
+/* The models of the folds before have been handed over. The trainings get a control without the
+ * checkpoint. */
 static kiln_status path_begin(struct ki_path *path, const kiln_matrix *weights) {
     kiln_status status;
     struct ki_run *run = &path->run;

@@ -1,4 +1,5 @@
-/* Models along a path of penalties, in folds (kiln_path): what the driver, path.c, and an algorithm with a way of its own share. */
+/* Models along a path of penalties, in folds (kiln_path): what the driver, path.c, and an algorithm with a
+ * way of its own share. */
 #ifndef KI_PATH_H
 #define KI_PATH_H
 
@@ -38,8 +39,8 @@ double ki_path_l1(const struct ki_path *path, int64_t v);
 kiln_status ki_path_fold(struct ki_path *path, int64_t f);
 /* fold(of, f) for all folds that are not done. */
 kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of);
-/* All models of a fold to the caller, from the host: W n x (count k), b count k, reports count. ERR_CANCELLED: the caller has ended
- * the path. */
+/* All models of a fold to the caller, from the host: W n x (count k), b count k, reports count.
+ * ERR_CANCELLED: the caller has ended the path. */
 kiln_status ki_path_give_fold(const struct ki_path *path, int64_t f, const double *W, const double *b,
                               kiln_report *reports);
 /* The error of a path that the caller has ended, in `take` or by the progress of the options' control. */
@@ -57,13 +58,16 @@ struct ki_path_walks {
     kiln_matrix *rows;    /* m x 1: weights of a fold's rows */
 };
 
-/* The progress callback of the options' control, with the seconds since the path began; ERR_CANCELLED where it ends the path. */
+/* The progress callback of the options' control, with the seconds since the path began; ERR_CANCELLED where
+ * it ends the path. */
 kiln_status ki_path_told(const struct ki_path *path, const kiln_progress *now);
-/* The arena's room for the walks and in `walk`, whose n and size are set; for the rows alone, where there are to be no walks. */
+/* The arena's room for the walks and in `walk`, whose n and size are set; for the rows alone, where there
+ * are to be no walks. */
 void ki_path_walks_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path,
                         struct ki_walk *walk);
 void ki_path_rows_open(struct ki_path_walks *walks, struct ki_arena *arena, const struct ki_path *path);
-/* Each fold's sums over the rows that it holds out, weighted (m x 1; NULL: ones), or over all where there are no folds. */
+/* Each fold's sums over the rows that it holds out, weighted (m x 1; NULL: ones), or over all where there
+ * are no folds. */
 kiln_status ki_path_walk(struct ki_path_walks *walks, const kiln_matrix *y, const kiln_matrix *weights,
                          bool intercept);
 /* walk->A = the sums over the rows that fold f trains on. */

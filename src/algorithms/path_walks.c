@@ -29,8 +29,9 @@ void ki_path_walks_open(struct ki_path_walks *walks, struct ki_arena *arena, con
     walk->origin = ki_arena_reals(arena, walk->size);
 }
 
-/* The weights of the rows that fold f holds out. Which these are is as good as random: nothing branches on it. */
-static kiln_status hold(struct ki_path_walks *walks, const kiln_matrix *weights, int64_t f) {
+/* The weights of the rows that fold f holds out. Which these are is as good as random: nothing branches on
+ * it. */
+static kiln_status walks_hold(struct ki_path_walks *walks, const kiln_matrix *weights, int64_t f) {
     kiln_status status = KILN_OK;
     const int32_t *fold = walks->path->asked.fold;
     const int64_t m = kiln_matrix_rows(walks->rows);
@@ -58,7 +59,7 @@ kiln_status ki_path_walk(struct ki_path_walks *walks, const kiln_matrix *y, cons
                                                 .total = walks->folds,
                                                 .objective = (double)NAN,
                                                 .residual = (double)NAN}));
-        if (folded) TRY(hold(walks, weights, f));
+        if (folded) TRY(walks_hold(walks, weights, f));
         walk.A = walks->parts + f * walk.size * walk.size;
         TRY(ki_walk_sums(&walk, path->X, y, folded ? walks->rows : weights, intercept));
     }

@@ -44,7 +44,8 @@ kiln_status ki_block_cycle(struct ki_block *t, bool resumed);
 /* The same by the system's factor, in one iteration. */
 kiln_status ki_block_correct(struct ki_block *t);
 
-/* The state of a block within a cycle, for checkpoints: between two cycles, and by a factor, it is soon done. */
+/* The state of a block within a cycle, for checkpoints: between two cycles, and by a factor, it is soon
+ * done. */
 enum { KI_BLOCK_STATE = 25 };
 void ki_block_state(struct ki_state state[KI_BLOCK_STATE], struct ki_block *t);
 

@@ -29,7 +29,7 @@ done:
 
 /* A = (X - 1 mu^T)^T C, for C whose columns sum to zero but for rounding: that little must not be
  * magnified by the means. */
-static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
+static kiln_status check_scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
     kiln_status status;
     const struct ki_system *system = t->system;
     double sum[KI_BLOCK];
@@ -51,7 +51,7 @@ static kiln_status scatter_zero(const struct ki_block *t, kiln_matrix *A) {
 }
 
 /* *direction = D^-2 G. Uses Z. */
-static kiln_status precondition(const struct ki_block *t, const kiln_matrix **direction) {
+static kiln_status check_precondition(const struct ki_block *t, const kiln_matrix **direction) {
     *direction = t->system->inverse ? t->Z : t->G;
     return t->system->inverse ? kiln_times(t->Z, t->G, t->system->inverse) : KILN_OK;
 }
@@ -59,7 +59,7 @@ static kiln_status precondition(const struct ki_block *t, const kiln_matrix **di
 kiln_status ki_block_norm(const struct ki_block *t, double *norm) {
     kiln_status status;
     const kiln_matrix *direction;
-    TRY(precondition(t, &direction));
+    TRY(check_precondition(t, &direction));
     TRY(kiln_dot(norm, t->G, direction));
     for (int j = 0; j < t->k; j++) norm[j] = sqrt(norm[j]);
 done:
@@ -172,7 +172,7 @@ static kiln_status check_about(bool *far, struct ki_block *t, bool zero) {
     if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     TRY(kiln_dot(t->rss, t->SR, t->R));
     const bool known = zero && system->right;
-    TRY(known ? scatter_zero(t, t->G) : scatter(t, t->G, t->SR));
+    TRY(known ? scatter_zero(t, t->G) : check_scatter(t, t->G, t->SR));
     system->run.report.passes += known ? 0 : zero ? 1 : 2;
     TRY(check_judge(t, 1, zero));
 done:

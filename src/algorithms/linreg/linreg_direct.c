@@ -37,7 +37,7 @@ static bool penalised(const kiln_linreg_options *options) {
 }
 
 /* Whether a budget of the device leaves what kiln_gram takes. */
-static bool has_room(const kiln_matrix *X, double size) {
+static bool direct_has_room(const kiln_matrix *X, double size) {
     kiln_device_info info = {0};
     kiln_device_statistics used = {0};
     const kiln_device *device = kiln_matrix_device(X);
@@ -60,7 +60,7 @@ static double factor_work(double size, int threads) {
 /* In passes over X; INFINITY where it cannot be done. */
 static double direct_price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
-    if (size > (gpu ? GPU_MOST : SIZE_MOST) || !has_room(X, size)) return INFINITY;
+    if (size > (gpu ? GPU_MOST : SIZE_MOST) || !direct_has_room(X, size)) return INFINITY;
     const double factor =
         gpu ? ki_gpu_factor_price(X, size) : factor_work(size, threads) / fmax((double)kiln_matrix_nnz(X), 1);
     return factor + gram_price(X, by_rows);
@@ -72,7 +72,7 @@ static bool is_short(const kiln_matrix *X, bool by_rows, bool gpu, int threads) 
     const double size = (double)(by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X));
     const double work =
         factor_work(size, gpu ? 1 : threads) + gram_price(X, by_rows) * (double)kiln_matrix_nnz(X);
-    return work <= (double)CHEAP_ALL * CHEAP && has_room(X, size);
+    return work <= (double)CHEAP_ALL * CHEAP && direct_has_room(X, size);
 }
 
 kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix *X,
@@ -286,7 +286,7 @@ static void take_null(double *null, const struct ki_direct *direct, const bool *
 }
 
 /* Rows of U that depend on others get no part in corrections; by columns, what makes them is kept. */
-static kiln_status leave_out(struct ki_direct *direct, struct ki_arena *arena, const bool *left_out) {
+static kiln_status direct_leave_out(struct ki_direct *direct, struct ki_arena *arena, const bool *left_out) {
     const int64_t size = direct->size;
     int64_t count = 0;
     for (int64_t k = 0; k < size; k++) {
@@ -337,7 +337,7 @@ static kiln_status direct_form(struct ki_system *system, struct ki_direct *direc
     struct ki_arena own = {0};
     direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
     const int64_t size = direct->size;
-    if (!has_room(system->X, (double)size)) {
+    if (!direct_has_room(system->X, (double)size)) {
         ki_fail_nomem((size_t)size * (size_t)size * sizeof(double), "the normal equations");
         return ki_hint("solve by conjugate gradient, which does without them");
     }
@@ -355,7 +355,7 @@ static kiln_status direct_form(struct ki_system *system, struct ki_direct *direc
         if (!(diagonal[i] > 0)) diagonal[i] = 1; /* of weight 0 */
     }
     direct_factorise(system, direct, diagonal, rounding, work, left_out);
-    if (direct->usable) TRY(leave_out(direct, arena, left_out));
+    if (direct->usable) TRY(direct_leave_out(direct, arena, left_out));
 done:
     return ki_arena_free(&own, status);
 }
@@ -384,14 +384,15 @@ bool ki_direct_cheap(const struct ki_system *system, bool by_rows) {
 
 bool ki_direct_possible(const struct ki_system *system) {
     const double size = (double)kiln_matrix_cols(system->X);
-    return kiln_matrix_type(system->X) == KILN_F64 && size <= SIZE_MOST && has_room(system->X, size);
+    return kiln_matrix_type(system->X) == KILN_F64 && size <= SIZE_MOST && direct_has_room(system->X, size);
 }
 
 void ki_direct_reconsider(struct ki_system *system) {
     struct ki_direct *direct = &system->direct;
     const kiln_matrix *X = system->X;
     if (!direct->wanted || direct->U || system->options.solver) return;
-    direct->wanted = has_room(X, (double)(direct->by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X)));
+    direct->wanted =
+        direct_has_room(X, (double)(direct->by_rows ? kiln_matrix_rows(X) : kiln_matrix_cols(X)));
 }
 
 /* ---- a correction ---- */

@@ -259,7 +259,7 @@ done:
 
 /* ---- what is handed over ---- */
 
-static kiln_status write_report(kiln_report *report, const struct together *t, int64_t v) {
+static kiln_status path_write_report(kiln_report *report, const struct together *t, int64_t v) {
     kiln_status status;
     double rss = 0;
     TRY(ki_report_begin(report));
@@ -287,7 +287,7 @@ static kiln_status path_give(struct together *t, int64_t f) {
     struct ki_arena arena = {0};
     kiln_report *reports = ki_arena_zeros(&arena, t->count, sizeof *reports);
     TRY(arena.status);
-    for (int64_t v = 0; v < t->count; v++) TRY(write_report(&reports[v], t, v));
+    for (int64_t v = 0; v < t->count; v++) TRY(path_write_report(&reports[v], t, v));
     TRY(ki_path_give_fold(t->path, f, t->W, t->b, reports));
 done:
     for (int64_t v = 0; reports && v < t->count; v++) kiln_report_free(&reports[v]);

@@ -113,7 +113,7 @@ static void rank_add(double *a, double factor, const double *b, int64_t n) {
 }
 
 /* Gram and Schmidt, twice, of vectors that are scaled to length 1 first. */
-static void orthonormalise(struct ki_rank *rank, int64_t n) {
+static void rank_orthonormalise(struct ki_rank *rank, int64_t n) {
     for (int64_t c = 0; c < rank->count; c++) {
         double *own = rank->null + c * n;
         for (int again = 0; again < 2; again++) {
@@ -247,13 +247,13 @@ static kiln_status look_at_columns(struct ki_block *t) {
     for (int64_t first = 0; first < direct->left; first += KI_BLOCK)
         TRY(rank_look(system, direct, square, first, ki_min(direct->left - first, KI_BLOCK)));
     rank->rank = rank->count == direct->left ? direct->taken : -1;
-    orthonormalise(rank, direct->size);
+    rank_orthonormalise(rank, direct->size);
 done:
     return ki_arena_free(&arena, status);
 }
 
 /* The part of W along the vectors that X makes nothing of, minus sign, in values, n x k. */
-static void take_off(const struct ki_rank *rank, double *values, double *own, int64_t n, int64_t k) {
+static void rank_take_off(const struct ki_rank *rank, double *values, double *own, int64_t n, int64_t k) {
     for (int64_t c = 0; c < k; c++) {
         for (int64_t j = 0; j < n; j++) own[j] = values[j * k + c], values[j * k + c] = 0;
         for (int again = 0; again < 2; again++)
@@ -272,7 +272,7 @@ static kiln_status move_by_columns(struct ki_block *t) {
     double *values = ki_arena_doubles(&arena, n * t->k), *own = ki_arena_doubles(&arena, n);
     TRY(arena.status);
     TRY(ki_vector_get(values, t->W));
-    take_off(&t->system->rank, values, own, n, t->k);
+    rank_take_off(&t->system->rank, values, own, n, t->k);
     TRY(ki_vector_set(t->E, values));
 done:
     return ki_arena_free(&arena, status);
@@ -281,7 +281,7 @@ done:
 /* ---- by rows ---- */
 
 /* Where N is little work it is looked at even though rows are fewer, as it is checked. */
-static bool by_rows(const kiln_matrix *X) {
+static bool rank_by_rows(const kiln_matrix *X) {
     const double n = (double)kiln_matrix_cols(X), null = n - (double)kiln_matrix_rows(X);
     return null > 0 && n * null * null > COLUMN_WORK;
 }
@@ -354,7 +354,7 @@ kiln_status ki_block_least_norm(bool *moved, struct ki_block *t) {
     if (!rank->known) {
         ki_rank_undecided(rank);
         TRY(set_metric(system));
-        TRY((by_rows(system->X) ? look_at_rows : look_at_columns)(t));
+        TRY((rank_by_rows(system->X) ? look_at_rows : look_at_columns)(t));
     }
     *moved = rank->count > 0 || rank->rows.usable;
     if (*moved) TRY(rank->rows.usable ? move_by_rows(t) : move_by_columns(t));

@@ -53,7 +53,7 @@ done:
 }
 
 /* G, less g1, and what the coefficients make of the columns. */
-static kiln_status take_off(struct ki_block *t, double *size) {
+static kiln_status rounding_take_off(struct ki_block *t, double *size) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(t->system->X), k = t->k;
     struct ki_arena arena = {0};
@@ -73,7 +73,7 @@ kiln_status ki_block_beyond_rounding(struct ki_block *t, double *norm) {
     kiln_status status;
     double size[KI_BLOCK];
     TRY(ki_copy(t->Q, t->G));
-    TRY(take_off(t, size));
+    TRY(rounding_take_off(t, size));
     TRY(ki_block_norm(t, norm));
     TRY(ki_copy(t->G, t->Q));
 done:
@@ -81,7 +81,7 @@ done:
 }
 
 /* Of the active targets those whose g2 meets the tolerance; false: that is all of them. */
-static bool meet(struct ki_block *t, const double *left) {
+static bool rounding_meet(struct ki_block *t, const double *left) {
     for (int j = 0; j < t->k; j++) {
         t->rounding[j] = t->active[j] && left[j] <= t->system->options.tolerance * t->reference[j];
         t->active[j] = t->active[j] && !t->rounding[j];
@@ -96,9 +96,9 @@ kiln_status ki_block_judge_rounding(struct ki_block *t) {
     bool judged[KI_BLOCK];
     for (int j = 0; j < t->k; j++)
         t->active[j] = t->active[j] && t->norm[j] <= sqrt(epsilon) * t->reference[j];
-    TRY(take_off(t, size));
+    TRY(rounding_take_off(t, size));
     TRY(ki_block_norm(t, left));
-    if (!meet(t, left)) goto done;
+    if (!rounding_meet(t, left)) goto done;
     memcpy(judged, t->active, sizeof judged);
     memcpy(objective, t->objective, sizeof objective);
     t->judging = true;

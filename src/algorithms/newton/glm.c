@@ -223,7 +223,7 @@ done:
 }
 
 /* Whether X^T diag(h) X, on the device and on its way, has room there. */
-static bool has_room(const kiln_matrix *X) {
+static bool glm_has_room(const kiln_matrix *X) {
     enum { COPIES = 3 };
     kiln_device_info info = {0};
     kiln_device_statistics used = {0};
@@ -272,7 +272,7 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
     if (options->l2 > 0 || parameters->how == KI_UNCOUNTED) return KILN_OK;
     if (columns > FEW) {
         TRY(ki_glm_rank(parameters, glm));
-        if (parameters->how != KI_AT_MOST || columns > ERRORS_COLUMNS_MAX || !has_room(glm->X))
+        if (parameters->how != KI_AT_MOST || columns > ERRORS_COLUMNS_MAX || !glm_has_room(glm->X))
             return KILN_OK;
     }
     TRY(ki_glm_information(parameters, NULL, glm));

@@ -68,8 +68,8 @@ kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors,
  * not constant, but no more than rows; more than 31 dimensions are missing, or it is not clear how many. */
 kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm);
 
-/* sum_i s_i loss_i'^2 / loss_i'' at most at the result, from its predictors and kiln_loss_deviance's rows D; 0: it is
- * not known, or of no use. Takes Eta. */
+/* sum_i s_i loss_i'^2 / loss_i'' at most at the result, from its predictors and kiln_loss_deviance's rows
+ * D; 0: it is not known, or of no use. Takes Eta. */
 kiln_status ki_glm_bend(double *bend, const struct ki_glm *glm, kiln_matrix *Eta, const kiln_matrix *D,
                         double pearson);
 

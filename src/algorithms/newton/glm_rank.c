@@ -71,7 +71,7 @@ static int64_t count_dimensions(const struct rank *of, int64_t k) {
 }
 
 /* Whether vectors of k columns take no more than a quarter of the device's memory. */
-static bool has_room(const struct rank *of, int64_t k) {
+static bool rank_has_room(const struct rank *of, int64_t k) {
     enum { VECTORS = 8 };
     kiln_device_info info = {0};
     const double length = (double)of->n + (double)kiln_matrix_rows(of->glm->X);
@@ -93,7 +93,7 @@ kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm) {
     int64_t most = !glm->options->no_intercept;
     for (int64_t j = 0; j < of.n; j++) most += of.spread[j] > 0;
     *parameters = (struct ki_parameters){(int64_t)fmin((double)most, glm->rows), KI_AT_MOST};
-    for (int64_t k = FEW; k <= MANY && (double)most < glm->rows && has_room(&of, k); k *= MANY / FEW) {
+    for (int64_t k = FEW; k <= MANY && (double)most < glm->rows && rank_has_room(&of, k); k *= MANY / FEW) {
         of.Z = ki_arena_doubles(&arena, of.n * k);
         of.W = ki_arena_doubles(&arena, of.n * k);
         TRY(arena.status);

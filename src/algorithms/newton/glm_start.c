@@ -96,8 +96,8 @@ done:
     return status;
 }
 
-/* The first of some intercepts that is in range for every row's offset: one that centres them, or makes the least of all eta,
- * or the largest, the link of the mean. */
+/* The first of some intercepts that is in range for every row's offset: one that centres them, or makes the
+ * least of all eta, or the largest, the link of the mean. */
 static kiln_status null_start(struct null_point *point, const struct null_model *null,
                               const struct ki_glm *glm) {
     kiln_status status = KILN_OK;
@@ -172,7 +172,8 @@ static bool moderate(kiln_type type, double factor) {
     return fabs(factor) < most && fabs(factor) > 1 / most;
 }
 
-/* (mu - y) mu' / V is a multiple of mean - y where all rows have the mean for mu. Which one, a row with another y tells. */
+/* (mu - y) mu' / V is a multiple of mean - y where all rows have the mean for mu. Which one, a row with
+ * another y tells. */
 kiln_status ki_glm_tell_derivative(struct ki_glm *glm) {
     kiln_status status;
     struct ki_arena arena = {0};

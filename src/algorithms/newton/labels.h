@@ -27,8 +27,8 @@ struct ki_label_options {
  * are not finite; ERR_ARGUMENT for class weights that are of no use. */
 kiln_status ki_labels_new(struct ki_labels *labels, struct ki_arena *arena, const char *call,
                           const kiln_matrix *y, const struct ki_label_options *options);
-/* *column = a new m x 1 matrix of the arena, on y's device: of row i, `yes` if it belongs to class c, else `no`; for c < 0 the
- * class's number. */
+/* *column = a new m x 1 matrix of the arena, on y's device: of row i, `yes` if it belongs to class c, else
+ * `no`; for c < 0 the class's number. */
 kiln_status ki_labels_column(kiln_matrix **column, struct ki_arena *arena, const struct ki_labels *labels,
                              const kiln_matrix *y, int64_t c, double yes, double no);
 /* sums, `count` of them: the weight of each class. */

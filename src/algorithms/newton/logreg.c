@@ -106,8 +106,8 @@ done:
     return status;
 }
 
-static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
-                         const void *options, kiln_report *report) {
+static kiln_status logreg_again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                                const void *options, kiln_report *report) {
     return kiln_logreg(W, b, X, y, options, report);
 }
 
@@ -247,8 +247,8 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     newton.standardize = own.standardize != 0;
     TRY(ki_dual_choose(&dual, &newton, own.warm_start && !own.solver ? KILN_CLASSIFIER_NEWTON : own.solver));
     TRY(logreg_check_result(W, b, X, newton.k, &own));
-    TRY(ki_narrow_solve(&solved, again, &(struct ki_narrow_task){W, b, X, y, &own, own.warm_start != 0},
-                        report));
+    TRY(ki_narrow_solve(&solved, logreg_again,
+                        &(struct ki_narrow_task){W, b, X, y, &own, own.warm_start != 0}, report));
     if (solved)
         run->to = NULL; /* which has the report */
     else

@@ -11,14 +11,14 @@ enum { DEPTH = 8 };
 /* FARTHEST: a move, in times of f. DEPENDENT: of a df_j, what must be left of it. */
 static const double FARTHEST = 50, DEPENDENT = 1e-3;
 
-static double product(const double *a, const double *b, int64_t k) {
+static double centre_product(const double *a, const double *b, int64_t k) {
     double sum = 0;
     for (int64_t c = 0; c < k; c++) sum += a[c] * b[c];
     return sum;
 }
 
 /* a += factor * b */
-static void add(double *a, double factor, const double *b, int64_t k) {
+static void centre_add(double *a, double factor, const double *b, int64_t k) {
     for (int64_t c = 0; c < k; c++) a[c] += factor * b[c];
 }
 
@@ -45,7 +45,7 @@ void ki_centre_begin(struct ki_centre *centre) {
 }
 
 /* The last move's dc and df, f the present one. */
-static void remember(struct ki_centre *centre, const double *f) {
+static void centre_remember(struct ki_centre *centre, const double *f) {
     const int64_t k = centre->k, slot = (centre->moves - 1) % DEPTH;
     for (int64_t c = 0; c < k; c++) {
         centre->step[slot * k + c] = centre->now[c] - centre->former[c];
@@ -54,7 +54,7 @@ static void remember(struct ki_centre *centre, const double *f) {
 }
 
 /* move = f - sum_j g_j (dc_j + df_j). */
-static void mix(struct ki_centre *centre, double *move, const double *f) {
+static void centre_mix(struct ki_centre *centre, double *move, const double *f) {
     const int64_t k = centre->k, count = ki_min(ki_min(centre->moves, DEPTH), k);
     int64_t kept = 0;
     memcpy(move, f, (size_t)k * sizeof *move);
@@ -63,18 +63,18 @@ static void mix(struct ki_centre *centre, double *move, const double *f) {
         double *across = centre->across + kept * k, *along = centre->along + kept * k;
         memcpy(across, centre->change + slot * k, (size_t)k * sizeof *across);
         memcpy(along, centre->step + slot * k, (size_t)k * sizeof *along);
-        const double whole = sqrt(product(across, across, k));
+        const double whole = sqrt(centre_product(across, across, k));
         for (int64_t i = 0; i < kept; i++) {
-            const double part = product(across, centre->across + i * k, k);
-            add(across, -part, centre->across + i * k, k);
-            add(along, -part, centre->along + i * k, k);
+            const double part = centre_product(across, centre->across + i * k, k);
+            centre_add(across, -part, centre->across + i * k, k);
+            centre_add(along, -part, centre->along + i * k, k);
         }
-        const double left = sqrt(product(across, across, k));
+        const double left = sqrt(centre_product(across, across, k));
         if (!(left > DEPENDENT * whole)) continue;
         for (int64_t c = 0; c < k; c++) across[c] /= left, along[c] /= left;
-        const double g = product(f, across, k); /* the directions are orthogonal */
-        add(move, -g, across, k);
-        add(move, -g, along, k);
+        const double g = centre_product(f, across, k); /* the directions are orthogonal */
+        centre_add(move, -g, across, k);
+        centre_add(move, -g, along, k);
         kept++;
     }
 }
@@ -83,12 +83,12 @@ void ki_centre_move(struct ki_centre *centre, double *b) {
     const int64_t k = centre->k;
     double *f = centre->lag, *move = centre->move;
     for (int64_t c = 0; c < k; c++) f[c] = b[c] - centre->now[c];
-    if (centre->moves > 0) remember(centre, f);
+    if (centre->moves > 0) centre_remember(centre, f);
     memcpy(centre->left, f, (size_t)k * sizeof *f);
     memcpy(centre->former, centre->now, (size_t)k * sizeof *f);
-    mix(centre, move, f);
-    const double size = sqrt(product(f, f, k)), length = sqrt(product(move, move, k));
-    const bool onward = product(move, f, k) > 0;
+    centre_mix(centre, move, f);
+    const double size = sqrt(centre_product(f, f, k)), length = sqrt(centre_product(move, move, k));
+    const bool onward = centre_product(move, f, k) > 0;
     const double factor = onward ? fmin(1, FARTHEST * size / length) : 1;
     for (int64_t c = 0; c < k; c++) {
         const double step = onward ? factor * move[c] : f[c];

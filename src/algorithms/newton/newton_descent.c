@@ -102,7 +102,7 @@ static double descent_share_of(const struct ki_newton_work *work) {
 }
 
 /* Returns how far the intercept was from its best value, as violation does. */
-static double settle(struct ki_quadratic *of) {
+static double descent_settle(struct ki_quadratic *of) {
     if (!of->intercept || !(of->total > 0)) return 0;
     const double slope = ki_quadratic_intercept_slope(of);
     ki_quadratic_move_intercept(of, -slope / of->total);
@@ -171,7 +171,7 @@ static double violation(const struct ki_quadratic *of, int64_t a, double slope) 
     return v * v * of->inverse[a];
 }
 
-static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
+static void descent_shuffle(int32_t *order, int64_t count, uint64_t *random) {
     for (int64_t i = count - 1; i > 0; i--) {
         const int64_t other = (int64_t)(((ki_next_random(random) >> 33) * (uint64_t)(i + 1)) >> 31);
         const int32_t former = order[i];
@@ -182,9 +182,9 @@ static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
 
 /* One sweep over `order`, which keeps the columns that are not 0; the sum of violations met with.
  * *changed: how many columns came to another face. */
-static double sweep(struct ki_quadratic *of, int64_t *active, int64_t *changed) {
+static double descent_sweep(struct ki_quadratic *of, int64_t *active, int64_t *changed) {
     int64_t kept = 0, left = 0;
-    double violations = settle(of);
+    double violations = descent_settle(of);
     for (int64_t i = 0; i < *active; i++) {
         const int32_t a = of->order[i];
         if (!of->G && i + AHEAD < *active) ki_sparse_column_ask(&of->u[of->order[i + AHEAD]]);
@@ -217,8 +217,8 @@ static kiln_status descent_descend(struct ki_quadratic *of, struct ki_newton_wor
     int64_t waited = 0; /* sweeps since a face was solved, or as many as one costs */
     bool full = true;
     while (model->inner < SWEEPS && !work->newton->run.cancelled) {
-        shuffle(of->order, active, &random);
-        const double violations = sweep(of, &active, &changed);
+        descent_shuffle(of->order, active, &random);
+        const double violations = descent_sweep(of, &active, &changed);
         model->inner++;
         model->rest = violations / 2;
         ki_run_ask(&work->newton->run);

@@ -1,4 +1,5 @@
-/* Between newton_descent.c (the l1 step by coordinate descent), newton_quadratic.c (its model) and newton_face.c. */
+/* Between newton_descent.c (the l1 step by coordinate descent), newton_quadratic.c (its model) and
+ * newton_face.c. */
 #ifndef KI_NEWTON_DESCENT_H
 #define KI_NEWTON_DESCENT_H
 
@@ -12,8 +13,9 @@ struct ki_descent {
     struct ki_sparse_columns columns;
     double *q;        /* 2 m */
     double looseness; /* what the model's violation may have left, without a Gram matrix */
-    /* What the last model said of its step: -g . d, d . H d of the loss alone and of what `own` adds, and the objective without
-     * l1 where it began. share: of H, what the next model takes; see ki_newton_descend. */
+    /* What the last model said of its step: -g . d, d . H d of the loss alone and of what `own` adds, and
+     * the objective without l1 where it began. share: of H, what the next model takes; see
+     * ki_newton_descend. */
     double slope, bend, own_bend, smooth, share;
     bool prepared; /* for this problem */
 };
@@ -51,11 +53,12 @@ double ki_quadratic_intercept_slope(const struct ki_quadratic *of);
 /* What follows from z_a += step, which is the caller's, and the intercept's move. */
 void ki_quadratic_move(struct ki_quadratic *of, int64_t a, double step);
 void ki_quadratic_move_intercept(struct ki_quadratic *of, double step);
-/* (z - w) . H (z - w) but for what `own` adds, and the model's value at z less that at w. Only without a Gram matrix. */
+/* (z - w) . H (z - w) but for what `own` adds, and the model's value at z less that at w. Only without a
+ * Gram matrix. */
 double ki_quadratic_bend(const struct ki_quadratic *of);
 double ki_quadratic_value(const struct ki_quadratic *of);
-/* Without a Gram matrix: z goes to the least point of its face, or of those that it comes to from there, until what the least
- * subgradient has on the face counts for `goal` or less; *reached: whether it does. */
+/* Without a Gram matrix: z goes to the least point of its face, or of those that it comes to from there,
+ * until what the least subgradient has on the face counts for `goal` or less; *reached: whether it does. */
 kiln_status ki_quadratic_face(struct ki_quadratic *of, struct ki_newton_work *work,
                               struct ki_newton_model *model, double goal, bool *reached);
 

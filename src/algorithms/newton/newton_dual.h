@@ -24,7 +24,8 @@ struct ki_dual_task {
     double *W, *b; /* results, in as many columns as problems or classes of softmax */
 };
 
-/* Whether a state waits that was kept during a descent; one that was kept behind it has no need of another. */
+/* Whether a state waits that was kept during a descent; one that was kept behind it has no need of
+ * another. */
 bool ki_dual_waits(const kiln_control *control);
 
 /* Solves about as closely as the engine's tolerance asks. Adds a sweep to passes for each that all rows

@@ -1,5 +1,6 @@
-/* A descent in the dual between two rounds, for checkpoints: of each problem under way the variables, what they make of w, and the order and the
- * random numbers that the next sweep goes on with. What follows from the data is made anew. */
+/* A descent in the dual between two rounds, for checkpoints: of each problem under way the variables, what
+ * they make of w, and the order and the random numbers that the next sweep goes on with. What follows from
+ * the data is made anew. */
 #include <limits.h>
 
 #include "algorithms/newton/newton_dual_work.h"
@@ -15,7 +16,7 @@ struct packed {
     int64_t *counts, *order; /* of each COUNTS, and a number a row */
 };
 
-static int64_t size_of(const struct ki_dual_descent *all) {
+static int64_t dual_size_of(const struct ki_dual_descent *all) {
     const int64_t k = all->k;
     return ki_dual_variables(all) + ki_dual_weights(all) + k + ki_centre_size(k) + SCALARS;
 }
@@ -25,7 +26,7 @@ static kiln_status packed_new(struct packed *packed, struct ki_arena *arena,
     const int64_t rows = kiln_matrix_rows(all->newton->X);
     *packed = (struct packed){.place = {first, count, all->shared, all->sides},
                               .count = count,
-                              .numbers = ki_arena_doubles(arena, count * size_of(all)),
+                              .numbers = ki_arena_doubles(arena, count * dual_size_of(all)),
                               .counts = ki_arena_integers(arena, count * (COUNTS + rows))};
     if (packed->counts) packed->order = packed->counts + (int64_t)count * COUNTS;
     return arena->status;
@@ -42,7 +43,7 @@ static void dual_tabulate(struct ki_state state[OWN], const struct ki_dual_desce
         {"dual.W", .reals = around ? NULL : all->task->W,
          .count = kiln_matrix_cols(all->newton->X) * columns},
         {"dual.b", .reals = around ? NULL : all->task->b, .count = columns},
-        {"dual.numbers", .reals = packed->numbers, .count = packed->count * size_of(all)},
+        {"dual.numbers", .reals = packed->numbers, .count = packed->count * dual_size_of(all)},
         {"dual.counts", .integers = packed->counts, .count = packed->count * COUNTS},
         {"dual.order", .integers = packed->order, .count = packed->count * rows, .least = 0, .most = rows}};
     memcpy(state, own, sizeof own);
@@ -51,7 +52,7 @@ static void dual_tabulate(struct ki_state state[OWN], const struct ki_dual_desce
 }
 
 /* One way or the other: a problem's numbers to or from `at`; returns what lies behind them. */
-static double *move(double *at, double *values, int64_t count, bool out) {
+static double *dual_move(double *at, double *values, int64_t count, bool out) {
     memcpy(out ? at : values, out ? values : at, (size_t)count * sizeof *at);
     return at + count;
 }
@@ -59,19 +60,19 @@ static double *move(double *at, double *values, int64_t count, bool out) {
 static void move_numbers(double *at, struct ki_dual_problem *problem, const struct ki_dual_descent *all,
                          bool out) {
     const int64_t k = all->k;
-    at = move(at, problem->a, ki_dual_variables(all), out);
-    at = move(at, problem->dual.w, ki_dual_weights(all), out);
-    at = move(at, problem->dual.b, k, out);
-    at = move(at, problem->centre.now, ki_centre_size(k), out);
-    at = move(at, &problem->dual.bound, 1, out);
-    at = move(at, &problem->dual.stretch, 1, out);
-    at = move(at, &problem->dual.last_b, 1, out);
-    at = move(at, &problem->dual.least, 1, out);
-    at = move(at, &problem->work, 1, out);
-    move(at, &problem->residual, 1, out);
+    at = dual_move(at, problem->a, ki_dual_variables(all), out);
+    at = dual_move(at, problem->dual.w, ki_dual_weights(all), out);
+    at = dual_move(at, problem->dual.b, k, out);
+    at = dual_move(at, problem->centre.now, ki_centre_size(k), out);
+    at = dual_move(at, &problem->dual.bound, 1, out);
+    at = dual_move(at, &problem->dual.stretch, 1, out);
+    at = dual_move(at, &problem->dual.last_b, 1, out);
+    at = dual_move(at, &problem->dual.least, 1, out);
+    at = dual_move(at, &problem->work, 1, out);
+    dual_move(at, &problem->residual, 1, out);
 }
 
-static void pack(struct packed *packed, int p, struct ki_dual_descent *all) {
+static void dual_pack(struct packed *packed, int p, struct ki_dual_descent *all) {
     struct ki_dual_problem *problem = &all->problems[p];
     const struct ki_dual *dual = &problem->dual;
     const int64_t counts[COUNTS] = {problem->sweeps,
@@ -82,12 +83,12 @@ static void pack(struct packed *packed, int p, struct ki_dual_descent *all) {
                                     (int64_t)(dual->random & UINT32_MAX),
                                     (int64_t)(dual->random >> HALF)};
     memcpy(packed->counts + (int64_t)p * COUNTS, counts, sizeof counts);
-    move_numbers(packed->numbers + p * size_of(all), problem, all, true);
+    move_numbers(packed->numbers + p * dual_size_of(all), problem, all, true);
     for (int64_t i = 0; i < problem->total; i++)
         packed->order[p * kiln_matrix_rows(dual->X) + i] = dual->order[i];
 }
 
-static kiln_status unpack(struct packed *packed, int p, struct ki_dual_descent *all) {
+static kiln_status dual_unpack(struct packed *packed, int p, struct ki_dual_descent *all) {
     struct ki_dual_problem *problem = &all->problems[p];
     struct ki_dual *dual = &problem->dual;
     const int64_t *counts = packed->counts + (int64_t)p * COUNTS, rows = kiln_matrix_rows(dual->X);
@@ -101,7 +102,7 @@ static kiln_status unpack(struct packed *packed, int p, struct ki_dual_descent *
     problem->centre.moves = counts[4];
     dual->random = (uint64_t)counts[5] | (uint64_t)counts[6] << HALF;
     for (int64_t i = 0; i < problem->total; i++) dual->order[i] = (int32_t)packed->order[p * rows + i];
-    move_numbers(packed->numbers + p * size_of(all), problem, all, false);
+    move_numbers(packed->numbers + p * dual_size_of(all), problem, all, false);
     return KILN_OK;
 }
 
@@ -118,7 +119,7 @@ kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count) 
     run->report.stopped_by = run->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
     if (!ki_checkpoint_due(run->control, run->report.stopped_by)) return KILN_OK;
     TRY(packed_new(&packed, &arena, all, first, count));
-    for (int p = 0; p < count; p++) pack(&packed, p, all);
+    for (int p = 0; p < count; p++) dual_pack(&packed, p, all);
     dual_tabulate(state, all, &packed);
     TRY(ki_run_keep(run));
 done:
@@ -153,7 +154,7 @@ kiln_status ki_dual_resume(struct ki_dual_descent *all, int64_t first, int count
     TRY(packed_new(&packed, &arena, all, first, count));
     dual_tabulate(state, all, &packed);
     TRY(ki_run_resume(&all->newton->run));
-    for (int p = 0; p < count; p++) TRY(unpack(&packed, p, all));
+    for (int p = 0; p < count; p++) TRY(dual_unpack(&packed, p, all));
 done:
     return ki_arena_free(&arena, status);
 }

@@ -31,21 +31,24 @@ struct ki_dual_descent {
     bool shared;   /* two threads a problem */
 };
 
-/* What ki_dual_solve does, and the criterion. judge has its l2 and scale; its reference is 0 where it cannot judge, and nothing has been solved. */
+/* What ki_dual_solve does, and the criterion. judge has its l2 and scale; its reference is 0 where it
+ * cannot judge, and nothing has been solved. */
 kiln_status ki_dual_solve_judged(struct ki_newton *newton, const struct ki_dual_task *task,
                                  struct ki_dual_judge *judge);
 
-/* Numbers in a problem's `a`, of one column with `rest` and what moves between sweeps want of the rows; in dual.w, with `own` and what they
- * want of the columns. */
+/* Numbers in a problem's `a`, of one column with `rest` and what moves between sweeps want of the rows; in
+ * dual.w, with `own` and what they want of the columns. */
 int64_t ki_dual_variables(const struct ki_dual_descent *all);
 int64_t ki_dual_weights(const struct ki_dual_descent *all);
 
-/* Between two rounds: keeps the state of problems first ... first + count - 1 and the results of those before,
- * if it is time to, or the run is cancelled. */
+/* Between two rounds: keeps the state of problems first ... first + count - 1 and the results of those
+ * before, if it is time to, or the run is cancelled. */
 kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count);
-/* Of a state that waits: which problems it has under way, of how many classes, and whether two threads share each. */
+/* Of a state that waits: which problems it has under way, of how many classes, and whether two threads
+ * share each. */
 kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count);
-/* The same and all that was kept, once these problems have begun; the state waits no more. ERR_MODEL: it is none. */
+/* The same and all that was kept, once these problems have begun; the state waits no more. ERR_MODEL: it is
+ * none. */
 kiln_status ki_dual_resume(struct ki_dual_descent *all, int64_t first, int count);
 
 #endif

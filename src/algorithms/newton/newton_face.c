@@ -49,7 +49,7 @@ static kiln_status open_face(struct face *face) {
 }
 
 /* s and rho at z; and what s . D^-2 former s is. */
-static double look(struct face *face) {
+static double face_look(struct face *face) {
     const struct ki_quadratic *of = face->of;
     const double own = of->intercept && of->total > 0 ? 1 / of->total : 0;
     ki_sparse_columns_dot(face->s, of->columns, of->u, face->at, face->size, of->r);
@@ -67,10 +67,10 @@ static double look(struct face *face) {
 }
 
 /* s at z, and p, from the former ones but for the first time. */
-static void turn(struct face *face) {
+static void face_turn(struct face *face) {
     const struct ki_quadratic *of = face->of;
     const double own = of->intercept && of->total > 0 ? 1 / of->total : 0;
-    const double before = face->rho, mixed = look(face);
+    const double before = face->rho, mixed = face_look(face);
     const double beta = before > 0 ? fmax(0, (face->rho - mixed) / before) : 0;
     face->pb = face->sb * own + beta * face->pb;
     face->slope = face->sb * face->pb;
@@ -83,7 +83,7 @@ static void turn(struct face *face) {
 }
 
 /* v and all else that p . H p consists of. */
-static void multiply(struct face *face) {
+static void face_multiply(struct face *face) {
     const struct ki_quadratic *of = face->of;
     double curve = 0;
     ki_sparse_columns_sum(face->v, face->parts, of->columns, of->u, face->at, face->size, face->p);
@@ -140,7 +140,7 @@ static void go_across(struct face *face, double alpha, double first) {
     face->size = size;
 }
 
-static void step(struct face *face) {
+static void face_step(struct face *face) {
     const double alpha = face->slope / face->curve;
     double first = alpha; /* where the first element becomes 0 */
     for (int64_t i = 0; i < face->size; i++) {
@@ -158,13 +158,13 @@ kiln_status ki_quadratic_face(struct ki_quadratic *of, struct ki_newton_work *wo
     kiln_status status;
     struct face face = {.of = of};
     TRY(open_face(&face));
-    turn(&face);
+    face_turn(&face);
     for (int i = 0; i < ITERATIONS && face.rho > goal && face.slope > 0 && !work->newton->run.cancelled;
          i++) {
-        multiply(&face);
+        face_multiply(&face);
         if (!(face.curve > 0)) break;
-        step(&face);
-        turn(&face);
+        face_step(&face);
+        face_turn(&face);
         model->inner++;
         ki_run_ask(&work->newton->run);
     }

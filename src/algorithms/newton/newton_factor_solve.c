@@ -23,7 +23,7 @@ static void solve_class(void *arg, int c) {
 }
 
 /* r = M^-1 r; returns their product. */
-static double solve(struct ki_newton_work *work) {
+static double factor_solve(struct ki_newton_work *work) {
     const struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size, k = newton->k;
@@ -42,7 +42,7 @@ static double solve(struct ki_newton_work *work) {
 }
 
 /* Columns that are left out have no part in it. */
-static void leave_out(const struct ki_newton *newton, double *r) {
+static void factor_leave_out(const struct ki_newton *newton, double *r) {
     const int64_t k = newton->k;
     for (int64_t j = 0; j < kiln_matrix_cols(newton->X); j++) {
         const double diagonal =
@@ -52,7 +52,7 @@ static void leave_out(const struct ki_newton *newton, double *r) {
 }
 
 void ki_newton_factor_turn(const struct ki_newton_work *work, double *vector) {
-    leave_out(work->newton, vector);
+    factor_leave_out(work->newton, vector);
     ki_substitute(work->factor->U, vector, work->factor->size);
 }
 
@@ -63,8 +63,8 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
     const int64_t n = factor->n, k = newton->k;
     TRY(ki_vector_get(factor->r, work->R.w));
     if (work->R.b) TRY(ki_vector_get(factor->r + n * k, work->R.b));
-    leave_out(newton, factor->r);
-    *rho = work->scale * solve(work);
+    factor_leave_out(newton, factor->r);
+    *rho = work->scale * factor_solve(work);
     for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
     if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
     TRY(ki_vector_set(work->Z.w, factor->r));

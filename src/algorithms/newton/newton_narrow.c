@@ -1,5 +1,6 @@
-/* A column without entries has the coefficient 0, whatever the loss. Where there are far more such columns than entries, as in a few
- * documents of a large vocabulary, solvers would go over vectors of nothing: the model is found on the other columns, and spread out. */
+/* A column without entries has the coefficient 0, whatever the loss. Where there are far more such columns
+ * than entries, as in a few documents of a large vocabulary, solvers would go over vectors of nothing: the
+ * model is found on the other columns, and spread out. */
 #include "algorithms/newton/newton_narrow.h"
 
 enum { FEW = 4 }; /* columns for an entry */

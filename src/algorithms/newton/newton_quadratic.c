@@ -38,7 +38,7 @@ done:
 }
 
 /* A dense X's Gram matrix is that of all columns: the chosen ones' part of it. */
-static void compress(double *G, double *product, const struct ki_descent *descent, int64_t count) {
+static void quadratic_compress(double *G, double *product, const struct ki_descent *descent, int64_t count) {
     for (int64_t a = 0; a < count; a++) {
         const int64_t j = descent->chosen[a];
         for (int64_t b = 0; b < count; b++) G[a * count + b] = G[j * descent->n + descent->chosen[b]];
@@ -64,7 +64,7 @@ static kiln_status form_gram(struct ki_quadratic *of, struct ki_newton_work *wor
     TRY(ki_vector_get(of->G, G));
     TRY(ki_vector_get(product, g));
     of->solution = of->U + (of->count + 1) * (of->count + 1);
-    if (n > of->count) compress(of->G, product, work->descent, of->count);
+    if (n > of->count) quadratic_compress(of->G, product, work->descent, of->count);
     for (int64_t a = 0; a < of->count; a++) of->product[a] = share * product[a];
     for (int64_t i = 0; i < of->count * of->count; i++) of->G[i] *= share;
     for (int64_t a = 0; a < of->count; a++) of->diagonal[a] = of->G[a * of->count + a] += of->own[a];
@@ -72,7 +72,7 @@ done:
     return ki_arena_free(&own, status);
 }
 
-static kiln_status take_columns(struct ki_quadratic *of, struct ki_newton_work *work) {
+static kiln_status quadratic_take_columns(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
     struct ki_descent *descent = work->descent;
     struct ki_arena *run = &work->newton->run.arena;
@@ -100,7 +100,7 @@ done:
     return status;
 }
 
-static kiln_status take_matrix(struct ki_quadratic *of, struct ki_newton_work *work) {
+static kiln_status quadratic_take_matrix(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
     struct ki_arena arena = {0};
     kiln_matrix *A = NULL;
@@ -121,7 +121,7 @@ kiln_status ki_quadratic_form(struct ki_quadratic *of, struct ki_newton_work *wo
     for (int64_t a = 0; a < of->count; a++)
         entries += ki_selector_entries(&descent->selector, descent->chosen[a]);
     const bool thin = of->count == 0 || of->count > entries / (GRAM_ENTRIES * of->count);
-    return (thin ? take_columns : take_matrix)(of, work);
+    return (thin ? quadratic_take_columns : quadratic_take_matrix)(of, work);
 }
 
 /* ---- its gradient, and moves ---- */

@@ -91,7 +91,7 @@ done:
 }
 
 /* A = count values, which stay as they are. */
-static kiln_status set(const struct ki_secant *secant, kiln_matrix *A, const double *values) {
+static kiln_status secant_set(const struct ki_secant *secant, kiln_matrix *A, const double *values) {
     memcpy(secant->space, values, (size_t)kiln_matrix_nnz(A) * sizeof *values);
     return ki_vector_set(A, secant->space);
 }
@@ -99,8 +99,8 @@ static kiln_status set(const struct ki_secant *secant, kiln_matrix *A, const dou
 static kiln_status secant_set_pair(const struct ki_secant *secant, const struct ki_pair *pair,
                                    const double *values) {
     kiln_status status;
-    TRY(set(secant, pair->w, values));
-    if (pair->b) TRY(set(secant, pair->b, values + secant->n));
+    TRY(secant_set(secant, pair->w, values));
+    if (pair->b) TRY(secant_set(secant, pair->b, values + secant->n));
 done:
     return status;
 }
@@ -123,14 +123,14 @@ done:
 }
 
 /* `there`, at `next`: value, gradient, and *norm, the criterion. One pass. */
-static kiln_status evaluate(struct ki_newton_work *work, double *norm) {
+static kiln_status secant_evaluate(struct ki_newton_work *work, double *norm) {
     kiln_status status;
     struct ki_secant *secant = work->secant;
     struct ki_newton_point *there = &work->there;
     const int64_t n = secant->n;
     double shift = work->mean ? secant->next[n] : 0, square = 0, sum = 0;
     for (int64_t j = 0; j < n; j++) shift -= secant->mean[j] * secant->next[j];
-    TRY(set(secant, there->at.w, secant->next));
+    TRY(secant_set(secant, there->at.w, secant->next));
     if (work->mean) TRY(ki_vector_set(work->shift, &shift));
     TRY(kiln_loss_gradient(&there->loss, there->gradient.w, there->gradient.b, there->C, &work->problem,
                            work->newton->X, there->at.w, work->mean ? work->shift : NULL));
@@ -151,7 +151,7 @@ done:
 
 /* ---- steps ---- */
 
-static double dot(const struct ki_secant *secant, const double *x, const double *y) {
+static double secant_dot(const struct ki_secant *secant, const double *x, const double *y) {
     double sum = 0;
     for (int64_t i = 0; i < secant->size; i++) sum += x[i] * y[i];
     return sum;
@@ -164,18 +164,18 @@ static double bend_of(const struct ki_secant *secant, double scale) {
     const double *y = secant->change + last;
     double square = 0;
     for (int64_t i = 0; i < secant->size; i++) square += secant->criterion[i] * y[i] * y[i];
-    return dot(secant, secant->step + last, y) / square;
+    return secant_dot(secant, secant->step + last, y) / square;
 }
 
 /* direction = -B^-1 gradient, by the two loops over the pairs. */
-static void turn(const struct ki_newton_work *work) {
+static void secant_turn(const struct ki_newton_work *work) {
     struct ki_secant *secant = work->secant;
     const int64_t size = secant->size, first = ki_max(secant->count - PAIRS, 0);
     double *q = secant->direction, share[PAIRS];
     for (int64_t i = 0; i < size; i++) q[i] = -secant->gradient[i];
     for (int64_t p = secant->count; p-- > first;) {
         const double *s = secant->step + p % PAIRS * size, *y = secant->change + p % PAIRS * size;
-        share[p % PAIRS] = dot(secant, s, q) / dot(secant, s, y);
+        share[p % PAIRS] = secant_dot(secant, s, q) / secant_dot(secant, s, y);
         for (int64_t i = 0; i < size; i++) q[i] -= share[p % PAIRS] * y[i];
     }
     if (ki_newton_factored(work)) {
@@ -186,7 +186,7 @@ static void turn(const struct ki_newton_work *work) {
     }
     for (int64_t p = first; p < secant->count; p++) {
         const double *s = secant->step + p % PAIRS * size, *y = secant->change + p % PAIRS * size;
-        const double rest = share[p % PAIRS] - dot(secant, y, q) / dot(secant, s, y);
+        const double rest = share[p % PAIRS] - secant_dot(secant, y, q) / secant_dot(secant, s, y);
         for (int64_t i = 0; i < size; i++) q[i] += rest * s[i];
     }
 }
@@ -207,7 +207,7 @@ static bool secant_accept(struct ki_newton_work *work, double norm) {
     work->there = former;
     work->norm = norm;
     work->level = 0;
-    return dot(secant, secant->step + at, secant->change + at) > 0;
+    return secant_dot(secant, secant->step + at, secant->change + at) > 0;
 }
 
 /* Where a checkpoint was kept: `here` is evaluated once more, for the same bits. */
@@ -215,7 +215,7 @@ static kiln_status secant_go_on(struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton_point former = work->here;
     memcpy(work->secant->next, work->secant->point, (size_t)work->secant->size * sizeof(double));
-    TRY(evaluate(work, &work->norm));
+    TRY(secant_evaluate(work, &work->norm));
     work->newton->run.report.passes--;
     work->here = work->there;
     work->there = former;
@@ -230,11 +230,11 @@ static kiln_status secant_advance(struct ki_newton_work *work, bool *moved) {
     const double former = work->norm, noise = ki_newton_noise(work);
     double norm;
     *moved = false;
-    turn(work);
-    const double slope = -dot(secant, secant->gradient, secant->direction);
+    secant_turn(work);
+    const double slope = -secant_dot(secant, secant->gradient, secant->direction);
     if (!(slope > 0) || !isfinite(slope)) return KILN_OK;
     for (int64_t i = 0; i < secant->size; i++) secant->next[i] = secant->point[i] + secant->direction[i];
-    TRY(evaluate(work, &norm));
+    TRY(secant_evaluate(work, &norm));
     const double actual = work->here.objective - work->there.objective;
     const bool resolved = 0.5 * slope > noise;
     const bool lower = resolved ? actual >= 1e-4 * slope : actual >= -noise && norm < former;

@@ -7,7 +7,7 @@ void ki_newton_pair(struct ki_pair *pair, struct ki_newton *newton) {
     if (!newton->no_intercept) pair->b = ki_run_model(&newton->run, 1, newton->k);
 }
 
-static void point_new(struct ki_newton_point *point, struct ki_newton *newton) {
+static void newton_point_new(struct ki_newton_point *point, struct ki_newton *newton) {
     ki_newton_pair(&point->at, newton);
     ki_newton_pair(&point->gradient, newton);
     point->C = ki_run_rows(&newton->run, newton->X, newton->k);
@@ -41,7 +41,7 @@ done:
     return ki_arena_free(&own, status);
 }
 
-static kiln_status measure_columns(struct ki_newton *newton) {
+static kiln_status newton_measure_columns(struct ki_newton *newton) {
     kiln_status status;
     struct ki_arena own = {0};
     const kiln_matrix *weights = newton->weights;
@@ -69,15 +69,15 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     TRY(run->arena.status);
     work->newton = newton;
     work->diagonal = ki_run_reals(run, cols + 1);
-    TRY(measure_columns(newton));
+    TRY(newton_measure_columns(newton));
     TRY(column_vectors(newton));
     newton->W = ki_run_model(run, cols, newton->k);
     newton->b = ki_run_model(run, 1, newton->k);
     work->shift = ki_run_model(run, 1, newton->k);
     work->spread = ki_run_model(run, cols, 1);
     work->floor = ki_run_model(run, cols, 1);
-    point_new(&work->here, newton);
-    point_new(&work->there, newton);
+    newton_point_new(&work->here, newton);
+    newton_point_new(&work->there, newton);
     ki_newton_pair(&work->criterion, newton);
     ki_newton_pair(&work->P, newton);
     TRY(ki_newton_factor_open(work));
@@ -109,7 +109,7 @@ kiln_status ki_newton_furnish(struct ki_newton_work *work) {
 /* ---- the criterion's scale ---- */
 
 /* The mean curvature at `here`, the origin. */
-static kiln_status mean_curvature(const struct ki_newton_work *work, double *mean) {
+static kiln_status newton_mean_curvature(const struct ki_newton_work *work, double *mean) {
     const struct ki_newton *newton = work->newton;
     *mean = work->level;
     if (work->level > 0) return KILN_OK;
@@ -141,8 +141,8 @@ done:
 /* D^-2 of the criterion, spread and floor, on the host, n of each. Returns what D^-1 X^T makes of rounding,
  * but for epsilon. Columns so far apart that D^-2 does not fit into the type's range count for too little in
  * the criterion, which then proves nothing. */
-static double scale_columns(struct ki_newton_work *work, double mean, double *inverse, double *spread,
-                            double *floor) {
+static double newton_scale_columns(struct ki_newton_work *work, double mean, double *inverse, double *spread,
+                                   double *floor) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t cols = kiln_matrix_cols(newton->X);
@@ -178,10 +178,10 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     double mean = 1, *inverse = ki_arena_doubles(&arena, 3 * cols);
     TRY(arena.status);
     double *spread = inverse + cols, *floor = spread + cols;
-    TRY(mean_curvature(work, &mean));
+    TRY(newton_mean_curvature(work, &mean));
     work->total = mean * newton->columns.weight;
     *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(fmin(mean, 1)) *
-             scale_columns(work, mean, inverse, spread, floor);
+             newton_scale_columns(work, mean, inverse, spread, floor);
     TRY(set_criterion(work, inverse, work->total));
     TRY(ki_vector_set(work->spread, spread));
     TRY(ki_vector_set(work->floor, floor));

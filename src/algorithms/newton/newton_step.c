@@ -70,7 +70,7 @@ done:
 
 /* The curvature that a class sees on average, in `here`'s C or in v: for softmax s_i sum_c p_ic (1 - p_ic) /
  * K, else C itself. Uses there.C. */
-static kiln_status mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
+static kiln_status step_mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
     kiln_status status = KILN_OK;
     const kiln_matrix *C = work->here.C, *weights = work->problem.weights;
     const double share = 1.0 / work->newton->k;
@@ -99,7 +99,7 @@ kiln_status ki_newton_squares(struct ki_newton_work *work, double *total) {
         for (int64_t j = 0; j < cols; j++) values[j] = work->level * columns->square[j];
         TRY(ki_vector_set(work->square, values));
     } else {
-        TRY(mean_curvature(work, &v));
+        TRY(step_mean_curvature(work, &v));
         TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
         work->newton->run.report.passes++;
         TRY(kiln_norm(total, v, KILN_NORM_1));
@@ -163,7 +163,7 @@ done:
 
 /* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already; *rho, unless NULL, = R . P of the
  * former. */
-static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
+static kiln_status step_turn(struct ki_newton_work *work, double beta, double *rho) {
     double sums[3];
     const bool wanted = rho && !ki_newton_factored(work); /* a wait, on a GPU */
     struct ki_pairs pairs = {
@@ -177,14 +177,14 @@ static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
 }
 
 /* S = 0, R = -g, P = D^-2 R; *rho = || D^-1 R ||^2. */
-static kiln_status begin(struct ki_newton_work *work, double *rho) {
+static kiln_status step_begin(struct ki_newton_work *work, double *rho) {
     kiln_status status;
     TRY(kiln_fill(work->S.w, 0));
     if (work->S.b) TRY(kiln_fill(work->S.b, 0));
     TRY(ki_pairs_run(
         NULL, &(struct ki_pairs){.op = KI_PAIR_MIX, .out = work->R, .y = work->here.gradient, .scalar = -1}));
     if (ki_newton_factored(work)) TRY(ki_newton_solve_factor(work, rho));
-    TRY(turn(work, 0, rho));
+    TRY(step_turn(work, 0, rho));
 done:
     return status;
 }
@@ -223,7 +223,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     const double flat = FLAT * ki_epsilon(kiln_matrix_type(newton->X)) * work->scale;
     double rho, next, curvature, least = INFINITY, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
-    TRY(begin(work, &rho));
+    TRY(step_begin(work, &rho));
     if (ki_newton_exact(work) && isfinite(rho)) return leap(work, model, rho);
     const double goal = ki_newton_forcing(work->norm / work->reference, work->goal, rho);
     const bool doubtful = ki_newton_doubtful(work);
@@ -259,7 +259,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
         pp = next + beta * beta * pp;
         rho = next;
         if (model->boundary || sqrt(rho) <= (model->inner < least_inner ? nothing : goal)) break;
-        TRY(turn(work, beta, NULL));
+        TRY(step_turn(work, beta, NULL));
         ki_run_ask(&work->newton->run);
     }
     model->length = sqrt(ss);

@@ -154,7 +154,7 @@ static kiln_status svm_weigh(struct machine *m) {
 }
 
 /* The objective of the best intercept alone, which is (a - b) / (a + b) for classes of weights a and b. */
-static double constant_of(const struct machine *m, int64_t c) {
+static double svm_constant_of(const struct machine *m, int64_t c) {
     double total = 0;
     for (int64_t i = 0; m->sums && i < m->labels.count; i++) total += m->sums[i];
     return m->sums ? 2 * m->sums[c] * (total - m->sums[c]) / total : m->constant;
@@ -199,7 +199,7 @@ static kiln_status svm_solve(struct machine *m, int64_t c) {
     const bool warm = m->descended || m->options->warm_start;
     const double before = m->newton.run.report.objective;
     if (warm) TRY(set_start(m, c));
-    m->newton.constant = constant_of(m, c);
+    m->newton.constant = svm_constant_of(m, c);
     TRY(ki_newton_solve(&m->newton,
                         &(kiln_loss){.kind = regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE,
                                      .parameter = m->options->epsilon,
@@ -308,8 +308,8 @@ done:
     return status;
 }
 
-static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
-                         const void *options, kiln_report *report) {
+static kiln_status svm_again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                             const void *options, kiln_report *report) {
     return kiln_svm(W, b, X, y, options, report);
 }
 
@@ -336,7 +336,7 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     }
     TRY(svm_check_result(&m, W, b));
     TRY(check_solver(&own));
-    TRY(ki_narrow_solve(&solved, again, &(struct ki_narrow_task){W, b, X, y, &own, own.warm_start != 0},
+    TRY(ki_narrow_solve(&solved, svm_again, &(struct ki_narrow_task){W, b, X, y, &own, own.warm_start != 0},
                         report));
     if (solved) {
         run->to = NULL; /* which has the report */

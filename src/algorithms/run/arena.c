@@ -15,7 +15,7 @@ static void free_batch(void *pieces) {
 }
 
 /* The arena's, or freed at once where there is no room to write it down. */
-static void *hold(struct ki_arena *arena, void *thing, void (*release)(void *)) {
+static void *arena_hold(struct ki_arena *arena, void *thing, void (*release)(void *)) {
     const struct ki_held held = {thing, release};
     const int64_t count = arena->count;
     if ((count & (count - 1)) == 0) {
@@ -37,7 +37,7 @@ static kiln_matrix *dense(struct ki_arena *arena, const kiln_matrix *X, kiln_typ
     kiln_matrix *A = NULL;
     if (arena->status == KILN_OK)
         arena->status = kiln_matrix_dense(&A, kiln_matrix_device(X), type, rows, cols, NULL);
-    return arena->status == KILN_OK ? hold(arena, A, free_matrix) : NULL;
+    return arena->status == KILN_OK ? arena_hold(arena, A, free_matrix) : NULL;
 }
 
 kiln_matrix *ki_arena_rows(struct ki_arena *arena, const kiln_matrix *X, int64_t cols) {
@@ -64,7 +64,7 @@ kiln_matrix *ki_arena_vector(struct ki_arena *arena, const kiln_matrix *X, int64
     kiln_matrix *A = NULL;
     if (arena->status == KILN_OK)
         arena->status = ki_vector_new(&A, kiln_matrix_device(X), kiln_matrix_type(X), count, values);
-    return arena->status == KILN_OK ? hold(arena, A, free_matrix) : NULL;
+    return arena->status == KILN_OK ? arena_hold(arena, A, free_matrix) : NULL;
 }
 
 void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
@@ -73,7 +73,7 @@ void *ki_arena_room(struct ki_arena *arena, int64_t count, size_t size) {
     if (arena->status != KILN_OK) return NULL;
     if (ki_mul(count, (int64_t)size, &bytes)) memory = ki_alloc((size_t)bytes);
     if (!memory) arena->status = ki_fail_nomem(bytes ? (size_t)bytes : SIZE_MAX, "a method's numbers");
-    return memory ? hold(arena, memory, ki_free) : NULL;
+    return memory ? arena_hold(arena, memory, ki_free) : NULL;
 }
 
 void *ki_arena_zeros(struct ki_arena *arena, int64_t count, size_t size) {
@@ -94,7 +94,7 @@ int64_t *ki_arena_integers(struct ki_arena *arena, int64_t count) {
 }
 
 kiln_status ki_arena_keep(struct ki_arena *arena, void *thing, void (*release)(void *)) {
-    hold(arena, thing, release);
+    arena_hold(arena, thing, release);
     return arena->status;
 }
 

@@ -13,8 +13,9 @@ struct ki_arena {
     kiln_status status;
 };
 
-/* New dense matrices, whose numbers are not set, on X's device. _rows: as long as X, of X's type. _model: of the model's size,
- * whatever X's number of rows; of X's type. _sums: f64 where the device has it, for sums. */
+/* New dense matrices, whose numbers are not set, on X's device. _rows: as long as X, of X's type. _model:
+ * of the model's size, whatever X's number of rows; of X's type. _sums: f64 where the device has it, for
+ * sums. */
 kiln_matrix *ki_arena_rows(struct ki_arena *arena, const kiln_matrix *X, int64_t cols);
 kiln_matrix *ki_arena_model(struct ki_arena *arena, const kiln_matrix *X, int64_t rows, int64_t cols);
 kiln_matrix *ki_arena_sums(struct ki_arena *arena, const kiln_matrix *X, int64_t rows, int64_t cols);

@@ -1,5 +1,6 @@
-/* What an algorithm says of its state so that a run can be stopped and go on: a table of its parts. Every call does nothing where
- * the control brings no checkpoint (kiln/checkpoint.h). Methods that take steps make these calls through run.h. */
+/* What an algorithm says of its state so that a run can be stopped and go on: a table of its parts. Every
+ * call does nothing where the control brings no checkpoint (kiln/checkpoint.h). Methods that take steps
+ * make these calls through run.h. */
 #ifndef KI_CHECKPOINT_H
 #define KI_CHECKPOINT_H
 
@@ -7,7 +8,8 @@
 
 #define KI_STATE_MOST (INT64_C(1) << 53) /* integers of a state are no larger */
 
-/* One part: a matrix, numbers of the host, a flag, or another report. None of them: the run has no such part. */
+/* One part: a matrix, numbers of the host, a flag, or another report. None of them: the run has no such
+ * part. */
 struct ki_state {
     const char *name;
     kiln_matrix *const *matrix; /* where it stands, as matrices change places; of a sparse one the values */
@@ -41,12 +43,13 @@ struct ki_described {
     double *start; /* its clock, which then counts the seconds of before, too */
 };
 
-/* To be called when data and options have been checked. Looks at the data, once, and at the checkpoint: ERR_MODEL says in what
- * they differ. */
+/* To be called when data and options have been checked. Looks at the data, once, and at the checkpoint:
+ * ERR_MODEL says in what they differ. */
 kiln_status ki_checkpoint_begin(const struct ki_described *run);
 /* Whether there is a state to go on from, which nobody has taken yet. */
 bool ki_checkpoint_waits(const kiln_control *control);
-/* Whether that state has a part of that name; whether there is a state without one, as of a device that works without it. */
+/* Whether that state has a part of that name; whether there is a state without one, as of a device that
+ * works without it. */
 bool ki_checkpoint_has(const kiln_control *control, const char *name);
 bool ki_checkpoint_lacks(const kiln_control *control, const char *name);
 /* Some parts of that state, where it waits; ERR_MODEL if it has no such part, or one of another shape. */
@@ -54,8 +57,8 @@ kiln_status ki_checkpoint_look(const kiln_control *control, const struct ki_stat
 /* The same, and the report and the clock: the state waits no more. *resumed: whether it did. */
 kiln_status ki_checkpoint_resume(bool *resumed, const kiln_control *control, const struct ki_state *state,
                                  int count);
-/* After an iteration: keeps the state if it is time to, or if the run ends so that it might go on. `stop`: how the iteration
- * ended it. */
+/* After an iteration: keeps the state if it is time to, or if the run ends so that it might go on. `stop`:
+ * how the iteration ended it. */
 kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_state *state, int count,
                                kiln_stop stop);
 /* Whether ki_checkpoint_step would keep it, for states that are put together first. */

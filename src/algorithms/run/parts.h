@@ -10,7 +10,8 @@
 
 /* *container = what a run's checkpoint says of its algorithm, its options and its data. One pass over X. */
 kiln_status ki_state_describe(struct ki_container *container, const struct ki_described *run);
-/* ERR_MODEL, and what differs, unless `found`, of the file `path`, was written for the run that `now` describes. */
+/* ERR_MODEL, and what differs, unless `found`, of the file `path`, was written for the run that `now`
+ * describes. */
 kiln_status ki_state_compare(const struct ki_container *found, const struct ki_container *now,
                              const char *path);
 

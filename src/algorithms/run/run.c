@@ -203,9 +203,9 @@ kiln_stop ki_run_limit(const struct ki_run *run) {
     return run->cancelled ? KILN_STOP_CANCELLED : at_limit(run) ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
 }
 
-/* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once, as what leads
- * there dies out, and rise again, as what leads away grows: where the last one has come down to less than a quarter,
- * another has to be small, too. */
+/* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once,
+ * as what leads there dies out, and rise again, as what leads away grows: where the last one has come down
+ * to less than a quarter, another has to be small, too. */
 static bool settled(const struct ki_run *run) {
     const kiln_report *report = &run->report;
     if (run->unsettled) return false;

@@ -32,8 +32,8 @@ struct ki_run {
     kiln_report *to;    /* the caller's, or NULL */
     double start;       /* the clock; a run that goes on counts the seconds of before, too */
 
-    /* Stop rules: the residual is at most `tolerance`, iterations are `most`. A tolerance below 0 is none: `most` iterations are
-     * what was asked for. */
+    /* Stop rules: the residual is at most `tolerance`, iterations are `most`. A tolerance below 0 is none:
+     * `most` iterations are what was asked for. */
     double tolerance;
     int64_t most;
     int64_t pass_bytes; /* of X, that a pass reads */
@@ -46,8 +46,9 @@ struct ki_run {
     const struct ki_state *state; /* at the end of an iteration */
     int parts;
 
-    /* Restarts, of which the best one is the result. `most` is for each of them. The first start that ends at that limit stays in
-     * the checkpoint: under a higher limit the run goes on there, and makes the starts after it again. */
+    /* Restarts, of which the best one is the result. `most` is for each of them. The first start that ends
+     * at that limit stays in the checkpoint: under a higher limit the run goes on there, and makes the
+     * starts after it again. */
     int64_t restarts, turn; /* 0: one start; those that have ended */
     int64_t begun;          /* report.iterations when this one began */
     int former;             /* parts at the end of the state that there are from the second start on */
@@ -104,7 +105,8 @@ kiln_status ki_run_look(struct ki_run *run, int count);
 kiln_status ki_run_resume(struct ki_run *run);
 
 /* What a checkpoint holds of several problems beside the state of the one at hand, from the first to the
- * last. _look_around takes it, and `ended`, where a state waits; the rest follows when the problem is set up. */
+ * last. _look_around takes it, and `ended`, where a state waits; the rest follows when the problem is set
+ * up. */
 #define KI_RUN_AROUND(run, table)                                                                            \
     ((run)->outer = (table), (run)->outer_parts = (int)(sizeof(table) / sizeof *(table)))
 kiln_status ki_run_look_around(struct ki_run *run);
@@ -124,7 +126,8 @@ void ki_run_start(struct ki_run *run);
 static inline bool ki_run_goes_on(const struct ki_run *run) {
     return run->report.stopped_by == KILN_STOP_NONE;
 }
-/* The end of an iteration, which is counted: its row, the caller's progress, the stop rules, the checkpoint. */
+/* The end of an iteration, which is counted: its row, the caller's progress, the stop rules, the
+ * checkpoint. */
 kiln_status ki_run_step(struct ki_run *run, const kiln_trace_row *row);
 
 /* The same in its parts. A row of the iteration that the report counts; its seconds are filled in. */
@@ -133,7 +136,8 @@ void ki_run_tell(struct ki_run *run); /* run->cancelled: the caller asks to stop
 /* The same within an iteration. Where there is a checkpoint, which has no state in between, the caller is
  * heard at its end. */
 void ki_run_ask(struct ki_run *run);
-/* Progress of work of another kind, which has no objective; NaN: nor a residual. Whether the caller asks to stop. */
+/* Progress of work of another kind, which has no objective; NaN: nor a residual. Whether the caller asks to
+ * stop. */
 bool ki_run_stage(const struct ki_run *run, const char *phase, int64_t done, int64_t total, double residual);
 /* CANCELLED, or ITERATIONS where there are `most`; else NONE. */
 kiln_stop ki_run_limit(const struct ki_run *run);
