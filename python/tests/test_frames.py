@@ -1,5 +1,7 @@
 """Frames as they are: text columns become a feature for each level, columns go by name, and errors say which one."""
 import pickle
+import re
+import warnings
 
 import kiln
 import numpy as np
@@ -114,3 +116,25 @@ def test_accel_leaves_them_to_scikit_learn():
             Ridge().fit(FRAME, PRICE)
     finally:
         accel.uninstall()
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, polars.DataFrame])
+def test_words_that_are_probably_no_levels(kind):
+    """As of a CSV file: numbers with something beside them, dates, times, a stray word among numbers; not of categories."""
+    y = list(range(40))
+    for words, said in (([f"{i % 9}%" for i in y], "holds numbers with something beside them, such as '0%'"),
+                        ([f"2024-01-{1 + i % 28:02}" for i in y], "holds dates or times"), ([f"{i % 24}:{i:02}" for i in y], "holds dates or times"),
+                        (["?" if i % 4 == 0 else str(i) for i in y], "10 of its first 40 values are no numbers")):
+        with pytest.warns(UserWarning, match=re.escape(said)) as caught:
+            kiln.read(kind({"a": words, "y": y}), target="y")
+        assert all(warning.filename == __file__ and "--" not in str(warning.message) for warning in caught)
+        with pytest.warns(UserWarning, match=re.escape(said)):
+            kiln.Ridge(device="cpu").fit(kind({"a": words, "b": y}), y)
+    for words in (["red", "green"] * 20, [f"a{i % 3}" for i in y]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kiln.read(kind({"a": words, "y": y}), target="y")
+    if kind is pd.DataFrame:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kiln.read(kind({"a": pd.Categorical([f"{i % 9}%" for i in y]), "y": y}), target="y")

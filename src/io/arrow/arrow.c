@@ -232,6 +232,28 @@ static void decide_targets(struct feed *f) {
     }
 }
 
+/* Columns of strings that are probably not meant as levels; categories are. */
+static kiln_status warn_of_words(struct feed *f) {
+    const struct ki_table_layout *layout = &f->table.layout;
+    const struct ki_place place = {f->table.name, 0, 0, -1};
+    for (int64_t i = 0; i < f->table.schema.count; i++) {
+        const struct ki_table_column *column = &f->table.schema.columns[i];
+        struct ki_table_sample sample = {.numbers = 0};
+        if (column->forced || !column->text || f->types[column->field].dictionary) continue;
+        for (int64_t row = 0; row < ki_min(f->batch.length, SAMPLE_ROWS); row++) {
+            struct ki_table_field field;
+            double number;
+            char printed[KI_DECIMAL_BYTES];
+            if (!read_cell(f, column->field, row, &field, &number, printed)) break; /* told when it is read */
+            if (field.text) ki_table_sample_look(&sample, &field, &layout->numbers, layout->type);
+        }
+        if (!ki_table_sample_is_odd(&sample)) continue;
+        const kiln_status status = ki_table_sample_warn(f->table.warnings, column, &sample, &place);
+        if (status != KILN_OK) return status;
+    }
+    return KILN_OK;
+}
+
 static kiln_status check_stream(const struct ArrowArrayStream *stream) {
     if (stream->release && stream->get_schema && stream->get_next) return KILN_OK;
     return ki_fail(KILN_ERR_ARGUMENT, "the table's stream has been read before, or is no stream");
@@ -251,6 +273,7 @@ static kiln_status begin(struct feed *f, struct ki_table *table, bool *any) {
     TRY(use_columns(f));
     TRY(next_batch(f, any));
     if (!f->table.schema.frozen && *any) decide_targets(f);
+    if (!f->table.schema.frozen && *any) TRY(warn_of_words(f));
     TRY(ki_table_begin_rows(&f->table));
 done:
     return status;

@@ -128,6 +128,22 @@ struct ki_table_column {
     double least, most, mean;
 };
 
+/* ------------------------------------------------------------------------------ first rows (sample.c) */
+
+/* What the first rows hold in one column. */
+struct ki_table_sample {
+    int64_t numbers, codes, words, with_comma, dates; /* codes: numbers that are perhaps none */
+    int64_t dressed;            /* words that are a number with something beside it, all the same */
+    struct ki_table_field word; /* the first */
+};
+
+void ki_table_sample_look(struct ki_table_sample *sample, const struct ki_table_field *field,
+                          const struct ki_table_numbers *numbers, kiln_type type);
+/* Whether levels made of these words are probably not meant, and the warning that says so. */
+bool ki_table_sample_is_odd(const struct ki_table_sample *sample);
+kiln_status ki_table_sample_warn(struct ki_warnings *warnings, const struct ki_table_column *column,
+                                 const struct ki_table_sample *sample, const struct ki_place *place);
+
 struct ki_table_schema {
     struct ki_table_column *columns; /* the features' columns, in the order of their features */
     int64_t count;
