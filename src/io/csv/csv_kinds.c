@@ -1,10 +1,7 @@
 /* Which columns are text: decided by the first rows, once, so that the answer does not depend on what a
  * million rows may hold. */
-#include <stdio.h>
 
 #include "io/csv/csv.h"
-#include "io/labels.h"
-#include "io/number.h"
 #include "io/text.h"
 
 enum { SAMPLE_ROWS = 1000 };
