@@ -165,96 +165,85 @@ static int look_for_libraries(struct findings *found) {
 
 /* -------------------------------------------------------------------------------------- results */
 
-static void print_probe(const kiln_probe *probe) {
-    printf("  %-8s %-18s %s\n", probe->found ? "found" : "missing", probe->what, probe->detail);
-    if (*probe->hint) printf("  %27s hint: %s\n", "", probe->hint);
-}
-
-static void print_test(const struct selftest *test) {
-    printf("    %-12s %s %-6s  ", test->says, type_name(test->type), format_name(test->format));
-    if (test->status == KILN_ERR_UNSUPPORTED)
-        printf("not supported by this device\n");
-    else if (test->status != KILN_OK)
-        printf("FAILED: %s\n", kiln_status_text(test->status));
-    else
-        printf("%s, error %.1e of %.1e that rounding may cause\n", selftest_passed(test) ? "right" : "WRONG",
-               test->error, test->allowed);
-}
-
-/* Each test that did not pass, or with --verbose each; and how many did. */
-static void print_tests(const struct examination *exam) {
-    int right = 0, unsupported = 0;
-    for (int i = 0; i < exam->done; i++) {
-        const struct selftest *test = &exam->tests[i];
-        const bool passed = selftest_passed(test), lacks = test->status == KILN_ERR_UNSUPPORTED;
-        right += passed;
-        unsupported += lacks;
-        if (talk_verbose() || !(passed || lacks)) print_test(test);
-    }
-    printf("    right     %d of %d small problems, one for each kind of kernel in f32 and f64\n", right,
-           selftest_count());
-    if (unsupported) printf("    lacks     what %d of them need\n", unsupported);
-}
-
-static void print_examination(const struct examination *exam) {
-    const kiln_device_info *info = &exam->info;
-    if (!info->usable) {
-        printf("  %s: not usable: %s\n", info->name, *info->reason ? info->reason : info->description);
-        if (*info->hint) printf("    hint: %s\n", info->hint);
-        return;
-    }
-    printf("  %s: %s, %s\n", info->name, info->description, text_bytes((double)info->memory));
-    print_tests(exam);
-    if (exam->bandwidth > 0) printf("    bandwidth %s/s read\n", text_bytes(exam->bandwidth));
-    if (*exam->problem) printf("    PROBLEM   %s\n", exam->problem);
-}
-
 static void put_probe(struct result *row, const void *of, int64_t i) {
     const kiln_probe *probe = &((const struct findings *)of)->probes[i];
-    PUT(row, "what", TEXT(probe->what));
-    PUT(row, "found", FLAG(probe->found));
-    PUT(row, "detail", TEXT(probe->detail));
+    PUT(row, "found", FLAG(probe->found), .label = "", .before = "  ", .width = -8,
+        .shown = probe->found ? "found" : "missing");
+    PUT(row, "what", TEXT(probe->what), .label = "", .width = -18);
+    PUT(row, "detail", TEXT(probe->detail), .label = "",
+        .after = *probe->hint ? result_words(row, "\n  %27s hint: %s", "", probe->hint) : NULL);
     PUT(row, "hint", TEXT(*probe->hint ? probe->hint : NULL));
 }
 
+static const char *outcome(struct result *row, const struct selftest *test) {
+    if (test->status == KILN_ERR_UNSUPPORTED) return "not supported by this device";
+    if (test->status != KILN_OK) return result_words(row, "FAILED: %s", kiln_status_text(test->status));
+    return result_words(row, "%s, error %.1e of %.1e that rounding may cause",
+                        selftest_passed(test) ? "right" : "WRONG", test->error, test->allowed);
+}
+
+/* People see those that did not pass, or with --verbose each. */
 static void put_test(struct result *row, const void *of, int64_t i) {
     const struct selftest *test = &((const struct examination *)of)->tests[i];
+    const bool good = selftest_passed(test) || test->status == KILN_ERR_UNSUPPORTED;
+    const char *label = talk_verbose() || !good ? "" : NULL;
+    PUT(row, NULL, TEXT(test->says), .label = label, .before = "    ", .width = -12);
     PUT(row, "operation", TEXT(test->operation));
-    PUT(row, "type", TEXT(type_name(test->type)));
-    PUT(row, "format", TEXT(format_name(test->format)));
-    PUT(row, "status", TEXT(kiln_status_name(test->status)));
+    PUT(row, "type", TEXT(type_name(test->type)), .label = label);
+    PUT(row, "format", TEXT(format_name(test->format)), .label = label, .width = -6);
+    PUT(row, "status", TEXT(kiln_status_name(test->status)), .label = label, .before = "  ",
+        .shown = outcome(row, test));
     PUT(row, "passed", FLAG(selftest_passed(test)));
     PUT(row, "error", NUMBER(test->status == KILN_OK ? test->error : (double)NAN));
     PUT(row, "allowed", NUMBER(test->allowed));
 }
 
+static void put_counts(struct result *row, const struct examination *exam) {
+    int right = 0, unsupported = 0;
+    for (int i = 0; i < exam->done; i++) {
+        right += selftest_passed(&exam->tests[i]);
+        unsupported += exam->tests[i].status == KILN_ERR_UNSUPPORTED;
+    }
+    PUT_LINE(row, "    right     %d of %d small problems, one for each kind of kernel in f32 and f64", right,
+             selftest_count());
+    if (unsupported) PUT_LINE(row, "    lacks     what %d of them need", unsupported);
+}
+
 static void put_examination(struct result *row, const void *of, int64_t i) {
     const struct examination *exam = &((const struct findings *)of)->exams[i];
-    PUT(row, "name", TEXT(exam->info.name));
-    PUT(row, "description", TEXT(exam->info.description));
-    PUT(row, "usable", FLAG(exam->info.usable));
-    PUT(row, "reason", TEXT(*exam->info.reason ? exam->info.reason : NULL));
-    PUT(row, "hint", TEXT(*exam->info.hint ? exam->info.hint : NULL));
-    PUT(row, "tests", TABLE(exam->done, put_test, exam));
-    PUT(row, "bytes_per_second", NUMBER(exam->bandwidth > 0 ? exam->bandwidth : (double)NAN));
+    const kiln_device_info *info = &exam->info;
+    const bool usable = info->usable, fast = exam->bandwidth > 0;
+    if (usable)
+        PUT_LINE(row, "  %s: %s, %s", info->name, info->description, text_bytes((double)info->memory));
+    else
+        PUT_LINE(row, "  %s: not usable: %s", info->name, *info->reason ? info->reason : info->description);
+    PUT(row, "name", TEXT(info->name));
+    PUT(row, "description", TEXT(info->description));
+    PUT(row, "usable", FLAG(usable));
+    PUT(row, "reason", TEXT(*info->reason ? info->reason : NULL));
+    PUT(row, "hint", TEXT(*info->hint ? info->hint : NULL),
+        .head = !usable && *info->hint ? "    hint: " : NULL);
+    PUT(row, "tests", TABLE(exam->done, put_test, exam), .lines = true);
+    if (usable) put_counts(row, exam);
+    PUT(row, "bytes_per_second", NUMBER(fast ? exam->bandwidth : (double)NAN),
+        .head = fast ? "    bandwidth " : NULL,
+        .shown = result_words(row, "%s/s read", text_bytes(exam->bandwidth)));
     PUT(row, "healthy", .kind = exam->examined ? ROW_FLAG : ROW_NONE, .count = exam->healthy);
-    PUT(row, "problem", TEXT(*exam->problem ? exam->problem : NULL));
+    PUT(row, "problem", TEXT(*exam->problem ? exam->problem : NULL),
+        .head = usable && *exam->problem ? "    PROBLEM   " : NULL);
 }
 
 static int tell(struct run *run, const struct findings *found) {
-    if (talk_json()) {
-        struct result result;
-        result_begin(&result);
-        run_put(&result, run, "kiln.doctor/1");
-        PUT(&result, "machine", TABLE(found->probe_count, put_probe, found));
-        PUT(&result, "devices", TABLE(found->count, put_examination, found));
-        return result_print_json(&result);
-    }
-    printf("kiln %s\n\nLooked for on this machine\n", kiln_version());
-    for (int64_t i = 0; i < found->probe_count; i++) print_probe(&found->probes[i]);
-    printf("\nDevices, best first\n");
-    for (int64_t i = 0; i < found->count; i++) print_examination(&found->exams[i]);
-    return EXIT_DONE;
+    struct result result;
+    result_begin(&result);
+    run_put(&result, run, "kiln.doctor/1");
+    PUT_LINE(&result, "kiln %s", kiln_version());
+    PUT_LINE(&result, "%s", "");
+    PUT(&result, "machine", TABLE(found->probe_count, put_probe, found),
+        .head = "Looked for on this machine");
+    PUT_LINE(&result, "%s", "");
+    PUT(&result, "devices", TABLE(found->count, put_examination, found), .head = "Devices, best first");
+    return run_tell(run, &result);
 }
 
 int verb_doctor(struct run *run) {

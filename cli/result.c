@@ -96,6 +96,7 @@ static const char *value_text(const struct row *row, char number[NUMBER_ROOM]) {
 }
 
 static bool print_cells(FILE *file, const struct result *line, bool heads);
+static void print_table(FILE *file, const struct row *table);
 
 static void print_row_of(FILE *file, const struct row *table, int64_t i, const char *end) {
     struct result line;
@@ -134,6 +135,7 @@ static bool print_cells(FILE *file, const struct result *line, bool heads) {
             text_put(file, value_text(cell, number), 0);
             fputc('\n', file);
         }
+        if (cell->lines && !heads) print_table(file, cell);
         if (!cell->label) continue;
         if (!heads || *cell->label) fputs(cell->before ? cell->before : between, file);
         between = " ";

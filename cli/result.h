@@ -60,6 +60,7 @@ struct row {
     int64_t most;     /* of a table: rows of text, 0 = all; JSON has all */
     bool hidden;      /* a table that JSON alone has */
     void *owned;      /* by the library, freed with the result */
+    bool lines;       /* of a table in a row of a table: its rows are lines of their own */
     bool wrapped;     /* a line of its own for people, in as many lines of text as it takes */
     const char *rest; /* of a table that shows most rows only: "and 5 more" goes on so */
 };
