@@ -229,6 +229,7 @@ static kiln_status path_keep_cancelled(struct ki_run *run) {
     struct ki_error_copy error;
     ki_error_keep(&error);
     run->cancelled = true;
+    run->report.stopped_by = KILN_STOP_CANCELLED;
     const kiln_status status = path_keep(run);
     return status == KILN_OK ? ki_error_renew(&error) : status;
 }
