@@ -1,5 +1,5 @@
-"""Runs on one device that are cut at limits of iterations, and killed, and go on: whether they end at the same bits. And what a checkpoint
-of large factors takes.
+"""Runs on one device that are cut at limits of iterations, and killed, and go on: whether they end at the
+same bits. And what a checkpoint of large factors takes.
 
 usage: checkpoints.py KILN DEVICE OUT.json [COMMIT]
 """
@@ -36,7 +36,8 @@ def make_data():
     r = random.Random(3)
     with open("g.edges", "w") as file:
         for i in range(3000):
-            file.writelines(f"{i} {min(int(r.paretovariate(0.7)), 2999)} {r.random():.3f}\n" for _ in range(6))
+            file.writelines(f"{i} {min(int(r.paretovariate(0.7)), 2999)} {r.random():.3f}\n"
+                            for _ in range(6))
     files = {name: open(f"{name}.svm", "w") for name in ("number", "two", "three")}
     for _ in range(4000):
         x = [r.gauss(0, 1) for _ in range(30)]
@@ -49,7 +50,8 @@ def make_data():
     for name, rows in (("points", 3000), ("few", 250)):
         with open(f"{name}.csv", "w") as file:
             file.write("a,b,c,d,e,f,g,h\n")
-            file.writelines(",".join(f"{r.gauss(i % 7 * (j % 3 - 1), 1.3):.4f}" for j in range(8)) + "\n" for i in range(rows))
+            file.writelines(",".join(f"{r.gauss(i % 7 * (j % 3 - 1), 1.3):.4f}" for j in range(8)) + "\n"
+                            for i in range(rows))
     entries = [(u, i, r.randint(1, 5)) for u in range(1, 301) for i in range(1, 201) if r.random() < 0.15]
     write_matrix("counts.mtx", 300, 200, entries)
     write_matrix("wide.mtx", ROWS, 1000, [(i + 1, i % 1000 + 1, i % 5 + 1) for i in range(ROWS)])
@@ -83,7 +85,8 @@ def numbers(path):
 
 def keeping(name):
     state = f"{name}.ckpt"
-    return ["-o", f"{name}.part", "--checkpoint", state, "--checkpoint-every", "1e-9", *(["--resume", state] if os.path.exists(state) else [])]
+    return ["-o", f"{name}.part", "--checkpoint", state, "--checkpoint-every", "1e-9",
+            *(["--resume", state] if os.path.exists(state) else [])]
 
 
 def cut_and_kill(name):
@@ -102,14 +105,17 @@ def cut_and_kill(name):
     run(command, "--max-iterations", MOST, "-o", model)
     seconds = time.time() - began
     for _ in range(2):
-        process = subprocess.Popen(words(command, "--max-iterations", MOST, *keeping(name)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(words(command, "--max-iterations", MOST, *keeping(name)),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(seconds * (0.5 + 0.5 * source.random()))
         kills += process.poll() is None
         process.kill()
         process.wait()
     last = run(command, "--max-iterations", MOST, *keeping(name))
-    return name, {"iterations": iterations, "resumed_iterations": part["iterations"], "pieces": pieces, "same_bits_in_pieces": same, "kills": kills,
-                  "went_on_after": last["checkpoint"]["resumed_after"], "same_bits_after_kills": numbers(f"{name}.part") == numbers(model)}
+    return name, {"iterations": iterations, "resumed_iterations": part["iterations"], "pieces": pieces,
+                  "same_bits_in_pieces": same, "kills": kills,
+                  "went_on_after": last["checkpoint"]["resumed_after"],
+                  "same_bits_after_kills": numbers(f"{name}.part") == numbers(model)}
 
 
 def main():
@@ -118,12 +124,15 @@ def main():
         make_data()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             found = dict(pool.map(cut_and_kill, RUNS))
-        about = run(["als", "wide.mtx"], "--factors", 128, "--type", "f32", "--tolerance", "1e-300", "--max-iterations", 6, "--checkpoint",
-                    "wide.ckpt", "--checkpoint-every", "1e-9")["checkpoint"]
-        found["cost"] = {"bytes": about["bytes"], "written": about["written"], "seconds_a_write": about["seconds"] / about["written"]}
+        about = run(["als", "wide.mtx"], "--factors", 128, "--type", "f32", "--tolerance", "1e-300",
+                    "--max-iterations", 6, "--checkpoint", "wide.ckpt", "--checkpoint-every",
+                    "1e-9")["checkpoint"]
+        found["cost"] = {"bytes": about["bytes"], "written": about["written"],
+                         "seconds_a_write": about["seconds"] / about["written"]}
         os.chdir("/")
     with open(OUT, "w") as file:
-        json.dump({"device": DEVICE, "date": str(datetime.date.today()), "commit": COMMIT, "runs": found}, file, indent=1)
+        json.dump({"device": DEVICE, "date": str(datetime.date.today()), "commit": COMMIT, "runs": found},
+                  file, indent=1)
         file.write("\n")
     for name, about in found.items():
         print(name, *(f"{key}={value}" for key, value in about.items()))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers (after Figures 2 to
-5 of the fused-kernels paper), training and end to end. Needs nothing but Python; the same results give the same bytes. Of
-bench/results those that a page shows, and the tables of README.md and docs/performance.md (bench/tables.py).
+"""Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers
+(after Figures 2 to 5 of the fused-kernels paper), training and end to end. Needs nothing but Python; the same
+results give the same bytes. Of bench/results those that a page shows, and the tables of README.md and
+docs/performance.md (bench/tables.py).
 
 usage: bench/plot.py [--results DIR] [--out DIR] [--check]      default: bench/results, docs/figures
 --check writes nothing and fails where --out is not what would be drawn.
@@ -28,19 +29,23 @@ class Drawing:
 
     def text(self, x, y, text, anchor="start", size=14, colour=None):
         fill = f' style="fill:{colour}"' if colour else ""
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{fill}>{escape(text)}</text>')
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" '
+                          f'font-size="{size}"{fill}>{escape(text)}</text>')
 
     def line(self, x1, y1, x2, y2, kind='class="grid"'):
         self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {kind}/>')
 
     def bar(self, x, y, width, height, colour):
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" fill="{colour}"/>')
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" '
+                          f'height="{height:.1f}" fill="{colour}"/>')
 
     def dot(self, x, y, colour, title):
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}" opacity="0.85"><title>{escape(title)}</title></circle>')
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}" '
+                          f'opacity="0.85"><title>{escape(title)}</title></circle>')
 
     def svg(self):
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"><style>{STYLE}</style>\n' +
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} '
+                f'{self.height}"><style>{STYLE}</style>\n' +
                 "\n".join(self.parts) + "\n</svg>\n")
 
 
@@ -66,7 +71,8 @@ def bars(title, groups, unit="x", note="", mark=None):
             y += 17
         y += 7
     if mark is not None:
-        drawing.line(left + mark * scale, top - 2, left + mark * scale, y, 'stroke="currentColor" stroke-dasharray="3 3"')
+        drawing.line(left + mark * scale, top - 2, left + mark * scale, y,
+                     'stroke="currentColor" stroke-dasharray="3 3"')
     drawing.text(16, y + 20, note, size=13)
     return drawing.svg()
 
@@ -89,7 +95,8 @@ def roofline(title, points, bandwidth, note):
         drawing.line(at_x(10 ** exponent), top, at_x(10 ** exponent), height - bottom)
         drawing.text(at_x(10 ** exponent), height - bottom + 16, f"{10.0 ** exponent:g}", "middle")
     first = max(10 ** low, 10 ** y_low / bandwidth)  # no lower than the axis
-    drawing.line(at_x(first), at_y(bandwidth * first), at_x(10 ** high), at_y(bandwidth * 10 ** high), 'stroke="currentColor" stroke-width="1.5"')
+    drawing.line(at_x(first), at_y(bandwidth * first), at_x(10 ** high), at_y(bandwidth * 10 ** high),
+                 'stroke="currentColor" stroke-width="1.5"')
     drawing.text(left + 8, top + 22, f"line: measured read bandwidth, {bandwidth:.0f} GB/s")
     series = list(dict.fromkeys(point[0] for point in points))
     for name, x, y, label in points:
@@ -122,14 +129,16 @@ def noted(data):
 
 def ratios(rows, peers):
     """Groups of bars(): rows: [(label, row)], peers: [(name, key of its time, key of Kiln's)]."""
-    groups = [(label, [(name, row[theirs] / row[ours]) for name, theirs, ours in peers if theirs in row]) for label, row in rows]
+    groups = [(label, [(name, row[theirs] / row[ours]) for name, theirs, ours in peers if theirs in row])
+              for label, row in rows]
     return [(label, values) for label, values in groups if values]
 
 
 def plot_operations(path):
     rows = load(path)
     points = [(r["operation"], r["flops"] / r["bytes"], r["flops"] / r["milliseconds"] / 1e6,
-               f"{r['operation']} {r['type']} {r['problem']}: {100 * r['fraction_of_bandwidth']:.0f} % of the bandwidth")
+               f"{r['operation']} {r['type']} {r['problem']}: {100 * r['fraction_of_bandwidth']:.0f} % of "
+               "the bandwidth")
               for r in rows if r["flops"] > 0 and r["format"] in ("dense", "csr") and r["operation"] in
               ("mmchain", "multiply", "gram_diagonal", "loss_gradient", "loss_hessian", "dot")]
     if points:
@@ -146,9 +155,10 @@ def plot_dense(path):
     data = load(path)
     points = [(f"{short(r['type'])}", 4 * r["rows"] * r["cols"] * r["k"] / r["bytes"],
                4 * r["rows"] * r["cols"] * r["k"] / r["fused_ms"] / 1e6,
-               f"{shape(r)} {short(r['type'])} k={r['k']}: {100 * r['fraction_of_roof']:.0f} % of the bandwidth") for r in data["rows"]]
-    yield "-roofline", roofline("The dense pass under the roof of memory, 1 to 8 columns of y", points, data["read_bandwidth_gb_s"],
-                                noted(data))
+               f"{shape(r)} {short(r['type'])} k={r['k']}: {100 * r['fraction_of_roof']:.0f} % of the "
+               "bandwidth") for r in data["rows"]]
+    yield "-roofline", roofline("The dense pass under the roof of memory, 1 to 8 columns of y", points,
+                                data["read_bandwidth_gb_s"], noted(data))
     rows = [(f"{shape(r)} {short(r['type'])}", r) for r in data["rows"] if r["k"] == 1]
     groups = ratios(rows, [("two cuBLAS calls", "composed_ms", "fused_ms")])
     if groups:
@@ -162,7 +172,8 @@ def plot_sparse(path):
         ("a transposed product", "pair_transposed_ms", "transposed_ms"),
         ("a stored transpose", "stored_transposed_ms", "transposed_ms")]), note=noted(data), mark=1)
     yield "", bars("w = X'(v .* (X y)), sparse: times faster than cuSPARSE with", ratios(rows, [
-        ("a transposed product", "pair_ms", "fused_ms"), ("a stored transpose", "stored_ms", "fused_ms")]), note=noted(data), mark=1)
+        ("a transposed product", "pair_ms", "fused_ms"), ("a stored transpose", "stored_ms", "fused_ms")]),
+                   note=noted(data), mark=1)
 
 
 def plot_cpu(path):
@@ -170,17 +181,21 @@ def plot_cpu(path):
     threads = max(row["threads"] for row in data["rows"])
     for kind, peers in (("dense", [("NumPy with OpenBLAS", "openblas_ms", "kiln_ms")]),
                         ("csr", [("SciPy", "scipy_ms", "kiln_ms"), ("MKL", "mkl_ms", "kiln_ms")])):
-        rows = [(f"{shape(r)} {short(r['type'])}", r) for r in data["rows"] if r["threads"] == threads and r["format"] == kind]
+        rows = [(f"{shape(r)} {short(r['type'])}", r) for r in data["rows"] if r["threads"] == threads
+                and r["format"] == kind]
         groups = ratios(rows, peers)
         if groups:
-            yield f"-{kind}", bars(f"w = X'(v .* (X y)), {kind}, {threads} threads: times faster than", groups, note=noted(data), mark=1)
+            yield f"-{kind}", bars(f"w = X'(v .* (X y)), {kind}, {threads} threads: times faster than",
+                                   groups, note=noted(data), mark=1)
 
 
 def plot_newton(path):
     data = load(path)
-    rows = [(row["case"], [("composed calls", row["ratio_to_composed"]), ("Kiln on the CPU", row["ratio_to_cpu"])])
+    rows = [(row["case"], [("composed calls", row["ratio_to_composed"]),
+                           ("Kiln on the CPU", row["ratio_to_cpu"])])
             for row in data["rows"]]
-    yield "", bars("Logistic regression to the same optimum: times faster than", rows, note=noted(data), mark=1)
+    yield "", bars("Logistic regression to the same optimum: times faster than", rows, note=noted(data),
+                   mark=1)
 
 
 def plot_peers(path):
@@ -188,7 +203,8 @@ def plot_peers(path):
     data, groups = load(path), {}
     for row in data["rows"]:
         if row.get("solver", "kiln") != "kiln" and row.get("times_kiln"):
-            groups.setdefault(f"{row['dataset']} {row['problem']}", []).append((row["solver"], row["times_kiln"]))
+            groups.setdefault(f"{row['dataset']} {row['problem']}",
+                              []).append((row["solver"], row["times_kiln"]))
     if groups:
         device = data["device"] if isinstance(data["device"], str) else data["device"][-1]
         yield "", bars("Training to the same objective: times faster than", list(groups.items()),
@@ -198,21 +214,25 @@ def plot_peers(path):
 def plot_end_to_end(path):
     data, groups = load(path), []
     for row in data["rows"]:
-        for who, key in (("Kiln", "fused"), ("composed", "composed"), ("stored transpose", "composed_stored_transpose")):
+        for who, key in (("Kiln", "fused"), ("composed", "composed"),
+                         ("stored transpose", "composed_stored_transpose")):
             if key in row:
-                values = [(phase, row[key][phase]) for phase in ("read", "move", "compute") if row[key].get(phase, 0) > 0.0005]
+                values = [(phase, row[key][phase]) for phase in ("read", "move", "compute")
+                          if row[key].get(phase, 0) > 0.0005]
                 groups.append((f"{row['set']} {row['type']}, {who}", values))
     if groups:
         row = data["rows"][0]
         yield "", bars("Linear regression end to end, seconds", groups, unit=" s",
-                       note=f"{row['device']}: {row['description']}; scale {row['scale']:g}; {data['date']}, commit {data['commit']}")
+                       note=f"{row['device']}: {row['description']}; scale {row['scale']:g}; {data['date']}, "
+                            f"commit {data['commit']}")
 
 
 def axes(drawing, left, right, top, sizes, values, title):
     """Two logarithmic axes between those x, below that y; a function from size and seconds to a place."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     first, last = math.log10(sizes[0]), math.log10(sizes[-1])
-    at = lambda x, y: (left + (right - left) * (math.log10(x) - first) / (last - first), top + 310 - 250 * (math.log10(y) - low) / (high - low))
+    at = lambda x, y: (left + (right - left) * (math.log10(x) - first) / (last - first),
+                       top + 310 - 250 * (math.log10(y) - low) / (high - low))
     drawing.text(left, top, title)
     for power in range(low, high + 1):
         y = at(sizes[0], 10.0**power)[1]
@@ -224,7 +244,8 @@ def axes(drawing, left, right, top, sizes, values, title):
 
 
 def curves(drawing, at, left, top, lines):
-    """lines: [(name, [(size, measured, predicted)])], seconds or None: measured with dots, predicted dashed."""
+    """lines: [(name, [(size, measured, predicted)])], seconds or None: measured with dots, predicted
+    dashed."""
     for i, (name, points) in enumerate(lines):
         colour = COLOURS[i]
         drawing.text(left + 120 * i, top + 24, name, colour=colour)
@@ -238,20 +259,27 @@ def curves(drawing, at, left, top, lines):
 
 
 def overheads(verb, rows, gpu, note):
-    """Whole runs above, the parts of those on the GPU below. On the smallest data solving is launches and waiting."""
+    """Whole runs above, the parts of those on the GPU below. On the smallest data solving is launches and
+    waiting."""
     drawing, sizes = Drawing(600, 830), [row["size"] for row in rows]
-    whole = [(device, [(row["size"], row["measured"][device], row["predicted"].get(device)) for row in rows]) for device in ("cpu", gpu)]
+    whole = [(device, [(row["size"], row["measured"][device], row["predicted"].get(device)) for row in rows])
+             for device in ("cpu", gpu)]
     parts = [(name, []) for name in ("start and end", "moving", "solving")]
     for row in rows:
         told, seen, passes = row["estimates"].get(gpu), row["parts"][gpu], row["passes"]
-        prepare = told["prepare_seconds"] + passes * (told["pass_seconds"] + told["overhead_seconds"]) if told else None
+        prepare = told["prepare_seconds"] + passes * (told["pass_seconds"]
+                                                      + told["overhead_seconds"]) if told else None
         guess = (told["start_seconds"], told["move_seconds"], prepare) if told else (None,) * 3
-        around = row["measured"][gpu] - sum(value for part, value in seen.items() if part in ("transfer", "build", "solve"))
+        around = row["measured"][gpu] - sum(value for part, value in seen.items()
+                                            if part in ("transfer", "build", "solve"))
         for (_, points), measured, predicted in zip(parts, (around, seen["transfer"], seen["solve"]), guess):
             points.append((row["size"], measured, predicted))
-    drawing.text(16, 24, f"kiln {verb}: seconds against the number of {'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=16)
+    drawing.text(16, 24,
+                 f"kiln {verb}: seconds against the number of "
+                 f"{'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=16)
     left, right = 84, 556
-    for top, lines, title in ((56, whole, "from start to end, without reading"), (436, parts, f"what {gpu} takes of it")):
+    for top, lines, title in ((56, whole, "from start to end, without reading"),
+                              (436, parts, f"what {gpu} takes of it")):
         values = [value for _, points in lines for point in points for value in point[1:] if value]
         curves(drawing, axes(drawing, left, right, top, sizes, values, title), left, top, lines)
     drawing.text(16, 816, note, size=13)
@@ -261,20 +289,24 @@ def overheads(verb, rows, gpu, note):
 def plot_overheads(path):
     data = load(path)
     for verb in dict.fromkeys(row["verb"] for row in data["rows"]):
-        yield f"-{verb}", overheads(verb, [row for row in data["rows"] if row["verb"] == verb], data["gpu"], noted(data))
+        yield f"-{verb}", overheads(verb, [row for row in data["rows"] if row["verb"] == verb], data["gpu"],
+                                    noted(data))
 
 
-KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense), ("*-dense-opencl.json", plot_dense),
-         ("*[0-9]-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("cpu*-logreg.json", plot_peers),
+KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense),
+         ("*-dense-opencl.json", plot_dense), ("*[0-9]-sparse.json", plot_sparse),
+         ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("cpu*-logreg.json", plot_peers),
          ("*-end-to-end*.json", plot_end_to_end), ("*-overheads.json", plot_overheads)]
 
 
 def current(folder, figures):
     """Whether the folder holds these figures and no others; says what differs."""
     same = True
-    for name in sorted(set(figures) | {os.path.basename(path) for path in glob.glob(os.path.join(folder, "*.svg"))}):
+    for name in sorted(set(figures)
+                       | {os.path.basename(path) for path in glob.glob(os.path.join(folder, "*.svg"))}):
         path = os.path.join(folder, name)
-        if not os.path.exists(path) or name not in figures or open(path, encoding="utf-8").read() != figures[name]:
+        if (not os.path.exists(path) or name not in figures or open(path, encoding="utf-8").read()
+            != figures[name]):
             print(f"{path} is not what bench/plot.py draws")
             same = False
     return same

@@ -1,5 +1,6 @@
-"""The tables of README.md and docs/performance.md, from what lies in bench/results: each stands between two comments, `<!-- table NAME -->` and
-`<!-- end -->`. A row that the results lack is an error, not a gap. bench/plot.py writes them, or checks them."""
+"""The tables of README.md and docs/performance.md, from what lies in bench/results: each stands between two
+comments, `<!-- table NAME -->` and `<!-- end -->`. A row that the results lack is an error, not a gap.
+bench/plot.py writes them, or checks them."""
 import json
 import os
 import re
@@ -9,8 +10,9 @@ DENSE = {"float64": (28, 256, 1024, 8192, 20000, 50000, 100000), "float32": (28,
 SPARSE = [("kdd", "KDD2010-shaped, popular columns"), ("kdd-uniform", "uniform columns"),
           ("million-zipf", "popular columns"), ("million", "uniform columns"), ("paper-1024", "1 % dense"),
           ("paper-4096", "1 % dense"), ("skewed-rows", "a few very long rows")]
-CPU = [("csr", 500000, 4096, "float64"), ("csr", 2000000, 1024, "float64"), ("csr", 600000, 1000000, "float64"),
-       ("dense", 2000000, 28, "float64"), ("dense", 250000, 257, "float64"), ("dense", 64000, 1024, "float64"),
+CPU = [("csr", 500000, 4096, "float64"), ("csr", 2000000, 1024, "float64"),
+       ("csr", 600000, 1000000, "float64"), ("dense", 2000000, 28, "float64"),
+       ("dense", 250000, 257, "float64"), ("dense", 64000, 1024, "float64"),
        ("dense", 16000, 4096, "float32"), ("dense", 1500, 50000, "float64")]
 
 
@@ -40,35 +42,40 @@ def h200(results):
     for kind, widths in DENSE.items():
         for cols in widths:
             row = find(data["rows"], cols=cols, type=kind, k=1)
-            yield [f"dense {row['rows']:,} x {cols:,}", short(kind), f"{row['fused_ms']:.3f}", percent(row["fraction_of_roof"]),
-                   f"{row['composed_ms']:.3f}", f"{row['composed_ms'] / row['fused_ms']:.2f}"], 0
+            yield [f"dense {row['rows']:,} x {cols:,}", short(kind), f"{row['fused_ms']:.3f}",
+                   percent(row["fraction_of_roof"]), f"{row['composed_ms']:.3f}",
+                   f"{row['composed_ms'] / row['fused_ms']:.2f}"], 0
     data = load(results, "h200-sparse.json")
     for case, words in SPARSE:
         row = find(data["rows"], case=case, type="float64")
-        yield [f"sparse {row['rows']:,} x {row['columns']:,}, {row['nnz'] / 1e6:.0f} M nonzeros, {words}", "f64",
-               f"{row['fused_ms']:.3f}", percent(row["fraction_of_roof"]), f"{row['pair_ms']:.3f}",
+        yield [f"sparse {row['rows']:,} x {row['columns']:,}, {row['nnz'] / 1e6:.0f} M nonzeros, {words}",
+               "f64", f"{row['fused_ms']:.3f}", percent(row["fraction_of_roof"]), f"{row['pair_ms']:.3f}",
                f"{row['pair_ms'] / row['fused_ms']:.2f}"], 0
 
 
 def newton(results):
     yield ["logistic regression", "Kiln s", "composed s", "ratio", "Kiln on 16 cores s", "ratio"], 1
     for row in load(results, "h200-newton.json")["rows"]:
-        yield [row["case"], f"{row['cuda']['seconds']:.4f}", f"{row['composed_seconds']:.4f}", f"{row['ratio_to_composed']:.1f}",
-               f"{row['cpu']['seconds']:.3f}", f"{row['ratio_to_cpu']:.0f}"], 0
+        yield [row["case"], f"{row['cuda']['seconds']:.4f}", f"{row['composed_seconds']:.4f}",
+               f"{row['ratio_to_composed']:.1f}", f"{row['cpu']['seconds']:.3f}",
+               f"{row['ratio_to_cpu']:.0f}"], 0
 
 
 def sweeps(results):
     yield ["model", "data", "factors", "sweep ms", "its products alone ms", "ratio"], 3
     for row in load(results, "h200-factors.json")["sweeps"]:
-        yield [row["model"], f"{row['rows']:,} x {row['columns']:,}, {row['nnz'] / 1e6:.1f} M entries", str(row["factors"]), f"{row['sweep_ms']:.2f}",
-               f"{row['floor_ms']:.2f}", f"{row['times_floor']:.2f}"], 0
+        yield [row["model"], f"{row['rows']:,} x {row['columns']:,}, {row['nnz'] / 1e6:.1f} M entries",
+               str(row["factors"]), f"{row['sweep_ms']:.2f}", f"{row['floor_ms']:.2f}",
+               f"{row['times_floor']:.2f}"], 0
 
 
 def applications(results):
-    yield ["application", "data", "by library calls ms", "SDDMM's share", "faster by kiln_sddmm", "faster by the model"], 2
+    yield ["application", "data", "by library calls ms", "SDDMM's share", "faster by kiln_sddmm",
+           "faster by the model"], 2
     for row in load(results, "h200-factors.json")["applications"]:
-        yield [row["application"], f"{row['data']}, {row['nnz'] / 1e6:.0f} M entries", f"{row['cusparse_sweep_ms']:.0f}", percent(row["share"]),
-               f"{row['by_sddmm']:.2f}", f"{row['by_model']:.2f}"], 0
+        yield [row["application"], f"{row['data']}, {row['nnz'] / 1e6:.0f} M entries",
+               f"{row['cusparse_sweep_ms']:.0f}", percent(row["share"]), f"{row['by_sddmm']:.2f}",
+               f"{row['by_model']:.2f}"], 0
 
 
 def cpu(results):
@@ -79,14 +86,14 @@ def cpu(results):
         sparse = form == "csr"
         theirs = row["scipy_ms" if sparse else "openblas_ms"]
         yield [("sparse " if sparse else "dense ") + f"{rows:,} x {cols:,}" +
-               (f", {rows * row['per_row'] / 1e6:.0f} M nonzeros" if sparse else ""), short(kind), f"{row['kiln_ms']:.1f}",
-               percent(row["of_roof"]), f"{theirs:.1f}", f"{theirs / row['kiln_ms']:.2f}",
-               f"{row['mkl_ms'] / row['kiln_ms']:.2f}" if sparse else ""], 0
+               (f", {rows * row['per_row'] / 1e6:.0f} M nonzeros" if sparse else ""), short(kind),
+               f"{row['kiln_ms']:.1f}", percent(row["of_roof"]), f"{theirs:.1f}",
+               f"{theirs / row['kiln_ms']:.2f}", f"{row['mkl_ms'] / row['kiln_ms']:.2f}" if sparse else ""], 0
 
 
 def fastest(rows):
-    """Milliseconds of the fastest, of none that got there more than it was given, of no rows nothing; and how many times
-    Kiln's, which stands first."""
+    """Milliseconds of the fastest, of none that got there more than it was given, of no rows nothing; and how
+    many times Kiln's, which stands first."""
     ours, theirs = rows[0], rows[1:]
     if not theirs:
         return ["", ""]
@@ -109,41 +116,49 @@ def models(results):
 
 
 def python(results, file="cpu2-python.json"):
-    yield ["the same three lines, X in memory", "Kiln s", "scikit-learn s", "ratio", "others s", "ratio", "objective above the least: Kiln's",
-           "scikit-learn's"], 1
+    yield ["the same three lines, X in memory", "Kiln s", "scikit-learn s", "ratio", "others s", "ratio",
+           "objective above the least: Kiln's", "scikit-learn's"], 1
     for row in load(results, file)["rows"]:
         fits = row["fits"]
         ours, theirs = fits["kiln"], fits.get("scikit-learn")
         others = {who: one for who, one in fits.items() if who not in ("kiln", "scikit-learn")}
         ratio = lambda one: f"{one['seconds'] / ours['seconds']:.1f}"
-        yield [row["name"], f"{ours['seconds']:.3f}", f"{theirs['seconds']:.3f}" if theirs else "", ratio(theirs) if theirs else "",
-               "; ".join(f"{who} {one['seconds']:.3f}" for who, one in others.items()), "; ".join(map(ratio, others.values())),
-               f"{ours['gap']:.0e}", f"{theirs['gap']:.0e}" if theirs else ""], 0
+        yield [row["name"], f"{ours['seconds']:.3f}", f"{theirs['seconds']:.3f}" if theirs else "",
+               ratio(theirs) if theirs else "",
+               "; ".join(f"{who} {one['seconds']:.3f}" for who, one in others.items()),
+               "; ".join(map(ratio, others.values())), f"{ours['gap']:.0e}", f"{theirs['gap']:.0e}" if theirs
+               else ""], 0
 
 
 def python_calls(results):
-    yield ["8 x 8 operands, a call from Python, us", "the library", "kiln.Matrix", "NumPy", 'NumPy, device="auto"'], 1
+    yield ["8 x 8 operands, a call from Python, us", "the library", "kiln.Matrix", "NumPy",
+           'NumPy, device="auto"'], 1
     calls = load(results, "cpu2-python-intelex.json")["calls"]
     for name in dict.fromkeys(row["call"] for row in calls):
         rows = {row["operands"]: row for row in calls if row["call"] == name}
-        yield [f"`{name}`", f"{rows['NumPy']['library']:.1f}", *(f"{rows[kind]['microseconds']:.1f}" for kind in ("kiln.Matrix", "NumPy", "NumPy, auto"))], 0
+        yield [f"`{name}`", f"{rows['NumPy']['library']:.1f}",
+               *(f"{rows[kind]['microseconds']:.1f}" for kind in ("kiln.Matrix", "NumPy", "NumPy, auto"))], 0
 
 
 def gpu_python(results):
-    yield ["from Python", "Kiln ms", "of it the library", "gap", "FlashLib ms", "gap", "ratio", "cuML ms", "gap", "ratio"], 1
+    yield ["from Python", "Kiln ms", "of it the library", "gap", "FlashLib ms", "gap", "ratio", "cuML ms",
+           "gap", "ratio"], 1
     data = load(results, "h200-python.json")
 
     def beside(row, peer):
         ours, theirs = row["kiln"], row.get(peer)
         if not theirs:
             return ["", "", ""]
-        return [f"{theirs['ms']:.1f}", f"{theirs['gap']:.0e}" if "gap" in theirs else f"{theirs['inertia'] / ours['inertia'] - 1:+.0e}",
+        return [f"{theirs['ms']:.1f}", f"{theirs['gap']:.0e}" if "gap" in theirs
+                else f"{theirs['inertia'] / ours['inertia'] - 1:+.0e}",
                 f"{theirs['ms'] / ours['ms']:.1f}"]
 
     for row in data["rows"] + data["clusters"]:
         ours = row["kiln"]
-        name = {"logistic": "logistic regression, ", "squared": "ridge, "}.get(row.get("loss"), "") + row["case"]
-        yield [name, f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}" if "library_ms" in ours else "", f"{ours['gap']:.0e}" if "gap" in ours else "", *beside(row, "flashlib"),
+        name = ({"logistic": "logistic regression, ", "squared": "ridge, "}.get(row.get("loss"), "")
+                + row["case"])
+        yield [name, f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}" if "library_ms" in ours else "",
+               f"{ours['gap']:.0e}" if "gap" in ours else "", *beside(row, "flashlib"),
                *beside(row, "cuml")], 0
 
 
@@ -156,28 +171,35 @@ def speed(results):
         return [what, where, text(ours), f"{name} {text(theirs)}", f"{theirs / ours:.1f}"], 0
 
     one = find(load(results, "h200-dense-cuda.json")["rows"], cols=28, type="float32", k=1)
-    yield row(f"X^T (v .* (X y)), dense {one['rows']:,} x 28, f32", "H200", one["fused_ms"] / 1e3, one["composed_ms"] / 1e3, "cuBLAS")
+    yield row(f"X^T (v .* (X y)), dense {one['rows']:,} x 28, f32", "H200", one["fused_ms"] / 1e3,
+              one["composed_ms"] / 1e3, "cuBLAS")
     one = find(load(results, "h200-sparse.json")["rows"], case="kdd", type="float64")
-    yield row(f"the same, {one['rows'] / 1e6:.0f} M x {one['columns'] / 1e6:.0f} M, {one['nnz'] / 1e6:.0f} M nonzeros, f64", "H200",
+    yield row(f"the same, {one['rows'] / 1e6:.0f} M x {one['columns'] / 1e6:.0f} M, {one['nnz'] / 1e6:.0f} M "
+              "nonzeros, f64", "H200",
               one["fused_ms"] / 1e3, one["pair_ms"] / 1e3, "cuSPARSE")
     one = find(load(results, "h200-newton.json")["rows"], case="dense 11,000,000 x 28")
-    yield row("logistic regression, 11,000,000 x 28, f64", "H200", one["cuda"]["seconds"], one["composed_seconds"], "CuPy")
+    yield row("logistic regression, 11,000,000 x 28, f64", "H200", one["cuda"]["seconds"],
+              one["composed_seconds"], "CuPy")
     one = find(load(results, "h200-end-to-end.json")["rows"], set="kdd2010")
-    ours, theirs = (sum(one[who].get(phase, 0) for phase in ("read", "move", "build", "compute")) for who in ("fused", "composed"))
+    ours, theirs = (sum(one[who].get(phase, 0) for phase in ("read", "move", "build", "compute"))
+                    for who in ("fused", "composed"))
     yield row("linear regression on the second X: reading, moving and solving", "H200", ours, theirs, "CuPy")
     cases = load(results, "cpu2-logreg.json")["rows"]
-    ours, theirs = (find(cases, dataset="a9a", problem="logistic", solver=solver) for solver in ("kiln", "liblinear"))
-    yield row("logistic regression, a9a (32,561 x 123)", "2 cores", ours["seconds"], theirs["seconds"], "LIBLINEAR")
+    ours, theirs = (find(cases, dataset="a9a", problem="logistic", solver=solver)
+                    for solver in ("kiln", "liblinear"))
+    yield row("logistic regression, a9a (32,561 x 123)", "2 cores", ours["seconds"], theirs["seconds"],
+              "LIBLINEAR")
     files = load(results, "cpu2-readers.json")
     ours, theirs = (find(files["rows"], file="sparse.svm", reader=reader) for reader in ("kiln", "sklearn"))
-    yield row("reading a LIBSVM file of 140 MB", "2 cores", ours["seconds"], theirs["seconds"], "scikit-learn")
+    yield row("reading a LIBSVM file of 140 MB", "2 cores", ours["seconds"], theirs["seconds"],
+              "scikit-learn")
 
 
-TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps, "h200-applications": applications,
-          "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
+TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps,
+          "h200-applications": applications, "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
           "cpu2-python-cv": lambda results: python(results, "cpu2-python-cv.json"),
-          "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"), "python-calls": python_calls,
-          "h200-python": gpu_python}
+          "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"),
+          "python-calls": python_calls, "h200-python": gpu_python}
 
 
 def draw(rows):

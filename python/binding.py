@@ -2,7 +2,8 @@
 
     python binding.py CC INCLUDE OUTPUT
 
-The headers are the only source: a struct, an enumerator or a function that they gain is in the binding with the next build.
+The headers are the only source: a struct, an enumerator or a function that they gain is in the binding with
+the next build.
 """
 import pathlib
 import re
@@ -12,7 +13,8 @@ import tempfile
 
 import cffi
 
-# How other libraries lend an array, https://dmlc.github.io/dlpack/latest/c_api.html (version 0 and 1 of the tensor).
+# How other libraries lend an array, https://dmlc.github.io/dlpack/latest/c_api.html (version 0 and 1 of the
+# tensor).
 DLPACK = """
 typedef struct { int32_t device_type, device_id; } DLDevice;
 typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
@@ -41,7 +43,8 @@ def declarations(compiler: str, include: pathlib.Path) -> str:
         source.write_text('#include "kiln.h"\n#include "kiln/half.h"\n#include "kiln/tune.h"\n')
         text = subprocess.check_output(
             # Not GNU C, so that KILN_API is empty
-            [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", f"-I{folder}", f"-I{include}", str(source)], text=True)
+            [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", f"-I{folder}", f"-I{include}", str(source)],
+            text=True)
     base = (include / "kiln" / "base.h").read_text()
     none = re.search(r"#define KILN_NONE \((-?\d+)\)", base)
     if not none:

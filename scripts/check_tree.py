@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the seams, no function
-that nobody calls or that only its own file does, no file too long to read, no folder of too many files; that the files which
-docs/architecture.md and docs/passes.md name exist; and that the README beside results and studies lists each of them once.
+"""Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the
+seams, no function that nobody calls or that only its own file does, no file too long to read, no folder of
+too many files; that the files which docs/architecture.md and docs/passes.md name exist; and that the README
+beside results and studies lists each of them once.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -16,7 +17,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 MAY_INCLUDE = {
     "src/core": ["dialect"],
     "src/backends": ["core"],
-    "src/bodies": ["core", "dialect", "derived", "pass", "ops", "choose"],  # the table of every room's CPU bodies
+    # the table of every room's CPU bodies
+    "src/bodies": ["core", "dialect", "derived", "pass", "ops", "choose"],
     "src/derived": ["core", "dialect", "bodies"],
     "src/pass": ["core", "dialect", "bodies", "derived"],
     "src/ops": ["core", "dialect", "bodies", "derived", "pass"],
@@ -136,8 +138,8 @@ LINES_MOST = 500
 
 
 def check_used():
-    """A function of the library or the tool that is not static is used by another of their files, or by a header's macro or
-    inline function."""
+    """A function of the library or the tool that is not static is used by another of their files, or by a
+    header's macro or inline function."""
     defined, users = {}, {}
     for path in files("src") + files("cli"):
         code = code_of(path.read_text())
@@ -174,14 +176,18 @@ def check_page(page):
     text = (ROOT / page).read_text()
     for number, line in enumerate(text.split("\n"), 1):
         for named in re.findall(r"`([\w.-]+/[\w./-]*\.(?:c|h|cl|py|md|json|cmake))`", line):
-            if "NAME" not in named and not any((ROOT / base / named).exists() for base in (".", "src", "include")):
+            if "NAME" not in named and not any((ROOT / base / named).exists()
+                                               for base in (".", "src", "include")):
                 yield f"{page}:{number}: there is no {named}"
 
 
 def check_listed(folder):
-    """Each file of a folder stands in the first column of its README once, and no other. N stands for any number."""
-    cells = [line.split("|")[1] for line in (ROOT / folder / "README.md").read_text().split("\n") if line.startswith("| `")]
-    listed = [name for cell in cells for name in re.findall(r"`([\w.-]+)`", cell) if not name.startswith("cpuN")]
+    """Each file of a folder stands in the first column of its README once, and no other. N stands for any
+    number."""
+    cells = [line.split("|")[1] for line in (ROOT / folder / "README.md").read_text().split("\n")
+             if line.startswith("| `")]
+    listed = [name for cell in cells for name in re.findall(r"`([\w.-]+)`", cell)
+              if not name.startswith("cpuN")]
     there = [path.name for path in (ROOT / folder).iterdir() if path.name != "README.md"]
     for name in sorted(set(listed + there)):
         if (listed.count(name), there.count(name)) != (1, 1):

@@ -1,7 +1,8 @@
 """Implicit ALS: kiln als against implicit (PyPI), time to an equal objective on the same entries.
 
-Both minimise 1/2 sum_ui c_ui (p_ui - a_u.b_i)^2 + l2/2 (||A||^2 + ||B||^2), f32, three steps of conjugate gradient a row. Runs take turns;
-the least time counts. The objectives are recomputed here in f64. DATA: lists "user item item ..." a line (LightGCN's form).
+Both minimise 1/2 sum_ui c_ui (p_ui - a_u.b_i)^2 + l2/2 (||A||^2 + ||B||^2), f32, three steps of conjugate
+gradient a row. Runs take turns; the least time counts. The objectives are recomputed here in f64. DATA: lists
+"user item item ..." a line (LightGCN's form).
 
     python3 bench/peers/als.py --kiln build/kiln ../shared/data/ratings/ml-1m.implicit.train.txt.gz --json FILE
 """
@@ -43,8 +44,9 @@ def objective(X, A, B):
 
 def by_implicit(X, factors, iterations, threads):
     import implicit.cpu.als
-    model = implicit.cpu.als.AlternatingLeastSquares(factors=factors, regularization=L2, alpha=1.0, iterations=iterations,
-                                                     num_threads=threads, random_state=1, use_cg=True)
+    model = implicit.cpu.als.AlternatingLeastSquares(factors=factors, regularization=L2, alpha=1.0,
+                                                     iterations=iterations, num_threads=threads,
+                                                     random_state=1, use_cg=True)
     confidence = X.copy()
     confidence.data = 1 + ALPHA * confidence.data
     start = time.perf_counter()
@@ -54,15 +56,17 @@ def by_implicit(X, factors, iterations, threads):
 
 
 def by_kiln(kiln, path, factors, iterations, threads):
-    command = [kiln, "als", path, "--implicit", "--factors", factors, "--alpha", ALPHA, "--l2", L2, "--type", "f32", "--device", "cpu",
-               "--threads", threads, "--max-iterations", iterations, "--tolerance", 1e-12, "--json", "--quiet"]
+    command = [kiln, "als", path, "--implicit", "--factors", factors, "--alpha", ALPHA, "--l2", L2, "--type",
+               "f32", "--device", "cpu", "--threads", threads, "--max-iterations", iterations, "--tolerance",
+               1e-12, "--json", "--quiet"]
     process = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE)
     result = json.loads(process.stdout)
     return [(row["objective"], row["seconds"]) for row in result["trace"]], result
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--kiln", default="build/kiln")
     parser.add_argument("--threads", type=int, default=2)
@@ -79,15 +83,19 @@ def main():
         scipy.sparse.save_npz(path, X, compressed=False)
         for _ in range(arguments.repeats):
             theirs.append(by_implicit(X, arguments.factors, arguments.iterations, arguments.threads))
-            trace, result = by_kiln(arguments.kiln, path, arguments.factors, 2 * arguments.iterations, arguments.threads)
+            trace, result = by_kiln(arguments.kiln, path, arguments.factors, 2 * arguments.iterations,
+                                    arguments.threads)
             goal = theirs[-1][0]
-            ours.append(next(((o, s, i + 1) for i, (o, s) in enumerate(trace) if o <= goal * (1 + 1e-6)), (*trace[-1], None)))
+            ours.append(next(((o, s, i + 1) for i, (o, s) in enumerate(trace) if o <= goal * (1 + 1e-6)),
+                             (*trace[-1], None)))
     row = {
-        "data": os.path.basename(arguments.data), "rows": X.shape[0], "columns": X.shape[1], "nnz": int(X.nnz),
-        "factors": arguments.factors, "threads": arguments.threads, "implicit_iterations": arguments.iterations,
-        "implicit_objective": theirs[0][0], "implicit_seconds": min(seconds for _, seconds in theirs),
-        "kiln_objective": ours[0][0], "kiln_seconds": min(seconds for _, seconds, _ in ours), "kiln_iterations": ours[0][2],
-        "device": result["device_description"], "date": datetime.date.today().isoformat(), "commit": arguments.commit,
+        "data": os.path.basename(arguments.data), "rows": X.shape[0], "columns": X.shape[1],
+        "nnz": int(X.nnz), "factors": arguments.factors, "threads": arguments.threads,
+        "implicit_iterations": arguments.iterations, "implicit_objective": theirs[0][0],
+        "implicit_seconds": min(seconds for _, seconds in theirs), "kiln_objective": ours[0][0],
+        "kiln_seconds": min(seconds for _, seconds, _ in ours), "kiln_iterations": ours[0][2],
+        "device": result["device_description"], "date": datetime.date.today().isoformat(),
+        "commit": arguments.commit,
     }
     row["times_faster"] = row["implicit_seconds"] / row["kiln_seconds"]
     print(json.dumps(row, indent=1))

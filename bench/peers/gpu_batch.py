@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Many vectors at once on a GPU: kiln_batch_reduce (sum, f32) and kiln_batch_scale at every length from 1 to 10^8, against CUB's
-segmented reductions, built here by nvcc, and PyTorch where they are installed. 1 GiB of values; a median of CUDA queues' wall clock.
+"""Many vectors at once on a GPU: kiln_batch_reduce (sum, f32) and kiln_batch_scale at every length from 1 to
+10^8, against CUB's segmented reductions, built here by nvcc, and PyTorch where they are installed. 1 GiB of
+values; a median of CUDA queues' wall clock.
 
 usage: gpu_batch.py [--device cuda] [--json FILE] [--commit TEXT] [--bytes N]
 """
@@ -76,8 +77,10 @@ def cub_seconds(elements):
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder) / "segments.cu", pathlib.Path(folder) / "segments"
         source.write_text(CUB)
-        subprocess.run([nvcc, "-O3", "-std=c++17", "--extended-lambda", "-arch=native", source, "-o", program], check=True)
-        lines = subprocess.run([program, str(elements), *map(str, LENGTHS)], check=True, capture_output=True, text=True).stdout
+        subprocess.run([nvcc, "-O3", "-std=c++17", "--extended-lambda", "-arch=native", source, "-o",
+                        program], check=True)
+        lines = subprocess.run([program, str(elements), *map(str, LENGTHS)], check=True, capture_output=True,
+                               text=True).stdout
     return {int(line.split()[0]): float(line.split()[1]) for line in lines.splitlines()}
 
 
@@ -118,13 +121,15 @@ def measure(device, X, Y, length, elements):
     count = elements // length
     batch, out = Batch(count, length), device.dense(count, 1, np.float32)
     factors = device.dense(count, 1, np.float32).fill_random(1, 1)
-    row = {"length": length, "count": count, "bytes": 4 * (count * length + count), "scale_bytes": 4 * (2 * count * length + count)}
+    row = {"length": length, "count": count, "bytes": 4 * (count * length + count),
+           "scale_bytes": 4 * (2 * count * length + count)}
     for name, kind in (("sum", SUM), ("l2", L2), ("argmax", ARGMAX), ("variance", VARIANCE)):
         if kind != ARGMAX or length <= 1 << 24:
             row[name] = median_time(lambda: batch.reduce(out, kind, X), device.synchronize, 0.03)
     row["scale"] = median_time(lambda: batch.scale(Y, X, factors), device.synchronize, 0.03)
     batch.reduce(out, SUM, X)
-    want = X.numpy().ravel()[:count * length].reshape(count, length).sum(1, dtype=np.float64) if length >= 10**6 else None
+    want = (X.numpy().ravel()[:count * length].reshape(count, length).sum(1, dtype=np.float64)
+            if length >= 10**6 else None)
     if want is not None:
         row["wrong"] = float(np.abs(out.numpy().ravel() - want).max() / max(1.0, np.abs(want).max()))
     for item in (out, factors, batch):
@@ -148,24 +153,28 @@ def main():
     rows = [measure(device, X, Y, length, elements) for length in lengths]
     for matrix in (X, Y):
         matrix.free()
-    cub, torch = cub_seconds(elements) if args.device == "cuda" else {}, torch_seconds(elements) if args.device == "cuda" else {}
+    cub, torch = (cub_seconds(elements) if args.device == "cuda" else {}, torch_seconds(elements)
+                  if args.device == "cuda" else {})
     copied = 8 * elements / copy
     print(f"read {read / 1e9:.0f} GB/s, copy (map) {copied / 1e9:.0f} GB/s")
     print("    length    sum of read     l2  argmax  variance  scale of copy    CUB sum  PyTorch sum, scale")
     for row in rows:
         length = row["length"]
-        row["of_read"], row["of_copy"] = row["bytes"] / row["sum"] / read, row["scale_bytes"] / row["scale"] / copied
+        row["of_read"], row["of_copy"] = (row["bytes"] / row["sum"] / read, row["scale_bytes"] / row["scale"]
+                                          / copied)
         row["cub_sum"] = cub.get(length)
         row["torch_sum"], row["torch_scale"] = torch.get(length, (None, None))
         ms = [f"{1e3 * row[key]:.3f}" if row.get(key) else "-" for key in
               ("sum", "l2", "argmax", "variance", "scale", "cub_sum", "torch_sum", "torch_scale")]
-        print(f"{length:10d} {ms[0]:>7} {100 * row['of_read']:5.1f}% {ms[1]:>7} {ms[2]:>7} {ms[3]:>8}  {ms[4]:>7} "
+        print(f"{length:10d} {ms[0]:>7} {100 * row['of_read']:5.1f}% {ms[1]:>7} {ms[2]:>7} {ms[3]:>8}  "
+              f"{ms[4]:>7} "
               f"{100 * row['of_copy']:5.1f}%   {ms[5]:>8} {ms[6]:>8} {ms[7]:>8}")
     if args.json:
         name, description = device.name, device.description
         pathlib.Path(args.json).write_text(json.dumps(
-            {"device": description, "name": name, "date": datetime.date.today().isoformat(), "commit": args.commit,
-             "type": "f32", "elements": elements, "read": read, "copy": copied, "rows": rows}, indent=1) + "\n")
+            {"device": description, "name": name, "date": datetime.date.today().isoformat(),
+             "commit": args.commit, "type": "f32", "elements": elements, "read": read, "copy": copied,
+             "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

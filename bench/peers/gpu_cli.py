@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the tool trains on a GPU against what it trains on the processor: every verb, dense and sparse data; predictions, authorities
-or, of classifiers, the objective side by side, and the seconds of each.
+"""What the tool trains on a GPU against what it trains on the processor: every verb, dense and sparse data;
+predictions, authorities or, of classifiers, the objective side by side, and the seconds of each.
 
 usage: gpu_cli.py --kiln KILN [--device cuda] [--rows N]
 Fails where two answers differ by more than 1e-5 of the largest.
@@ -15,9 +15,10 @@ import tempfile
 import numpy as np
 
 SEED, LIMIT = 5, 1e-5
-VERBS = [("linreg", "real", ["--l2", "1"]), ("logreg", "sign", ["--l2", "1"]), ("logreg", "sign", ["--l1", "1"]),
-         ("logreg", "label", ["--l2", "1"]), ("glm", "count", ["--family", "poisson", "--l2", "1"]),
-         ("svm", "sign", ["--l2", "1"]), ("svm", "real", ["--regression", "--l2", "1"])]
+VERBS = [("linreg", "real", ["--l2", "1"]), ("logreg", "sign", ["--l2", "1"]),
+         ("logreg", "sign", ["--l1", "1"]), ("logreg", "label", ["--l2", "1"]),
+         ("glm", "count", ["--family", "poisson", "--l2", "1"]), ("svm", "sign", ["--l2", "1"]),
+         ("svm", "real", ["--regression", "--l2", "1"])]
 
 
 def write_svm(path, X, y):
@@ -33,7 +34,8 @@ def make(folder, rows, cols, share):
     X = rng.standard_normal((rows, cols)) * (rng.random((rows, cols)) < share)
     X[:, -1] += 1
     score = X @ rng.standard_normal(cols) / np.sqrt(cols * share)
-    targets = {"real": score + 0.1 * rng.standard_normal(rows), "sign": np.where(score + rng.standard_normal(rows) > 0, 1, -1),
+    targets = {"real": score + 0.1 * rng.standard_normal(rows),
+               "sign": np.where(score + rng.standard_normal(rows) > 0, 1, -1),
                "label": np.digitize(score + 0.5 * rng.standard_normal(rows), [-0.5, 0.5]),
                "count": rng.poisson(np.exp(0.3 * np.clip(score, -5, 5)))}
     for name, y in targets.items():
@@ -51,11 +53,13 @@ def call(command, parse=True):
 def trained(kiln, device, verb, data, more, model):
     report = call([kiln, verb, data, "--device", device, "--json", "--quiet", "-o", model] + more)
     if verb == "hits":
-        return np.array(sorted(vertex["value"] for vertex in report["authorities"])), report["seconds"]["solve"]
+        return np.array(sorted(vertex["value"]
+                               for vertex in report["authorities"])), report["seconds"]["solve"]
     if verb == "logreg" or data.endswith("sign.svm"):
         return np.array([report["trace"][-1]["objective"]]), report["seconds"]["solve"]
     text = call([kiln, "predict", model, data, "--device", "cpu", "--quiet"], parse=False)
-    return np.array([line.split()[0] for line in text.splitlines() if line[:1] in "-.0123456789"], float), report["seconds"]["solve"]
+    return np.array([line.split()[0] for line in text.splitlines() if line[:1] in "-.0123456789"],
+                    float), report["seconds"]["solve"]
 
 
 def main():
@@ -75,12 +79,15 @@ def main():
         np.savetxt(f"{folder}/links.edges", links, "%d")
         runs.append(("graph", "hits", f"{folder}/links.edges", []))
         for kind, verb, data, more in runs:
-            answers = [trained(options.kiln, device, verb, data, more, f"{folder}/model.kiln") for device in ("cpu", options.device)]
+            answers = [trained(options.kiln, device, verb, data, more, f"{folder}/model.kiln")
+                       for device in ("cpu", options.device)]
             (want, cpu), (got, gpu) = answers
-            differs = np.abs(got - want).max() / np.abs(want).max() if got.shape == want.shape and want.size else np.inf
+            differs = np.abs(got
+                             - want).max() / np.abs(want).max() if got.shape == want.shape and want.size else np.inf
             wrong = not differs <= LIMIT
             failed += wrong
-            print(f"{kind:6} {verb:6} {os.path.basename(data):10} {' '.join(more):26} {want.size:7} answers differ by {differs:.1e}, "
+            print(f"{kind:6} {verb:6} {os.path.basename(data):10} {' '.join(more):26} {want.size:7} answers "
+                  f"differ by {differs:.1e}, "
                   f"{cpu:.4f} s and {gpu:.4f} s{'  WRONG' if wrong else ''}", flush=True)
     print(f"{len(runs) - failed} of {len(runs)} runs alike")
     return 1 if failed else 0

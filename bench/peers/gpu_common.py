@@ -24,7 +24,8 @@ def median_time(call, sync, least=0.15):
 
 
 def distinct_csr(rows, cols, per_row, dtype, seed, zipf=False):
-    """Rows of a Poisson length about per_row, of distinct columns; zipf: column c with a weight of about 1/(c+1)."""
+    """Rows of a Poisson length about per_row, of distinct columns; zipf: column c with a weight of about
+    1/(c+1)."""
     import scipy.sparse as sp
     rng = np.random.default_rng(seed)
     row = np.repeat(np.arange(rows), rng.poisson(per_row, rows))

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Factor models on a GPU: each model's sweep against the floor of its products, the share of SDDMM in each application, and ALS against
-implicit on all cores of the same machine.
+"""Factor models on a GPU: each model's sweep against the floor of its products, the share of SDDMM in each
+application, and ALS against implicit on all cores of the same machine.
 
 usage: gpu_factors.py [--parts sweeps,applications,als] [--device cuda] [--json FILE] [--commit TEXT]
-A sweep's time is the median step of the trace of a run. Its floor is the sum of the sampled products and sparse products that the model's
-formulas ask for, each timed alone on the same factors: ALS by CG 4 fused ones a side and the objective's, LDA 2 fused and a transposed
-one, GaP one of each, SFA one of each, 3 sampled products and 2 sparse ones.
-An application is one sweep written with library calls in PyTorch: with cuSPARSE's SDDMM, then with kiln_sddmm in its place and all else
-as it was (what the SDDMM paper's table V estimates), then the model itself, whose products are fused. The share is that of SDDMM in the first.
+A sweep's time is the median step of the trace of a run. Its floor is the sum of the sampled products and
+sparse products that the model's formulas ask for, each timed alone on the same factors: ALS by CG 4 fused
+ones a side and the objective's, LDA 2 fused and a transposed one, GaP one of each, SFA one of each, 3 sampled
+products and 2 sparse ones.
+An application is one sweep written with library calls in PyTorch: with cuSPARSE's SDDMM, then with kiln_sddmm
+in its place and all else as it was (what the SDDMM paper's table V estimates), then the model itself, whose
+products are fused. The share is that of SDDMM in the first.
 """
 import argparse
 import datetime
@@ -26,7 +28,8 @@ PRODUCT, TIMES, QUOTIENT, RESIDUAL = 1, 2, 3, 4
 ALS_STEPS, LDA_STEPS = 3, 2
 ALPHA, L2 = 40.0, 0.01
 # Rows, columns, draws a row; a row's columns are distinct, so that some draws go.
-SHAPES = {"nytimes": (300_000, 102_660, 311), "netflix": (480_189, 17_770, 299), "movielens": (138_000, 27_000, 140)}
+SHAPES = {"nytimes": (300_000, 102_660, 311), "netflix": (480_189, 17_770, 299),
+          "movielens": (138_000, 27_000, 140)}
 
 
 MODELS = {
@@ -40,7 +43,8 @@ MODELS = {
 
 
 def fit(model, device, X, k, iterations):
-    """Factors and [(objective, seconds)] after each iteration; a model with biases or means has a column for them beside the k."""
+    """Factors and [(objective, seconds)] after each iteration; a model with biases or means has a column for
+    them beside the k."""
     name, options = MODELS[model]
     k += model in ("sfa", "als, biases")
     A, B = device.dense(X.shape[0], k, X.dtype), device.dense(X.shape[1], k, X.dtype)
@@ -53,7 +57,7 @@ def step_of(trace):
     return float(np.median(np.diff([seconds for _, seconds in trace])[5:]))
 
 
-# ------------------------------------------------------------------------------------------------------------ sweeps
+# ----------------------------------------------------------------------------------------------------- sweeps
 
 class Products:
     """The products of one problem, in ms."""
@@ -76,7 +80,8 @@ class Products:
     def run(self, what, kind, transposed, summed):
         place = kiln.ffi.new("double *") if summed else None
         if what == "spmm":
-            kiln.multiply(self.side[transposed], 1, self.X, self.A if transposed else self.B, transposed=transposed)
+            kiln.multiply(self.side[transposed], 1, self.X, self.A if transposed else self.B,
+                          transposed=transposed)
             return
         sample = kiln.struct("sample", kind=kind, S=self.X, A=self.A, B=self.B)
         if what == "fused":
@@ -87,12 +92,14 @@ class Products:
 
 def floor_of(model, p):
     if model.startswith("als"):
-        return ((ALS_STEPS + 1) * (p.time("fused", TIMES) + p.time("fused", TIMES, True)) + p.time("sddmm", RESIDUAL, summed=True))
+        return ((ALS_STEPS + 1) * (p.time("fused", TIMES) + p.time("fused", TIMES, True))
+                + p.time("sddmm", RESIDUAL, summed=True))
     if model == "lda":
         return LDA_STEPS * p.time("fused", QUOTIENT) + p.time("fused", QUOTIENT, True, True)
     if model == "gap":
         return p.time("fused", QUOTIENT, summed=True) + p.time("fused", QUOTIENT, True)
-    return (p.time("fused", RESIDUAL, summed=True) + p.time("fused", RESIDUAL, True) + 3 * p.time("sddmm", RESIDUAL, summed=True)
+    return (p.time("fused", RESIDUAL, summed=True) + p.time("fused", RESIDUAL, True) + 3
+            * p.time("sddmm", RESIDUAL, summed=True)
             + p.time("spmm") + p.time("spmm", transposed=True))
 
 
@@ -105,18 +112,22 @@ def data_of(name):
 
 def sweeps(device, options):
     rows = []
-    for name, k, models in (("movielens", 64, ("als", "als, explicit", "als, biases", "sfa")), ("nytimes", 128, ("lda", "gap"))):
+    for name, k, models in (("movielens", 64, ("als", "als, explicit", "als, biases", "sfa")),
+                            ("nytimes", 128, ("lda", "gap"))):
         shape, *arrays = data_of(name)
         X = device.sparse(shape, np.float32, *arrays)
         for model in models:
             A, B, trace = fit(model, device, X, k, options.iterations)
-            plain = [device.dense(rows, k, np.float32).fill_random(1, 2 + i, normal=False) for i, rows in enumerate(shape)]
+            plain = [device.dense(rows, k, np.float32).fill_random(1, 2 + i, normal=False)
+                     for i, rows in enumerate(shape)]
             products = Products(device, X, *plain)
-            row = {"model": model, "data": name, "rows": shape[0], "columns": shape[1], "nnz": len(arrays[1]), "factors": k,
-                   "sweep_ms": step_of(trace) * 1e3, "floor_ms": floor_of(model, products),
-                   "products_ms": {" ".join(str(part) for part in key): ms for key, ms in products.known.items()}}
+            row = {"model": model, "data": name, "rows": shape[0], "columns": shape[1], "nnz": len(arrays[1]),
+                   "factors": k, "sweep_ms": step_of(trace) * 1e3, "floor_ms": floor_of(model, products),
+                   "products_ms": {" ".join(str(part) for part in key): ms
+                                   for key, ms in products.known.items()}}
             row["times_floor"] = row["sweep_ms"] / row["floor_ms"]
-            print(f"{model:14} {name} k={k} sweep {row['sweep_ms']:.2f} ms, floor {row['floor_ms']:.2f}, {row['times_floor']:.2f}", flush=True)
+            print(f"{model:14} {name} k={k} sweep {row['sweep_ms']:.2f} ms, floor {row['floor_ms']:.2f}, "
+                  f"{row['times_floor']:.2f}", flush=True)
             rows.append(row)
             products.free()
             for matrix in (A, B, *plain):
@@ -125,7 +136,7 @@ def sweeps(device, options):
     return rows
 
 
-# ------------------------------------------------------------------------------------------------------ applications
+# ----------------------------------------------------------------------------------------------- applications
 
 class Composed:
     """A sweep in PyTorch, whose time in SDDMM is kept apart. own: kiln_sddmm in place of cuSPARSE's."""
@@ -139,8 +150,10 @@ class Composed:
         self.row = torch.repeat_interleave(torch.arange(shape[0], device="cuda"), self.start.diff())
         self.order = torch.argsort(self.wide * shape[0] + self.row)
         self.turned_col = self.row[self.order]
-        self.turned_start = torch.cat([torch.zeros(1, dtype=torch.long, device="cuda"), torch.bincount(self.wide, minlength=shape[1]).cumsum(0)])
-        self.pattern = torch.sparse_csr_tensor(self.start, self.wide, torch.zeros_like(self.value), size=shape)
+        self.turned_start = torch.cat([torch.zeros(1, dtype=torch.long, device="cuda"),
+                                       torch.bincount(self.wide, minlength=shape[1]).cumsum(0)])
+        self.pattern = torch.sparse_csr_tensor(self.start, self.wide, torch.zeros_like(self.value),
+                                               size=shape)
         self.out = torch.empty_like(self.value)
         self.P = self.wrap(self.out, *shape, sparse=True)
 
@@ -148,7 +161,8 @@ class Composed:
         self.P.free()
 
     def wrap(self, tensor, rows, cols, sparse=False):
-        more = {"row_start": kiln.address(self.start.data_ptr()), "col": kiln.address(self.col.data_ptr())} if sparse else {}
+        more = {"row_start": kiln.address(self.start.data_ptr()),
+                "col": kiln.address(self.col.data_ptr())} if sparse else {}
         return kiln.wrap(self.device, tensor.data_ptr(), (rows, cols), trusted=1, **more)
 
     def dots(self, A, B):
@@ -176,7 +190,8 @@ class Composed:
         return self.torch.sparse_csr_tensor(self.start, self.wide, values, size=self.shape) @ B
 
     def turned(self, values, A):
-        return self.torch.sparse_csr_tensor(self.turned_start, self.turned_col, values[self.order], size=self.shape[::-1]) @ A
+        return self.torch.sparse_csr_tensor(self.turned_start, self.turned_col, values[self.order],
+                                            size=self.shape[::-1]) @ A
 
     # ------------------------------------------------------------------ the models' sweeps
 
@@ -234,8 +249,10 @@ class Composed:
             d = weight * self.dots(A, B)
             return d - (1 + weight) if begins else d
 
-        self.A = self.rows_by_cg(self.A, self.B, self.B.t() @ self.B, lambda x, other, begins: self.times(values(x, other, begins), other))
-        self.B = self.rows_by_cg(self.B, self.A, self.A.t() @ self.A, lambda x, other, begins: self.turned(values(other, x, begins), other))
+        self.A = self.rows_by_cg(self.A, self.B, self.B.t() @ self.B,
+                                 lambda x, other, begins: self.times(values(x, other, begins), other))
+        self.B = self.rows_by_cg(self.B, self.A, self.A.t() @ self.A,
+                                 lambda x, other, begins: self.turned(values(other, x, begins), other))
         d = self.dots(self.A, self.B)
         ((1 + weight) * (1 - d) ** 2 - d * d).sum().item()
 
@@ -277,7 +294,8 @@ def applications(device, options):
             row["share"] = row["cusparse_sddmm_ms"] / row["cusparse_sweep_ms"]
             row["by_sddmm"] = row["cusparse_sweep_ms"] / row["kiln_sddmm_sweep_ms"]
             row["by_model"] = row["cusparse_sweep_ms"] / row["kiln_sweep_ms"]
-            print(f"{name} {model}: SDDMM {100 * row['share']:.0f} %, {row['cusparse_sweep_ms']:.0f} ms; with kiln_sddmm "
+            print(f"{name} {model}: SDDMM {100 * row['share']:.0f} %, {row['cusparse_sweep_ms']:.0f} ms; "
+                  "with kiln_sddmm "
                   f"{row['by_sddmm']:.2f} times, the model {row['by_model']:.2f}", flush=True)
             rows.append(row)
         X.free()
@@ -287,13 +305,14 @@ def applications(device, options):
     return rows
 
 
-# --------------------------------------------------------------------------------------------------------------- als
+# -------------------------------------------------------------------------------------------------------- als
 
 def objective(arrays, shape, A, B):
     """In f64, on the GPU, a million entries at a time."""
     import torch
     start, col, value = (torch.from_numpy(array).cuda() for array in arrays)
-    A, B = torch.from_numpy(np.ascontiguousarray(A)).cuda().double(), torch.from_numpy(np.ascontiguousarray(B)).cuda().double()
+    A, B = (torch.from_numpy(np.ascontiguousarray(A)).cuda().double(),
+            torch.from_numpy(np.ascontiguousarray(B)).cuda().double())
     row = torch.repeat_interleave(torch.arange(shape[0], device="cuda"), start.diff())
     total = ((A.T @ A) * (B.T @ B)).sum() + L2 * ((A * A).sum() + (B * B).sum())
     for at in range(0, len(col), 1 << 20):
@@ -306,9 +325,11 @@ def objective(arrays, shape, A, B):
 def als(device, options):
     import scipy.sparse
     shape, start, col, value = data_of("movielens")
-    row = {"rows": shape[0], "columns": shape[1], "nnz": len(col), "factors": 64, "cores": len(os.sched_getaffinity(0))}
+    row = {"rows": shape[0], "columns": shape[1], "nnz": len(col), "factors": 64,
+           "cores": len(os.sched_getaffinity(0))}
     import implicit.cpu.als
-    peer = implicit.cpu.als.AlternatingLeastSquares(factors=64, regularization=L2, alpha=1.0, iterations=options.peer_iterations,
+    peer = implicit.cpu.als.AlternatingLeastSquares(factors=64, regularization=L2, alpha=1.0,
+                                                    iterations=options.peer_iterations,
                                                     num_threads=row["cores"], random_state=1, use_cg=True)
     confidence = scipy.sparse.csr_matrix((1 + ALPHA * value, col, start), shape)
     began = time.perf_counter()
@@ -324,13 +345,15 @@ def als(device, options):
         B.free()
     row["kiln_sweep_ms"], row["kiln_objective"], row["kiln_said"] = step_of(trace) * 1e3, found, trace[-1][0]
     row["implicit_sweep_ms"] = row["implicit_seconds"] / options.peer_iterations * 1e3
-    reached = [(i + 1, seconds) for i, (value, seconds) in enumerate(trace) if value <= row["implicit_objective"] * (1 + 1e-6)]
+    reached = [(i + 1, seconds) for i, (value, seconds) in enumerate(trace)
+               if value <= row["implicit_objective"] * (1 + 1e-6)]
     if reached:
         row["kiln_iterations"], row["kiln_seconds"] = reached[0]
         row["times_faster"] = row["implicit_seconds"] / row["kiln_seconds"]
     row["times_faster_sweep"] = row["implicit_sweep_ms"] / row["kiln_sweep_ms"]
     row["trace"] = trace
-    print(" ".join(f"{key}={value:.5g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items() if key != "trace"), flush=True)
+    print(" ".join(f"{key}={value:.5g}" if isinstance(value, float) else f"{key}={value}"
+                   for key, value in row.items() if key != "trace"), flush=True)
     return row
 
 
@@ -338,7 +361,8 @@ PARTS = {"sweeps": sweeps, "applications": applications, "als": als}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--iterations", type=int, default=9)
@@ -350,8 +374,9 @@ def main():
     device = kiln.Device(options.device)
     name, description = device.name, device.description
     print(f"{name}: {description}")
-    report = {"benchmark": "factor models: sweeps, applications, ALS against implicit", "device": f"{name}: {description}",
-              "date": datetime.date.today().isoformat(), "commit": options.commit}
+    report = {"benchmark": "factor models: sweeps, applications, ALS against implicit",
+              "device": f"{name}: {description}", "date": datetime.date.today().isoformat(),
+              "commit": options.commit}
     for part in options.parts.split(","):
         began = time.perf_counter()
         report[part] = PARTS[part](device, options)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What a GPU's first calls take beside their work. `calls`: fits in processes of their own, with empty caches (Kiln's, and the one that
-NVRTC 13 keeps through the driver) and again with what the first has kept: seconds of the call, and of building or loading its kernels.
-`layouts`: for a sparse X the passes as they come, with kernels already built; the layout is made before the pass that first finds it
-worth having, and `saving` is what a pass takes less from then on.
+"""What a GPU's first calls take beside their work. `calls`: fits in processes of their own, with empty caches
+(Kiln's, and the one that NVRTC 13 keeps through the driver) and again with what the first has kept: seconds
+of the call, and of building or loading its kernels. `layouts`: for a sparse X the passes as they come, with
+kernels already built; the layout is made before the pass that first finds it worth having, and `saving` is
+what a pass takes less from then on.
 
 usage: gpu_first_call.py [--device cuda] [--what calls,layouts] [--cases NAME,...] [--json FILE] [--commit TEXT]
 """
@@ -33,7 +34,8 @@ def operands(device, rows, cols, entries):
     rng = np.random.default_rng(1)
     if entries:
         col = rng.integers(0, cols // entries, (rows, entries)) + np.arange(entries) * (cols // entries)
-        X = device.sparse((rows, cols), np.float32, np.arange(rows + 1) * entries, col.ravel(), rng.standard_normal(rows * entries))
+        X = device.sparse((rows, cols), np.float32, np.arange(rows + 1) * entries, col.ravel(),
+                          rng.standard_normal(rows * entries))
     else:
         X = device.dense(rows, cols, np.float32, rng.standard_normal((rows, cols), np.float32))
     return X, device.dense(rows, 1, np.float32, rng.integers(0, 2, rows))
@@ -51,7 +53,8 @@ def one_call(device_name, name):
         kiln.fit(verb, w, b, X, y, l2=1.0)
         device.synchronize()
         seconds, after = time.perf_counter() - start, device.statistics()
-        rows_of.append({"ms": seconds * 1e3, "kernels_ms": (after["build_seconds"] - before["build_seconds"]) * 1e3,
+        rows_of.append({"ms": seconds * 1e3, "kernels_ms": (after["build_seconds"] - before["build_seconds"])
+                        * 1e3,
                         "built": after["kernels_built"] - before["kernels_built"],
                         "cached": after["kernels_cached"] - before["kernels_cached"]})
     print(json.dumps({"first": rows_of[0], "second": rows_of[1]}))
@@ -63,20 +66,25 @@ def calls(device_name):
         with tempfile.TemporaryDirectory() as folder:
             row = {"call": name, "rows": CALLS[name][1], "columns": CALLS[name][2]}
             for process in ("empty cache", "filled cache"):
-                made = subprocess.run([sys.executable, __file__, "--device", device_name, "--one", name], capture_output=True, text=True,
-                                      env={**os.environ, "KILN_CACHE_DIR": folder, "CUDA_CACHE_PATH": folder + "/driver"}, check=False)
+                made = subprocess.run([sys.executable, __file__, "--device", device_name, "--one", name],
+                                      capture_output=True, text=True,
+                                      env={**os.environ, "KILN_CACHE_DIR": folder, "CUDA_CACHE_PATH": folder
+                                           + "/driver"}, check=False)
                 if made.returncode:
                     raise SystemExit(f"{name}: {made.stderr}")
                 row[process] = json.loads(made.stdout.splitlines()[-1])
             found.append(row)
-            print(name, "; ".join("{}: {ms:.0f} ms, kernels {kernels_ms:.0f} ms, {built} built, {cached} cached".format(process, **row[process]["first"])
-                                  for process in ("empty cache", "filled cache")), "; again {ms:.1f} ms".format(**row["filled cache"]["second"]), flush=True)
+            print(name,
+                  "; ".join("{}: {ms:.0f} ms, kernels {kernels_ms:.0f} ms, {built} built, {cached} cached".format(process, **row[process]["first"])
+                            for process in ("empty cache", "filled cache")),
+                  "; again {ms:.1f} ms".format(**row["filled cache"]["second"]), flush=True)
     return found
 
 
 def one_layout(device, name, host, shape, passes=4):
     X = device.sparse(shape, np.float32, *host)
-    v, y = device.dense(shape[0], 1, np.float32, np.ones(shape[0])), device.dense(shape[1], 1, np.float32, np.ones(shape[1]))
+    v, y = (device.dense(shape[0], 1, np.float32, np.ones(shape[0])),
+            device.dense(shape[1], 1, np.float32, np.ones(shape[1])))
     w, taken = device.dense(shape[1], 1, np.float32), []
     for _ in range(passes):
         before, start = device.statistics(), time.perf_counter()
@@ -90,8 +98,9 @@ def one_layout(device, name, host, shape, passes=4):
     for matrix in (X, v, y, w):
         matrix.free()
     layout, plain = sum(row["layout_ms"] for row in taken), taken[0]["ms"] - taken[0]["layout_ms"]
-    return {"case": name, "rows": shape[0], "columns": shape[1], "nnz": len(host[1]), "passes": taken, "pass_ms": usual,
-            "layout_ms": layout, "saving_ms": plain - usual, "passes_to_pay": layout / (plain - usual) if plain > usual else None}
+    return {"case": name, "rows": shape[0], "columns": shape[1], "nnz": len(host[1]), "passes": taken,
+            "pass_ms": usual, "layout_ms": layout, "saving_ms": plain - usual,
+            "passes_to_pay": layout / (plain - usual) if plain > usual else None}
 
 
 def layouts(device, cases):
@@ -109,7 +118,8 @@ def layouts(device, cases):
         row = one_layout(device, name, host, (rows, cols))
         found.append(row)
         print("{case}: passes {}, then {pass_ms:.2f} ms; layout {layout_ms:.1f} ms, {:.1f} passes' saving".format(
-            " ".join(f"{p['ms']:.1f}" for p in row["passes"]), row["passes_to_pay"] or np.inf, **row), flush=True)
+            " ".join(f"{p['ms']:.1f}" for p in row["passes"]), row["passes_to_pay"] or np.inf, **row),
+              flush=True)
     return found
 
 
@@ -130,8 +140,9 @@ def main():
         found["layouts"] = layouts(device, options.cases.split(","))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "first calls on a GPU", "device": f"{device.name}: {device.description}", "kiln": kiln.version,
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, **found}, file, indent=1)
+            json.dump({"benchmark": "first calls on a GPU", "device": f"{device.name}: {device.description}",
+                       "kiln": kiln.version, "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, **found}, file, indent=1)
             file.write("\n")
 
 

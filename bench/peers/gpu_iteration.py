@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What an iteration of kiln_linreg costs on a GPU beside its one pass over X, for X of more than a gigabyte: HIGGS-shaped dense
-data (11,000,000 x 28, columns of ever smaller scale, so that conjugate gradient goes on) and KDD2010-shaped sparse data.
+"""What an iteration of kiln_linreg costs on a GPU beside its one pass over X, for X of more than a gigabyte:
+HIGGS-shaped dense data (11,000,000 x 28, columns of ever smaller scale, so that conjugate gradient goes on)
+and KDD2010-shaped sparse data.
 
 usage: gpu_iteration.py [--cases dense,kdd] [--device cuda] [--json FILE] [--commit TEXT]
-"iteration" is the difference of two runs of different length, divided by the passes that they differ by; "pass" is mmchain with
-v and z, the median over batches of calls.
+"iteration" is the difference of two runs of different length, divided by the passes that they differ by;
+"pass" is mmchain with v and z, the median over batches of calls.
 """
 import argparse
 import datetime
@@ -38,8 +39,10 @@ def kdd(device):
 
 def measure(device, name, X, intercept):
     rows, cols = X.shape
-    y, z = device.dense(rows, 1, np.float64).fill_random(2, 0), device.dense(cols, 1, np.float64).fill_random(2, 1)
-    W, b, v = device.dense(cols, 1, np.float64), device.dense(1, 1, np.float64), device.dense(rows, 1, np.float64)
+    y, z = (device.dense(rows, 1, np.float64).fill_random(2, 0),
+            device.dense(cols, 1, np.float64).fill_random(2, 1))
+    W, b, v = (device.dense(cols, 1, np.float64), device.dense(1, 1, np.float64),
+               device.dense(rows, 1, np.float64))
     v.fill_random(2, 2, normal=False)
     for _ in range(3):
         kiln.mmchain(W, 1.0, X, v, z, 0.5, z)
@@ -47,7 +50,8 @@ def measure(device, name, X, intercept):
     runs = []
     for iterations in (SHORT, SHORT, LONG, LONG):
         begin = time.perf_counter()
-        report = kiln.fit("linreg", W, b, X, y, l2=1e-12, no_intercept=int(not intercept), no_preconditioner=1, tolerance=1e-300,
+        report = kiln.fit("linreg", W, b, X, y, l2=1e-12, no_intercept=int(not intercept),
+                          no_preconditioner=1, tolerance=1e-300,
                              max_iterations=iterations)
         device.synchronize()
         runs.append((time.perf_counter() - begin, report.passes))
@@ -55,7 +59,8 @@ def measure(device, name, X, intercept):
     iteration = (long[0] - short[0]) / (long[1] - short[1])
     row = {"case": name, "rows": rows, "cols": cols, "intercept": intercept, "pass_ms": 1e3 * one_pass,
            "iteration_ms": 1e3 * iteration, "ratio": iteration / one_pass, "passes": [short[1], long[1]]}
-    print(f"{name:6} {'intercept' if intercept else 'no intercept':12} pass {row['pass_ms']:8.3f} ms  iteration "
+    print(f"{name:6} {'intercept' if intercept else 'no intercept':12} pass {row['pass_ms']:8.3f} ms  "
+          "iteration "
           f"{row['iteration_ms']:8.3f} ms, {row['ratio']:.3f} of its pass", flush=True)
     for matrix in (y, z, W, b, v):
         matrix.free()
@@ -76,8 +81,9 @@ def main():
         X.free()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "an iteration of linear regression against its pass", "device": device.description,
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "an iteration of linear regression against its pass",
+                       "device": device.description, "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, "rows": rows}, file, indent=1)
             file.write("\n")
     return 0
 

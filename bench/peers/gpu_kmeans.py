@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""K-Means on a GPU: the assignment with its sums (kiln_assign), an iteration of whole runs (kiln_kmeans), and the same of PyTorch, cuML and
-FlashLib, as far as they are there; labels against those of f64, inertia after equally many iterations from the same centres.
+"""K-Means on a GPU: the assignment with its sums (kiln_assign), an iteration of whole runs (kiln_kmeans), and
+the same of PyTorch, cuML and FlashLib, as far as they are there; labels against those of f64, inertia after
+equally many iterations from the same centres.
 
-Points are normal around k centres that lie as far apart as their noise is wide, so that clusters overlap. An iteration of a whole run
-is the difference of two runs of different length over the iterations between them.
+Points are normal around k centres that lie as far apart as their noise is wide, so that clusters overlap. An
+iteration of a whole run is the difference of two runs of different length over the iterations between them.
 
 usage: gpu_kmeans.py [--json FILE] [--commit TEXT] [--device NAME] [--shapes 0,1,2,3] [--peers FlashLib,PyTorch,cuML]
 """
@@ -85,13 +86,15 @@ def by_cuml(X, C):
     import torch
     from cuml.cluster import KMeans
     points_, start = cupy.asarray(X), cupy.asarray(C)
-    seconds, model = run_seconds(lambda n: KMeans(n_clusters=len(C), init=start, n_init=1, max_iter=n, tol=1e-30, output_type="cupy").fit(points_))
+    seconds, model = run_seconds(lambda n: KMeans(n_clusters=len(C), init=start, n_init=1, max_iter=n,
+                                                  tol=1e-30, output_type="cupy").fit(points_))
     return seconds, None, torch.as_tensor(model.cluster_centers_, device="cuda")
 
 
 def by_flashlib(X, C):
     import flashlib
-    seconds, result = run_seconds(lambda n: flashlib.flash_kmeans(X, len(C), max_iters=n, tol=-1.0, init_centroids=C.clone()))
+    seconds, result = run_seconds(lambda n: flashlib.flash_kmeans(X, len(C), max_iters=n, tol=-1.0,
+                                                                  init_centroids=C.clone()))
     return seconds, None, result[1]
 
 
@@ -99,7 +102,8 @@ def by_kiln(device, X, C):
     import torch
     rows, columns, k = *X.shape, len(C)
     X, start = device.dense(rows, columns, "float32", X.cpu().numpy()), C.cpu().numpy()
-    C, sums, labels = device.dense(k, columns, "float32", start), device.dense(k, columns, "float32"), device.dense(rows, 1, "float32")
+    C, sums, labels = (device.dense(k, columns, "float32", start), device.dense(k, columns, "float32"),
+                       device.dense(rows, 1, "float32"))
     totals = np.empty((k, 2))
     to = kiln.struct("assignment", sums=sums, totals=totals)
     assign = median_time(lambda: kiln.call("assign", to, X, C, None), device.synchronize)
@@ -124,7 +128,8 @@ def measure(device, shape, peers):
     import torch
     X, C = points(*shape)
     want = exact_labels(X[:CHECKED], C)
-    row = {"rows": shape[0], "columns": shape[1], "clusters": shape[2], "milliseconds": {}, "wrong_labels": {}, "inertia": {}}
+    row = {"rows": shape[0], "columns": shape[1], "clusters": shape[2], "milliseconds": {},
+           "wrong_labels": {}, "inertia": {}}
     extra, seconds, labels, centres = by_kiln(device, X, C)
     row.update(extra)
     results = {"kiln": (seconds, labels.cuda(), centres)}
@@ -142,7 +147,8 @@ def measure(device, shape, peers):
         row["inertia"][name] = exact_inertia(X, centres)
         if labels is not None:
             row["wrong_labels"][name] = float((labels != want).double().mean())
-    print(f"{shape[0]} x {shape[1]}, {shape[2]}: assign {row['assign_ms']:.2f} ms, labels {row['labels_ms']:.2f}; iteration "
+    print(f"{shape[0]} x {shape[1]}, {shape[2]}: assign {row['assign_ms']:.2f} ms, labels "
+          f"{row['labels_ms']:.2f}; iteration "
           + ", ".join(f"{name} {value:.2f}" for name, value in row["milliseconds"].items()) + "; wrong "
           + ", ".join(f"{name} {value:.1e}" for name, value in row["wrong_labels"].items()), flush=True)
     del X, C, results
@@ -151,7 +157,8 @@ def measure(device, shape, peers):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--device", default="cuda")
@@ -163,8 +170,9 @@ def main():
         rows.append(measure(device, SHAPES[int(number)], options.peers.split(",")))
         if options.json:  # what there is so far
             with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"benchmark": "K-Means", "device": device.description, "date": datetime.date.today().isoformat(),
-                           "commit": options.commit, "rows": rows}, file, indent=1)
+                json.dump({"benchmark": "K-Means", "device": device.description,
+                           "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows},
+                          file, indent=1)
                 file.write("\n")
     return 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Linear regression to the same answer on every device: HIGGS-shaped dense data (11,000,000 x 28, f64, made on each device from
-a seed) and a sparse set with popular columns. Each device's weights are compared with the CPU's.
+"""Linear regression to the same answer on every device: HIGGS-shaped dense data (11,000,000 x 28, f64, made
+on each device from a seed) and a sparse set with popular columns. Each device's weights are compared with the
+CPU's.
 
 usage: gpu_linreg.py [--json FILE] [--commit TEXT] [--rows N]
 """
@@ -21,7 +22,8 @@ def solve(device, X, y, cols):
     start = time.perf_counter()
     report = kiln.fit("linreg", W, b, X, y, l2=1.0)
     first = time.perf_counter() - start
-    for _ in range(2):  # what the first has derived from a sparse X has kernels of its own, which the second builds
+    # what the first has derived from a sparse X has kernels of its own, which the second builds
+    for _ in range(2):
         report = kiln.fit("linreg", W, b, X, y, l2=1.0)
     weights = W.numpy()[:, 0]
     for m in (W, b):
@@ -60,12 +62,14 @@ def main():
     rng = np.random.default_rng(4)
     target = host @ rng.standard_normal(host.shape[1]) + rng.standard_normal(host.shape[0])
     rows, references, failed = [], {}, 0
-    for name in sorted((row["name"] for row in kiln.devices() if row["usable"]), key=lambda name: name != "cpu"):
+    for name in sorted((row["name"] for row in kiln.devices() if row["usable"]),
+                       key=lambda name: name != "cpu"):
         device = kiln.Device(name)
         description = device.description
         for case, shape, run in (("dense", (options.rows, 28), lambda: dense_case(device, options.rows)),
                                  ("csr", host.shape, lambda: sparse_case(device, host, target))):
-            row = {"device": name, "description": description, "case": case, "rows": shape[0], "cols": shape[1]}
+            row = {"device": name, "description": description, "case": case, "rows": shape[0],
+                   "cols": shape[1]}
             try:
                 weights, report, first = run()
                 reference = references.setdefault(case, weights)
@@ -74,7 +78,8 @@ def main():
                            difference=float(np.linalg.norm(weights - reference) / np.linalg.norm(reference)))
                 row["same_answer"] = bool(report.converged and row["difference"] < 1e-8)
                 failed += not row["same_answer"]
-                print(f"{name:12} {case:6} {report.n_iter:4} iterations {report.seconds:9.4f} s (first {first:8.3f} s)  "
+                print(f"{name:12} {case:6} {report.n_iter:4} iterations {report.seconds:9.4f} s (first "
+                      f"{first:8.3f} s)  "
                       f"R2 {report.figures['r2']:.9f}  differs by {row['difference']:.1e}", flush=True)
             except kiln.KilnError as error:
                 failed += 1
@@ -84,8 +89,9 @@ def main():
         del device  # and so closed before the next one is opened
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "linear regression on every device", "date": datetime.date.today().isoformat(),
-                       "commit": options.commit, "kiln": kiln.version, "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "linear regression on every device",
+                       "date": datetime.date.today().isoformat(), "commit": options.commit,
+                       "kiln": kiln.version, "rows": rows}, file, indent=1)
             file.write("\n")
     return 1 if failed else 0
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Training from Python on one GPU, f32, X on the device: Kiln's estimators against what GPU users would take instead, FlashLib and cuML.
+"""Training from Python on one GPU, f32, X on the device: Kiln's estimators against what GPU users would take
+instead, FlashLib and cuML.
 
-All take the same tensors where they lie and are timed from call to return. Linear models, each with its default tolerance: how far the
-objective stays above the optimum (relative; all objectives are computed in f64 by the same PyTorch code, the optimum by Kiln in f64 to a
-tight tolerance; FlashLib's ridge fits no intercept, so that its distance is to the optimum without one). K-Means: inertia after equally
-many iterations from the same centres. And what a call costs beside the library. A peer that is not installed is left out.
+All take the same tensors where they lie and are timed from call to return. Linear models, each with its
+default tolerance: how far the objective stays above the optimum (relative; all objectives are computed in f64
+by the same PyTorch code, the optimum by Kiln in f64 to a tight tolerance; FlashLib's ridge fits no intercept,
+so that its distance is to the optimum without one). K-Means: inertia after equally many iterations from the
+same centres. And what a call costs beside the library. A peer that is not installed is left out.
 
 usage: gpu_models.py [--json FILE] [--commit TEXT] [--scale S] [--only dense|sparse|kmeans|calls]
 
@@ -52,7 +54,7 @@ def host(values):
     return np.asarray(values, np.float64)
 
 
-# ------------------------------------------------------------------------------------------------ linear models
+# ---------------------------------------------------------------------------------------------- linear models
 
 def objective(loss, products, y, w, b):
     """sum_i loss_i + L2/2 |w|^2 in f64; products(w) = X w."""
@@ -69,14 +71,16 @@ def dense_products(X):
 
 def sparse_products(X):
     X = torch.sparse_csr_tensor(*(torch.from_dlpack(part.astype(kind)) for part, kind in
-                                  ((X.indptr, np.int64), (X.indices, np.int64), (X.data, np.float64))), X.shape)
+                                  ((X.indptr, np.int64), (X.indices, np.int64), (X.data, np.float64))),
+                                X.shape)
     return lambda w: X @ w
 
 
 def fitted(model, X, y, repeats=3):
     """Coefficients, intercept, seconds and the model."""
     seconds, _ = fastest(lambda: model.fit(X, y), repeats)
-    return host(model.coef_).ravel(), float(host(getattr(model, "intercept_", 0.0)).ravel()[0]), seconds, model
+    return host(model.coef_).ravel(), float(host(getattr(model, "intercept_",
+                                                         0.0)).ravel()[0]), seconds, model
 
 
 def by_kiln(loss, X, y, **options):
@@ -87,12 +91,14 @@ def by_kiln(loss, X, y, **options):
 def by_flashlib(loss, X, y):
     from flashlib.applications.logistic_regression import LogisticRegression
     from flashlib.applications.ridge import Ridge
-    return fitted(LogisticRegression(C=1 / L2, max_iter=1000) if loss == "logistic" else Ridge(alpha=L2), X, y)
+    return fitted(LogisticRegression(C=1 / L2, max_iter=1000) if loss == "logistic" else Ridge(alpha=L2), X,
+                  y)
 
 
 def by_cuml(loss, X, y):
     import cuml
-    made = cuml.LogisticRegression(C=1 / L2, max_iter=1000, tol=1e-4) if loss == "logistic" else cuml.Ridge(alpha=L2)
+    made = cuml.LogisticRegression(C=1 / L2, max_iter=1000,
+                                   tol=1e-4) if loss == "logistic" else cuml.Ridge(alpha=L2)
     return fitted(made, X, y, 1)
 
 
@@ -104,7 +110,9 @@ def compare(loss, case, X, exact, y, products):
         w, b, _, model = by_kiln(loss, exact, labels, tol=1e-11, fit_intercept=fit_intercept)
         optimum[fit_intercept] = objective(loss, products, y, w, b)
     row = {"loss": loss, "case": case, "optimum": optimum[True], "optimum_converged": model.converged_}
-    peers = [("kiln", by_kiln), ("cuml", by_cuml)] + ([] if hasattr(X, "tocsr") else [("flashlib", by_flashlib)])  # it takes no sparse X
+    # it takes no sparse X
+    peers = [("kiln", by_kiln), ("cuml", by_cuml)] + ([] if hasattr(X, "tocsr")
+                                                      else [("flashlib", by_flashlib)])
     for name, fit in peers:
         try:
             w, b, seconds, model = fit(loss, X, labels if name == "kiln" else y)
@@ -114,7 +122,8 @@ def compare(loss, case, X, exact, y, products):
         intercept = name != "flashlib" or loss == "logistic"
         row[name] = {"ms": 1e3 * seconds, "gap": objective(loss, products, y, w, b) / optimum[intercept] - 1}
         if name == "kiln":
-            row[name] |= {"passes": model.report_.passes, "converged": model.converged_, "library_ms": 1e3 * model.report_.seconds}
+            row[name] |= {"passes": model.report_.passes, "converged": model.converged_,
+                          "library_ms": 1e3 * model.report_.seconds}
     if hasattr(X, "tocsr"):  # whose layout is looked at once for all fits where it is kept as a kiln.Matrix
         row["kiln"]["kept_ms"] = 1e3 * by_kiln(loss, kiln.matrix(X), labels)[2]
     show(f"{loss} {case}", row, "gap")
@@ -144,7 +153,8 @@ def sparse_rows(rows, cols, popular):
     torch.manual_seed(2)
     eta = products(torch.randn(cols, device="cuda", dtype=torch.float64)) / 2
     y = (torch.rand(rows, device="cuda") < torch.sigmoid(eta)).float()
-    yield compare("logistic", f"sparse {rows:,} x {cols:,}, {'popular' if popular else 'uniform'} columns", X, X.astype(np.float64), y, products)
+    yield compare("logistic", f"sparse {rows:,} x {cols:,}, {'popular' if popular else 'uniform'} columns", X,
+                  X.astype(np.float64), y, products)
 
 
 # --------------------------------------------------------------------------------------------------- K-Means
@@ -162,25 +172,30 @@ def clusters_by_flashlib(X, C):
 def clusters_by_cuml(X, C):
     import cupy
     from cuml.cluster import KMeans
-    return KMeans(n_clusters=len(C), init=cupy.asarray(C), n_init=1, max_iter=ITERATIONS, tol=1e-30, output_type="cupy").fit(cupy.asarray(X)).cluster_centers_, {}
+    return KMeans(n_clusters=len(C), init=cupy.asarray(C), n_init=1, max_iter=ITERATIONS, tol=1e-30,
+                  output_type="cupy").fit(cupy.asarray(X)).cluster_centers_, {}
 
 
 def inertia(X, C):
     C = torch.as_tensor(host(C), device="cuda")
     parts = X.split(max(1, 200_000_000 // len(C)))
-    return sum(float(((x * x).sum(1) + ((C * C).sum(1) - 2 * x @ C.T).min(1)[0]).sum()) for x in (part.double() for part in parts))
+    return sum(float(((x * x).sum(1) + ((C * C).sum(1) - 2 * x @ C.T).min(1)[0]).sum())
+               for x in (part.double() for part in parts))
 
 
 def clustered_rows(rows, cols, k):
     """Points around k centres that lie as far apart as their noise is wide."""
     torch.manual_seed(3)
-    X = torch.randn(k, cols, device="cuda")[torch.randint(k, (rows,), device="cuda")] + torch.randn(rows, cols, device="cuda")
+    X = torch.randn(k, cols, device="cuda")[torch.randint(k, (rows,),
+                                                          device="cuda")] + torch.randn(rows, cols, device="cuda")
     C = X[torch.randperm(rows, device="cuda")[:k]].contiguous()
     row = {"case": f"K-Means {rows:,} x {cols:,}, k = {k:,}, {ITERATIONS} iterations"}
-    for name, run in (("kiln", clusters_by_kiln), ("flashlib", clusters_by_flashlib), ("cuml", clusters_by_cuml)):
+    for name, run in (("kiln", clusters_by_kiln), ("flashlib", clusters_by_flashlib),
+                      ("cuml", clusters_by_cuml)):
         try:
             seconds, (centres, more) = fastest(lambda run=run: run(X, C), 2)
-        except Exception as error:  # a peer that is not there, or fails, says so, and the others are still measured
+        # a peer that is not there, or fails, says so, and the others are still measured
+        except Exception as error:
             if name == "kiln":
                 raise
             print(f"  {name}: {repr(error)[:300]}")
@@ -190,24 +205,29 @@ def clustered_rows(rows, cols, k):
     yield row
 
 
-# ----------------------------------------------------------------------------------------------- what a call costs
+# ------------------------------------------------------------------------------------------ what a call costs
 
 def call_rows():
-    """multiply and mmchain of 8 x 8 tensors with results that stay, microseconds; beside them the library's own call, and its calls where
-    the tensors are borrowed: it takes both, makes the result, and waits for the work before it gives them back."""
+    """multiply and mmchain of 8 x 8 tensors with results that stay, microseconds; beside them the library's
+    own call, and its calls where the tensors are borrowed: it takes both, makes the result, and waits for the
+    work before it gives them back."""
     where = kiln.device("cuda")
     X, y = torch.eye(8, device="cuda"), torch.ones(8, device="cuda")
     A, b, out = kiln.matrix(X), kiln.matrix(y), kiln.matrix(torch.zeros(8, device="cuda"))
-    memories = [struct("kiln_memory", type=lib.KILN_F32, rows=8, cols=tensor.numel() // 8, values=ffi.cast("void *", tensor.data_ptr()),
-                       on_device=1) for tensor in (X, y)]
-    bare = {"multiply": lambda: lib.kiln_multiply(out.pointer, 1, lib.KILN_PLAIN, A.pointer, b.pointer, 0, ffi.NULL),
+    memories = [struct("kiln_memory", type=lib.KILN_F32, rows=8, cols=tensor.numel() // 8,
+                       values=ffi.cast("void *", tensor.data_ptr()), on_device=1) for tensor in (X, y)]
+    bare = {"multiply": lambda: lib.kiln_multiply(out.pointer, 1, lib.KILN_PLAIN, A.pointer, b.pointer, 0,
+                                                  ffi.NULL),
             "mmchain": lambda: lib.kiln_mmchain(out.pointer, 1, A.pointer, ffi.NULL, b.pointer, 0, ffi.NULL)}
     for name, direct in bare.items():
         with kiln.results_on_device():
             function = getattr(kiln, name)
-            took = {"library": per_call(direct, where), "kiln.Matrix": per_call(lambda: function(A, b), where),
-                    "library, borrowed": per_call(lambda: borrowed(where, memories, direct), where), "PyTorch": per_call(lambda: function(X, y), where)}
-        print(f"a call of {name}, us: " + ", ".join(f"{kind} {us:.1f}" for kind, us in took.items()), flush=True)
+            took = {"library": per_call(direct, where), "kiln.Matrix": per_call(lambda: function(A, b),
+                                                                                where),
+                    "library, borrowed": per_call(lambda: borrowed(where, memories, direct), where),
+                    "PyTorch": per_call(lambda: function(X, y), where)}
+        print(f"a call of {name}, us: " + ", ".join(f"{kind} {us:.1f}" for kind, us in took.items()),
+              flush=True)
         yield {"call": name, "microseconds": took}
 
 
@@ -243,8 +263,8 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     found = {"calls": [], "rows": [], "clusters": []}
-    plan = [("calls", "calls", call_rows, [()]), ("kmeans", "clusters", clustered_rows, CLUSTERED), ("sparse", "rows", sparse_rows, SPARSE),
-            ("dense", "rows", dense_rows, DENSE)]
+    plan = [("calls", "calls", call_rows, [()]), ("kmeans", "clusters", clustered_rows, CLUSTERED),
+            ("sparse", "rows", sparse_rows, SPARSE), ("dense", "rows", dense_rows, DENSE)]
     for word, place, run, shapes in plan:
         for shape in shapes if options.only in word else []:
             found[place] += run(*[int(shape[0] * options.scale), *shape[1:]] if shape else [])
@@ -257,8 +277,9 @@ def main():
 def save(options, found):
     """What there is so far."""
     with open(options.json, "w", encoding="utf-8") as file:
-        json.dump({"benchmark": "from Python against FlashLib and cuML, f32", "device": kiln.device("cuda").description,
-                   "date": datetime.date.today().isoformat(), "commit": options.commit, **found}, file, indent=1)
+        json.dump({"benchmark": "from Python against FlashLib and cuML, f32",
+                   "device": kiln.device("cuda").description, "date": datetime.date.today().isoformat(),
+                   "commit": options.commit, **found}, file, indent=1)
         file.write("\n")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Logistic regression on a GPU: Kiln's trust-region Newton method, one fused pass over X per Hessian product, against the same
-method composed of library calls (CuPy: cuBLAS gemv for dense X, cuSPARSE SpMV and transposed SpMV for CSR), and against Kiln
-on the machine's processor. All solve to the same gradient tolerance; objectives must agree to 1e-6.
+"""Logistic regression on a GPU: Kiln's trust-region Newton method, one fused pass over X per Hessian product,
+against the same method composed of library calls (CuPy: cuBLAS gemv for dense X, cuSPARSE SpMV and transposed
+SpMV for CSR), and against Kiln on the machine's processor. All solve to the same gradient tolerance;
+objectives must agree to 1e-6.
 
 usage: gpu_newton.py [--json FILE] [--commit TEXT] [--scale S] [--no-cpu]
 """
@@ -30,12 +31,14 @@ def make_csr(cupy, rows, cols, per_row, skew, seed):
     else:
         col = cupy.minimum((u * cols).astype(cupy.int64), cols - 1)
     entry = cupy.unique(row * cols + col)
-    start = cupy.concatenate([cupy.zeros(1, cupy.int64), cupy.cumsum(cupy.bincount(entry // cols, minlength=rows))])
+    start = cupy.concatenate([cupy.zeros(1, cupy.int64),
+                              cupy.cumsum(cupy.bincount(entry // cols, minlength=rows))])
     return rng.standard_normal(entry.size), (entry % cols).astype(cupy.int32), start.astype(cupy.int32)
 
 
 class Composed:
-    """The solver of Kiln's newton.c written with CuPy; forward(p) = X p, back(r) = X^T r. Intercept through centred columns."""
+    """The solver of Kiln's newton.c written with CuPy; forward(p) = X p, back(r) = X^T r. Intercept through
+    centred columns."""
 
     def __init__(self, cupy, forward, back, squares, y, cols):
         self.cp, self.forward, self.back, self.y = cupy, forward, back, y
@@ -114,7 +117,8 @@ def solve_kiln(name, X_of, y, cols, repeats):
     X = X_of(device)
     target = device.dense(y.size, 1, np.float64, y)
     W, b = device.dense(cols, 1, np.float64), device.dense(1, 1, np.float64)
-    seconds, report = timed(lambda: kiln.fit("logreg", W, b, X, target, l2=L2, tolerance=TOLERANCE), device.synchronize, repeats)
+    seconds, report = timed(lambda: kiln.fit("logreg", W, b, X, target, l2=L2, tolerance=TOLERANCE),
+                            device.synchronize, repeats)
     for m in (X, target, W, b):
         m.free()
     return seconds, report
@@ -128,8 +132,10 @@ def labels(cupy, eta, seed):
 def dense_case(cupy, rows, cols):
     X = cupy.random.default_rng(1).standard_normal((rows, cols))
     y = labels(cupy, X @ cupy.random.default_rng(2).standard_normal(cols) / 4, 3)
-    composed = Composed(cupy, lambda p: X @ p, lambda r: X.T @ r, lambda: cupy.einsum("ij,ij->j", X, X), y, cols)
-    return X.nbytes, composed, (lambda host: lambda device: device.dense(rows, cols, np.float64, host))(X.get()), y.get()
+    composed = Composed(cupy, lambda p: X @ p, lambda r: X.T @ r, lambda: cupy.einsum("ij,ij->j", X, X), y,
+                        cols)
+    return (X.nbytes, composed,
+            (lambda host: lambda device: device.dense(rows, cols, np.float64, host))(X.get()), y.get())
 
 
 def sparse_case(cupy, rows, cols, per_row, skew):
@@ -157,8 +163,10 @@ def main():
     s = options.scale
     cases = [("dense 11,000,000 x 28", 28, lambda: dense_case(cupy, int(11_000_000 * s), 28)),
              ("dense 1,000,000 x 256", 256, lambda: dense_case(cupy, int(1_000_000 * s), 256)),
-             ("csr uniform 3,000,000 x 100,000", 100_000, lambda: sparse_case(cupy, int(3_000_000 * s), 100_000, 30, False)),
-             ("csr zipf 3,000,000 x 1,000,000", 1_000_000, lambda: sparse_case(cupy, int(3_000_000 * s), 1_000_000, 30, True))]
+             ("csr uniform 3,000,000 x 100,000", 100_000, lambda: sparse_case(cupy, int(3_000_000 * s),
+                                                                              100_000, 30, False)),
+             ("csr zipf 3,000,000 x 1,000,000", 1_000_000, lambda: sparse_case(cupy, int(3_000_000 * s),
+                                                                               1_000_000, 30, True))]
     rows, failed = [], 0
     for name, cols, make in cases:
         size, composed, X_of, y = make()
@@ -168,15 +176,19 @@ def main():
         passes = composed.passes
         composed = None
         cupy.get_default_memory_pool().free_all_blocks()
-        row = {"case": name, "bytes": size, "composed_seconds": peer, "composed_steps": steps, "composed_passes": passes}
+        row = {"case": name, "bytes": size, "composed_seconds": peer, "composed_steps": steps,
+               "composed_passes": passes}
         for device in ["cuda"] + ([] if options.no_cpu else ["cpu"]):
             seconds, report = solve_kiln(device, X_of, y, cols, 3 if device == "cuda" else 1)
             row[device] = {"seconds": seconds, "steps": report.n_iter, "passes": report.passes,
-                           "converged": report.converged, "objective_difference": abs(report.objective - objective) / objective}
+                           "converged": report.converged,
+                           "objective_difference": abs(report.objective - objective) / objective}
             failed += not (report.converged and row[device]["objective_difference"] < 1e-6)
         row["ratio_to_composed"] = peer / row["cuda"]["seconds"]
-        print(f"{name:34} composed {peer:8.3f} s ({steps} steps, {passes} passes)  cuda {row['cuda']['seconds']:8.3f} s "
-              f"({row['cuda']['steps']} steps, {row['cuda']['passes']} passes): {row['ratio_to_composed']:.2f}x", end="")
+        print(f"{name:34} composed {peer:8.3f} s ({steps} steps, {passes} passes)  cuda "
+              f"{row['cuda']['seconds']:8.3f} s "
+              f"({row['cuda']['steps']} steps, {row['cuda']['passes']} passes): "
+              f"{row['ratio_to_composed']:.2f}x", end="")
         if "cpu" in row:
             row["ratio_to_cpu"] = row["cpu"]["seconds"] / row["cuda"]["seconds"]
             print(f"; cpu {row['cpu']['seconds']:8.3f} s: {row['ratio_to_cpu']:.1f}x", end="")
@@ -184,8 +196,9 @@ def main():
         rows.append(row)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "logistic regression, fused against composed", "device": kiln.Device("cuda").description,
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "logistic regression, fused against composed",
+                       "device": kiln.Device("cuda").description, "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, "rows": rows}, file, indent=1)
             file.write("\n")
     return 1 if failed else 0
 

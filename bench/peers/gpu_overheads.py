@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What a run takes beside its computation, against the size of the data: the overhead model of the iterative-kernels paper for PageRank,
-K-Means and multi-dimensional scaling. For each size the CPU and the GPU from a process's start to its end without reading, the parts that
-the run reports (moving the data, building kernels, solving), what kiln explain predicts for both, part by part, and what --device auto
-takes. bench/plot.py draws what --json writes.
+"""What a run takes beside its computation, against the size of the data: the overhead model of the
+iterative-kernels paper for PageRank, K-Means and multi-dimensional scaling. For each size the CPU and the GPU
+from a process's start to its end without reading, the parts that the run reports (moving the data, building
+kernels, solving), what kiln explain predicts for both, part by part, and what --device auto takes.
+bench/plot.py draws what --json writes.
 
 usage: gpu_overheads.py --build BUILD [--gpu cuda] [--json FILE] [--commit TEXT] [--folder DIR] [--quick]
 """
@@ -39,7 +40,8 @@ def write(verb, size, folder):
 
 def kiln(build, *words):
     start = time.perf_counter()
-    done = subprocess.run([f"{build}/kiln", *words, "--json", "--quiet"], capture_output=True, text=True, check=False)
+    done = subprocess.run([f"{build}/kiln", *words, "--json", "--quiet"], capture_output=True, text=True,
+                          check=False)
     if done.returncode:
         raise SystemExit(f"kiln {' '.join(words)}: {done.stderr}{done.stdout}")
     return json.loads(done.stdout), time.perf_counter() - start
@@ -49,16 +51,18 @@ def measure(build, verb, path, device):
     """The fastest of three runs, the first of which builds kernels."""
     best = None
     for _ in range(3):
-        result, wall = kiln(build, verb, path, *OPTIONS[verb], "--device", device, "--max-iterations", str(ITERATIONS), "--tolerance", "1e-300")
+        result, wall = kiln(build, verb, path, *OPTIONS[verb], "--device", device, "--max-iterations",
+                            str(ITERATIONS), "--tolerance", "1e-300")
         parts = {name: value for name, value in result["seconds"].items() if value is not None}
-        row = {"seconds": wall - parts.get("read", 0), "device": result["device"], "described": result["device_description"],
-               "parts": parts}
+        row = {"seconds": wall - parts.get("read", 0), "device": result["device"],
+               "described": result["device_description"], "parts": parts}
         best = row if best is None or row["seconds"] < best["seconds"] else best
     return best
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--gpu", default="cuda")
     parser.add_argument("--json")
@@ -75,24 +79,32 @@ def main():
                 kiln(options.build, "explain", verb, path, *OPTIONS[verb])
             for size in sizes[:2] if options.quick else sizes:
                 path = write(verb, size, folder)
-                told, _ = kiln(options.build, "explain", verb, path, *OPTIONS[verb], "--max-iterations", str(ITERATIONS))
-                estimates = {"cpu" if e["device"] == "cpu" else options.gpu: e for e in told["estimates"] if e["considered"]}
-                runs = {device: measure(options.build, verb, path, device) for device in ("cpu", options.gpu, "auto")}
+                told, _ = kiln(options.build, "explain", verb, path, *OPTIONS[verb], "--max-iterations",
+                               str(ITERATIONS))
+                estimates = {"cpu" if e["device"] == "cpu" else options.gpu: e for e in told["estimates"]
+                             if e["considered"]}
+                runs = {device: measure(options.build, verb, path, device)
+                        for device in ("cpu", options.gpu, "auto")}
                 taken = "cpu" if runs["auto"]["device"] == "cpu" else options.gpu
-                good = runs[taken]["seconds"] <= 1.05 * min(runs["cpu"]["seconds"], runs[options.gpu]["seconds"])
+                good = runs[taken]["seconds"] <= 1.05 * min(runs["cpu"]["seconds"],
+                                                            runs[options.gpu]["seconds"])
                 right += good
                 rows.append({"verb": verb, "size": size, "auto": taken, "right": good,
                              "measured": {device: run["seconds"] for device, run in runs.items()},
                              "parts": {device: run["parts"] for device, run in runs.items()},
-                             "predicted": {device: e["seconds"] for device, e in estimates.items()}, "passes": told["passes"],
-                             "estimates": estimates, "described": runs[options.gpu]["described"]})
-                print(json.dumps({key: rows[-1][key] for key in ("verb", "size", "auto", "right", "measured", "predicted")}), flush=True)
+                             "predicted": {device: e["seconds"] for device, e in estimates.items()},
+                             "passes": told["passes"], "estimates": estimates,
+                             "described": runs[options.gpu]["described"]})
+                print(json.dumps({key: rows[-1][key] for key in ("verb", "size", "auto", "right", "measured",
+                                                                 "predicted")}), flush=True)
             found += rows
     print(f"right: {right} of {len(found)}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "overheads against size", "device": found[-1]["described"], "gpu": options.gpu, "commit": options.commit, "date": datetime.date.today().isoformat(),
-                       "iterations": ITERATIONS, "rows": found}, file, indent=1)
+            json.dump({"benchmark": "overheads against size", "device": found[-1]["described"],
+                       "gpu": options.gpu, "commit": options.commit,
+                       "date": datetime.date.today().isoformat(), "iterations": ITERATIONS, "rows": found},
+                      file, indent=1)
             file.write("\n")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Whole commands on a GPU as on a new machine: with empty caches (Kiln's and the driver's), with what the first run has kept, and with
-empty caches and a pack of the kernels that all of them have built, once more without NVRTC. Of each: seconds from start to end, kernels
-that were built, seconds of building or loading them. The census counts programs, and those that differ between shapes of one command.
+"""Whole commands on a GPU as on a new machine: with empty caches (Kiln's and the driver's), with what the
+first run has kept, and with empty caches and a pack of the kernels that all of them have built, once more
+without NVRTC. Of each: seconds from start to end, kernels that were built, seconds of building or loading
+them. The census counts programs, and those that differ between shapes of one command.
 
 usage: gpu_packs.py --build FOLDER [--device cuda] [--arch sm_90] [--shrink N] [--json FILE] [--commit TEXT]
 """
@@ -30,7 +31,8 @@ def made(folder, shrink):
     with open(folder / "t.csv", "w", encoding="ascii") as file:
         file.write(header + "\n")
         for row in T:
-            file.write(",".join(f"{v:.6g}" for v in row) + f",c{int(row[30]) % 40},s{int(abs(row[0]) * 1000)},{int(row[1] > 0)}\n")
+            file.write(",".join(f"{v:.6g}" for v in row)
+                       + f",c{int(row[30]) % 40},s{int(abs(row[0]) * 1000)},{int(row[1] > 0)}\n")
     users, items = rng.integers(0, 100_000, million), rng.integers(0, 20_000, million)
     np.savetxt(folder / "ratings.tsv", np.c_[users, items, rng.integers(1, 6, len(users))], "%d", "\t")
     np.savetxt(folder / "edges.txt", rng.integers(0, 200_000, (2 * million, 2)), "%d")
@@ -44,16 +46,19 @@ TABLE = "t.csv --target late --type f32"
 COMMANDS = {
     "linreg csv": "linreg t.csv --target n --type f32", "logreg csv": f"logreg {TABLE}",
     "glm poisson csv": "glm t.csv --target n --family poisson --type f32", "svm csv": f"svm {TABLE}",
-    "logreg npy": "logreg X28.npy --target-file y.npy --type f32", "linreg npy": "linreg X28.npy --target-file y.npy --type f32",
+    "logreg npy": "logreg X28.npy --target-file y.npy --type f32",
+    "linreg npy": "linreg X28.npy --target-file y.npy --type f32",
     "kmeans npy": "kmeans X28.npy --clusters 50 --type f32 --max-iterations 20",
     "als": "als ratings.tsv --format ratings --implicit --factors 64 --type f32",
     "lda": "lda docword.txt --format docword --topics 50 --max-iterations 20 --type f32",
     "gap": "gap docword.txt --format docword --topics 50 --max-iterations 20 --type f32",
     "pagerank": "pagerank edges.txt --type f32", "hits": "hits edges.txt --type f32",
-    "mds": "mds points.npy --max-iterations 20 --type f32", "logreg f64": "logreg X28.npy --target-file y.npy --type f64",
+    "mds": "mds points.npy --max-iterations 20 --type f32",
+    "logreg f64": "logreg X28.npy --target-file y.npy --type f64",
 }
 # The same command on another shape: which of its programs are others.
-OTHER = {"logreg npy": "logreg X100.npy --target-file y.npy --type f32", "linreg npy": "linreg X100.npy --target-file y.npy --type f32",
+OTHER = {"logreg npy": "logreg X100.npy --target-file y.npy --type f32",
+         "linreg npy": "linreg X100.npy --target-file y.npy --type f32",
          "kmeans npy": "kmeans X100.npy --clusters 20 --type f32 --max-iterations 20",
          "als": "als ratings.tsv --format ratings --implicit --factors 32 --type f32"}
 
@@ -61,18 +66,19 @@ OTHER = {"logreg npy": "logreg X100.npy --target-file y.npy --type f32", "linreg
 def run(tool, folder, device, command, cache, **more):
     environment = {**os.environ, "KILN_CACHE_DIR": str(cache), "CUDA_CACHE_PATH": f"{cache}/driver", **more}
     start = time.perf_counter()
-    done = subprocess.run([tool, *command.split(), "--device", device, "--json", "-o", "m.kiln"], cwd=folder, env=environment,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([tool, *command.split(), "--device", device, "--json", "-o", "m.kiln"], cwd=folder,
+                          env=environment, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
     found = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    return {"seconds": seconds, "code": done.returncode, "error": done.stderr[-300:] if done.returncode not in (0, 3) else None,
+    return {"seconds": seconds, "code": done.returncode, "error": done.stderr[-300:] if done.returncode
+            not in (0, 3) else None,
             "build_seconds": found.get("seconds", {}).get("build"), "kept": len(programs(tool, cache))}
 
 
 def programs(tool, cache):
     """What has been built and kept so far."""
-    return subprocess.run([tool, "kernels", "list"], env={**os.environ, "KILN_CACHE_DIR": str(cache)}, capture_output=True, text=True,
-                          check=True).stdout.splitlines()
+    return subprocess.run([tool, "kernels", "list"], env={**os.environ, "KILN_CACHE_DIR": str(cache)},
+                          capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def census(tool, folder, device, name, caches):
@@ -80,7 +86,8 @@ def census(tool, folder, device, name, caches):
     run(tool, folder, device, OTHER[name], folder / "other")
     other = set(programs(tool, folder / "other"))
     subprocess.run(["rm", "-rf", folder / "other"], check=True)
-    return {"programs": len(first), "of the other shape": len(other), "shared": len(first & other), "only the other's": sorted(other - first)}
+    return {"programs": len(first), "of the other shape": len(other), "shared": len(first & other),
+            "only the other's": sorted(other - first)}
 
 
 def main():
@@ -99,27 +106,34 @@ def main():
         caches = {name: folder / f"cache{i}" for i, name in enumerate(COMMANDS)}
         for name, command in COMMANDS.items():
             rows.append({"command": name, "empty": run(tool, folder, options.device, command, caches[name]),
-                         "kept": run(tool, folder, options.device, command, caches[name]), "programs": len(programs(tool, caches[name]))})
+                         "kept": run(tool, folder, options.device, command, caches[name]),
+                         "programs": len(programs(tool, caches[name]))})
         every = sorted({line for cache in caches.values() for line in programs(tool, cache)})
         (folder / "programs.txt").write_text("\n".join(every) + "\n", encoding="ascii")
         start, pack = time.perf_counter(), folder / "all.pack"
-        subprocess.run([tool, "kernels", "build", "--programs", folder / "programs.txt", "--arch", options.arch, "-o", pack], check=True)
-        packing = {"programs": len(every), "seconds": time.perf_counter() - start, "bytes": pack.stat().st_size, "list": every}
+        subprocess.run([tool, "kernels", "build", "--programs", folder / "programs.txt", "--arch",
+                        options.arch, "-o", pack], check=True)
+        packing = {"programs": len(every), "seconds": time.perf_counter() - start,
+                   "bytes": pack.stat().st_size, "list": every}
         for i, row in enumerate(rows):
             command = COMMANDS[row["command"]]
-            row["packed"] = run(tool, folder, options.device, command, folder / f"new{i}", KILN_KERNEL_PACK=str(pack))
-            row["without NVRTC"] = run(tool, folder, options.device, command, folder / f"bare{i}", KILN_KERNEL_PACK=str(pack),
-                                       KILN_NVRTC_PATH="/nowhere/libnvrtc.so.13")
-            print("{command:16} empty {empty[seconds]:6.2f} s ({programs} programs), kept {kept[seconds]:6.2f}, packed {packed[seconds]:6.2f} "
+            row["packed"] = run(tool, folder, options.device, command, folder / f"new{i}",
+                                KILN_KERNEL_PACK=str(pack))
+            row["without NVRTC"] = run(tool, folder, options.device, command, folder / f"bare{i}",
+                                       KILN_KERNEL_PACK=str(pack), KILN_NVRTC_PATH="/nowhere/libnvrtc.so.13")
+            print("{command:16} empty {empty[seconds]:6.2f} s ({programs} programs), kept "
+                  "{kept[seconds]:6.2f}, packed {packed[seconds]:6.2f} "
                   "({packed[kept]} built), without NVRTC {bare:6.2f}".format(bare=row["without NVRTC"]["seconds"], **row), flush=True)
         shapes = {name: census(tool, folder, options.device, name, caches) for name in OTHER}
     for name, row in shapes.items():
-        print(f"{name}: {row['programs']} programs, {row['of the other shape']} of another shape, {row['shared']} of them the same")
+        print(f"{name}: {row['programs']} programs, {row['of the other shape']} of another shape, "
+              f"{row['shared']} of them the same")
     print("pack: {programs} programs in {seconds:.1f} s, {bytes} bytes".format(**packing))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "kernels built ahead", "device": options.device, "date": datetime.date.today().isoformat(),
-                       "commit": options.commit, "commands": rows, "pack": packing, "shapes": shapes}, file, indent=1)
+            json.dump({"benchmark": "kernels built ahead", "device": options.device,
+                       "date": datetime.date.today().isoformat(), "commit": options.commit, "commands": rows,
+                       "pack": packing, "shapes": shapes}, file, indent=1)
             file.write("\n")
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""An iteration of PageRank on a GPU in each layout of the links, several queued at once, against CuPy's loop around cuSPARSE, f32.
+"""An iteration of PageRank on a GPU in each layout of the links, several queued at once, against CuPy's loop
+around cuSPARSE, f32.
 
 usage: gpu_pagerank.py [--json FILE] [--commit TEXT] [--device NAME] [GRAPH...]
-Graphs are named as pagerank.py takes them. Without any: made ones of the shape of web-Stanford and web-Google, and of 2^24 vertices and
-268 M links, made like the web, uniform, and by Graph500's generator.
+Graphs are named as pagerank.py takes them. Without any: made ones of the shape of web-Stanford and
+web-Google, and of 2^24 vertices and 268 M links, made like the web, uniform, and by Graph500's generator.
 """
 import argparse
 import datetime
@@ -16,7 +17,8 @@ import kiln_c as kiln
 from gpu_common import median_time
 from pagerank import DAMPING, LAYOUTS, STEPS, Ranks, made, read, shape_of
 
-GRAPHS = ["made:281903:8", "made:916428:6", "made:16777216:16", "uniform:16777216:16", "kronecker:16777216:16"]
+GRAPHS = ["made:281903:8", "made:916428:6", "made:16777216:16", "uniform:16777216:16",
+          "kronecker:16777216:16"]
 
 
 class Cupy:
@@ -34,7 +36,8 @@ class Cupy:
         self.factor = cp.where(out > 0, 1 / cp.maximum(out, 1), 0).astype(cp.float32)
         self.x, self.cp = cp.full(n, 1 / n, cp.float32), cp
         self.update = cp.ElementwiseKernel("T y, T mass, T uniform", "T to",
-                                           f"to = (T){DAMPING} * (y + mass * uniform) + (T){1 - DAMPING} * uniform", "update")
+                                           f"to = (T){DAMPING} * (y + mass * uniform) + (T){1 - DAMPING} * "
+                                           "uniform", "update")
         self.apart = cp.ReductionKernel("T x, T y", "T sum", "abs(x - y)", "a + b", "sum = a", "0", "apart")
 
     def steps(self):
@@ -60,7 +63,8 @@ def graph_of(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="*")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
@@ -92,8 +96,9 @@ def main():
         print(json.dumps(row), flush=True)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "an iteration of PageRank", "device": device.description, "commit": arguments.commit,
-                       "date": datetime.date.today().isoformat(), "type": "f32", "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "an iteration of PageRank", "device": device.description,
+                       "commit": arguments.commit, "date": datetime.date.today().isoformat(), "type": "f32",
+                       "rows": rows}, file, indent=1)
             file.write("\n")
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""One GPU against a group of them: passes, a logistic regression, K-Means' assignment, sampled products, ALS and PageRank, with all of
-the data (strong), for dense passes and K-Means also with so much for each GPU (weak), and with more data than a GPU is allowed to hold;
-the group's results against one GPU's, and its times beside those that `kiln explain` predicts (docs/scaling.md).
+"""One GPU against a group of them: passes, a logistic regression, K-Means' assignment, sampled products, ALS
+and PageRank, with all of the data (strong), for dense passes and K-Means also with so much for each GPU
+(weak), and with more data than a GPU is allowed to hold; the group's results against one GPU's, and its times
+beside those that `kiln explain` predicts (docs/scaling.md).
 
-Seconds are the least of several batches of calls, wall clock around a synchronised batch, so that what meets after a pass counts.
+Seconds are the least of several batches of calls, wall clock around a synchronised batch, so that what meets
+after a pass counts.
 
 usage: gpu_scale.py [--gpus 1,2] [--cases dense,weak,...] [--kiln TOOL] [--json FILE] [--commit TEXT]
 To try the script where there are no GPUs: --device cpu --same --shrink 1000
@@ -190,22 +192,33 @@ class Case:
 
 KMEANS = ("kmeans", 33_000_000, 32, 0, 100)
 CASES = {
-    "dense": Case("a pass over dense 11M x 28", dense, lambda: dense_points(11_000_000, 28), ("linreg", 11_000_000, 28, 0, 1)),
+    "dense": Case("a pass over dense 11M x 28", dense, lambda: dense_points(11_000_000, 28),
+                  ("linreg", 11_000_000, 28, 0, 1)),
     "logreg": Case("logistic regression, dense 11M x 28", logreg, labelled),
-    "kmeans": Case("nearest of 100 centres and their sums, 33M x 32", kmeans, lambda: dense_points(33_000_000, 32, 3), KMEANS),
-    "kdd": Case("a pass over KDD2010-shaped 15M x 29.9M", sparse, lambda: entries(15_009_374, 29_890_095, 28.24, "zipf"),
+    "kmeans": Case("nearest of 100 centres and their sums, 33M x 32", kmeans,
+                   lambda: dense_points(33_000_000, 32, 3), KMEANS),
+    "kdd": Case("a pass over KDD2010-shaped 15M x 29.9M", sparse,
+                lambda: entries(15_009_374, 29_890_095, 28.24, "zipf"),
                 ("linreg", 15_009_374, 29_890_095, 423_865_484, 1)),
-    "pagerank": Case("a step of PageRank, 16.8M pages, 266M links", ranks, lambda: links(1 << 24, 16), ("pagerank", 1 << 24, 1 << 24, 266_055_339, 1)),
-    "sddmm": Case("sampled products, 2M x 1M, 30 a row, k = 128", sddmm, lambda: entries(2_000_000, 1_000_000, 30, "uniform")),
-    "als": Case("a sweep of ALS, 2M x 1M, 30 a row, 64 factors", als, lambda: entries(2_000_000, 1_000_000, 30, "uniform"),
+    "pagerank": Case("a step of PageRank, 16.8M pages, 266M links", ranks, lambda: links(1 << 24, 16),
+                     ("pagerank", 1 << 24, 1 << 24, 266_055_339, 1)),
+    "sddmm": Case("sampled products, 2M x 1M, 30 a row, k = 128", sddmm,
+                  lambda: entries(2_000_000, 1_000_000, 30, "uniform")),
+    "als": Case("a sweep of ALS, 2M x 1M, 30 a row, 64 factors", als,
+                lambda: entries(2_000_000, 1_000_000, 30, "uniform"),
                 ("als", 2_000_000, 1_000_000, 60_000_000, 64), passes=4),
-    "wide": Case("a pass over dense 1.1M x 1,000", dense, lambda: dense_points(1_100_000, 1000), ("linreg", 1_100_000, 1000, 0, 1)),
-    "weak": Case("a pass over dense 11M x 28 a GPU", weak(dense), lambda: dense_points(11_000_000, 28), ("linreg", 11_000_000, 28, 0, 1), weak=True),
-    "weak-kmeans": Case("nearest of 100 centres and their sums, 11M x 32 a GPU", weak(kmeans), lambda: dense_points(11_000_000, 32, 3),
-                        ("kmeans", 11_000_000, 32, 0, 100), weak=True),
-    "large": Case("a pass over dense 66M x 28", dense, lambda: dense_points(66_000_000, 28), ("linreg", 66_000_000, 28, 0, 1)),
-    "beyond": Case("a pass over dense 66M x 28, of which a GPU may hold 1 / 1.5", dense, lambda: dense_points(66_000_000, 28),
-                   ("linreg", 66_000_000, 28, 0, 1), budget=66e6 * 28 * 4 / 1.5),
+    "wide": Case("a pass over dense 1.1M x 1,000", dense, lambda: dense_points(1_100_000, 1000),
+                 ("linreg", 1_100_000, 1000, 0, 1)),
+    "weak": Case("a pass over dense 11M x 28 a GPU", weak(dense), lambda: dense_points(11_000_000, 28),
+                 ("linreg", 11_000_000, 28, 0, 1), weak=True),
+    "weak-kmeans": Case("nearest of 100 centres and their sums, 11M x 32 a GPU", weak(kmeans),
+                        lambda: dense_points(11_000_000, 32, 3), ("kmeans", 11_000_000, 32, 0, 100),
+                        weak=True),
+    "large": Case("a pass over dense 66M x 28", dense, lambda: dense_points(66_000_000, 28),
+                  ("linreg", 66_000_000, 28, 0, 1)),
+    "beyond": Case("a pass over dense 66M x 28, of which a GPU may hold 1 / 1.5", dense,
+                   lambda: dense_points(66_000_000, 28), ("linreg", 66_000_000, 28, 0, 1),
+                   budget=66e6 * 28 * 4 / 1.5),
 }
 
 
@@ -215,7 +228,8 @@ def differs(one, other):
 
 def describe():
     try:
-        told = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True, check=False)
+        told = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                              capture_output=True, text=True, check=False)
         return told.stdout.split("\n")[0]
     except FileNotFoundError:
         return "no GPU"
@@ -228,7 +242,8 @@ def predicted(tool, case, counts):
     verb, rows, cols, nnz, k = case.explain
     made = {}
     for gpus in counts:
-        command = [tool, "explain", verb, "--rows", rows * (gpus if case.weak else 1), "--columns", cols, "--type", "f32", "--gpus", gpus, "--json"]
+        command = [tool, "explain", verb, "--rows", rows * (gpus if case.weak else 1), "--columns", cols,
+                   "--type", "f32", "--gpus", gpus, "--json"]
         command += (["--nnz", nnz] if nnz else []) + (["--k", k] if k > 1 else [])
         told = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
         made[gpus] = json.loads(told.stdout)["scaling"][-1]["pass_seconds"] * 1e3 * case.passes
@@ -238,7 +253,8 @@ def predicted(tool, case, counts):
 def open_device(options, gpus, budget):
     name = options.device
     if gpus > 1:
-        name = f"{name}*{gpus}" if options.same else name.split(":")[0] + ":" + ",".join(str(i) for i in range(gpus))
+        name = (f"{name}*{gpus}" if options.same else name.split(":")[0] + ":"
+                + ",".join(str(i) for i in range(gpus)))
     return kiln.Device(name, memory=int(budget / shrink))
 
 
@@ -257,18 +273,23 @@ def measure(case, options, counts):
         first = first or (seconds, result)
         rows.append(row)
         del device  # and so closed before the next one is opened
-        print(f"{case.title}, {gpus} GPU: {row['ms']:.3f} ms" + (f", predicted {row['predicted_ms']:.3f}" if "predicted_ms" in row else "") +
-              (f", {row['times']:.2f} times, differs by {row['difference'] or 0:.0e}" if "times" in row else ""), flush=True)
+        print(f"{case.title}, {gpus} GPU: {row['ms']:.3f} ms" + (f", predicted {row['predicted_ms']:.3f}"
+                                                                 if "predicted_ms" in row else "") +
+              (f", {row['times']:.2f} times, differs by {row['difference'] or 0:.0e}" if "times" in row
+               else ""), flush=True)
     return rows
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="1,2")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--device", default="cuda:0", help="the first device")
-    parser.add_argument("--same", action="store_true", help="parts of one device in place of several, to try the script")
-    parser.add_argument("--shrink", type=int, default=1, help="divide rows and columns by this, to try the script")
+    parser.add_argument("--same", action="store_true",
+                        help="parts of one device in place of several, to try the script")
+    parser.add_argument("--shrink", type=int, default=1,
+                        help="divide rows and columns by this, to try the script")
     parser.add_argument("--kiln", help="the tool, for what it predicts")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
@@ -286,8 +307,9 @@ def main():
         print(f"  ({time.perf_counter() - begin:.0f} s)", flush=True)
         if options.json:
             with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"benchmark": "one GPU against a group", "device": describe(), "date": str(datetime.date.today()),
-                           "commit": options.commit, "rows": rows}, file, indent=1)
+                json.dump({"benchmark": "one GPU against a group", "device": describe(),
+                           "date": str(datetime.date.today()), "commit": options.commit, "rows": rows}, file,
+                          indent=1)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Kiln's sampled products on a GPU against cuSPARSE (PyTorch's sampled_addmm and sparse product) and RoDe in one process on the same
-data, shaped as in table III of the SDDMM paper: rows, columns and entries of the data sets, popular columns where theirs are.
+"""Kiln's sampled products on a GPU against cuSPARSE (PyTorch's sampled_addmm and sparse product) and RoDe in
+one process on the same data, shaped as in table III of the SDDMM paper: rows, columns and entries of the data
+sets, popular columns where theirs are.
 
 usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--nisa PROGRAM] [--halves]
                     [--plans] [--no-peers] [--json FILE] [--commit TEXT]
-The case "long" has more than 2^31 entries. --halves also times factors of half precision. --rode and --nisa are what rode.sh and
-nisa.sh have built. --plans times every plan of kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
-Times are medians over batches of calls, wall clock around a synchronised batch. "fused" is kiln_sddmm_multiply, "pair" the same as two
-calls, kiln_sddmm and then kiln_multiply. Fails where Kiln and the peer differ by more than 1e-4 of the largest.
+The case "long" has more than 2^31 entries. --halves also times factors of half precision. --rode and --nisa
+are what rode.sh and nisa.sh have built. --plans times every plan of kiln_sddmm instead, as kiln tune sddmm
+--exhaustive does.
+Times are medians over batches of calls, wall clock around a synchronised batch. "fused" is
+kiln_sddmm_multiply, "pair" the same as two calls, kiln_sddmm and then kiln_multiply. Fails where Kiln and the
+peer differ by more than 1e-4 of the largest.
 """
 import argparse
 import ctypes
@@ -28,7 +31,8 @@ from gpu_sparse import make
 
 TIMES, LIMIT = 2, 1e-4
 COMPARED = 10_000_000  # entries of P that are worth downloading for every plan
-# Rows, columns, entries, and the columns' popularity: table III but PubMed, whose entries fill the GPU with what makes them.
+# Rows, columns, entries, and the columns' popularity: table III but PubMed, whose entries fill the GPU with
+# what makes them.
 CASES = {
     "enron": (39_861, 28_102, 3_710_420 / 39_861, "zipf"),
     "kos": (3_430, 6_906, 353_160 / 3_430, "zipf"),
@@ -70,7 +74,8 @@ def rode_times(row, rode, S, a, b, got):
     starts, cols = S.crow_indices().int(), S.col_indices().int()
     host, P = starts.cpu().numpy(), torch.zeros_like(S.values())
     rode.rode_new.restype = ctypes.c_void_p
-    division = ctypes.c_void_p(rode.rode_new(row["rows"], host.ctypes.data_as(ctypes.c_void_p), 512 if row["k"] == 32 else 32))
+    division = ctypes.c_void_p(rode.rode_new(row["rows"], host.ctypes.data_as(ctypes.c_void_p),
+                                             512 if row["k"] == 32 else 32))
     pointers = [ctypes.c_void_p(t.data_ptr()) for t in (starts, cols, S.values(), a, b, P)]
 
     def call():
@@ -85,17 +90,19 @@ def rode_times(row, rode, S, a, b, got):
 
 
 def nisa_times(row, program, start, col):
-    """The paper's program with rows of one factor in on-chip memory: 192, 96 or 48 of 32, 64 or 128 numbers, and columns in tiles that
-    leave the other to the second cache level; the best of them."""
+    """The paper's program with rows of one factor in on-chip memory: 192, 96 or 48 of 32, 64 or 128 numbers,
+    and columns in tiles that leave the other to the second cache level; the best of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "S.mtx")
         of = np.repeat(np.arange(row["rows"]), np.diff(start))
         with open(path, "w", encoding="ascii") as file:
-            file.write(f"%%MatrixMarket matrix coordinate real general\n{row['rows']} {row['columns']} {len(col)}\n")
+            file.write(f"%%MatrixMarket matrix coordinate real general\n"
+                       f"{row['rows']} {row['columns']} {len(col)}\n")
             np.savetxt(file, np.column_stack([of + 1, col + 1, np.ones_like(of)]), "%d")
         for rows in (192, 96, 48):
             for columns in (12500, 50000):
-                out = subprocess.run([program, path, str(row["k"]), str(rows), str(columns)], capture_output=True, text=True, check=True)
+                out = subprocess.run([program, path, str(row["k"]), str(rows), str(columns)],
+                                     capture_output=True, text=True, check=True)
                 found = float(re.search(r": ([\d.e+-]+) ms", out.stdout).group(1))
                 if found < row.get("nisa_sddmm_ms", np.inf):
                     row.update(nisa_sddmm_ms=found, nisa_tile=[rows, columns])
@@ -104,8 +111,8 @@ def nisa_times(row, program, start, col):
 def peer_times(row, start, col, value, a, b, got, rode):
     import torch
     shape, sync = (row["rows"], row["columns"]), torch.cuda.synchronize
-    S = torch.sparse_csr_tensor(torch.from_numpy(start), torch.from_numpy(col.astype(np.int64)), torch.from_numpy(value),
-                                size=shape, device="cuda")
+    S = torch.sparse_csr_tensor(torch.from_numpy(start), torch.from_numpy(col.astype(np.int64)),
+                                torch.from_numpy(value), size=shape, device="cuda")
     bt = b.t()
     row["peer"] = f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}"
     row["peer_sddmm_ms"] = median_time(lambda: torch.sparse.sampled_addmm(S, a, bt, beta=0.0), sync) * 1e3
@@ -119,7 +126,8 @@ def peer_times(row, start, col, value, a, b, got, rode):
 
 
 def half_times(device, row, sample, a, b, p, exact, y):
-    """With factors of half precision, S, P and y in f32 all the same; how far the products are from those of f32."""
+    """With factors of half precision, S, P and y in f32 all the same; how far the products are from those of
+    f32."""
     got, alone = np.empty_like(exact), kiln.struct("sample", kind=sample.kind, S=sample.S)
     for name, code in (("f16", 1), ("bf16", 2)):
         made = [kiln.ffi.new("kiln_half **") for _ in range(2)]
@@ -143,21 +151,24 @@ def half_times(device, row, sample, a, b, p, exact, y):
 
 
 def run_plans(device, name, k, data):
-    """Each plan's time, the prediction beside it, and how far its products are from those of the choice, which comes first."""
+    """Each plan's time, the prediction beside it, and how far its products are from those of the choice,
+    which comes first."""
     rows, cols = CASES[name][:2]
     start, col, value = data
     S = device.sparse((rows, cols), np.float32, start, col, value)
     a, b = (device.dense(n, k, np.float32).fill_random(1, n, normal=False) for n in (rows, cols))
     p, plans, count = kiln.like(device, S), kiln.ffi.new("kiln_plan **"), kiln.ffi.new("int64_t *")
     sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
-    work = kiln.struct("work", format=kiln.lib.KILN_CSR, type=kiln.lib.KILN_F32, rows=rows, cols=cols, nnz=len(col), k=k)
+    work = kiln.struct("work", format=kiln.lib.KILN_CSR, type=kiln.lib.KILN_F32, rows=rows, cols=cols,
+                       nnz=len(col), k=k)
     kiln.call("sddmm_plans", plans, count, device, work)
     found, got, want = [], np.empty(len(col), np.float32), None
     for plan in plans[0][0:count[0]]:
         def call(plan=plan):
             kiln.call("sddmm_with", kiln.ffi.addressof(plan), p, sample)
-        found.append({"variant": kiln.text(plan.variant), "VS": plan.vector, "TL": plan.load, "rows_a_step": plan.rows, "K": plan.columns,
-                      "chosen": bool(plan.chosen), "limit": kiln.text(plan.limit), "predicted_ms": plan.seconds * 1e3,
+        found.append({"variant": kiln.text(plan.variant), "VS": plan.vector, "TL": plan.load,
+                      "rows_a_step": plan.rows, "K": plan.columns, "chosen": bool(plan.chosen),
+                      "limit": kiln.text(plan.limit), "predicted_ms": plan.seconds * 1e3,
                       "ms": median_time(call, device.synchronize, 0.01) * 1e3})
         if len(col) <= COMPARED:
             kiln.call("matrix_get", got, p)
@@ -169,21 +180,26 @@ def run_plans(device, name, k, data):
         matrix.free()
     times = sorted(plan["ms"] for plan in found)
     chosen = next(plan["ms"] for plan in found if plan["chosen"])
-    return {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col), "best_ms": times[0], "chosen_ms": chosen,
-            "loss": chosen / times[0] - 1, "difference": max(plan.get("difference", 0) for plan in found), "plans": found}
+    return {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col), "best_ms": times[0],
+            "chosen_ms": chosen, "loss": chosen / times[0] - 1,
+            "difference": max(plan.get("difference", 0) for plan in found), "plans": found}
 
 
 def run_long(device, k=32, rows=2_200_000, per_row=1000):
-    """More than 2^31 entries, in CuPy's memory: each product is k (1 + column % 7), the sum of their squares an exact number. So are
-    those of a column times its factor; their first time has the copy by columns in it."""
+    """More than 2^31 entries, in CuPy's memory: each product is k (1 + column % 7), the sum of their squares
+    an exact number. So are those of a column times its factor; their first time has the copy by columns in
+    it."""
     import cupy
     cols, nnz = 1000 * per_row, rows * per_row
     col = cupy.empty((rows, per_row), np.int32)
-    cupy.add(cupy.arange(per_row, dtype=np.int32) * 1000, (cupy.arange(rows, dtype=np.int32) % 1000)[:, None], out=col)
+    cupy.add(cupy.arange(per_row, dtype=np.int32) * 1000, (cupy.arange(rows, dtype=np.int32) % 1000)[:, None],
+             out=col)
     start, value = cupy.arange(rows + 1, dtype=np.int64) * per_row, cupy.ones(nnz, np.float32)
-    A, B = np.ones((rows, k), np.float32), np.repeat(1 + np.arange(cols, dtype=np.float32) % 7, k).reshape(cols, k)
+    A, B = np.ones((rows, k), np.float32), np.repeat(1 + np.arange(cols, dtype=np.float32) % 7,
+                                                     k).reshape(cols, k)
     a, b = device.dense(rows, k, np.float32, A), device.dense(cols, k, np.float32, B)
-    S = kiln.wrap(device, value.data.ptr, (rows, cols), row_start=kiln.address(start.data.ptr), col=kiln.address(col.data.ptr), trusted=1)
+    S = kiln.wrap(device, value.data.ptr, (rows, cols), row_start=kiln.address(start.data.ptr),
+                  col=kiln.address(col.data.ptr), trusted=1)
     p, total = kiln.like(device, S), kiln.ffi.new("double *")
     sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
     kiln.call("sddmm", p, total, 1, sample, 0)
@@ -196,8 +212,9 @@ def run_long(device, k=32, rows=2_200_000, per_row=1000):
     def sddmm():
         kiln.call("sddmm", p, None, 1, sample, 0)
 
-    row = {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz, "sddmm_ms": median_time(sddmm, device.synchronize) * 1e3,
-           "sum_difference": total[0] / want - 1, "wrong": wrong}
+    row = {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz,
+           "sddmm_ms": median_time(sddmm, device.synchronize) * 1e3, "sum_difference": total[0] / want - 1,
+           "wrong": wrong}
     p.free()
     y = device.dense(cols, k, np.float32)
 
@@ -296,9 +313,12 @@ def main():
             rows.append(row)
             print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
                            for key, value in row.items() if key != "plans"), flush=True)
-    result = {"benchmark": "every plan of sampled products" if options.plans else "sampled products against cuSPARSE and RoDe",
-              "device": f"{name}: {description}", "date": datetime.date.today().isoformat(), "commit": options.commit}
-    for of, mean, peer in (("speedup", "geometric_mean", "cuSPARSE"), ("rode_speedup", "rode_geometric_mean", "RoDe")):
+    result = {"benchmark": "every plan of sampled products" if options.plans
+              else "sampled products against cuSPARSE and RoDe",
+              "device": f"{name}: {description}", "date": datetime.date.today().isoformat(),
+              "commit": options.commit}
+    for of, mean, peer in (("speedup", "geometric_mean", "cuSPARSE"),
+                           ("rode_speedup", "rode_geometric_mean", "RoDe")):
         ratios = [row[of] for row in rows if of in row]
         if ratios:
             result[mean] = float(np.exp(np.mean(np.log(ratios))))
@@ -311,7 +331,9 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({**result, "rows": rows}, file, indent=1)
             file.write("\n")
-    return int(any(abs(row.get(key, 0)) > LIMIT for row in rows for key in ("difference", "rode_difference", "sum_difference", "wrong", "turned_wrong")))
+    return int(any(abs(row.get(key, 0)) > LIMIT for row in rows for key in ("difference", "rode_difference",
+                                                                            "sum_difference", "wrong",
+                                                                            "turned_wrong")))
 
 
 if __name__ == "__main__":

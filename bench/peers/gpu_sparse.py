@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Kiln's passes over sparse X on a GPU against cuSPARSE in one process on the same data: the pair SpMV + product + transposed
-   SpMV, and the same with a stored transpose (through CuPy). KDD2010-shaped data are made on the GPU from a seed.
+"""Kiln's passes over sparse X on a GPU against cuSPARSE in one process on the same data: the pair SpMV +
+product + transposed
+   SpMV, and the same with a stored transpose (through CuPy). KDD2010-shaped data are made on the GPU from a
+   seed.
 
 usage: gpu_sparse.py [--cases NAME,...] [--types f64,f32] [--device cuda] [--json FILE] [--commit TEXT]
 Times are medians over batches of calls, wall clock around a synchronised batch. "transposed" is X^T p alone.
@@ -16,7 +18,8 @@ import numpy as np
 import kiln_c as kiln
 from gpu_common import median_time
 
-# rows, columns, mean entries in a row, columns: zipf (c-th weight about 1/c), zipf with shuffled names, or uniform
+# rows, columns, mean entries in a row, columns: zipf (c-th weight about 1/c), zipf with shuffled names, or
+# uniform
 CASES = {
     "paper-200": (500_000, 200, 2, "uniform"),
     "paper-1024": (500_000, 1024, 10.24, "uniform"),
@@ -47,7 +50,8 @@ def make(rows, cols, mean, kind, dtype, seed=1):
     step = 1 << 26
     for at in range(0, total, step):
         u = rng.random(min(step, total - at))
-        c = cupy.floor(cupy.exp(u * np.log(cols + 1.0)) - 1) if kind in ("zipf", "shuffled") else cupy.floor(u * cols)
+        c = (cupy.floor(cupy.exp(u * np.log(cols + 1.0)) - 1) if kind in ("zipf", "shuffled")
+             else cupy.floor(u * cols))
         c = cupy.clip(c.astype(cupy.int64), 0, cols - 1)
         if kind == "shuffled":
             c = c * 15485863 % cols
@@ -81,7 +85,8 @@ def run_kiln(device, shape, dtype, host, hv, hy, row, peers=True):
     row["first_passes_ms"] = times
     row["fused_ms"] = median_time(lambda: kiln.mmchain(w, 1.0, X, v, y), device.synchronize) * 1e3
     got = w.numpy()[:, 0]
-    row["transposed_ms"] = median_time(lambda: kiln.multiply(w, 1.0, X, v, transposed=True), device.synchronize) * 1e3
+    row["transposed_ms"] = median_time(lambda: kiln.multiply(w, 1.0, X, v, transposed=True),
+                                       device.synchronize) * 1e3
     q = device.dense(rows, 1, dtype)
     row["plain_ms"] = median_time(lambda: kiln.multiply(q, 1.0, X, y), device.synchronize) * 1e3
     after = device.statistics()
@@ -90,7 +95,8 @@ def run_kiln(device, shape, dtype, host, hv, hy, row, peers=True):
     if row["columns"] <= 30_000_000 and peers:
         for k in (2, 8):
             Y, W = device.dense(cols, k, dtype).fill_random(1, k), device.dense(cols, k, dtype)
-            row[f"fused_k{k}_ms"] = median_time(lambda: kiln.mmchain(W, 1.0, X, v, Y), device.synchronize) * 1e3
+            row[f"fused_k{k}_ms"] = median_time(lambda: kiln.mmchain(W, 1.0, X, v, Y),
+                                                device.synchronize) * 1e3
             Y.free(), W.free()
     for m in (X, v, y, w, q):
         m.free()
@@ -163,9 +169,10 @@ def main():
                            for key, value in row.items()), flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "passes over sparse X against cuSPARSE", "device": f"{name}: {description}",
-                       "date": datetime.date.today().isoformat(), "commit": options.commit,
-                       "read_bandwidth_gb_s": roof / 1e9, "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "passes over sparse X against cuSPARSE",
+                       "device": f"{name}: {description}", "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, "read_bandwidth_gb_s": roof / 1e9, "rows": rows}, file,
+                      indent=1)
             file.write("\n")
     return 0
 

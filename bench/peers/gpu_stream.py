@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Passes over a matrix larger than the device's memory budget, against the link that it moves over:
-   Kiln's mmchain, w = X^T (X y), in panels from host memory, and kiln linreg --map from a file, as fractions of the rate at
-   which the same device takes pinned host memory (CUDA), or host memory as it is (OpenCL).
+   Kiln's mmchain, w = X^T (X y), in panels from host memory, and kiln linreg --map from a file, as fractions
+   of the rate at which the same device takes pinned host memory (CUDA), or host memory as it is (OpenCL).
 
 usage: gpu_stream.py [--device cuda|opencl] [--gigabytes N] [--only-file] [--kiln PROGRAM] [--folder DIR] [--json FILE] [--commit TEXT]
-The budget is a quarter of X. Every result is compared with that of a device with room for X (the CPU where it has none).
---folder: where the file for --map is written; left out, that part is.
+The budget is a quarter of X. Every result is compared with that of a device with room for X (the CPU where it
+has none). --folder: where the file for --map is written; left out, that part is.
 """
 import argparse
 import concurrent.futures
@@ -23,7 +23,8 @@ import numpy as np
 import kiln_c as kiln
 
 PASSES = 5
-SHAPES = [("dense", "float64", 28), ("dense", "float64", 1000), ("dense", "float32", 1000), ("csr", "float64", 1_000_000)]
+SHAPES = [("dense", "float64", 28), ("dense", "float64", 1000), ("dense", "float32", 1000),
+          ("csr", "float64", 1_000_000)]
 PER_ROW = 30
 
 
@@ -119,16 +120,17 @@ def streamed(name, form, dtype, cols, size, link):
             continue
     error = float(np.max(np.abs(w - want)) / np.max(np.abs(want)))
     best = sorted(seconds[1:])[len(seconds[1:]) // 2]
-    return {"format": form, "type": dtype, "rows": int(host.shape[0]), "columns": int(cols), "bytes": int(size),
-            "budget": int(size // 4), "first_pass_seconds": seconds[0], "pass_seconds": best,
-            "gigabytes_per_second": size / best / 1e9, "of_link": size / best / link,
+    return {"format": form, "type": dtype, "rows": int(host.shape[0]), "columns": int(cols),
+            "bytes": int(size), "budget": int(size // 4), "first_pass_seconds": seconds[0],
+            "pass_seconds": best, "gigabytes_per_second": size / best / 1e9, "of_link": size / best / link,
             "waiting_for_panels": figures["panel_wait_seconds"] / figures["panel_seconds"],
             "panels_per_pass": figures["panels"] // (PASSES + 1), "relative_difference": error,
             "compared_with": resident}
 
 
 def plain_reading(path, size, threads):
-    """Bytes a second of nothing but reading: pieces of a file from the page cache to memory that is there, the best of a few."""
+    """Bytes a second of nothing but reading: pieces of a file from the page cache to memory that is there,
+    the best of a few."""
     piece, best = 4 << 20, float("inf")
     local = threading.local()
     file = os.open(path, os.O_RDONLY)
@@ -156,8 +158,9 @@ def from_file(name, program, folder, size, link):
         np.save(paths[1], X @ np.arange(cols) + 1)
         reading = plain_reading(paths[0], X.nbytes, len(os.sched_getaffinity(0)))
         for _ in range(2):  # the first builds kernels within its passes
-            run = subprocess.run([program, "linreg", paths[0], "--target-file", paths[1], "--map", "--device", name, "--json",
-                                  "--memory", str(X.nbytes // 4)], capture_output=True, text=True)
+            run = subprocess.run([program, "linreg", paths[0], "--target-file", paths[1], "--map", "--device",
+                                  name, "--json", "--memory", str(X.nbytes // 4)], capture_output=True,
+                                 text=True)
             if run.returncode:
                 raise RuntimeError(run.stderr)
         memory = json.loads(run.stdout)["memory"]
@@ -167,12 +170,14 @@ def from_file(name, program, folder, size, link):
                 os.remove(path)
     rate = memory["panel_bytes"] / memory["panel_seconds"]
     return {"format": "npy file", "type": "float64", "rows": X.shape[0], "columns": cols, "bytes": X.nbytes,
-            "panels": memory["panels"], "plain_reading_bytes_per_second": reading, "gigabytes_per_second": rate / 1e9, "of_link": rate / link,
+            "panels": memory["panels"], "plain_reading_bytes_per_second": reading,
+            "gigabytes_per_second": rate / 1e9, "of_link": rate / link,
             "waiting_for_panels": memory["panel_wait_seconds"] / memory["panel_seconds"]}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--gigabytes", type=float, default=8)
     parser.add_argument("--only-file", action="store_true", help="leave X in host memory out")
@@ -198,8 +203,9 @@ def main():
               + (f", difference {row['relative_difference']:.1e}" if "relative_difference" in row else ""))
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"what": "gpu_stream", "device": name, "description": description, "commit": options.commit,
-                       "date": datetime.date.today().isoformat(), "link_bytes_per_second": link, "rows": rows}, file, indent=1)
+            json.dump({"what": "gpu_stream", "device": name, "description": description,
+                       "commit": options.commit, "date": datetime.date.today().isoformat(),
+                       "link_bytes_per_second": link, "rows": rows}, file, indent=1)
     return 0
 
 

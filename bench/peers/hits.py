@@ -1,7 +1,8 @@
 """Hubs and authorities: kiln hits against networkx, on graphs of SNAP and LAW.
 
-networkx (scipy's svds) scales both vectors to sum 1, as Kiln does by default. Prints, for each graph, the largest difference
-between the two, and the seconds that each took for the ranking alone (reading apart); --json FILE keeps them.
+networkx (scipy's svds) scales both vectors to sum 1, as Kiln does by default. Prints, for each graph, the
+largest difference between the two, and the seconds that each took for the ranking alone (reading apart);
+--json FILE keeps them.
 
     python3 bench/peers/hits.py --kiln build/kiln ../shared/data/graphs/wiki-Vote.txt.gz ...
 """
@@ -20,8 +21,10 @@ import networkx
 def by_kiln(kiln, path, device, threads):
     with tempfile.TemporaryDirectory() as folder:
         scores = os.path.join(folder, "scores.tsv")
-        command = [kiln, "hits", path, "--device", device, "--tolerance", "1e-12", "--scores", scores, "--json", "--quiet"]
-        result = json.loads(subprocess.check_output(command + (["--threads", str(threads)] if threads else [])))
+        command = [kiln, "hits", path, "--device", device, "--tolerance", "1e-12", "--scores", scores,
+                   "--json", "--quiet"]
+        result = json.loads(subprocess.check_output(command + (["--threads", str(threads)] if threads
+                                                               else [])))
         with open(scores) as file:
             rows = [line.rstrip("\n").split("\t") for line in file]
     return {row[0]: (float(row[1]), float(row[2])) for row in rows}, result
@@ -42,7 +45,8 @@ def by_networkx(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--kiln", default="build/kiln")
     parser.add_argument("--device", default="cpu")
@@ -72,7 +76,8 @@ def main():
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"networkx": networkx.__version__, "commit": arguments.commit,
-                       "date": datetime.date.today().isoformat(), "device": arguments.device, "rows": rows}, file, indent=1)
+                       "date": datetime.date.today().isoformat(), "device": arguments.device, "rows": rows},
+                      file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Kiln's C interface as benchmarks time it, through the Python package's binding: operands are made beforehand, results are written in
-place, and a call is one of libkiln's. What users call is the package itself.
+"""Kiln's C interface as benchmarks time it, through the Python package's binding: operands are made
+beforehand, results are written in place, and a call is one of libkiln's. What users call is the package
+itself.
 
-The package comes from an installation, or from python/ with the binding that `python3 python/binding.py cc include
-python/kiln/_binding.py` writes, and KILN_LIBRARY.
+The package comes from an installation, or from python/ with the binding that `python3 python/binding.py cc
+include python/kiln/_binding.py` writes, and KILN_LIBRARY.
 """
 import pathlib
 import sys
@@ -67,7 +68,8 @@ def make(device, name, *arguments):
 
 def wrap(device, values, shape, **more):
     """A matrix of float32 in a CUDA device's memory, at that address; more: fields of kiln_memory."""
-    return make(device, "wrap", device, struct("memory", type=lib.KILN_F32, rows=shape[0], cols=shape[1], values=address(values), on_device=1, **more))
+    return make(device, "wrap", device, struct("memory", type=lib.KILN_F32, rows=shape[0], cols=shape[1],
+                                               values=address(values), on_device=1, **more))
 
 
 def like(device, pattern):
@@ -78,11 +80,13 @@ def like(device, pattern):
 class Device(kiln.Device):
     def dense(self, rows, cols, dtype, values=None):
         """A matrix of its own, with these values or zeros."""
-        return make(self, "dense", self, _arrays._type_of(dtype), rows, cols, None if values is None else np.ascontiguousarray(values, dtype))
+        return make(self, "dense", self, _arrays._type_of(dtype), rows, cols, None if values is None
+                    else np.ascontiguousarray(values, dtype))
 
     def sparse(self, shape, dtype, start, col, values):
         """Of the arrays of CSR; values None: a pattern."""
-        arrays = [array if array is None else np.ascontiguousarray(array, kind) for array, kind in zip((start, col, values), (np.int64, np.int32, dtype))]
+        arrays = [array if array is None else np.ascontiguousarray(array, kind)
+                  for array, kind in zip((start, col, values), (np.int64, np.int32, dtype))]
         return make(self, "csr", self, _arrays._type_of(dtype), *shape, *arrays)
 
     def csr(self, matrix):

@@ -1,7 +1,9 @@
-"""Linear regression on the shipped flights: Kiln against scikit-learn's Ridge and SciPy's lsqr, one objective for all.
+"""Linear regression on the shipped flights: Kiln against scikit-learn's Ridge and SciPy's lsqr, one objective
+for all.
 
-Prints for each the median of the times to solve (data in memory, taking turns), the objective it reached, and how far its
-coefficients and predictions are from a dense QR solution; ends with 1 if Kiln is further than 1e-8 from that.
+Prints for each the median of the times to solve (data in memory, taking turns), the objective it reached, and
+how far its coefficients and predictions are from a dense QR solution; ends with 1 if Kiln is further than
+1e-8 from that.
 
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/linreg.py --device cpu --threads 2
 """
@@ -51,7 +53,8 @@ def reference(X, y, l2, weights):
     mean, y_mean = weights @ X / weights.sum(), weights @ y / weights.sum()
     root = np.sqrt(weights)
     A = np.vstack([root[:, None] * (X.toarray() - mean), np.sqrt(l2) * np.eye(X.shape[1])])
-    w = scipy.linalg.lstsq(A, np.concatenate([root * (y - y_mean), np.zeros(X.shape[1])]), lapack_driver="gelsy")[0]
+    w = scipy.linalg.lstsq(A, np.concatenate([root * (y - y_mean), np.zeros(X.shape[1])]),
+                           lapack_driver="gelsy")[0]
     return w, y_mean - mean @ w
 
 
@@ -69,7 +72,8 @@ def run_kiln(device, X, y, l2, weights):
 def run_ridge(X, y, l2, weights, solver):
     def fit():
         model = Ridge(alpha=l2, solver=solver, tol=1e-12, max_iter=100000).fit(X, y, sample_weight=weights)
-        return model.coef_, model.intercept_, f"{np.max(model.n_iter_)} iterations" if model.n_iter_ is not None else ""
+        return (model.coef_, model.intercept_, f"{np.max(model.n_iter_)} iterations" if model.n_iter_
+                is not None else "")
     return fit
 
 
@@ -80,8 +84,8 @@ def run_lsqr(X, y, l2, weights):
         A = scipy.sparse.linalg.LinearOperator(
             X.shape, dtype=float, matvec=lambda p: root * (X @ p.ravel() - mean @ p.ravel()),
             rmatvec=lambda r: X.T @ (root * r.ravel()) - mean * (root @ r.ravel()))
-        found = scipy.sparse.linalg.lsqr(A, root * (y - y_mean), damp=np.sqrt(l2), atol=1e-15, btol=1e-15, conlim=0,
-                                         iter_lim=20000)
+        found = scipy.sparse.linalg.lsqr(A, root * (y - y_mean), damp=np.sqrt(l2), atol=1e-15, btol=1e-15,
+                                         conlim=0, iter_lim=20000)
         return found[0], y_mean - mean @ found[0], f"{found[2]} iterations"
     return fit
 
@@ -111,21 +115,24 @@ def main():
                 seconds[name].append(time.perf_counter() - start)
         for name, (coefficients, intercept, note) in results.items():
             residual = X @ coefficients + intercept - y
-            row = {"solver": name, "l2": l2, "weighted": weighted, "seconds": statistics.median(seconds[name]),
+            row = {"solver": name, "l2": l2, "weighted": weighted,
+                   "seconds": statistics.median(seconds[name]),
                    "objective": 0.5 * (weights @ residual ** 2 + l2 * coefficients @ coefficients),
                    "coefficients_off": np.linalg.norm(coefficients - w) / np.linalg.norm(w),
-                   "predictions_off": np.linalg.norm(residual + y - prediction) / np.linalg.norm(prediction), "note": note}
+                   "predictions_off": np.linalg.norm(residual + y - prediction) / np.linalg.norm(prediction),
+                   "note": note}
             rows.append(row)
             if name == "kiln":
                 worst = max(worst, row["coefficients_off"])
-            print("{solver:16} l2 {l2:5g} weighted {weighted!s:5}  {seconds:8.4f} s  objective {objective:.12g}  "
+            print("{solver:16} l2 {l2:5g} weighted {weighted!s:5}  {seconds:8.4f} s  objective "
+                  "{objective:.12g}  "
                   "coefficients off by {coefficients_off:.1e}, predictions {predictions_off:.1e}  {note}".format(**row))
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"kiln": kiln.version, "commit": arguments.commit,
                        "date": datetime.date.today().isoformat(), "device": [device.name, device.description],
-                       "sklearn": sklearn.__version__, "scipy": scipy.__version__, "shape": X.shape, "nnz": X.nnz,
-                       "rows": rows}, file, indent=1)
+                       "sklearn": sklearn.__version__, "scipy": scipy.__version__, "shape": X.shape,
+                       "nnz": X.nnz, "rows": rows}, file, indent=1)
     if not worst <= 1e-8:
         sys.exit(f"Kiln's coefficients are off by {worst:.1e}")
 

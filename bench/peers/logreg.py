@@ -1,10 +1,12 @@
-"""Logistic regression and support vector machines on real data: Kiln against LIBLINEAR and scikit-learn, one objective each.
+"""Logistic regression and support vector machines on real data: Kiln against LIBLINEAR and scikit-learn, one
+objective each.
 
-Objectives are computed by one NumPy function from the coefficients that a solver returns, in Kiln's units. The best of all
-tight runs is the optimum; a solver's time is that of its loosest tolerance of a ladder whose objective is within 1e-6 of it,
-data in memory. Every run is a process of its own, peers take turns, medians count. A run is cut off after --patience seconds:
-a solver that is not there by then is said not to reach the optimum within them, and is not asked again. Ends with 1 where an
-optimum of Kiln's is not LIBLINEAR's or scikit-learn's to 1e-6.
+Objectives are computed by one NumPy function from the coefficients that a solver returns, in Kiln's units.
+The best of all tight runs is the optimum; a solver's time is that of its loosest tolerance of a ladder whose
+objective is within 1e-6 of it, data in memory. Every run is a process of its own, peers take turns, medians
+count. A run is cut off after --patience seconds: a solver that is not there by then is said not to reach the
+optimum within them, and is not asked again. Ends with 1 where an optimum of Kiln's is not LIBLINEAR's or
+scikit-learn's to 1e-6.
 
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/logreg.py --data ../shared/data --threads 2 --json result.json
 """
@@ -29,16 +31,20 @@ TIGHT = 1e-10
 
 # name -> loss, l2, l1, intercept, LIBLINEAR's solver (0: none)
 PROBLEMS = {"logistic": ("logistic", 1.0, 0.0, False, "0"), "squared hinge": ("hinge", 0.5, 0.0, False, "2"),
-            "squared epsilon": ("epsilon", 0.5, 0.0, False, "11"), "multinomial": ("softmax", 1.0, 0.0, True, "")}
+            "squared epsilon": ("epsilon", 0.5, 0.0, False, "11"), "multinomial": ("softmax", 1.0, 0.0, True,
+                                                                                   "")}
 PROBLEMS.update({f"logistic l1={l1:g}": ("logistic", 0.0, l1, False, "6") for l1 in (0.01, 0.1, 1.0, 10.0)})
 PROBLEMS.update({f"multinomial l1={l1:g}": ("softmax", 0.0, l1, True, "") for l1 in (1.0, 10.0)})
 RUNS = [("a9a", "logistic"), ("a9a", "squared hinge"), ("a9a", "squared epsilon"),
         ("agaricus", "logistic"), ("agaricus", "squared hinge"), ("higgs", "logistic"),
         ("higgs", "squared hinge"), ("higgs", "squared epsilon"), ("covtype binary", "logistic"),
-        ("covtype binary", "squared hinge"), ("covtype", "multinomial"), ("digits", "multinomial"), ("mnist", "multinomial")]
-RUNS += [(data, problem) for data in ("a9a", "agaricus", "higgs", "covtype binary", "kos", "rcv1-like", "news20-like")
+        ("covtype binary", "squared hinge"), ("covtype", "multinomial"), ("digits", "multinomial"),
+        ("mnist", "multinomial")]
+RUNS += [(data, problem) for data in ("a9a", "agaricus", "higgs", "covtype binary", "kos", "rcv1-like",
+                                      "news20-like")
          for problem in PROBLEMS if problem.startswith("logistic l1")]
-RUNS += [(data, problem) for data in ("digits", "covtype") for problem in PROBLEMS if problem.startswith("multinomial l1")]
+RUNS += [(data, problem) for data in ("digits", "covtype") for problem in PROBLEMS
+         if problem.startswith("multinomial l1")]
 EPSILON = 0.1
 
 
@@ -47,13 +53,14 @@ def read_table(path, **options):
 
 
 def documents(rows, columns, words, seed=1):
-    """Rows of about that many words, drawn from Zipf's law, logarithms of their counts scaled to length 1, as in LIBSVM's
-    rcv1.binary and news20.binary; labels by a sparse model, a tenth of them wrong."""
+    """Rows of about that many words, drawn from Zipf's law, logarithms of their counts scaled to length 1, as
+    in LIBSVM's rcv1.binary and news20.binary; labels by a sparse model, a tenth of them wrong."""
     random = np.random.default_rng(seed)
     lengths = np.maximum(1, random.lognormal(np.log(1.35 * words), 0.5, rows).astype(np.int64))
     drawn = np.exp(random.random(lengths.sum()) * np.log(columns)).astype(np.int64) - 1
     drawn = np.minimum(drawn + random.integers(0, 10, len(drawn)), columns - 1)
-    counts = sparse.csr_matrix((np.ones(len(drawn)), (np.repeat(np.arange(rows), lengths), drawn)), shape=(rows, columns))
+    counts = sparse.csr_matrix((np.ones(len(drawn)), (np.repeat(np.arange(rows), lengths), drawn)),
+                               shape=(rows, columns))
     frequency = np.maximum(np.bincount(counts.indices, minlength=columns), 1)
     X = counts.copy()
     X.data = np.log1p(X.data) * np.log(rows / frequency[X.indices] + 1)
@@ -71,8 +78,10 @@ def load(name, folder):
     """X (CSR or dense) and labels."""
     if name in ("a9a", "agaricus"):
         from sklearn.datasets import load_svmlight_file
-        X, y = load_svmlight_file(os.path.join(folder, "libsvm", {"a9a": "a9a.gz", "agaricus": "agaricus.txt.train.gz"}[name]))
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # sag and saga want no others
+        X, y = load_svmlight_file(os.path.join(folder, "libsvm",
+                                               {"a9a": "a9a.gz", "agaricus": "agaricus.txt.train.gz"}[name]))
+        # sag and saga want no others
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         return X, (y > 0).astype(float)
     if name == "higgs":
         table = read_table(os.path.join(folder, "dense", "higgs_train_10k.csv.gz"), skip_header=1)
@@ -88,7 +97,8 @@ def load(name, folder):
     if name == "news20-like":
         return documents(19996, 1355191, 455)
     if name == "kos":  # which documents have the 20th most frequent word, told by the others
-        table = np.loadtxt(gzip.open(os.path.join(folder, "bow", "docword.kos.txt.gz")), skiprows=3, dtype=np.int64)
+        table = np.loadtxt(gzip.open(os.path.join(folder, "bow", "docword.kos.txt.gz")), skiprows=3,
+                           dtype=np.int64)
         X = sparse.csr_matrix((np.log1p(table[:, 2]), (table[:, 0] - 1, table[:, 1] - 1)))
         word = np.argsort(-X.getnnz(axis=0), kind="stable")[20]
         y = np.asarray(X[:, word].todense()).ravel() > 0
@@ -116,7 +126,8 @@ def objective(problem, X, y, W, b):
     sign = np.where(y > 0, 1.0, -1.0)
     if loss == "logistic":
         return penalty + np.sum(np.logaddexp(0, -sign * eta[:, 0]))
-    slack = np.maximum(1 - sign * eta[:, 0], 0) if loss == "hinge" else np.maximum(np.abs(eta[:, 0] - sign) - EPSILON, 0)
+    slack = (np.maximum(1 - sign * eta[:, 0], 0) if loss == "hinge"
+             else np.maximum(np.abs(eta[:, 0] - sign) - EPSILON, 0))
     return penalty + 0.5 * np.sum(slack * slack)
 
 
@@ -132,9 +143,11 @@ def kiln_solver(problem, X, y, device_name, threads):
 
     def solve(tolerance):
         if loss in ("hinge", "epsilon"):
-            report = kiln.fit("svm", W, b, A, t, regression=loss == "epsilon", epsilon=EPSILON, l2=l2, no_intercept=1, tolerance=tolerance)
+            report = kiln.fit("svm", W, b, A, t, regression=loss == "epsilon", epsilon=EPSILON, l2=l2,
+                              no_intercept=1, tolerance=tolerance)
         else:
-            report = kiln.fit("logreg", W, b, A, t, l2=l2 or -1, l1=l1, no_intercept=not intercept, tolerance=tolerance)
+            report = kiln.fit("logreg", W, b, A, t, l2=l2 or -1, l1=l1, no_intercept=not intercept,
+                              tolerance=tolerance)
         return lambda: (W.numpy(), b.numpy(), f"{report.n_iter} steps, {report.passes} passes")
     return solve
 
@@ -147,7 +160,8 @@ def liblinear_solver(problem, X, y, threads):
     data = api.problem(sign, sparse.csr_matrix(X))
 
     def solve(tolerance):
-        parameters = api.parameter(f"-s {code} -c {1 / l1 if l1 else 1!r} -p {EPSILON} -e {tolerance} -B -1 -q")
+        parameters = api.parameter(f"-s {code} -c {1 / l1 if l1 else 1!r} -p {EPSILON} -e {tolerance} -B -1 "
+                                   "-q")
         data.set_bias(-1)
         model = api.liblinear.train(data, parameters)
 
@@ -165,10 +179,11 @@ def sklearn_solver(problem, X, y, name):
     _, _, l1, intercept, _ = PROBLEMS[problem]
 
     def solve(tolerance):
-        model = LogisticRegression(C=1 / l1 if l1 else 1.0, l1_ratio=1.0 if l1 else 0.0, fit_intercept=intercept, solver=name,
-                                   tol=tolerance, max_iter=20000)
+        model = LogisticRegression(C=1 / l1 if l1 else 1.0, l1_ratio=1.0 if l1 else 0.0,
+                                   fit_intercept=intercept, solver=name, tol=tolerance, max_iter=20000)
         model.fit(X, y)
-        return lambda: (model.coef_.T, model.intercept_ if intercept else np.zeros((1, 1)), f"{np.max(model.n_iter_)} iterations")
+        return lambda: (model.coef_.T, model.intercept_ if intercept else np.zeros((1, 1)),
+                        f"{np.max(model.n_iter_)} iterations")
     return solve
 
 
@@ -181,8 +196,9 @@ def peers_of(problem):
 
 
 def child(arguments):
-    """A line of JSON for each solve: one at the tightest tolerance, or rungs down to the first that reaches --best. No Python
-    code runs during a solve, so that what ends one that takes too long is the signal's default action."""
+    """A line of JSON for each solve: one at the tightest tolerance, or rungs down to the first that reaches
+    --best. No Python code runs during a solve, so that what ends one that takes too long is the signal's
+    default action."""
     X, y = load(arguments.dataset, arguments.data)
     if arguments.peer == "kiln":
         solve = kiln_solver(arguments.problem, X, y, arguments.device, arguments.threads)
@@ -197,7 +213,8 @@ def child(arguments):
         result = solve(tolerance)
         seconds = time.perf_counter() - start
         W, b, note = result()
-        found = {"tolerance": tolerance, "seconds": seconds, "objective": objective(arguments.problem, X, y, W, b),
+        found = {"tolerance": tolerance, "seconds": seconds, "objective": objective(arguments.problem, X, y,
+                                                                                    W, b),
                  "note": note}
         found["reached"] = bool(arguments.best and found["objective"] <= arguments.best * (1 + CLOSE))
         print(json.dumps(found), flush=True)
@@ -206,10 +223,13 @@ def child(arguments):
 
 
 def ask(arguments, dataset, problem, peer, best=None):
-    command = [sys.executable, os.path.abspath(__file__), "--data", arguments.data, "--device", arguments.device, "--threads",
-               str(arguments.threads), "--patience", str(arguments.patience), "--peer", peer, "--dataset", dataset,
-               "--problem", problem] + (["--best", repr(best)] if best else [])
-    environment = dict(os.environ, **{name: str(arguments.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")})
+    command = [sys.executable, os.path.abspath(__file__), "--data", arguments.data, "--device",
+               arguments.device, "--threads", str(arguments.threads), "--patience", str(arguments.patience),
+               "--peer", peer, "--dataset", dataset, "--problem", problem] + (["--best", repr(best)] if best
+                                                                              else [])
+    environment = dict(os.environ,
+                       **{name: str(arguments.threads) for name in ("OMP_NUM_THREADS",
+                                                                    "OPENBLAS_NUM_THREADS")})
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     lines = done.stdout.strip().splitlines()
     if done.returncode == -signal.SIGALRM:
@@ -233,8 +253,9 @@ def compare(arguments, dataset, problem):
         row = {"dataset": dataset, "problem": problem, "solver": peer, **tight[peer]}
         if peer in runs:
             reached = [run["seconds"] for run in runs[peer] if run.get("reached")]
-            row.update(runs[peer][-1] if "objective" not in row else {}, tight_seconds=row.pop("seconds", None),
-                       seconds=statistics.median(reached) if len(reached) == arguments.repeat else None,
+            row.update(runs[peer][-1] if "objective" not in row else {},
+                       tight_seconds=row.pop("seconds", None), seconds=statistics.median(reached)
+                       if len(reached) == arguments.repeat else None,
                        at_tolerance=runs[peer][-1].get("tolerance"))
             row["optimum_off"] = row["objective"] / best - 1 if "objective" in row else None
             row["cut_off"] = runs[peer][-1].get("cut_off")
@@ -285,12 +306,13 @@ def main():
         with open(arguments.json, "w") as file:
             json.dump({"kiln": kiln.version, "commit": commit,
                        "date": datetime.date.today().isoformat(), "device": [device.name, device.description],
-                       "threads": arguments.threads, "repeat": arguments.repeat, "sklearn": sklearn.__version__,
-                       "rows": rows}, file, indent=1)
+                       "threads": arguments.threads, "repeat": arguments.repeat,
+                       "sklearn": sklearn.__version__, "rows": rows}, file, indent=1)
     mine = [row for row in rows if row["solver"] == "kiln"]
     off = [row for row in mine if row.get("optimum_off") is None or not abs(row["optimum_off"]) <= CLOSE]
     if off:
-        sys.exit("Kiln misses the optimum of " + ", ".join(f"{row['dataset']} {row['problem']}" for row in off))
+        sys.exit("Kiln misses the optimum of " + ", ".join(f"{row['dataset']} {row['problem']}"
+                                                           for row in off))
     return None
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A step of SMACOF (kiln_guttman_step) on the CPU against an iteration of scikit-learn's smacof, from the same layout: what an iteration
-takes, and how far apart the stresses are after STEPS of them. Both with --threads threads; the fastest of several turns, in which both
-take part.
+"""A step of SMACOF (kiln_guttman_step) on the CPU against an iteration of scikit-learn's smacof, from the
+same layout: what an iteration takes, and how far apart the stresses are after STEPS of them. Both with
+--threads threads; the fastest of several turns, in which both take part.
 
 usage: mds.py [--json FILE] [--commit TEXT] [--threads N] [--turns N]
 """
@@ -19,7 +19,8 @@ STEPS, FEW = 8, 2
 
 
 def ours(kiln, device, D, start, dtype):
-    """A function that makes STEPS steps, and returns seconds of the fastest and the stress of the last layout but one."""
+    """A function that makes STEPS steps, and returns seconds of the fastest and the stress of the last layout
+    but one."""
     n, p = start.shape
     matrix, Y, R = device.dense(n, n, dtype, D), device.dense(n, p, dtype), device.dense(n, p, dtype)
     sums = device.dense(1, 4, "float64")
@@ -45,7 +46,8 @@ def theirs(D, start):
 
     def iterations(count):
         began = time.perf_counter()
-        _, stress = smacof(D, n_components=start.shape[1], init=start, n_init=1, max_iter=count, eps=0, **more)
+        _, stress = smacof(D, n_components=start.shape[1], init=start, n_init=1, max_iter=count, eps=0,
+                           **more)
         return time.perf_counter() - began, stress
 
     def run():
@@ -71,21 +73,24 @@ def main():
         D = np.sqrt(np.maximum((X * X).sum(1)[:, None] + (X * X).sum(1) - 2 * X @ X.T, 0))
         np.fill_diagonal(D, 0)
         D = (D + D.T) / 2
-        runs = {"float32": ours(kiln, device, D, start, np.float32), "float64": ours(kiln, device, D, start, np.float64), "sklearn": theirs(D, start)}
+        runs = {"float32": ours(kiln, device, D, start, np.float32),
+                "float64": ours(kiln, device, D, start, np.float64), "sklearn": theirs(D, start)}
         best, stress = {}, {}
         for _ in range(options.turns):
             for name, run in runs.items():
                 seconds, stress[name] = run()
                 best[name] = min(best.get(name, 9e9), seconds)
         for kind in ("float32", "float64"):
-            row = {"n": n, "p": p, "type": kind, "kiln_ms": 1e3 * best[kind], "sklearn_ms": 1e3 * best["sklearn"],
-                   "ratio": best["sklearn"] / best[kind], "stress_apart": stress[kind] / stress["sklearn"] - 1}
+            row = {"n": n, "p": p, "type": kind, "kiln_ms": 1e3 * best[kind],
+                   "sklearn_ms": 1e3 * best["sklearn"], "ratio": best["sklearn"] / best[kind],
+                   "stress_apart": stress[kind] / stress["sklearn"] - 1}
             rows.append(row)
             print(json.dumps(row), flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "a step of SMACOF", "device": device.description, "commit": options.commit,
-                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "a step of SMACOF", "device": device.description,
+                       "commit": options.commit, "date": datetime.date.today().isoformat(), "rows": rows},
+                      file, indent=1)
             file.write("\n")
 
 

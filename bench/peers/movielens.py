@@ -1,8 +1,9 @@
 """Explicit ratings: the RMSE that kiln als and kiln sfa reach in five-fold cross-validation, and their time.
 
-The ratings are cut into five parts at random (--seed), as is usual for MovieLens 100K. What is published for biased factor models
-there: 0.934 (Surprise's SVD), 0.963 (its NMF), 0.944 (its baseline of means alone); a model that does worse than the
-means has not been trained well. The ratings may not be given on: RATINGS is the user's own copy.
+The ratings are cut into five parts at random (--seed), as is usual for MovieLens 100K. What is published for
+biased factor models there: 0.934 (Surprise's SVD), 0.963 (its NMF), 0.944 (its baseline of means alone); a
+model that does worse than the means has not been trained well. The ratings may not be given on: RATINGS is
+the user's own copy.
 
     python3 bench/peers/movielens.py --kiln build/kiln ../shared/data/ratings/ml-100k.u.data.gz --json FILE
 """
@@ -28,13 +29,16 @@ def folds(path, count, seed):
         lines = file.read().splitlines()
     random.Random(seed).shuffle(lines)
     for fold in range(count):
-        yield [line for i, line in enumerate(lines) if i % count != fold], [line.split() for i, line in enumerate(lines) if i % count == fold]
+        yield [line for i, line in enumerate(lines) if i % count != fold], [line.split()
+                                                                            for i, line in enumerate(lines)
+                                                                            if i % count == fold]
 
 
 def factors(path):
     import numpy
     arrays = numpy.load(path)
-    names = [{name: i for i, name in enumerate(json.loads(arrays[key].item()))} for key in ("rows", "columns")]
+    names = [{name: i for i, name in enumerate(json.loads(arrays[key].item()))}
+             for key in ("rows", "columns")]
     return arrays["A"], arrays["B"], arrays["settings"][0, 0], *names
 
 
@@ -55,7 +59,8 @@ def rmse(path, test, biases):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ratings")
     parser.add_argument("--kiln", default="build/kiln")
     parser.add_argument("--folds", type=int, default=5)
@@ -72,18 +77,22 @@ def main():
             for train, test in folds(arguments.ratings, arguments.folds, arguments.seed):
                 with open(data, "w") as file:
                     file.write("\n".join(train) + "\n")
-                command = [arguments.kiln, *words, data, "--factors-out", out, "--device", arguments.device, "--json", "--quiet"]
-                result = json.loads(subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, check=True).stdout)
+                command = [arguments.kiln, *words, data, "--factors-out", out, "--device", arguments.device,
+                           "--json", "--quiet"]
+                result = json.loads(subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                                                   check=True).stdout)
                 errors.append(rmse(out, test, biases="--no-biases" not in words))
                 seconds.append(result["seconds"]["solve"])
-            rows.append({"run": title, "command": "kiln " + " ".join(map(str, words)), "rmse": sum(errors) / len(errors),
-                         "rmse_of_folds": errors, "solve_seconds": min(seconds)})
+            rows.append({"run": title, "command": "kiln " + " ".join(map(str, words)),
+                         "rmse": sum(errors) / len(errors), "rmse_of_folds": errors,
+                         "solve_seconds": min(seconds)})
             print(f"{title:36} RMSE {rows[-1]['rmse']:.4f}, {min(seconds):.2f} s")
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"data": os.path.basename(arguments.ratings), "folds": arguments.folds, "seed": arguments.seed,
-                       "device": result["device_description"], "date": datetime.date.today().isoformat(),
-                       "commit": arguments.commit, "runs": rows}, file, indent=1)
+            json.dump({"data": os.path.basename(arguments.ratings), "folds": arguments.folds,
+                       "seed": arguments.seed, "device": result["device_description"],
+                       "date": datetime.date.today().isoformat(), "commit": arguments.commit, "runs": rows},
+                      file, indent=1)
             file.write("\n")
 
 

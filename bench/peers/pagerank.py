@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""An iteration of PageRank on the CPU, in each layout of the links and in the one that Kiln takes, against SciPy's loop over a
-transposed CSR matrix and, where it was built, GAP's pr (github.com/sbeamer/gapbs, f32). The fastest of several turns, in which all of them
-take part: on a machine that others use too, that is what comes nearest to each one's own time.
+"""An iteration of PageRank on the CPU, in each layout of the links and in the one that Kiln takes, against
+SciPy's loop over a transposed CSR matrix and, where it was built, GAP's pr (github.com/sbeamer/gapbs, f32).
+The fastest of several turns, in which all of them take part: on a machine that others use too, that is what
+comes nearest to each one's own time.
 
 usage: pagerank.py [--gap PR] [--json FILE] [--commit TEXT] [--turns N] GRAPH...
-A graph is a list of links (.txt), Matrix Market (.mtx), either through gzip, or "KIND:VERTICES:LINKS_EACH", KIND made (like the web),
-uniform or kronecker.
+A graph is a list of links (.txt), Matrix Market (.mtx), either through gzip, or "KIND:VERTICES:LINKS_EACH",
+KIND made (like the web), uniform or kronecker.
 """
 import argparse
 import datetime
@@ -30,11 +31,12 @@ class Ranks:
 
     def __init__(self, device, matrix, dtype, layout):
         n = matrix.shape[0]
-        self.P, self.C, self.next = (device.dense(n, 1, dtype, np.full((n, 1), 1 / n, dtype)) for _ in range(3))
+        self.P, self.C, self.next = (device.dense(n, 1, dtype, np.full((n, 1), 1 / n, dtype))
+                                     for _ in range(3))
         self.factor = device.dense(n, 1, dtype)
         self.S = device.dense(HEAD + STEPS, 1, np.float64, np.full((HEAD + STEPS, 1), -1.0))
-        self.call = kiln.struct("ranks", A=matrix, damping=DAMPING, P=self.P, C=self.C, next=self.next, factor=self.factor,
-                                S=self.S, layout=layout)
+        self.call = kiln.struct("ranks", A=matrix, damping=DAMPING, P=self.P, C=self.C, next=self.next,
+                                factor=self.factor, S=self.S, layout=layout)
         kiln.call("ranks_begin", self.call)
         self.steps()
 
@@ -72,7 +74,8 @@ KINDS = {"made": web, "uniform": uniform, "kronecker": kronecker}
 
 
 def made(kind, vertices, each, xp=np, seed=1):
-    """Row starts and columns of a graph with `each` links a vertex; those that come twice count once, so that there are a little less."""
+    """Row starts and columns of a graph with `each` links a vertex; those that come twice count once, so that
+    there are a little less."""
     source, col = KINDS[kind](vertices, vertices * each, xp, xp.random.default_rng(seed))
     links = xp.unique(source * vertices + col)
     del source, col
@@ -145,7 +148,8 @@ def compare(A, dtype, arguments, device):
     peer, best = Scipy(A, dtype), {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(arguments.turns):
-            turn = {name: min(seconds_of(lambda i=i, run=run: run.steps(i, 1)) for i in range(STEPS)) for name, run in runs.items()}
+            turn = {name: min(seconds_of(lambda i=i, run=run: run.steps(i, 1)) for i in range(STEPS))
+                    for name, run in runs.items()}
             turn["scipy"] = min(seconds_of(peer.step) for _ in range(STEPS))
             if arguments.gap and dtype == np.float32:
                 turn["gap"] = by_gap(arguments.gap, A, folder)
@@ -157,7 +161,8 @@ def compare(A, dtype, arguments, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--gap")
     parser.add_argument("--turns", type=int, default=8)
@@ -169,8 +174,8 @@ def main():
         A = read(path)
         for dtype in (np.float32, np.float64):
             best = compare(A, dtype, arguments, device)
-            row = {"graph": os.path.basename(path), "vertices": A.shape[0], "links": int(A.nnz), "type": np.dtype(dtype).name,
-                   "ms": {name: 1e3 * value for name, value in best.items()},
+            row = {"graph": os.path.basename(path), "vertices": A.shape[0], "links": int(A.nnz),
+                   "type": np.dtype(dtype).name, "ms": {name: 1e3 * value for name, value in best.items()},
                    "scipy_ratio": best["scipy"] / best["chosen"]}
             if "gap" in best:
                 row["gap_ratio"] = best["gap"] / best["chosen"]
@@ -178,8 +183,9 @@ def main():
             print(json.dumps(row), flush=True)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "an iteration of PageRank", "device": device.description, "commit": arguments.commit,
-                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "an iteration of PageRank", "device": device.description,
+                       "commit": arguments.commit, "date": datetime.date.today().isoformat(), "rows": rows},
+                      file, indent=1)
             file.write("\n")
 
 

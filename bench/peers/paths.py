@@ -1,10 +1,12 @@
-"""Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and scikit-learn (RidgeCV; LassoCV; LogisticRegressionCV, with
-L1 by liblinear; PoissonRegressor and LinearSVC in GridSearchCV), which takes very long.
+"""Cross-validation of a path of 20 penalties in 5 folds beside one training: the command kiln, and
+scikit-learn (RidgeCV; LassoCV; LogisticRegressionCV, with L1 by liblinear; PoissonRegressor and LinearSVC in
+GridSearchCV), which takes very long.
 
     python3 bench/peers/paths.py build/kiln --threads 2 --json FILE [--case NAME]... [--bow docword.kos.txt.gz]
 
-Seconds are the least of --repeat, product and peer taking turns: `solve` in the solver, `judge` for scores of the training or held-out rows. Of
-the cross-validation the training of the chosen penalty on all rows, which follows, is taken off. Reading is in none of them.
+Seconds are the least of --repeat, product and peer taking turns: `solve` in the solver, `judge` for scores of
+the training or held-out rows. Of the cross-validation the training of the chosen penalty on all rows, which
+follows, is taken off. Reading is in none of them.
 """
 import argparse
 import datetime
@@ -23,9 +25,12 @@ from sklearn.svm import LinearSVC
 
 VALUES, FOLDS = 20, 5
 # The tool's verb and options, the target, and the penalty with its strongest and its weakest value.
-MODELS = {"linreg": ("linreg", [], "y", "--l2", 1e4, 1e-2), "logreg": ("logreg", [], "class", "--l2", 1e4, 1e-2), "logreg-l1": ("logreg", [], "class", "--l1", 1e3, 1e-1),
+MODELS = {"linreg": ("linreg", [], "y", "--l2", 1e4, 1e-2),
+          "logreg": ("logreg", [], "class", "--l2", 1e4, 1e-2),
+          "logreg-l1": ("logreg", [], "class", "--l1", 1e3, 1e-1),
           "lasso": ("glm", ["--family", "gaussian"], "y", "--l1", 1e4, 1e-1),
-          "glm-poisson": ("glm", ["--family", "poisson"], "count", "--l2", 1e4, 1e-2), "svm": ("svm", [], "class", "--l2", 1e4, 1e-2)}
+          "glm-poisson": ("glm", ["--family", "poisson"], "count", "--l2", 1e4, 1e-2),
+          "svm": ("svm", [], "class", "--l2", 1e4, 1e-2)}
 SHAPES = {"500,000 x 100": (500_000, 100), "54,000 x 26": (54_000, 26)}
 
 
@@ -36,7 +41,8 @@ def dense(rows, columns):
     eta = X @ rng.standard_normal(columns) / np.sqrt(columns)
     y = eta + rng.standard_normal(rows)
     classes = (rng.random(rows) < 1 / (1 + np.exp(eta.mean() - eta))).astype(float)
-    return X, {"y": y, "class": classes, "count": rng.poisson(np.exp(0.3 * (eta - eta.mean()) / eta.std())).astype(float)}
+    return X, {"y": y, "class": classes,
+               "count": rng.poisson(np.exp(0.3 * (eta - eta.mean()) / eta.std())).astype(float)}
 
 
 def words(path):
@@ -46,7 +52,8 @@ def words(path):
     with gzip.open(path, "rt") as file:
         documents, vocabulary, _ = (int(file.readline()) for _ in range(3))
         entries = np.loadtxt(file, dtype=np.int32)
-    X = csr_array((entries[:, 2].astype(float), (entries[:, 0] - 1, entries[:, 1] - 1)), shape=(documents, vocabulary))
+    X = csr_array((entries[:, 2].astype(float), (entries[:, 0] - 1, entries[:, 1] - 1)),
+                  shape=(documents, vocabulary))
     rng = np.random.default_rng(0)
     eta = X @ (rng.standard_normal(vocabulary) * (rng.random(vocabulary) < 0.05))
     return X, {"class": (eta + rng.logistic(size=documents) > np.median(eta)).astype(float)}
@@ -78,8 +85,9 @@ def run_kiln(kiln, model, data, threads, strengths):
     path = tool(kiln, verb, data, threads, *options, "--cv", FOLDS, penalty, ",".join(map(repr, strengths)))
     final = tool(kiln, verb, data, threads, *options, penalty, path["cross_validation"]["best"])
     training, all_of_it, last = (seconds_of(result) for result in (one, path, final))
-    return {"one": training, "path": tuple(max(a - b, 0) for a, b in zip(all_of_it, last)), "solver": one.get("solver", "newton"),
-            "best": path["cross_validation"]["best"], "converged": all(value["converged"] for value in path["cross_validation"]["values"])}
+    return {"one": training, "path": tuple(max(a - b, 0) for a, b in zip(all_of_it, last)),
+            "solver": one.get("solver", "newton"), "best": path["cross_validation"]["best"],
+            "converged": all(value["converged"] for value in path["cross_validation"]["values"])}
 
 
 def timed(fit):
@@ -112,14 +120,17 @@ def run_sklearn(model, X, y, strengths):
         path, found = timed(lambda: LassoCV(alphas=[l1 / trained for l1 in strengths], cv=FOLDS).fit(X, y))
         return {"one": one, "path": path, "best": float(found.alpha_ * trained)}
     if model == "glm-poisson":
-        return searched(PoissonRegressor(solver="newton-cholesky", max_iter=1000), "alpha", [l2 / (len(y) * (FOLDS - 1) / FOLDS) for l2 in strengths], X, y)
+        return searched(PoissonRegressor(solver="newton-cholesky", max_iter=1000), "alpha",
+                        [l2 / (len(y) * (FOLDS - 1) / FOLDS) for l2 in strengths], X, y)
     if model == "svm":
         return searched(LinearSVC(dual="auto", max_iter=10000), "C", [0.5 / l2 for l2 in strengths], X, y)
-    solver = {"solver": "lbfgs" if isinstance(X, np.ndarray) and model == "logreg" else "liblinear", "max_iter": 1000}
+    solver = {"solver": "lbfgs" if isinstance(X, np.ndarray) and model == "logreg" else "liblinear",
+              "max_iter": 1000}
     if model == "logreg-l1":
         solver["penalty"] = "l1"
     one, _ = timed(lambda: LogisticRegression(C=1.0, **solver).fit(X, y))
-    path, found = timed(lambda: LogisticRegressionCV(Cs=[1 / l2 for l2 in strengths], cv=FOLDS, refit=False, **solver).fit(X, y))
+    path, found = timed(lambda: LogisticRegressionCV(Cs=[1 / l2 for l2 in strengths], cv=FOLDS, refit=False,
+                                                     **solver).fit(X, y))
     return {"one": one, "path": path, "best": float(1 / np.ravel(found.C_)[0])}
 
 
@@ -134,9 +145,11 @@ def run_case(arguments, name, model, X, y):
                 rows["scikit-learn"].append(run_sklearn(model, X, y, strengths))
     found = rows["kiln"]
     least = {key: [min(run[key][part] for run in found) for part in range(2)] for key in ("one", "path")}
-    row = {"case": name, "model": model, "solver": found[0]["solver"], "converged": all(run["converged"] for run in found), "best": found[0]["best"],
-           "training": {"solve": least["one"][0], "judge": least["one"][1]}, "path": {"solve": least["path"][0], "judge": least["path"][1]},
-           "ratio": least["path"][0] / least["one"][0], "ratio_with_scores": sum(least["path"]) / sum(least["one"])}
+    row = {"case": name, "model": model, "solver": found[0]["solver"],
+           "converged": all(run["converged"] for run in found), "best": found[0]["best"],
+           "training": {"solve": least["one"][0], "judge": least["one"][1]},
+           "path": {"solve": least["path"][0], "judge": least["path"][1]}, "ratio": least["path"][0]
+           / least["one"][0], "ratio_with_scores": sum(least["path"]) / sum(least["one"])}
     for run in rows["scikit-learn"]:
         peer = row.setdefault("scikit-learn", dict(run))
         for key in ("one", "path"):
@@ -167,8 +180,9 @@ def main():
                 rows.append(run_case(arguments, name, model, X, targets[MODELS[model][2]]))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"benchmark": "a path of 20 penalties in 5 folds beside one training", "device": arguments.device, "threads": arguments.threads,
-                       "commit": arguments.commit, "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "a path of 20 penalties in 5 folds beside one training",
+                       "device": arguments.device, "threads": arguments.threads, "commit": arguments.commit,
+                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""python3 processes.py BUILD OUT: 1, 2, 4 and 8 processes of Open MPI with two threads each on one machine, beside one process with as
-many threads. OUT/processes.json gets the least seconds of solving and of reading in the rounds that fit into KILN_TRY_SECONDS (70)."""
+"""python3 processes.py BUILD OUT: 1, 2, 4 and 8 processes of Open MPI with two threads each on one machine,
+beside one process with as many threads. OUT/processes.json gets the least seconds of solving and of reading
+in the rounds that fit into KILN_TRY_SECONDS (70)."""
 import datetime, json, os, shutil, subprocess, sys, tempfile, time
 import numpy as np
 
@@ -8,8 +9,9 @@ SMALL = int(os.environ.get("KILN_TRY_SMALL", "1"))  # divides the sizes, to try 
 SECONDS = float(os.environ.get("KILN_TRY_SECONDS", "70"))
 COUNTS = [int(n) for n in os.environ.get("KILN_TRY_PROCESSES", "1,2,4,8").split(",")]
 THREADS = 2
-ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-           OMPI_MCA_btl_vader_single_copy_mechanism="none", KILN_MPI_PATH=f"{BUILD}/libkiln-openmpi.so")
+ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+           OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+           KILN_MPI_PATH=f"{BUILD}/libkiln-openmpi.so")
 ROWS, COLUMNS, PAGES, LINKS = 4_000_000 // SMALL, 28, 2_000_000 // SMALL, 16
 
 
@@ -20,11 +22,13 @@ def make(folder):
     score = X @ rng.standard_normal(COLUMNS, dtype=np.float32)
     np.save(f"{folder}/x.npy", X)
     np.save(f"{folder}/y.npy", score + rng.standard_normal(ROWS, dtype=np.float32))
-    np.save(f"{folder}/c.npy", (score + 2 * rng.standard_normal(ROWS, dtype=np.float32) > 0).astype(np.float32))
+    np.save(f"{folder}/c.npy",
+            (score + 2 * rng.standard_normal(ROWS, dtype=np.float32) > 0).astype(np.float32))
     first = ((PAGES - LINKS) * rng.random((PAGES, LINKS), dtype=np.float32) ** 2).astype(np.int32)
     first.sort(1)
     first += np.arange(LINKS, dtype=np.int32)  # so that none stands twice
-    np.savez(f"{folder}/links.npz", indices=first.ravel(), indptr=np.arange(0, first.size + 1, LINKS, dtype=np.int32),
+    np.savez(f"{folder}/links.npz", indices=first.ravel(), indptr=np.arange(0, first.size + 1, LINKS,
+                                                                            dtype=np.int32),
              format=np.array(b"csr"), shape=np.array([PAGES, PAGES]), data=np.ones(first.size, np.float32))
 
 
@@ -42,7 +46,8 @@ def run(work, processes, threads):
     command = [*start, f"{BUILD}/kiln", *work, "--threads", str(threads), "--device", "cpu", "--json", "-q"]
     began = time.monotonic()
     try:
-        done = subprocess.run(command + (["--mpi"] if processes else []), env=ENV, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command + (["--mpi"] if processes else []), env=ENV, capture_output=True,
+                              text=True, timeout=30)
     except subprocess.TimeoutExpired:
         return {"failed": "did not end within 30 s"}
     if done.returncode:
@@ -78,10 +83,14 @@ def main():
             turn += 1
     finally:
         shutil.rmtree(folder)
-    told = {"benchmark": f"kiln VERB --mpi by 0 (no mpirun), 1, 2, 4 and 8 processes of Open MPI on one machine, f32: "
-                         f"dense {ROWS:,} x {COLUMNS}, graph of {PAGES:,} vertices with {LINKS} links each; the least of the runs",
-            "device": f"CPU, {os.cpu_count()} cores", "date": str(datetime.date.today()), "commit": os.environ.get("COMMIT", "unknown"),
-            "rows": [{"work": k[0], "processes": k[1], "threads_each": k[2], **row} for k, row in rows.items()]}
+    told = {"benchmark": f"kiln VERB --mpi by 0 (no mpirun), 1, 2, 4 and 8 processes of Open MPI on one "
+                         "machine, f32: "
+                         f"dense {ROWS:,} x {COLUMNS}, graph of {PAGES:,} vertices with {LINKS} links each; "
+                         "the least of the runs",
+            "device": f"CPU, {os.cpu_count()} cores", "date": str(datetime.date.today()),
+            "commit": os.environ.get("COMMIT", "unknown"),
+            "rows": [{"work": k[0], "processes": k[1], "threads_each": k[2], **row}
+                     for k, row in rows.items()]}
     with open(f"{OUT}/processes.json", "w") as file: json.dump(told, file, indent=1)
 
 

@@ -1,14 +1,15 @@
 """Kiln's estimators against others', called alike with X in memory, fit for fit. And what a call costs.
 
-scikit-learn's of the same name: the same three lines with another import. scikit-learn-intelex, which replaces some of these; glum for what
-is a generalised linear model; implicit for ALS. Those that are not installed, or do not have the estimator, are left out. All have their
-default tolerances. The objective is what all minimise, computed here in NumPy from what each found; `gap` is how far it is above the
-least that any found, as a share of that. Fits take turns, the fastest counts.
+scikit-learn's of the same name: the same three lines with another import. scikit-learn-intelex, which
+replaces some of these; glum for what is a generalised linear model; implicit for ALS. Those that are not
+installed, or do not have the estimator, are left out. All have their default tolerances. The objective is
+what all minimise, computed here in NumPy from what each found; `gap` is how far it is above the least that
+any found, as a share of that. Fits take turns, the fastest counts.
 
     python3 bench/peers/python_fits.py [--data ../shared/data] [--device cpu] [--repeat 3] [--only WORD...] [--json FILE]
 
-Without --data only what the repository ships and random data are run. Ends with 1 where Kiln's gap is above 1e-4, or above 0.01 where
-minima are many.
+Without --data only what the repository ships and random data are run. Ends with 1 where Kiln's gap is above
+1e-4, or above 0.01 where minima are many.
 """
 import argparse
 import datetime
@@ -31,7 +32,8 @@ import scipy.sparse
 from kiln._functions import batch_of
 from kiln._library import ffi, lib, struct
 
-PACKAGES = {"numpy": "numpy", "scikit-learn": "sklearn", "scikit-learn-intelex": "sklearnex", "glum": "glum", "implicit": "implicit"}
+PACKAGES = {"numpy": "numpy", "scikit-learn": "sklearn", "scikit-learn-intelex": "sklearnex", "glum": "glum",
+            "implicit": "implicit"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -92,12 +94,14 @@ def weights(model):
 def squares(model, X, y, ours):
     w = weights(model)
     alpha = getattr(ours, "alpha_", getattr(ours, "alpha", 0))
-    return 0.5 * float(((y - X @ w.coef[0] - w.intercept[0]) ** 2).sum()) + 0.5 * alpha * float((w.coef**2).sum())
+    return 0.5 * float(((y - X @ w.coef[0]
+                         - w.intercept[0]) ** 2).sum()) + 0.5 * alpha * float((w.coef**2).sum())
 
 
 def lasso(model, X, y, ours):
     w = weights(model)
-    return 0.5 * float(((y - X @ w.coef[0] - w.intercept[0]) ** 2).mean()) + ours.alpha_ * float(np.abs(w.coef).sum())
+    return 0.5 * float(((y - X @ w.coef[0]
+                         - w.intercept[0]) ** 2).mean()) + ours.alpha_ * float(np.abs(w.coef).sum())
 
 
 def logistic(model, X, y, ours):
@@ -108,7 +112,8 @@ def logistic(model, X, y, ours):
         eta = np.hstack([np.zeros_like(eta), eta])
     top = eta.max(axis=1)
     losses = np.log(np.exp(eta - top[:, None]).sum(axis=1)) + top - eta[np.arange(len(label)), label]
-    return float(losses.sum()) + 0.5 / float(getattr(ours, "C_", getattr(ours, "C", 1))) * float((w.coef**2).sum())
+    return float(losses.sum()) + 0.5 / float(getattr(ours, "C_",
+                                                     getattr(ours, "C", 1))) * float((w.coef**2).sum())
 
 
 def hinge(model, X, y, ours):
@@ -132,7 +137,8 @@ def divergence(model, X, _, ours):
     W = model.transform(X)
     at = X.tocoo()
     product = np.einsum("ij,ij->i", W[at.row], model.components_.T[at.col])
-    return float((at.data * np.log(at.data / np.maximum(product, 1e-300))).sum() - at.data.sum() + W.sum(axis=0) @ model.components_.sum(axis=1))
+    return float((at.data * np.log(at.data / np.maximum(product, 1e-300))).sum() - at.data.sum()
+                 + W.sum(axis=0) @ model.components_.sum(axis=1))
 
 
 def preferences(model, X, _, ours):
@@ -155,8 +161,8 @@ class Implicit:
 
 
 class Case(NamedTuple):
-    """kind: the name of Kiln's class and scikit-learn's; options of both; more(X): those of scikit-learn's alone. glum, implicit: a
-    function of X that gives their options."""
+    """kind: the name of Kiln's class and scikit-learn's; options of both; more(X): those of scikit-learn's
+    alone. glum, implicit: a function of X that gives their options."""
 
     module: str
     kind: str
@@ -177,27 +183,37 @@ LINEAR, MANY = "linear_model", {"max_iter": 1000}
 LEGACY = {"use_legacy_attributes": False, "l1_ratios": (0.0,), "n_jobs": 2, **MANY}
 CASES = {
     "linear regression, flights": Case(LINEAR, "LinearRegression", lambda _: flights("arr_delay"), squares),
-    "ridge, 500,000 x 50": Case(LINEAR, "Ridge", lambda _: normal(500_000, 50), squares, glum=mean(family="normal")),
-    "logistic regression, flights, 3 classes": Case(LINEAR, "LogisticRegression", lambda _: flights("origin"), logistic, more=MANY),
-    "logistic regression, 500,000 x 28": Case(LINEAR, "LogisticRegression", lambda _: two(500_000, 28), logistic, glum=mean(family="binomial")),
-    "logistic regression, 500,000 x 28, f32": Case(LINEAR, "LogisticRegression", lambda _: two(500_000, 28, np.float32), logistic,
+    "ridge, 500,000 x 50": Case(LINEAR, "Ridge", lambda _: normal(500_000, 50), squares,
+                                glum=mean(family="normal")),
+    "logistic regression, flights, 3 classes": Case(LINEAR, "LogisticRegression", lambda _: flights("origin"),
+                                                    logistic, more=MANY),
+    "logistic regression, 500,000 x 28": Case(LINEAR, "LogisticRegression", lambda _: two(500_000, 28),
+                                              logistic, glum=mean(family="binomial")),
+    "logistic regression, 500,000 x 28, f32": Case(LINEAR, "LogisticRegression",
+                                                   lambda _: two(500_000, 28, np.float32), logistic,
                                                    glum=mean(family="binomial")),
-    "logistic regression, a9a": Case(LINEAR, "LogisticRegression", lambda folder: svmlight(folder, "a9a.gz"), logistic, more=MANY,
-                                     glum=mean(family="binomial")),
-    "support vectors, a9a": Case("svm", "LinearSVC", lambda folder: svmlight(folder, "a9a.gz"), hinge, {"fit_intercept": False}),
-    "Poisson regression, 200,000 x 30": Case(LINEAR, "PoissonRegressor", lambda _: counts(200_000, 30), poisson,
-                                             glum=lambda X: {"family": "poisson", "alpha": 1.0}),
+    "logistic regression, a9a": Case(LINEAR, "LogisticRegression", lambda folder: svmlight(folder, "a9a.gz"),
+                                     logistic, more=MANY, glum=mean(family="binomial")),
+    "support vectors, a9a": Case("svm", "LinearSVC", lambda folder: svmlight(folder, "a9a.gz"), hinge,
+                                 {"fit_intercept": False}),
+    "Poisson regression, 200,000 x 30": Case(LINEAR, "PoissonRegressor", lambda _: counts(200_000, 30),
+                                             poisson, glum=lambda X: {"family": "poisson", "alpha": 1.0}),
     "RidgeCV, 10 values, 5 folds, 50,000 x 50": Case(LINEAR, "RidgeCV", lambda _: normal(50_000, 50), squares,
                                                      {"alphas": np.logspace(-3, 3, 10), "cv": 5}),
-    "LassoCV, 50 values, 5 folds, 100,000 x 50": Case(LINEAR, "LassoCV", lambda _: normal(100_000, 50), lasso, {"alphas": 50, "cv": 5}, {"n_jobs": 2}),
-    "LogisticRegressionCV, 10 values, 5 folds, 100,000 x 28": Case(LINEAR, "LogisticRegressionCV", lambda _: two(100_000, 28), logistic,
-                                                                   {"Cs": 10, "cv": 5, "scoring": "neg_log_loss"}, LEGACY),
+    "LassoCV, 50 values, 5 folds, 100,000 x 50": Case(LINEAR, "LassoCV", lambda _: normal(100_000, 50), lasso,
+                                                      {"alphas": 50, "cv": 5}, {"n_jobs": 2}),
+    "LogisticRegressionCV, 10 values, 5 folds, 100,000 x 28": Case(LINEAR, "LogisticRegressionCV",
+                                                                   lambda _: two(100_000, 28), logistic,
+                                                                   {"Cs": 10, "cv": 5,
+                                                                    "scoring": "neg_log_loss"}, LEGACY),
     "K-Means, MNIST, k = 10": Case("cluster", "KMeans", digits, inertia, {"n_clusters": 10, "n_init": 1}),
-    "NMF, KOS, 10 components": Case("decomposition", "NMF", words, divergence, {"n_components": 10, "max_iter": 100, "random_state": 0, "tol": 1e-12},
+    "NMF, KOS, 10 components": Case("decomposition", "NMF", words, divergence,
+                                    {"n_components": 10, "max_iter": 100, "random_state": 0, "tol": 1e-12},
                                     {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random"}),
     "ALS, MovieLens 1M as counts, 64 factors": Case("", "ALS", ratings, preferences, {
-        "n_components": 64, "implicit": True, "alpha": als.ALPHA, "l2": als.L2, "max_iter": 15, "tol": 1e-12, "random_state": 1},
-        implicit=lambda X: {"factors": 64, "regularization": als.L2, "alpha": 1.0, "iterations": 15, "random_state": 1, "use_cg": True}),
+        "n_components": 64, "implicit": True, "alpha": als.ALPHA, "l2": als.L2, "max_iter": 15, "tol": 1e-12,
+        "random_state": 1}, implicit=lambda X: {"factors": 64, "regularization": als.L2, "alpha": 1.0,
+                                                "iterations": 15, "random_state": 1, "use_cg": True}),
 }
 NEEDS_DATA = ("a9a", "MNIST", "KOS", "MovieLens")
 
@@ -241,13 +257,14 @@ def run_case(name, arguments):
             seconds[who].append(took)
     found = {who: case.objective(model, X, y, models["kiln"]) for who, model in models.items()}
     least = min(found.values())
-    rows = {who: {"seconds": min(seconds[who]), "all": seconds[who], "objective": found[who], "gap": (found[who] - least) / abs(least)}
+    rows = {who: {"seconds": min(seconds[who]), "all": seconds[who], "objective": found[who],
+                  "gap": (found[who] - least) / abs(least)}
             for who in made}
     for who, row in rows.items():
         if getattr(models[who], "n_iter_", None) is not None:
             row["iterations"] = int(np.max(models[who].n_iter_))
-    return {"name": name, "rows": X.shape[0], "columns": X.shape[1], "type": str(X.dtype), "sparse": scipy.sparse.issparse(X),
-            "device": models["kiln"].device_, "fits": rows}
+    return {"name": name, "rows": X.shape[0], "columns": X.shape[1], "type": str(X.dtype),
+            "sparse": scipy.sparse.issparse(X), "device": models["kiln"].device_, "fits": rows}
 
 
 def per_call(call, most=0.3):
@@ -263,13 +280,17 @@ def per_call(call, most=0.3):
 
 
 def bare_calls(X, y):
-    """The library's own calls of 8 x 8 operands that are there, by the functions of the package that come to them."""
-    A, b, out, S = kiln.matrix(X, "cpu"), kiln.matrix(y, "cpu"), kiln.matrix(np.zeros(8), "cpu"), kiln.matrix(scipy.sparse.csr_matrix(X), "cpu")
-    W, c, P, batch = kiln.matrix(np.zeros(8), "cpu"), kiln.matrix(np.zeros(1), "cpu"), kiln.matrix(scipy.sparse.csr_matrix(X), "cpu"), batch_of(A, None)[0]
+    """The library's own calls of 8 x 8 operands that are there, by the functions of the package that come to
+    them."""
+    A, b, out, S = (kiln.matrix(X, "cpu"), kiln.matrix(y, "cpu"), kiln.matrix(np.zeros(8), "cpu"),
+                    kiln.matrix(scipy.sparse.csr_matrix(X), "cpu"))
+    W, c, P, batch = (kiln.matrix(np.zeros(8), "cpu"), kiln.matrix(np.zeros(1), "cpu"),
+                      kiln.matrix(scipy.sparse.csr_matrix(X), "cpu"), batch_of(A, None)[0])
     sample = struct("kiln_sample", kind=lib.KILN_SAMPLE_PRODUCT, S=S.pointer, A=A.pointer, B=A.pointer)
     options = struct("kiln_linreg_options", l2=1.0)
     null = ffi.NULL
-    return {"multiply": lambda: lib.kiln_multiply(out.pointer, 1, lib.KILN_PLAIN, A.pointer, b.pointer, 0, null),
+    return {"multiply": lambda: lib.kiln_multiply(out.pointer, 1, lib.KILN_PLAIN, A.pointer, b.pointer, 0,
+                                                  null),
             "mmchain": lambda: lib.kiln_mmchain(out.pointer, 1, A.pointer, null, b.pointer, 0, null),
             "batch_reduce": lambda: lib.kiln_batch_reduce(out.pointer, lib.KILN_BATCH_SUM, A.pointer, batch),
             "sddmm": lambda: lib.kiln_sddmm(P.pointer, null, 1, sample, 0),
@@ -277,31 +298,38 @@ def bare_calls(X, y):
 
 
 def run_calls():
-    """What the package adds to a call of the library: 8 x 8 matrices, where there is next to nothing to compute."""
+    """What the package adds to a call of the library: 8 x 8 matrices, where there is next to nothing to
+    compute."""
     X, y = np.eye(8), np.ones(8)
     A, b, S = kiln.matrix(X, "cpu"), kiln.matrix(y, "cpu"), kiln.matrix(scipy.sparse.csr_matrix(X), "cpu")
     ridge = {where: kiln.Ridge(1.0, device=where) for where in ("cpu", "auto")}
     calls = {"multiply": ((A, b), (X, y), kiln.multiply), "mmchain": ((A, b), (X, y), kiln.mmchain),
-             "batch_reduce": ((A,), (X,), kiln.batch_reduce), "sddmm": ((S, A, A), (scipy.sparse.csr_matrix(X), X, X), kiln.sddmm),
+             "batch_reduce": ((A,), (X,), kiln.batch_reduce),
+             "sddmm": ((S, A, A), (scipy.sparse.csr_matrix(X), X, X), kiln.sddmm),
              "Ridge.fit": ((A, y), (X, y), lambda X, y, device: ridge[device].fit(X, y))}
     rows, bare = [], bare_calls(X, y)
     for name, (kept, arrays, function) in calls.items():
         base = per_call(bare[name])
-        for kind, arguments, where in (("kiln.Matrix", kept, "cpu"), ("NumPy", arrays, "cpu"), ("NumPy, auto", arrays, "auto")):
+        for kind, arguments, where in (("kiln.Matrix", kept, "cpu"), ("NumPy", arrays, "cpu"),
+                                       ("NumPy, auto", arrays, "auto")):
             whole = per_call(lambda: function(*arguments, device=where))
-            rows.append({"call": name, "operands": kind, "microseconds": whole, "library": base, "binding": whole - base})
+            rows.append({"call": name, "operands": kind, "microseconds": whole, "library": base,
+                         "binding": whole - base})
     return rows
 
 
 def save(arguments, calls, rows):
     """What there is so far."""
     host = kiln.device(arguments.device)
-    commit = os.environ.get("KILN_COMMIT") or subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
+    commit = os.environ.get("KILN_COMMIT") or subprocess.run(["git", "-C", ROOT, "rev-parse", "--short",
+                                                              "HEAD"], text=True,
                                                              capture_output=True, check=False).stdout.strip()
     with open(arguments.json, "w", encoding="utf-8") as file:
-        json.dump({"kiln": kiln.__version__, "commit": commit, "date": datetime.date.today().isoformat(), "device": host.name,
-                   "description": host.description, "versions": {who: importlib.metadata.version(who) for who in PACKAGES if importlib.util.find_spec(PACKAGES[who])}, "calls": calls,
-                   "rows": rows}, file, indent=1)
+        json.dump({"kiln": kiln.__version__, "commit": commit, "date": datetime.date.today().isoformat(),
+                   "device": host.name, "description": host.description,
+                   "versions": {who: importlib.metadata.version(who) for who in PACKAGES
+                                if importlib.util.find_spec(PACKAGES[who])}, "calls": calls, "rows": rows},
+                  file, indent=1)
         file.write("\n")
 
 
@@ -315,18 +343,22 @@ def main():
     arguments = parser.parse_args()
     calls, rows = run_calls(), []
     for row in calls:
-        print(f"{row['call']:<12} of {row['operands']:<11} {row['microseconds']:6.1f} us, {row['binding']:5.1f} of them the package's")
+        print(f"{row['call']:<12} of {row['operands']:<11} {row['microseconds']:6.1f} us, "
+              f"{row['binding']:5.1f} of them the package's")
     if arguments.json:
         save(arguments, calls, rows)
     for name in CASES:
-        if not any(word in name for word in arguments.only) or (not arguments.data and any(word in name for word in NEEDS_DATA)):
+        if (not any(word in name for word in arguments.only)
+            or (not arguments.data and any(word in name for word in NEEDS_DATA))):
             continue
         row = run_case(name, arguments)
         rows.append(row)
-        print(f"{name:<40} " + "  ".join(f"{who} {one['seconds']:.4f} s, {one['gap']:.0e}" for who, one in row["fits"].items()), flush=True)
+        print(f"{name:<40} " + "  ".join(f"{who} {one['seconds']:.4f} s, {one['gap']:.0e}"
+                                         for who, one in row["fits"].items()), flush=True)
         if arguments.json:
             save(arguments, calls, rows)
-    raise SystemExit(any(row["fits"]["kiln"]["gap"] > (0.01 if row["name"][:3] in ("NMF", "ALS") else 1e-4) for row in rows))
+    raise SystemExit(any(row["fits"]["kiln"]["gap"] > (0.01 if row["name"][:3] in ("NMF", "ALS") else 1e-4)
+                         for row in rows))
 
 
 if __name__ == "__main__":

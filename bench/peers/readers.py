@@ -1,8 +1,8 @@
 """Reading text formats: Kiln against scikit-learn's load_svmlight_file and SciPy's mmread.
 
-Writes two files from a seed to a temporary folder and reads each several times, every time in a process of its own, the
-readers taking turns; prints the medians, and with --json FILE keeps them. SciPy's mmread became a parallel one with 1.12:
---scipy names the Python of an environment with another SciPy to be timed as well.
+Writes two files from a seed to a temporary folder and reads each several times, every time in a process of
+its own, the readers taking turns; prints the medians, and with --json FILE keeps them. SciPy's mmread became
+a parallel one with 1.12: --scipy names the Python of an environment with another SciPy to be timed as well.
 
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/readers.py --megabytes 150 --threads 2
 """
@@ -100,7 +100,8 @@ def measure(path, candidates, repeat, threads):
              "version": notes[candidate][1], "nnz": notes[candidate][0],
              "seconds": round(statistics.median(times[candidate]), 4),
              "megabytes_per_second": round(megabytes / statistics.median(times[candidate]), 1),
-             "kiln_is_faster": round(statistics.median(times[candidate]) / kiln, 2)} for candidate in candidates]
+             "kiln_is_faster": round(statistics.median(times[candidate]) / kiln, 2)}
+            for candidate in candidates]
 
 
 def main():
@@ -130,12 +131,14 @@ def main():
         rows += measure(matrix_market, peers, options.repeat, options.threads)
     print(f"{'file':12} {'MB':>7} {'reader':>8} {'version':>8} {'seconds':>8} {'MB/s':>7} {'kiln is':>8}")
     for row in rows:
-        print(f"{row['file']:12} {row['megabytes']:7.1f} {row['reader']:>8} {row['version']:>8} {row['seconds']:8.3f} "
+        print(f"{row['file']:12} {row['megabytes']:7.1f} {row['reader']:>8} {row['version']:>8} "
+              f"{row['seconds']:8.3f} "
               f"{row['megabytes_per_second']:7.1f} {row['kiln_is_faster']:7.2f}x")
     if options.json:
         from cpu_mmchain import processor
         result = {"benchmark": "readers against scikit-learn and SciPy", "device": processor(),
-                  "date": datetime.date.today().isoformat(), "commit": options.commit, "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
+                  "date": datetime.date.today().isoformat(), "commit": options.commit,
+                  "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
                   "digits": options.digits, "load_average": os.getloadavg()[0], "rows": rows}
         with open(options.json, "w") as file:
             json.dump(result, file, indent=1)

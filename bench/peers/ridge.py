@@ -1,8 +1,8 @@
-"""Ridge regression of dense data of few columns: Kiln against scikit-learn and scikit-learn-intelex (pip install scikit-learn-intelex;
-left out where it is not there), one objective for all, with an intercept.
+"""Ridge regression of dense data of few columns: Kiln against scikit-learn and scikit-learn-intelex (pip
+install scikit-learn-intelex; left out where it is not there), one objective for all, with an intercept.
 
-Prints for each the least of the times to solve (data in memory, taking turns), and how far its objective is above the least one
-seen, relative to that.
+Prints for each the least of the times to solve (data in memory, taking turns), and how far its objective is
+above the least one seen, relative to that.
 
     KILN_LIBRARY=build/libkiln.so taskset -c 0,1 python3 bench/peers/ridge.py --threads 2
 """
@@ -27,8 +27,10 @@ def one_hot(rng, rows, columns, groups):
     return X
 
 
-CASES = {"500,000 x 100": lambda rng: rng.normal(1, 1, (500_000, 100)), "1,400,000 x 17": lambda rng: rng.normal(1, 1, (1_400_000, 17)),
-         "54,000 x 26": lambda rng: rng.normal(1, 1, (54_000, 26)), "3,000 x 300 one-hot": lambda rng: one_hot(rng, 3_000, 300, 10)}
+CASES = {"500,000 x 100": lambda rng: rng.normal(1, 1, (500_000, 100)),
+         "1,400,000 x 17": lambda rng: rng.normal(1, 1, (1_400_000, 17)),
+         "54,000 x 26": lambda rng: rng.normal(1, 1, (54_000, 26)),
+         "3,000 x 300 one-hot": lambda rng: one_hot(rng, 3_000, 300, 10)}
 
 
 def objective(X, y, w, b):
@@ -72,7 +74,8 @@ def main():
         rng = np.random.default_rng(1)
         X = make(rng)
         y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=len(X))
-        solvers = {"kiln": run_kiln(device, X, y), **{name: run_sklearn(model, X, y) for name, model in models.items()}}
+        solvers = {"kiln": run_kiln(device, X, y),
+                   **{name: run_sklearn(model, X, y) for name, model in models.items()}}
         seconds, found = {name: [] for name in solvers}, {}
         for _ in range(arguments.repeat):
             for name, fit in solvers.items():
@@ -82,12 +85,14 @@ def main():
         values = {name: objective(X, y, w, b) for name, (w, b, _) in found.items()}
         least = min(values.values())
         for name, (_, _, note) in found.items():
-            rows.append({"case": case, "solver": name, "ms": 1e3 * min(seconds[name]), "gap": (values[name] - least) / least, "note": note})
+            rows.append({"case": case, "solver": name, "ms": 1e3 * min(seconds[name]),
+                         "gap": (values[name] - least) / least, "note": note})
             print("{case:20} {solver:22} {ms:9.2f} ms  gap {gap:.1e}  {note}".format(**rows[-1]))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"kiln": kiln.version, "commit": arguments.commit, "date": datetime.date.today().isoformat(),
-                       "device": [device.name, device.description], "threads": arguments.threads, "rows": rows}, file, indent=1)
+            json.dump({"kiln": kiln.version, "commit": arguments.commit,
+                       "date": datetime.date.today().isoformat(), "device": [device.name, device.description],
+                       "threads": arguments.threads, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kiln's sampled products on the CPU against NumPy, which gathers rows of both factors block by block, and FusedMM, in one process on the
-same data.
+"""Kiln's sampled products on the CPU against NumPy, which gathers rows of both factors block by block, and
+FusedMM, in one process on the same data.
 
 usage: sddmm.py [--cases ratings,uniform] [--widths 32,128] [--rounds 5] [--fusedmm LIBRARY] [--json FILE] [--commit TEXT]
-The case "long" has more than 2^31 entries, and takes 45 GB. --fusedmm is what fusedmm.sh has built: its fused product, P B with P = A B^T
-at the pattern, beside the same of Kiln. Times are the least of rounds in which all take turns, so that a busy machine slows all. Fails
-where results differ by more than 1e-4 of the largest.
+The case "long" has more than 2^31 entries, and takes 45 GB. --fusedmm is what fusedmm.sh has built: its fused
+product, P B with P = A B^T at the pattern, beside the same of Kiln. Times are the least of rounds in which
+all take turns, so that a busy machine slows all. Fails where results differ by more than 1e-4 of the largest.
 """
 import argparse
 import ctypes
@@ -31,7 +31,8 @@ def seconds(call):
 
 
 def in_turns(calls, rounds):
-    """The least milliseconds of each call; one after the other, so that all have the machine's better moments."""
+    """The least milliseconds of each call; one after the other, so that all have the machine's better
+    moments."""
     least = dict.fromkeys(calls, np.inf)
     for _ in range(rounds):
         for key, call in calls.items():
@@ -62,22 +63,26 @@ def fusedmm_call(library, X, A, B):
 
 
 def run_long(device, k=8, rows=2_200_000, per_row=1000):
-    """More than 2^31 entries: each product is k (1 + column % 7), the sum of their squares an exact number."""
+    """More than 2^31 entries: each product is k (1 + column % 7), the sum of their squares an exact
+    number."""
     cols, nnz = 1000 * per_row, rows * per_row
     col = np.empty((rows, per_row), np.int32)
-    np.add(np.arange(per_row, dtype=np.int32) * 1000, (np.arange(rows, dtype=np.int32) % 1000)[:, None], out=col)
+    np.add(np.arange(per_row, dtype=np.int32) * 1000, (np.arange(rows, dtype=np.int32) % 1000)[:, None],
+           out=col)
     start, value = np.arange(rows + 1, dtype=np.int64) * per_row, np.ones(nnz, np.float32)
-    A, B = np.ones((rows, k), np.float32), np.repeat(1 + np.arange(cols, dtype=np.float32) % 7, k).reshape(cols, k)
+    A, B = np.ones((rows, k), np.float32), np.repeat(1 + np.arange(cols, dtype=np.float32) % 7,
+                                                     k).reshape(cols, k)
     a, b = device.dense(rows, k, np.float32, A), device.dense(cols, k, np.float32, B)
-    S = kiln.make(device, "wrap", device, kiln.struct("memory", type=kiln.lib.KILN_F32, rows=rows, cols=cols, values=value, row_start=start,
-                                                      col=col, trusted=1))
+    S = kiln.make(device, "wrap", device, kiln.struct("memory", type=kiln.lib.KILN_F32, rows=rows, cols=cols,
+                                                      values=value, row_start=start, col=col, trusted=1))
     p, total = kiln.like(device, S), kiln.ffi.new("double *")
     sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
     took = seconds(lambda: kiln.call("sddmm", p, total, 1, sample, 0))
     got = np.empty(nnz, np.float32)
     kiln.call("matrix_get", got, p)
     want = float(rows // 1000 * ((k * (1 + np.arange(cols, dtype=np.float64) % 7)) ** 2).sum())
-    wrong = sum(int((got[at:at + per_row] != k * (1 + col[at // per_row] % 7)).sum()) for at in range(0, nnz, 997 * per_row))
+    wrong = sum(int((got[at:at + per_row] != k * (1 + col[at // per_row] % 7)).sum())
+                for at in range(0, nnz, 997 * per_row))
     for matrix in (p, S, a, b):
         matrix.free()
     return {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz, "sddmm_ms": took * 1e3,
@@ -123,7 +128,8 @@ def run(device, name, k, rounds, fusedmm):
     if fusedmm:
         own = np.empty_like(Z)
         kiln.call("matrix_get", own, y)
-        row.update(fusedmm_speedup=row["fusedmm_ms"] / row["fused_unscaled_ms"], fusedmm_difference=apart(Z, own))
+        row.update(fusedmm_speedup=row["fusedmm_ms"] / row["fused_unscaled_ms"],
+                   fusedmm_difference=apart(Z, own))
     p.free()
     for matrix in (S, a, b, y):
         matrix.free()
@@ -145,14 +151,15 @@ def main():
     rows = []
     for case in options.cases.split(","):
         for k in map(int, options.widths.split(",")) if case != "long" else [8]:
-            rows.append(run(device, case, k, options.rounds, fusedmm) if case != "long" else run_long(device, k))
+            rows.append(run(device, case, k, options.rounds, fusedmm) if case != "long"
+                        else run_long(device, k))
             print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
                            for key, value in rows[-1].items()), flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "sampled products on the CPU against NumPy and FusedMM", "device": f"{name}: {description}",
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, "numpy": np.__version__,
-                       "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "sampled products on the CPU against NumPy and FusedMM",
+                       "device": f"{name}: {description}", "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, "numpy": np.__version__, "rows": rows}, file, indent=1)
             file.write("\n")
     return int(any(row.get(key, 0) > LIMIT for row in rows for key in ("difference", "fusedmm_difference")))
 

@@ -1,9 +1,11 @@
-"""Linear classifiers on text-like data of more words than documents: Kiln's solvers against LIBLINEAR's (pip install
-liblinear-official) and, for softmax, scikit-learn's L-BFGS; one objective for all, without an intercept, as LIBLINEAR penalises its own.
+"""Linear classifiers on text-like data of more words than documents: Kiln's solvers against LIBLINEAR's (pip
+install liblinear-official) and, for softmax, scikit-learn's L-BFGS; one objective for all, without an
+intercept, as LIBLINEAR penalises its own.
 
-Every solver runs with each of its tolerances. For each the least of the times to train (data in memory, taking turns), wall and
-processor, and how far its objective is above the least one seen, relative to that. Prints, of each solver, the first tolerance that
-came within 1e-6 in the least time; --json keeps all. On a machine that others use too compare processor time; Kiln's adds up its threads.
+Every solver runs with each of its tolerances. For each the least of the times to train (data in memory,
+taking turns), wall and processor, and how far its objective is above the least one seen, relative to that.
+Prints, of each solver, the first tolerance that came within 1e-6 in the least time; --json keeps all. On a
+machine that others use too compare processor time; Kiln's adds up its threads.
 
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/text.py --threads 2
 """
@@ -47,7 +49,8 @@ def objective(X, y, W, l2, loss):
     eta, penalty = X @ W, l2 / 2 * (W * W).sum()
     if loss == "softmax":
         peak = eta.max(1)
-        return (peak + np.log(np.exp(eta - peak[:, None]).sum(1)) - eta[np.arange(len(y)), y.astype(int)]).sum() + penalty
+        return ((peak + np.log(np.exp(eta - peak[:, None]).sum(1)) - eta[np.arange(len(y)),
+                                                                         y.astype(int)]).sum() + penalty)
     sign = y[:, None] if W.shape[1] == 1 else np.where(y[:, None] == np.arange(W.shape[1]), 1.0, -1.0)
     margin = sign * eta
     losses = np.logaddexp(0, -margin) if loss == "logistic" else np.maximum(1 - margin, 0) ** 2 / 2
@@ -73,13 +76,15 @@ def run_liblinear(X, y, l2, loss, kind):
     C = 1 / (2 * l2) if loss == "squared hinge" else 1 / l2
 
     def fit(tolerance):
-        model = liblinearutil.train(problem, liblinearutil.parameter(f"-s {kind} -c {C:.17g} -e {tolerance} -B -1 -q"))
+        model = liblinearutil.train(problem,
+                                    liblinearutil.parameter(f"-s {kind} -c {C:.17g} -e {tolerance} -B -1 -q"))
         return lambda: liblinear_coefficients(model), ""
     return fit
 
 
 def liblinear_coefficients(model):
-    labels, W = model.get_labels(), np.ctypeslib.as_array(model.w, (model.nr_feature * max(model.get_nr_class(), 1),))
+    labels, W = model.get_labels(), np.ctypeslib.as_array(model.w,
+                                                          (model.nr_feature * max(model.get_nr_class(), 1),))
     if len(labels) == 2:
         return W[:model.nr_feature, None] * (1 if labels[0] == 1 else -1)
     return W.reshape(model.nr_feature, -1)[:, np.argsort(labels)]
@@ -101,7 +106,8 @@ def solvers_of(device, X, y, l2, loss, quick):
     if loss == "softmax":
         found["scikit-learn lbfgs"] = run_sklearn(X, y, l2), [1e-5, 1e-6]
     for kind in {"logistic": (7, 0), "squared hinge": (1, 2)}.get(loss, ()):
-        found[f"liblinear -s {kind}"] = run_liblinear(X, y, l2, loss, kind), [1, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4]
+        found[f"liblinear -s {kind}"] = (run_liblinear(X, y, l2, loss, kind),
+                                         [1, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4])
     return found
 
 
@@ -117,22 +123,26 @@ def compare(X, y, l2, loss, solvers, repeat):
             row["gap"] = objective(X, y, coefficients(), l2, loss)
     least = min(row["gap"] for row in found.values())
     for row in found.values():
-        row.update(seconds=min(row["seconds"]), processor_seconds=min(row["processor_seconds"]), gap=(row["gap"] - least) / least)
-    return [{"loss": loss, "l2": l2, "solver": name, "tolerance": tolerance, **row} for (name, tolerance), row in found.items()]
+        row.update(seconds=min(row["seconds"]), processor_seconds=min(row["processor_seconds"]),
+                   gap=(row["gap"] - least) / least)
+    return [{"loss": loss, "l2": l2, "solver": name, "tolerance": tolerance, **row}
+            for (name, tolerance), row in found.items()]
 
 
 def tell(shape, rows):
     for name in dict.fromkeys(row["solver"] for row in rows):
         close = [row for row in rows if row["solver"] == name and row["gap"] <= CLOSE]
         row = min(close, key=lambda row: row["seconds"]) if close else None
-        what = "{seconds:8.4f} s, processor {processor_seconds:8.4f} s  gap {gap:.1e} at {tolerance:g}  {note}".format(**row) if row else "never close"
-        print("{!s:16} {:13} l2 {:5g}  {:20} {}".format(shape, rows[0]["loss"], rows[0]["l2"], name, what), flush=True)
+        what = ("{seconds:8.4f} s, processor {processor_seconds:8.4f} s  gap {gap:.1e} at {tolerance:g}  {note}".format(**row) if row else "never close")
+        print("{!s:16} {:13} l2 {:5g}  {:20} {}".format(shape, rows[0]["loss"], rows[0]["l2"], name, what),
+              flush=True)
 
 
 def keep(arguments, device, rows):
     with open(arguments.json, "w") as file:
         json.dump({"kiln": kiln.version, "commit": arguments.commit,
-                   "date": datetime.date.today().isoformat(), "device": [device.name, device.description], "rows": rows}, file, indent=1)
+                   "date": datetime.date.today().isoformat(), "device": [device.name, device.description],
+                   "rows": rows}, file, indent=1)
 
 
 def main():
@@ -142,12 +152,14 @@ def main():
     parser.add_argument("--shapes", default="2000x10000x100,10000x37000x100,200x1000000x100")
     parser.add_argument("--classes", type=int, default=2)
     parser.add_argument("--losses", help="the default: squared hinge and logistic, or softmax")
-    parser.add_argument("--quick", action="store_true", help="without Newton's method where Kiln takes another")
+    parser.add_argument("--quick", action="store_true",
+                        help="without Newton's method where Kiln takes another")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     device = kiln.Device("cpu", threads=arguments.threads)
-    losses, rows = arguments.losses or "squared hinge," + ("logistic" if arguments.classes == 2 else "softmax"), []
+    losses, rows = arguments.losses or "squared hinge," + ("logistic" if arguments.classes == 2
+                                                           else "softmax"), []
     for shape in arguments.shapes.split(","):
         documents, words, length = (int(part) for part in shape.split("x"))
         X, y = text(documents, words, length, 1, arguments.classes)
@@ -155,7 +167,8 @@ def main():
             for l2 in (1.0, 0.01):
                 solvers = solvers_of(device, X, y, l2, loss, arguments.quick)
                 found = compare(X, y, l2, loss, solvers, arguments.repeat)
-                rows += [{"shape": X.shape, "nnz": X.nnz, "classes": arguments.classes, **row} for row in found]
+                rows += [{"shape": X.shape, "nnz": X.nnz, "classes": arguments.classes, **row}
+                         for row in found]
                 tell(X.shape, found)
                 if arguments.json:
                     keep(arguments, device, rows)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Reading text: the command `kiln info FILE` against pyarrow and polars on the same bytes, in turns.
 
-The files are answer.py's, of random numbers, words and links. Kiln's seconds are those of the whole command, which also describes the
-columns; a peer's, in a process of its own, those of its reading alone. Wall and processor seconds are the least of the turns.
+The files are answer.py's, of random numbers, words and links. Kiln's seconds are those of the whole command,
+which also describes the columns; a peer's, in a process of its own, those of its reading alone. Wall and
+processor seconds are the least of the turns.
 
 usage: text_files.py --build BUILD [--threads N] [--scale S] [--repeat N] [--json FILE]
 """
@@ -16,9 +17,11 @@ import tempfile
 import numpy as np
 from answer import FILES, missing, run
 
-# File: format, lines to skip, separator, whether it has a header. LIBSVM's lines are fields of words to pyarrow.
-KINDS = {"table.csv": ("csv", 0, ",", True), "links.txt": ("edges", 0, "\t", False), "ratings.tsv": ("ratings", 0, "\t", True),
-         "docword.txt": ("docword", 3, " ", False), "rows.svm": ("libsvm", 0, "\n", False)}
+# File: format, lines to skip, separator, whether it has a header. LIBSVM's lines are fields of words to
+# pyarrow.
+KINDS = {"table.csv": ("csv", 0, ",", True), "links.txt": ("edges", 0, "\t", False),
+         "ratings.tsv": ("ratings", 0, "\t", True), "docword.txt": ("docword", 3, " ", False),
+         "rows.svm": ("libsvm", 0, "\n", False)}
 PEERS = {"pyarrow": """import pyarrow, pyarrow.csv as pc
 pyarrow.set_cpu_count(THREADS)
 head = pc.ReadOptions(skip_rows=SKIP, autogenerate_column_names=not HEADER)
@@ -39,9 +42,12 @@ def measure(options, folder, file):
     path = f"{folder}/{file}"
     FILES[file](folder, options.scale, np.random.default_rng(options.seed))
     head = f"FILE, SKIP, SEPARATOR, HEADER, THREADS = {path!r}, {skip}, {separator!r}, {header}, {options.threads}\n"
-    commands = {"kiln": [f"{options.build}/kiln", "info", path, "--format", name, "--threads", str(options.threads), "--device", "cpu", "-q"]}
-    commands.update({peer: [sys.executable, "-c", head + code + CLOCK] for peer, code in PEERS.items() if not missing([peer])})
-    environment = dict(os.environ, POLARS_MAX_THREADS=str(options.threads), OMP_NUM_THREADS=str(options.threads))
+    commands = {"kiln": [f"{options.build}/kiln", "info", path, "--format", name, "--threads",
+                         str(options.threads), "--device", "cpu", "-q"]}
+    commands.update({peer: [sys.executable, "-c", head + code + CLOCK] for peer, code in PEERS.items()
+                     if not missing([peer])})
+    environment = dict(os.environ, POLARS_MAX_THREADS=str(options.threads),
+                       OMP_NUM_THREADS=str(options.threads))
     best = {}
     for _ in range(options.repeat):
         for reader, command in commands.items():
@@ -51,10 +57,12 @@ def measure(options, folder, file):
             before = best.get(reader, (wall, cpu))
             best[reader] = (min(before[0], wall), min(before[1], cpu))
     megabytes = os.path.getsize(path) / 1e6
-    print(f"{name:13} {megabytes:6.1f} MB " + "  ".join(f"{reader} {wall:.3f} s, {cpu:.3f} of processors" for reader, (wall, cpu) in best.items()),
+    print(f"{name:13} {megabytes:6.1f} MB " + "  ".join(f"{reader} {wall:.3f} s, {cpu:.3f} of processors"
+                                                        for reader, (wall, cpu) in best.items()),
           flush=True)
     return {"format": name, "megabytes": round(megabytes, 1),
-            "readers": {reader: {"wall_seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)} for reader, (wall, cpu) in best.items()}}
+            "readers": {reader: {"wall_seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)}
+                        for reader, (wall, cpu) in best.items()}}
 
 
 def main():
@@ -71,9 +79,10 @@ def main():
         rows = [measure(options, folder, file) for file in KINDS]
     if options.json:
         from cpu_mmchain import processor
-        result = {"benchmark": "reading text", "device": processor(), "date": datetime.date.today().isoformat(), "commit": options.commit,
-                  "threads": options.threads, "scale": options.scale, "repeat": options.repeat, "seed": options.seed,
-                  "load_average": os.getloadavg()[0], "rows": rows}
+        result = {"benchmark": "reading text", "device": processor(),
+                  "date": datetime.date.today().isoformat(), "commit": options.commit,
+                  "threads": options.threads, "scale": options.scale, "repeat": options.repeat,
+                  "seed": options.seed, "load_average": os.getloadavg()[0], "rows": rows}
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")

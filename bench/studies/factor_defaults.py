@@ -1,8 +1,10 @@
-"""Factor and topic models at their defaults against their peers at theirs, over seeds: how good what they find is, not how fast.
+"""Factor and topic models at their defaults against their peers at theirs, over seeds: how good what they
+find is, not how fast.
 
-Explicit ratings: the error on a tenth of MovieLens 100K that is held out, of all ratings and of a fifth of them. Counts: precision and
-recall of the ten best on a fifth of MovieLens 1M that is held out, and on the split that comes with the data, against implicit. Topics:
-the objective on KOS, KL-NMF against scikit-learn's with the same number of topics, whose defaults but solver and loss are kept.
+Explicit ratings: the error on a tenth of MovieLens 100K that is held out, of all ratings and of a fifth of
+them. Counts: precision and recall of the ten best on a fifth of MovieLens 1M that is held out, and on the
+split that comes with the data, against implicit. Topics: the objective on KOS, KL-NMF against scikit-learn's
+with the same number of topics, whose defaults but solver and loss are kept.
 
     python3 bench/studies/factor_defaults.py ../shared/data --seeds 10 --json bench/results/cpu2-factor-defaults.json
 """
@@ -33,7 +35,8 @@ def rmse(make, ratings, share, seed):
     kept = rng.random(len(ratings[2])) < share
     rows, columns, values = (part[kept] for part in ratings)
     test = rng.random(len(values)) < 0.1
-    X = scipy.sparse.csr_matrix((values[~test], (rows[~test], columns[~test])), (ratings[0].max() + 1, ratings[1].max() + 1))
+    X = scipy.sparse.csr_matrix((values[~test], (rows[~test], columns[~test])),
+                                (ratings[0].max() + 1, ratings[1].max() + 1))
     model = make(seed).fit(X)
     return float(np.sqrt(np.mean((model.predict(rows[test], columns[test]) - values[test]) ** 2)))
 
@@ -51,7 +54,8 @@ def lists(folder, name):
 def held_out(X, seed):
     X, rng = X.tocoo(), np.random.default_rng(seed)
     test = rng.random(X.nnz) < 0.2
-    return [scipy.sparse.csr_matrix((X.data[part], (X.row[part], X.col[part])), X.shape) for part in (~test, test)]
+    return [scipy.sparse.csr_matrix((X.data[part], (X.row[part], X.col[part])), X.shape)
+            for part in (~test, test)]
 
 
 def ranking(rows, columns, train, test):
@@ -82,7 +86,8 @@ def words(folder):
     with gzip.open(os.path.join(folder, "bow", "docword.kos.txt.gz"), "rt") as file:
         rows, columns, _ = (int(file.readline()) for _ in range(3))
         lines = np.loadtxt(file, dtype=np.int64)
-    return scipy.sparse.csr_matrix((lines[:, 2].astype(float), (lines[:, 0] - 1, lines[:, 1] - 1)), (rows, columns))
+    return scipy.sparse.csr_matrix((lines[:, 2].astype(float), (lines[:, 0] - 1, lines[:, 1] - 1)),
+                                   (rows, columns))
 
 
 def divergence(X, W, H):
@@ -107,15 +112,18 @@ def lda(X, seed):
     peer = LatentDirichletAllocation(10, random_state=seed).fit(X)
     theirs = peer.perplexity(X)
     peer.components_ = ours.components_.copy()
-    peer.exp_dirichlet_component_ = np.exp(scipy.special.psi(peer.components_) - scipy.special.psi(peer.components_.sum(1))[:, None])
+    peer.exp_dirichlet_component_ = np.exp(scipy.special.psi(peer.components_)
+                                           - scipy.special.psi(peer.components_.sum(1))[:, None])
     return float(peer.perplexity(X)), float(theirs)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--slow-seeds", type=int, default=3, help="of implicit's, scikit-learn's and their like")
+    parser.add_argument("--slow-seeds", type=int, default=3,
+                        help="of implicit's, scikit-learn's and their like")
     parser.add_argument("--json")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -127,11 +135,13 @@ def main():
 
     ratings, seeds, slow = explicit(arguments.data), range(arguments.seeds), range(arguments.slow_seeds)
     for name, make in (("als", lambda seed: kiln.ALS(random_state=seed, device="cpu")),
-                       ("als without biases", lambda seed: kiln.ALS(biases=False, random_state=seed, device="cpu")),
+                       ("als without biases", lambda seed: kiln.ALS(biases=False, random_state=seed,
+                                                                    device="cpu")),
                        ("als counted", lambda seed: kiln.ALS(counted=True, random_state=seed, device="cpu")),
                        ("sfa", lambda seed: kiln.SFA(random_state=seed, device="cpu"))):
         for share in (1, 0.2):
-            keep(f"{name}, RMSE, {share:.0%} of MovieLens 100K", [rmse(make, ratings, share, seed) for seed in seeds])
+            keep(f"{name}, RMSE, {share:.0%} of MovieLens 100K",
+                 [rmse(make, ratings, share, seed) for seed in seeds])
     own = lists(arguments.data, "train"), lists(arguments.data, "test")
     for name, train_with in (("kiln", implicit_kiln), ("implicit", implicit_peer)):
         for split in ("a random fifth", "the data's own split"):
@@ -147,8 +157,9 @@ def main():
             keep(f"{name}, {what}, KOS", list(values))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"study": "factor and topic models at their defaults against peers at theirs", "date": datetime.date.today().isoformat(),
-                       "device": kiln.device("cpu").description, "results": found}, file, indent=1)
+            json.dump({"study": "factor and topic models at their defaults against peers at theirs",
+                       "date": datetime.date.today().isoformat(), "device": kiln.device("cpu").description,
+                       "results": found}, file, indent=1)
             file.write("\n")
 
 

@@ -1,4 +1,5 @@
-"""Pages from the C headers: each comment with the declarations that follow it. The headers keep the only copy of a contract."""
+"""Pages from the C headers: each comment with the declarations that follow it. The headers keep the only copy
+of a contract."""
 from __future__ import annotations
 
 import pathlib
@@ -42,7 +43,8 @@ def blocks(text: str) -> list[Block]:
 
 
 def lines_of(comment: str) -> list[str]:
-    lines = [re.sub(r"^ ?\* ?", "", line) if number else line.strip() for number, line in enumerate(comment.split("\n"))]
+    lines = [re.sub(r"^ ?\* ?", "", line) if number else line.strip()
+             for number, line in enumerate(comment.split("\n"))]
     return [line.rstrip() for line in lines]
 
 
@@ -62,7 +64,8 @@ def prose(comment: str, pages: dict[str, str]) -> str:
                 out.append("")
             out.append("    " + line.strip())
         else:
-            fresh = not out or not out[-1] or out[-1].startswith("    ") or line.startswith(tuple(f"{lead}:" for lead in LEADS))
+            fresh = (not out or not out[-1] or out[-1].startswith("    ")
+                     or line.startswith(tuple(f"{lead}:" for lead in LEADS)))
             if fresh:
                 out += ["", ""]
             out[-1] += ("" if fresh else " ") + with_links(line, pages)
@@ -109,7 +112,8 @@ def page(name: str, parts: list[Block], pages: dict[str, str]) -> str:
             out += [prose(comment, pages), ""]
             continue
         out += [f"({label.lower()})=" for label in block.names]
-        out += [f"{level} {escape(heading(block))}", "", prose(comment, pages), "", "```c", block.code.replace("KILN_API ", ""), "```", ""]
+        out += [f"{level} {escape(heading(block))}", "", prose(comment, pages), "", "```c",
+                block.code.replace("KILN_API ", ""), "```", ""]
     return "\n".join(out)
 
 
@@ -119,11 +123,14 @@ def write(include: pathlib.Path, stage: pathlib.Path) -> None:
     pages = {name: f"c-{stem}" for stem, parts in headers.items() for block in parts for name in block.names}
     order = re.findall(r'#include "kiln/(\w+)\.h"', (include / "kiln.h").read_text())
     order += sorted(set(headers) - set(order))
-    index = ["# The C interface", "", "`#include <kiln.h>` declares everything but what is in `kiln/half.h` and `kiln/tune.h`. Link with `-lkiln`:", "",
-             "    cc program.c $(pkg-config --cflags --libs kiln)", "", "[C in five minutes](tutorial-c.md) has a program that trains a model.", ""]
+    index = ["# The C interface", "",
+             "`#include <kiln.h>` declares everything but what is in `kiln/half.h` and `kiln/tune.h`. Link "
+             "with `-lkiln`:", "", "    cc program.c $(pkg-config --cflags --libs kiln)", "",
+             "[C in five minutes](tutorial-c.md) has a program that trains a model.", ""]
     for stem in order:
         (stage / f"c-{stem}.md").write_text(page(stem, headers[stem], pages))
         names = [name for block in headers[stem] for name in DECLARED[0].findall(block.code)]
-        index += [f"**[kiln/{stem}.h](c-{stem}.md)**", "", ", ".join(f"[`{name}`](c-{stem}.md#{name.lower()})" for name in names), ""]
+        index += [f"**[kiln/{stem}.h](c-{stem}.md)**", "",
+                  ", ".join(f"[`{name}`](c-{stem}.md#{name.lower()})" for name in names), ""]
     index += ["```{toctree}", ":hidden:", "", *(f"c-{stem}" for stem in order), "```", ""]
     (stage / "c-reference.md").write_text("\n".join(index))

@@ -12,20 +12,24 @@ import kiln
 from c_reference import escape
 
 GROUPS = {
-    "Estimators": ["LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "LogisticRegression",
-                   "LogisticRegressionCV", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GeneralizedLinearRegressor",
-                   "GeneralizedLinearRegressorCV", "LinearSVC", "LinearSVR", "KMeans",
-                   "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF", "LatentDirichletAllocation"],
-    "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits", "enet_path", "lasso_path"],
-    "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
-                                  "results_on_device", "checkpoint", "processes", "kernels", "build_kernels"],
-    "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
-               "UnsupportedError"],
+    "Estimators": ["LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
+                   "LogisticRegression", "LogisticRegressionCV", "PoissonRegressor", "GammaRegressor",
+                   "TweedieRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV",
+                   "LinearSVC", "LinearSVR", "KMeans", "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF",
+                   "LatentDirichletAllocation"],
+    "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits",
+                  "enet_path", "lasso_path"],
+    "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device",
+                                  "matrix", "Matrix", "Half", "results_on_device", "checkpoint", "processes",
+                                  "kernels", "build_kernels"],
+    "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError",
+               "FileError", "UnsupportedError"],
 }
 MODULES = {"plot": "Pictures: kiln.plot", "accel": "scikit-learn and networkx on Kiln: kiln.accel"}
 # What scikit-learn adds to every estimator.
-INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_score_request", "set_output",
-             "set_partial_fit_request", "set_predict_request", "set_transform_request", "set_inverse_transform_request"}
+INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_score_request",
+             "set_output", "set_partial_fit_request", "set_predict_request", "set_transform_request",
+             "set_inverse_transform_request"}
 
 
 def signature(name: str, what: Any) -> str:
@@ -36,7 +40,8 @@ def signature(name: str, what: Any) -> str:
         return name
     text = re.sub(r"(:|->) '([^']*)'", r"\1 \2", text.replace("(self, ", "(").replace("(self)", "()"))
     text = re.sub(r"(: Any(?= =|,|\))| -> (Any|None)$)", "", text)
-    return textwrap.fill(name + text, 88, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(name + text, 88, subsequent_indent="    ", break_long_words=False,
+                         break_on_hyphens=False)
 
 
 def prose(what: Any) -> str:
@@ -63,7 +68,8 @@ def methods(kind: Any) -> list[tuple[str, Any]]:
     seen: dict[str, Any] = {}
     for base in kind.__mro__:
         for name, value in vars(base).items():
-            if not name.startswith("_") and inspect.isfunction(value) and name not in INHERITED and value.__doc__:
+            if (not name.startswith("_") and inspect.isfunction(value) and name not in INHERITED
+                and value.__doc__):
                 seen.setdefault(name, getattr(kind, name))
     return list(seen.items())
 
@@ -74,7 +80,8 @@ def entry(name: str, what: Any, prefix: str = "kiln.") -> list[str]:
         for method, function in methods(what):
             own = function.__module__.startswith("kiln")
             text = prose(function) if own else prose_line((inspect.getdoc(function) or "").split("\n")[0])
-            out += [f"**{escape(method)}**", "", "```python", signature(method, function) if own else f"{method}(...)", "```", "", text, ""]
+            out += [f"**{escape(method)}**", "", "```python", signature(method, function) if own
+                    else f"{method}(...)", "```", "", text, ""]
     return out
 
 
@@ -91,17 +98,20 @@ def write(stage: pathlib.Path) -> None:
         for name in names:
             lines += entry(name, getattr(kiln, name))
         (stage / f"{page}.md").write_text("\n".join(lines))
-        index += [f"**[{title}]({page}.md)**", "", ", ".join(f"[`{name}`]({page}.md#{anchor(name)})" for name in names), ""]
+        index += [f"**[{title}]({page}.md)**", "",
+                  ", ".join(f"[`{name}`]({page}.md#{anchor(name)})" for name in names), ""]
         pages.append(page)
     for name, title in MODULES.items():
         module = importlib.import_module(f"kiln.{name}")
         lines = [f"# {title}", "", prose(module), ""]
-        public = [(key, value) for key, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__
+        public = [(key, value) for key, value in vars(module).items() if inspect.isfunction(value)
+                  and value.__module__ == module.__name__
                   and not key.startswith("_")]
         for key, value in public:
             lines += entry(key, value, f"kiln.{name}.")
         (stage / f"python-{name}.md").write_text("\n".join(lines))
-        index += [f"**[{title}](python-{name}.md)**", "", ", ".join(f"[`{key}`](python-{name}.md#{anchor(key)})" for key, _ in public), ""]
+        index += [f"**[{title}](python-{name}.md)**", "",
+                  ", ".join(f"[`{key}`](python-{name}.md#{anchor(key)})" for key, _ in public), ""]
         pages.append(f"python-{name}")
     index += ["```{toctree}", ":hidden:", "", *pages, "```", ""]
     (stage / "python-reference.md").write_text("\n".join(index))

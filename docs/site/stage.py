@@ -1,4 +1,5 @@
-"""Lays out what Sphinx reads: the pages of docs, and references made from the headers, the package and the tool.
+"""Lays out what Sphinx reads: the pages of docs, and references made from the headers, the package and the
+tool.
 
     python stage.py KILN STAGE      KILN: the command line tool; `import kiln` must work
 """
@@ -16,11 +17,13 @@ import tool_reference
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\]\((?P<target>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
 # Files outside docs that are pages of the site.
-PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "bench/studies/README.md": "studies.md"}
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md",
+         "bench/studies/README.md": "studies.md"}
 
 
 def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> None:
-    """Copies a page; what it links to elsewhere in the repository comes along, as a file to read or as its reference."""
+    """Copies a page; what it links to elsewhere in the repository comes along, as a file to read or as its
+    reference."""
 
     def link(found: re.Match[str]) -> str:
         target = (source.parent / found["target"]).resolve()

@@ -17,7 +17,8 @@ def write(tool: str, stage: pathlib.Path) -> None:
     names = re.findall(r"^  ([a-z]+)\b", verbs, re.M)
     if not names:
         raise SystemExit("tool_reference.py: the tool names no verbs")
-    out = ["# The command line tool", "", "What `kiln --help` and `kiln VERB --help` say. The same is in the manual, `kiln man VERB`.", "",
+    out = ["# The command line tool", "",
+           "What `kiln --help` and `kiln VERB --help` say. The same is in the manual, `kiln man VERB`.", "",
            "```text", about, "```", ""]
     for name in names:
         out += [f"## kiln {name}", "", "```text", ask(tool, name, "--help"), "```", ""]

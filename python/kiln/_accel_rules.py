@@ -1,4 +1,5 @@
-"""The table of kiln.accel: what of scikit-learn and networkx Kiln runs instead, under which conditions, and how far results may differ."""
+"""The table of kiln.accel: what of scikit-learn and networkx Kiln runs instead, under which conditions, and
+how far results may differ."""
 from __future__ import annotations
 
 import importlib
@@ -25,9 +26,9 @@ class NotHere(Exception):
 
 
 class Rule(NamedTuple):
-    """A function or method that is replaced. places: modules, or a module:class, that have it, each with the name there;
-    ours(original, *arguments): what runs instead, or NotHere; apart(theirs, ours, *arguments): how far two results are apart; bound: how far
-    they may be."""
+    """A function or method that is replaced. places: modules, or a module:class, that have it, each with the
+    name there; ours(original, *arguments): what runs instead, or NotHere; apart(theirs, ours, *arguments):
+    how far two results are apart; bound: how far they may be."""
 
     name: str
     places: tuple[tuple[str, str], ...]
@@ -37,10 +38,12 @@ class Rule(NamedTuple):
     also: Callable[..., Any] | None = None  # the original, run to its end, for verify
 
 
-# -------------------------------------------------------------------------------------------------------- estimators
+# ------------------------------------------------------------------------------------------------- estimators
 
-_LIMITS = {"tol", "max_iter", "solver", "verbose", "warm_start", "random_state", "device"}  # they say how, not what
-_OWN = {"device_", "converged_", "objective_", "optimality_gap_", "report_", "solver_"}  # attributes that scikit-learn has not
+# they say how, not what
+_LIMITS = {"tol", "max_iter", "solver", "verbose", "warm_start", "random_state", "device"}
+# attributes that scikit-learn has not
+_OWN = {"device_", "converged_", "objective_", "optimality_gap_", "report_", "solver_"}
 
 
 def wants(model: Any, **values: Any) -> None:
@@ -56,7 +59,8 @@ def _twin(model: Any, name: str = "", **changed: Any) -> Any:
     wants(model, warm_start=False)
     kind = getattr(kiln, name or type(model).__name__)
     known = set(inspect.signature(kind).parameters) - _LIMITS
-    return kind(**{**{key: value for key, value in model.get_params(deep=False).items() if key in known}, **changed})
+    return kind(**{**{key: value for key, value in model.get_params(deep=False).items() if key in known},
+                   **changed})
 
 
 def _plain(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -72,7 +76,8 @@ def _penalised_intercept(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     wide = scipy.sparse.hstack([X, column], "csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
     ours = _twin(model, fit_intercept=False).fit(wide, y, sample_weight)
     last = ours.coef_[..., -1] * model.intercept_scaling
-    ours.coef_, ours.intercept_ = np.ascontiguousarray(ours.coef_[..., :-1]), last if last.ndim else np.array([last])
+    ours.coef_, ours.intercept_ = (np.ascontiguousarray(ours.coef_[..., :-1]), last if last.ndim
+                                   else np.array([last]))
     return ours
 
 
@@ -84,14 +89,16 @@ def _svm(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 
 
 def _solvable(model: Any, ratios: Any, y: Any) -> None:
-    """Leaves to scikit-learn what its solver of this name refuses. ratios: the l1_ratio of each penalty, where `penalty` does not say it."""
+    """Leaves to scikit-learn what its solver of this name refuses. ratios: the l1_ratio of each penalty,
+    where `penalty` does not say it."""
     given = (0.0,) if ratios is None or isinstance(ratios, str) else np.atleast_1d(ratios)
     named: dict[Any, Any] = {"l1": (1.0,), "l2": (0.0,), None: (0.0,)}
     penalties = named.get(model.penalty, given)
     small, lasso = model.solver == "liblinear", any(ratio != 0 for ratio in penalties)
     mixed = any(ratio not in (0, 1) for ratio in penalties)
     none = model.penalty is None or np.isinf(getattr(model, "C", 1.0))
-    if (lasso and model.solver not in ("liblinear", "saga")) or (model.dual and (lasso or not small)) or (small and (mixed or none)):
+    if ((lasso and model.solver not in ("liblinear", "saga")) or (model.dual and (lasso or not small))
+        or (small and (mixed or none))):
         raise NotHere(f"solver={model.solver!r} refuses this penalty, or dual={model.dual}")
     if small and len(np.unique(y)) > 2:
         raise NotHere("solver='liblinear' refuses more than two classes")
@@ -185,7 +192,8 @@ def _far(wanted: Any, found: Any) -> float:
 def _fit_to_the_end(original: Any, model: Any, *arguments: Any, **named: Any) -> Any:
     """scikit-learn's fit with a tolerance that leaves its end no choice."""
     other, limits = clone(model), {"tol": 1e-10, "max_iter": 100000}
-    other.set_params(**{name: value for name, value in limits.items() if name in other.get_params(deep=False)})
+    other.set_params(**{name: value for name, value in limits.items()
+                        if name in other.get_params(deep=False)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return original(other, *arguments, **named)
@@ -193,17 +201,23 @@ def _fit_to_the_end(original: Any, model: Any, *arguments: Any, **named: Any) ->
 
 _RANDOM = "its batches are drawn at random"
 _FITS: dict[str, tuple[str, Callable[..., Any], float]] = {
-    **{name: ("linear_model", _plain, 1e-4) for name in ("LinearRegression", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
-                                                        "PoissonRegressor", "GammaRegressor", "TweedieRegressor")},
-    "Ridge": ("linear_model", _ridge, 1e-4), "LogisticRegression": ("linear_model", _logistic, 1e-4), "LogisticRegressionCV": ("linear_model", _logistic_cv, 1e-4),
-    "RidgeCV": ("linear_model", _ridge_cv, 1e-4), "RidgeClassifier": ("linear_model", _ridge_classifier, 1e-4),
-    "LinearSVC": ("svm", _svm, 1e-4), "LinearSVR": ("svm", _svm, 1e-4),
-    "MiniBatchKMeans": ("cluster", _never(_RANDOM), 0.0), "MiniBatchNMF": ("decomposition", _never(_RANDOM), 0.0),
-    "LatentDirichletAllocation": ("decomposition", _never("its inner iterations end elsewhere: kiln.LatentDirichletAllocation runs to the end"), 0.0),
+    **{name: ("linear_model", _plain, 1e-4) for name in ("LinearRegression", "Lasso", "LassoCV", "ElasticNet",
+                                                         "ElasticNetCV",
+                                                        "PoissonRegressor", "GammaRegressor",
+                                                         "TweedieRegressor")},
+    "Ridge": ("linear_model", _ridge, 1e-4), "LogisticRegression": ("linear_model", _logistic, 1e-4),
+    "LogisticRegressionCV": ("linear_model", _logistic_cv, 1e-4),
+    "RidgeCV": ("linear_model", _ridge_cv, 1e-4), "RidgeClassifier": ("linear_model", _ridge_classifier,
+                                                                      1e-4), "LinearSVC": ("svm", _svm, 1e-4),
+    "LinearSVR": ("svm", _svm, 1e-4), "MiniBatchKMeans": ("cluster", _never(_RANDOM), 0.0),
+    "MiniBatchNMF": ("decomposition", _never(_RANDOM), 0.0),
+    "LatentDirichletAllocation": ("decomposition",
+                                  _never("its inner iterations end elsewhere: kiln.LatentDirichletAllocation "
+                                         "runs to the end"), 0.0),
 }
 
 
-# -------------------------------------------------------------------------------------------- iterations with a given start
+# ------------------------------------------------------------------------------ iterations with a given start
 
 
 def _quietly(model: Any, method: str, *arguments: Any, **named: Any) -> Any:
@@ -212,35 +226,39 @@ def _quietly(model: Any, method: str, *arguments: Any, **named: Any) -> Any:
         return getattr(model, method)(*arguments, **named)
 
 
-def _lloyd(original: Any, X: Any, sample_weight: Any, centers_init: Any, max_iter: int = 300, verbose: Any = False, tol: float = 1e-4,
-           n_threads: int = 1) -> Any:
+def _lloyd(original: Any, X: Any, sample_weight: Any, centers_init: Any, max_iter: int = 300,
+           verbose: Any = False, tol: float = 1e-4, n_threads: int = 1) -> Any:
     """One start of K-Means: scikit-learn drew it, and scikit-learn's tol is of the mean variance already."""
     if scipy.sparse.issparse(X):
         variance = float(np.mean(X.multiply(X).mean(axis=0) - np.square(X.mean(axis=0))))
     else:
         variance = float(np.var(X, axis=0).mean())
-    model = kiln.KMeans(len(centers_init), init=centers_init, n_init=1, max_iter=max_iter, tol=tol / variance if variance > 0 else 0.0)
+    model = kiln.KMeans(len(centers_init), init=centers_init, n_init=1, max_iter=max_iter, tol=tol / variance
+                        if variance > 0 else 0.0)
     _quietly(model, "fit", X, sample_weight=sample_weight)
     return model.labels_, model.inertia_, model.cluster_centers_, model.n_iter_
 
 
-def _smacof(original: Any, dissimilarities: Any, metric: Any = True, n_components: int = 2, init: Any = None, max_iter: int = 300,
-            verbose: int = 0, eps: float = 1e-6, random_state: Any = None, normalized_stress: Any = False) -> Any:
-    """One start of SMACOF, to Kiln's end, which is later: of the stress, where scikit-learn's eps is of the distances' squares."""
+def _smacof(original: Any, dissimilarities: Any, metric: Any = True, n_components: int = 2, init: Any = None,
+            max_iter: int = 300, verbose: int = 0, eps: float = 1e-6, random_state: Any = None,
+            normalized_stress: Any = False) -> Any:
+    """One start of SMACOF, to Kiln's end, which is later: of the stress, where scikit-learn's eps is of the
+    distances' squares."""
     if not metric:
         raise NotHere("scikit-learn scales the disparities of non-metric layouts another way")
     if init is None:
         init = check_random_state(random_state).uniform(size=(len(dissimilarities), n_components))
-    model = kiln.MDS(np.shape(init)[1], metric="ratio", dissimilarity="precomputed", init=np.asarray(init), max_iter=10 * max_iter, eps=eps,
-                     normalized_stress=bool(normalized_stress))
+    model = kiln.MDS(np.shape(init)[1], metric="ratio", dissimilarity="precomputed", init=np.asarray(init),
+                     max_iter=10 * max_iter, eps=eps, normalized_stress=bool(normalized_stress))
     _quietly(model, "fit", np.asarray(dissimilarities, np.float64))
     return model.embedding_, model.stress_, model.n_iter_
 
 
-def _multiplicative(original: Any, X: Any, W: Any, H: Any, beta_loss: Any = "frobenius", max_iter: int = 200, tol: float = 1e-4,
-                    l1_reg_W: float = 0, l1_reg_H: float = 0, l2_reg_W: float = 0, l2_reg_H: float = 0, update_H: bool = True,
-                    verbose: int = 0) -> Any:
-    """Multiplicative updates, which end as scikit-learn's do: where ten of them lower the error by less than tol times the first."""
+def _multiplicative(original: Any, X: Any, W: Any, H: Any, beta_loss: Any = "frobenius", max_iter: int = 200,
+                    tol: float = 1e-4, l1_reg_W: float = 0, l1_reg_H: float = 0, l2_reg_W: float = 0,
+                    l2_reg_H: float = 0, update_H: bool = True, verbose: int = 0) -> Any:
+    """Multiplicative updates, which end as scikit-learn's do: where ten of them lower the error by less than
+    tol times the first."""
     if beta_loss not in ("kullback-leibler", 1):
         raise NotHere(f"beta_loss={beta_loss!r}")
     if not update_H or any((l1_reg_W, l1_reg_H, l2_reg_W, l2_reg_H)):
@@ -267,7 +285,8 @@ def _path(original: Any, X: Any, y: Any, **options: Any) -> Any:
     if unknown:
         raise NotHere(f"{', '.join(sorted(unknown))} given")
     ratio = {"l1_ratio": 1.0} if original.__name__ == "lasso_path" else {}
-    return kiln.enet_path(X, y, **{**ratio, **{name: value for name, value in options.items() if name in known}})
+    return kiln.enet_path(X, y,
+                          **{**ratio, **{name: value for name, value in options.items() if name in known}})
 
 
 def _objectives_apart(theirs: Any, ours: Any, *arguments: Any, **named: Any) -> float:
@@ -290,7 +309,7 @@ def _path_to_the_end(original: Any, X: Any, y: Any, **options: Any) -> Any:
     return original(X, y, **{**options, "tol": 1e-10, "max_iter": 100000})
 
 
-# ----------------------------------------------------------------------------------------------------------- networkx
+# --------------------------------------------------------------------------------------------------- networkx
 
 
 def _ranks(original: Any, *arguments: Any, **named: Any) -> Any:
@@ -317,21 +336,28 @@ def _fits() -> list[Rule]:
     for name, (module, train, bound) in _FITS.items():
         module = f"sklearn.{module}"
         if hasattr(importlib.import_module(module), name):
-            found.append(Rule(f"{name}.fit", ((f"{module}:{name}", "fit"),), _fit(train), _models_apart, bound, _fit_to_the_end))
+            found.append(Rule(f"{name}.fit", ((f"{module}:{name}", "fit"),), _fit(train), _models_apart,
+                              bound, _fit_to_the_end))
     return found
 
 
 def rules() -> list[Rule]:
     """The table."""
     kmeans, descent = "sklearn.cluster._kmeans", "sklearn.linear_model._coordinate_descent"
-    starts = [Rule("KMeans, a start", tuple((module, name) for module in (kmeans, "sklearn.cluster._bisect_k_means")), _lloyd, _objectives_apart, 1e-3)
+    starts = [Rule("KMeans, a start",
+                   tuple((module, name) for module in (kmeans, "sklearn.cluster._bisect_k_means")), _lloyd,
+                   _objectives_apart, 1e-3)
               for name in ("_kmeans_single_lloyd", "_kmeans_single_elkan")]
-    paths = [Rule(name, tuple((module, name) for module in ("sklearn.linear_model", descent)), _path, _second_apart, 1e-3, _path_to_the_end)
+    paths = [Rule(name, tuple((module, name) for module in ("sklearn.linear_model", descent)), _path,
+                  _second_apart, 1e-3, _path_to_the_end)
              for name in ("lasso_path", "enet_path")]
     within = ("networkx", "networkx.algorithms", "networkx.algorithms.link_analysis")
-    ranks = [Rule(f"networkx.{name}", tuple((module, name) for module in (*within, f"{within[-1]}.{name}_alg")), _ranks, _ranks_apart, 1e-6,
-                  _ranks_to_the_end)
+    ranks = [Rule(f"networkx.{name}",
+                  tuple((module, name) for module in (*within, f"{within[-1]}.{name}_alg")), _ranks,
+                  _ranks_apart, 1e-6, _ranks_to_the_end)
              for name in ("pagerank", "hits")]
     return [*_fits(), *starts, *paths, *ranks,
-            Rule("MDS, a start", (("sklearn.manifold._mds", "_smacof_single"),), _smacof, _objectives_apart, 1e-3),
-            Rule("NMF, updates", (("sklearn.decomposition._nmf", "_fit_multiplicative_update"),), _multiplicative, _errors_apart, 1e-3)]
+            Rule("MDS, a start", (("sklearn.manifold._mds", "_smacof_single"),), _smacof, _objectives_apart,
+                 1e-3),
+            Rule("NMF, updates", (("sklearn.decomposition._nmf", "_fit_multiplicative_update"),),
+                 _multiplicative, _errors_apart, 1e-3)]

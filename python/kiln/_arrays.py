@@ -28,8 +28,9 @@ _turns: weakref.WeakSet[_Turn] = weakref.WeakSet()
 
 
 class _Turn:
-    """One thread at a time calls the library on a device. What is freed meanwhile, by the garbage collector of any thread, is freed
-    after the call. The collector frees a cycle in any order, so the device is closed with the last of what lies on it."""
+    """One thread at a time calls the library on a device. What is freed meanwhile, by the garbage collector
+    of any thread, is freed after the call. The collector frees a cycle in any order, so the device is closed
+    with the last of what lies on it."""
 
     def __init__(self, device: Any) -> None:
         self._lock = threading.RLock()
@@ -41,7 +42,8 @@ class _Turn:
         _turns.add(self)
 
     def renew(self) -> None:
-        """In a forked child, which has none of the parent's other threads: a call that one of them was in never ends here."""
+        """In a forked child, which has none of the parent's other threads: a call that one of them was in
+        never ends here."""
         if self._lock.acquire(False):
             self._lock.release()
         else:
@@ -49,7 +51,8 @@ class _Turn:
 
     def __enter__(self) -> None:
         if self._stuck:
-            raise DeviceError("another thread was using the device when this process was forked; open it anew: kiln.Device(name)")
+            raise DeviceError("another thread was using the device when this process was forked; open it "
+                              "anew: kiln.Device(name)")
         self._lock.acquire()
         self._depth += 1
 
@@ -61,7 +64,8 @@ class _Turn:
 
     @contextlib.contextmanager
     def handed_over(self) -> Iterator[None]:
-        """Within a callback in which the library may be called as between two calls, so that what is freed meanwhile is freed."""
+        """Within a callback in which the library may be called as between two calls, so that what is freed
+        meanwhile is freed."""
         depth, self._depth = self._depth, 0
         try:
             with self:
@@ -84,8 +88,8 @@ class _Turn:
         return ffi.gc(pointer, lambda pointer: self.free(function, pointer, keep))
 
     def free(self, function: Any, pointer: Any, keep: Any = None) -> None:
-        """function(pointer), now or after the call that is under way, and of the device nothing but that it may be closed; keep lives
-        until then."""
+        """function(pointer), now or after the call that is under way, and of the device nothing but that it
+        may be closed; keep lives until then."""
         self._left.append((function, pointer, keep))
         if self._lock.acquire(False):
             self._depth += 1
@@ -93,11 +97,12 @@ class _Turn:
 
 
 class Device:
-    """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0"; or several GPUs that share passes over X,
-    "cuda:all", "cuda:0,1" (docs/groups.md).
+    """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0"; or several
+    GPUs that share passes over X, "cuda:all", "cuda:0,1" (docs/groups.md).
 
-    memory is a budget in bytes; deterministic asks for the same bits from run to run. Threads may share a device: their calls take
-    turns. A copy is the device itself; one that is unpickled, as in a worker of joblib's, is opened there by the same name and options.
+    memory is a budget in bytes; deterministic asks for the same bits from run to run. Threads may share a
+    device: their calls take turns. A copy is the device itself; one that is unpickled, as in a worker of
+    joblib's, is opened there by the same name and options.
     """
 
     def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False,
@@ -111,7 +116,8 @@ class Device:
         self._options = None if _processes is not None else (threads, memory, deterministic)
         self.pointer = pointer[0]
         self.turn = _Turn(self.pointer)
-        weakref.finalize(self, self.turn.free, None, self.pointer).atexit = False  # matrices may outlive it there
+        # matrices may outlive it there
+        weakref.finalize(self, self.turn.free, None, self.pointer).atexit = False
         info = struct("kiln_device_info")
         check(lib.kiln_device_get_info(self.pointer, info))
         self.name, self.description = text(info.name), text(info.description)
@@ -147,7 +153,8 @@ class Device:
         return float(measured[0])
 
     def statistics(self) -> dict[str, Any]:
-        """What the device has done so far: bytes moved, kernels built and found in the cache, memory held, seconds of each."""
+        """What the device has done so far: bytes moved, kernels built and found in the cache, memory held,
+        seconds of each."""
         counted = struct("kiln_device_statistics")
         self.call(lib.kiln_device_get_statistics, self.pointer, counted)
         return fields(counted[0])
@@ -196,26 +203,31 @@ def device(name: str | Device = "auto") -> Device:
 
 
 def with_threads(where: Device, n_jobs: int | None) -> Device:
-    """A CPU with so many threads, as joblib counts them (-1: one for each core, -2: one less); any other device, and None, as it is."""
+    """A CPU with so many threads, as joblib counts them (-1: one for each core, -2: one less); any other
+    device, and None, as it is."""
     if n_jobs is None or where.name != "cpu":
         return where
     if n_jobs == 0:
-        raise ArgumentError("n_jobs=0 leaves nobody to work: take None or -1 for all cores, or a number of threads.")
+        raise ArgumentError("n_jobs=0 leaves nobody to work: take None or -1 for all cores, or a number of "
+                            "threads.")
     threads = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
     return where if threads == where.threads else _same("cpu", threads, 0, False)
 
 
-def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1, algorithm: str = "") -> Device:
+def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1,
+           algorithm: str = "") -> Device:
     """The device on which so many passes of the algorithm over such a matrix are expected to end first."""
     return device(_best(shape, nnz, np.dtype(dtype), passes, columns, algorithm))
 
 
 @functools.lru_cache(maxsize=1024)
-def _best(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int, algorithm: str) -> str:
-    """Its name; a process that asks again is told the same, without a look at what was measured on this machine."""
+def _best(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int,
+          algorithm: str) -> str:
+    """Its name; a process that asks again is told the same, without a look at what was measured on this
+    machine."""
     host = device("cpu")
-    work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=_type_of(dtype), rows=shape[0],
-                  cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
+    work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=_type_of(dtype),
+                  rows=shape[0], cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
     named = lib.kiln_algorithm_named(algorithm.encode())
     if named:
         work.trial = named.trial
@@ -235,7 +247,8 @@ _stay = contextvars.ContextVar("kiln.results_on_device", default=False)
 
 @contextlib.contextmanager
 def results_on_device() -> Iterator[None]:
-    """Within it functions and the methods of estimators return each array as a kiln.Matrix in the memory of its device.
+    """Within it functions and the methods of estimators return each array as a kiln.Matrix in the memory of
+    its device.
 
         with kiln.results_on_device():
             Z = kiln.multiply(X, W)
@@ -253,12 +266,13 @@ def results_on_device() -> Iterator[None]:
 class Matrix:
     """A dense or sparse (CSR) matrix on a device. Made once, it serves any number of calls and fits.
 
-    Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and what offers DLPack (PyTorch, CuPy, JAX; on the
-    CPU and on CUDA devices). C-contiguous arrays and CSR matrices of float32 and float64 are used where they lie; others are copied,
-    or in CUDA memory refused. A dense matrix offers DLPack itself: torch.from_dlpack(matrix) is the same memory.
+    Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and what offers DLPack
+    (PyTorch, CuPy, JAX; on the CPU and on CUDA devices). C-contiguous arrays and CSR matrices of float32 and
+    float64 are used where they lie; others are copied, or in CUDA memory refused. A dense matrix offers
+    DLPack itself: torch.from_dlpack(matrix) is the same memory.
 
-    Matrix("X.npy") stays in its file, an uncompressed .npy by rows or .npz in CSR, and passes over it read it from there, so that it may
-    be larger than memory; linear models and mmchain, multiply take such a matrix.
+    Matrix("X.npy") stays in its file, an uncompressed .npy by rows or .npz in CSR, and passes over it read it
+    from there, so that it may be larger than memory; linear models and mmchain, multiply take such a matrix.
     """
 
     _file: Any = None  # where the values stay
@@ -280,7 +294,8 @@ class Matrix:
         else:
             self.device, memory = _dense_memory(self._keep, array, device, dtype)
         self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
-        self._own(pointer[0], None if memory.row_start else (memory.rows, memory.cols), _F32 if memory.type == lib.KILN_F32 else _F64)
+        self._own(pointer[0], None if memory.row_start else (memory.rows, memory.cols),
+                  _F32 if memory.type == lib.KILN_F32 else _F64)
 
     @classmethod
     def adopt(cls, pointer: Any, device: Device, keep: Any = None) -> Matrix:
@@ -295,7 +310,8 @@ class Matrix:
     def empty(cls, device: Device, shape: tuple[int, int], dtype: Any) -> Matrix:
         """A dense matrix of zeros."""
         pointer = ffi.new("kiln_matrix **")
-        device.call(lib.kiln_matrix_dense, pointer, device.pointer, _type_of(dtype), shape[0], shape[1], ffi.NULL)
+        device.call(lib.kiln_matrix_dense, pointer, device.pointer, _type_of(dtype), shape[0], shape[1],
+                    ffi.NULL)
         self = cls.__new__(cls)
         self._keep, self.device = [], device
         self._own(pointer[0], shape, np.dtype(dtype))
@@ -331,8 +347,8 @@ class Matrix:
         import scipy.sparse
 
         starts, columns = np.empty(self.shape[0] + 1, np.int64), np.empty(self.nnz, np.int32)
-        self.device.call(lib.kiln_matrix_get_csr, _memory_of(starts, "int64_t[]"), _memory_of(columns, "int32_t[]"), _memory_of(values),
-                         self.pointer)
+        self.device.call(lib.kiln_matrix_get_csr, _memory_of(starts, "int64_t[]"),
+                         _memory_of(columns, "int32_t[]"), _memory_of(values), self.pointer)
         if self.nnz < 2**31:  # which SciPy would come to itself, after a look at all
             starts = starts.astype(np.int32)
         return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
@@ -354,21 +370,25 @@ class Matrix:
             return CUDA, int(self.device.name[5:])
         raise BufferError(f"{self.device.name} has no memory that other packages know; numpy() copies it")
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-        """The values for another package, in place; all work on them is done. The matrix stays on its device from then on."""
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:
+        """The values for another package, in place; all work on them is done. The matrix stays on its device
+        from then on."""
         here = self.__dlpack_device__()
         if dl_device is not None and tuple(dl_device) != here:
             raise BufferError(f"the matrix lies on {self.device.name}; numpy() copies it")
         if copy:
             made = ffi.new("kiln_matrix **")
-            self.device.call(lib.kiln_matrix_copy, made, self.device.pointer, lib.KILN_TYPE_DEFAULT, self.pointer)
+            self.device.call(lib.kiln_matrix_copy, made, self.device.pointer, lib.KILN_TYPE_DEFAULT,
+                             self.pointer)
             return Matrix.adopt(made[0], self.device).__dlpack__()
         memory = struct("kiln_memory")
         self.device.call(lib.kiln_matrix_lend, memory, self.pointer)
         return lend(self, memory)
 
     def result(self, vector: bool = False) -> Any:
-        """What a call hands out: within results_on_device() this matrix, else an array, with `vector` of one dimension."""
+        """What a call hands out: within results_on_device() this matrix, else an array, with `vector` of one
+        dimension."""
         if _stay.get():
             return self
         values = self.numpy()
@@ -409,26 +429,32 @@ def is_graph(array: Any) -> bool:
 
 
 def refuse_disguised(array: Any, name: str = "") -> None:
-    """Refuses what NumPy makes numbers of although they are none: a graph's nodes, entries behind a mask, and dates."""
+    """Refuses what NumPy makes numbers of although they are none: a graph's nodes, entries behind a mask, and
+    dates."""
     where = f"{name}: " if name else ""
     if is_graph(array):
         raise ArgumentError(f"{where}a networkx graph is no matrix: kiln.pagerank and kiln.hits take it, "
                             "networkx.to_scipy_sparse_array makes one")
     if np.ma.is_masked(array):
-        raise ArgumentError(f"{where}expected real numbers, got a masked array: fill in the masked entries, or leave out their rows")
+        raise ArgumentError(f"{where}expected real numbers, got a masked array: fill in the masked entries, "
+                            "or leave out their rows")
     kind = getattr(array, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "mM":
-        raise ArgumentError(f"{where}expected real numbers, got {kind}: make numbers of dates, such as days since the first")
+        raise ArgumentError(f"{where}expected real numbers, got {kind}: make numbers of dates, such as days "
+                            "since the first")
 
 
 def numbers(array: Any) -> Any:
-    """A host array of numbers: the array, or what NumPy makes of it if these are numbers in rows of one length."""
+    """A host array of numbers: the array, or what NumPy makes of it if these are numbers in rows of one
+    length."""
     refuse_disguised(array)
     if type(array) is not np.ndarray:
         if isinstance(array, (set, frozenset, dict)) or hasattr(array, "__next__") or array is None:
             raise ArgumentError(f"expected an array, got {type(array).__name__}")
         try:
-            array = np.from_dlpack(array) if hasattr(array, "__dlpack__") and not hasattr(array, "__array__") else np.asarray(array)
+            array = np.from_dlpack(array) if hasattr(array,
+                                                     "__dlpack__") and not hasattr(array,
+                                                                                   "__array__") else np.asarray(array)
         except ValueError as error:
             raise ArgumentError(f"expected numbers in rows of one length, got a ragged {type(array).__name__}") from error
     if array.dtype == object:
@@ -449,7 +475,8 @@ def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) 
     values = values.reshape(-1, 1) if values.ndim == 1 else values
     buffer = _memory_of(values)
     keep += [values, buffer]
-    return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0], cols=values.shape[1], values=buffer)
+    return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0],
+                                 cols=values.shape[1], values=buffer)
 
 
 def _plain(array: Any, dtype: Any) -> Any:
@@ -462,7 +489,8 @@ def _part(array: Any, name: str, dimensions: int = 1) -> Any:
     if part.ndim != dimensions:
         raise DataError(f"the sparse matrix's {name} has {part.ndim} dimensions, but must have {dimensions}")
     if part.dtype.kind not in ("iu" if name != "data" else "biuf"):
-        raise DataError(f"the sparse matrix's {name} must be {'integers' if name != 'data' else 'real numbers'}, got {part.dtype}")
+        raise DataError(f"the sparse matrix's {name} must be "
+                        f"{'integers' if name != 'data' else 'real numbers'}, got {part.dtype}")
     return part
 
 
@@ -488,10 +516,12 @@ def check_sparse(array: Any) -> None:
             _check_length(part, name, len(data))
             _check_places(part, name, most)
     elif form in ("csr", "csc", "bsr"):
-        lines, across = (n // size for n, size in zip(array.shape, array.blocksize if form == "bsr" else (1, 1)))
+        lines, across = (n // size for n, size in zip(array.shape, array.blocksize if form == "bsr"
+                                                      else (1, 1)))
         if form == "csc":
             lines, across = across, lines
-        starts, places, data = _part(array, "indptr"), _part(array, "indices"), _part(array, "data", 3 if form == "bsr" else 1)
+        starts, places, data = (_part(array, "indptr"), _part(array, "indices"),
+                                _part(array, "data", 3 if form == "bsr" else 1))
         _check_length(starts, "indptr", lines + 1)
         if starts[0] != 0 or (starts[1:] < starts[:-1]).any():
             raise DataError("the sparse matrix's indptr must begin with 0 and never decrease")
@@ -514,8 +544,8 @@ def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any)
     starts = _plain(csr.indptr, np.int32 if csr.indptr.dtype == np.int32 else np.int64)
     keep += [values, columns, starts]
     memory = struct("kiln_memory", type=_type_of(values.dtype), rows=csr.shape[0], cols=csr.shape[1],
-                    values=_memory_of(values), row_start=_memory_of(starts), col=_memory_of(columns, "int32_t[]"),
-                    row_start_bits=8 * starts.dtype.itemsize)
+                    values=_memory_of(values), row_start=_memory_of(starts),
+                    col=_memory_of(columns, "int32_t[]"), row_start_bits=8 * starts.dtype.itemsize)
     return device(where), memory
 
 
@@ -523,7 +553,8 @@ def _torch_csr(array: Any) -> Any:
     """A CSR tensor of PyTorch's in host memory, as SciPy has it."""
     import scipy.sparse
 
-    parts = (np.asarray(part.detach()) for part in (array.values(), array.col_indices(), array.crow_indices()))
+    parts = (np.asarray(part.detach()) for part in (array.values(), array.col_indices(),
+                                                    array.crow_indices()))
     made = scipy.sparse.csr_matrix(tuple(parts), array.shape)
     check_sparse(made)
     return made
@@ -558,5 +589,6 @@ def matrix(array: Any, where: str | Device = "cpu", dtype: Any = None) -> Matrix
         return array
     pointer = ffi.new("kiln_matrix **")
     with array.device.turn:
-        wanted.call(lib.kiln_matrix_copy, pointer, wanted.pointer, _type_of(dtype or array.dtype), array.pointer)
+        wanted.call(lib.kiln_matrix_copy, pointer, wanted.pointer, _type_of(dtype or array.dtype),
+                    array.pointer)
     return Matrix.adopt(pointer[0], wanted)

@@ -21,23 +21,29 @@ from ._words import speaking
 
 
 _COUNTS = {"batch_size", "max_iter", "n_clusters", "n_components", "n_init", "steps"}
-_NUMBERS = {"C", "alpha", "damping", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "learning_decay", "learning_offset", "link_power",
-            "parameter", "power", "rate", "shape", "tol", "topic_word_prior", "total_samples"}
+_NUMBERS = {"C", "alpha", "damping", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "learning_decay",
+            "learning_offset", "link_power", "parameter", "power", "rate", "shape", "tol", "topic_word_prior",
+            "total_samples"}
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """A class names its algorithm in the registry; its options come from there, what a model holds from _content()."""
+    """A class names its algorithm in the registry; its options come from there, what a model holds from
+    _content()."""
 
     _algorithm: str
     device: Any
     verbose: int
     device_: str  # where the last fit ran
     _names: dict[str, str] = {}  # parameters by the library's fields, where they differ
-    _only: dict[str, tuple[tuple[Any, ...], str]] = {}  # scikit-learn's parameters of which Kiln has these values alone, and what to do for others
-    _also: dict[str, tuple[Any, ...]] = {}  # of parameters that are numbers: what else may be given; list: numbers in a row
-    _beginning = False  # a fit that need not converge, or whose caller says that it has not: a first batch, a path's
+    # scikit-learn's parameters of which Kiln has these values alone, and what to do for others
+    _only: dict[str, tuple[tuple[Any, ...], str]] = {}
+    # of parameters that are numbers: what else may be given; list: numbers in a row
+    _also: dict[str, tuple[Any, ...]] = {}
+    # a fit that need not converge, or whose caller says that it has not: a first batch, a path's
+    _beginning = False
     _told: dict[str, str] = {}  # what the file said of the fit
-    _kept: tuple[bytes, dict[str, bool], str, bool] | None = None  # of the last fit: its options, which of GIVEN there were, device, float32
+    # of the last fit: its options, which of GIVEN there were, device, float32
+    _kept: tuple[bytes, dict[str, bool], str, bool] | None = None
     report_: Report
     _schema: str | None = None  # of a frame with text columns: what makes features of such a one
 
@@ -49,7 +55,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------ data
 
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
-        """X, or X and y, in float32 or float64; a kiln.Matrix as it is. A frame with text columns becomes a feature for each level."""
+        """X, or X and y, in float32 or float64; a kiln.Matrix as it is. A frame with text columns becomes a
+        feature for each level."""
         reset = more.get("reset", True)
         if reset:
             self._check_only()
@@ -79,22 +86,26 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return _canonical(found) if isinstance(y, str) else (_canonical(found[0]), found[1])
 
     def _validate_frame(self, X: Any, y: Any, **more: Any) -> Any:
-        """The same of a frame, by its columns' names: feature_names_in_ and n_features_in_ are of the features that it makes."""
+        """The same of a frame, by its columns' names: feature_names_in_ and n_features_in_ are of the
+        features that it makes."""
         reset = more.get("reset", True)
         if not reset and self._schema is None:
-            raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with numbers alone: fit it with a frame of "
+            raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with "
+                            "numbers alone: fit it with a frame of "
                             "such columns, or make numbers of them.")
         X, names, schema = encoded(X, None if reset else self._schema)
         if not more["accept_sparse"] and hasattr(X, "toarray"):
             X = X.toarray()
         if not reset:
             return X if isinstance(y, str) else (X, y)
-        found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more, **({} if isinstance(y, str) else {"y": y}))
+        found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more,
+                              **({} if isinstance(y, str) else {"y": y}))
         self.feature_names_in_, self._schema = np.array(names, object), schema
         return found
 
     def _check_only(self) -> None:
-        """Refuses parameters that are no numbers where one is wanted, and what scikit-learn's class of this name has and this one has not."""
+        """Refuses parameters that are no numbers where one is wanted, and what scikit-learn's class of this
+        name has and this one has not."""
         for name, default in _numeric(self.__class__.__init__).items():
             value = getattr(self, name)
             if value is None or isinstance(value, str):
@@ -105,10 +116,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 kind: Any = numbers.Integral if name in _COUNTS else numbers.Real
                 fits = isinstance(value, (kind, np.ndarray))
             if not fits:
-                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {'an integer' if name in _COUNTS else 'a number'}. "
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be "
+                                 f"{'an integer' if name in _COUNTS else 'a number'}. "
                                  f"Got {value!r} instead.")
             if name in _COUNTS - {"max_iter", "steps"} and isinstance(value, numbers.Integral) and value < 1:
-                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be at least 1. Got {value!r} instead.")
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be at least 1. Got "
+                                 f"{value!r} instead.")
         for name, (known, remedy) in _of_all(type(self), "_only").items():
             value = getattr(self, name, known[0])
             if not any(value is one or (np.isscalar(value) and value == one) for one in known):
@@ -119,14 +132,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return row_weights(sample_weight, X.shape[0], X.dtype)
 
     def _place(self, X: Any, columns: int = 1) -> Device:
-        """The device that `device` names; "auto" weighs them for this X. n_jobs: threads of the CPU, where `device` says nothing of them."""
+        """The device that `device` names; "auto" weighs them for this X. n_jobs: threads of the CPU, where
+        `device` says nothing of them."""
         if isinstance(X, Matrix):
             return X.device
         if self.device != "auto":
             where = device(self.device)
         else:
             nnz = X.nnz if hasattr(X, "tocsr") else None
-            passes = lib.kiln_algorithm_passes(self._algorithm.encode(), X.shape[1], getattr(self, "max_iter", None) or 0)
+            passes = lib.kiln_algorithm_passes(self._algorithm.encode(), X.shape[1],
+                                               getattr(self, "max_iter", None) or 0)
             where = choose(X.shape, nnz, X.dtype, passes, columns, self._algorithm)
         return with_threads(where, getattr(self, "n_jobs", None)) if isinstance(self.device, str) else where
 
@@ -139,8 +154,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
         where = next(operand.device for operand in operands if operand is not None)
         try:
-            report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
-                           callback=getattr(self, "callback", None), names=self._vocabulary(),
+            report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made,
+                           verbose=self.verbose, callback=getattr(self, "callback", None),
+                           names=self._vocabulary(),
                            mapped=any(operand is not None and operand.mapped for operand in operands))
         except DataError as error:
             error.args = (with_names(str(error), getattr(self, "feature_names_in_", None)),)
@@ -148,7 +164,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._keep_report(report)
         given = {name: True for name in GIVEN if options.get(name)}
         single = operands[0] is not None and operands[0].dtype == np.float32
-        self._kept = bytes(ffi.buffer(made)), given, where.name, single  # what save() tells is put into words there
+        # what save() tells is put into words there
+        self._kept = bytes(ffi.buffer(made)), given, where.name, single
         return report
 
     def _account(self) -> dict[str, str]:
@@ -208,7 +225,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return Matrix.adopt(made[0], where)
 
     def save(self, path: Any) -> None:
-        """Writes the model as a file that `kiln predict` and kiln.load read, and that `kiln verify` holds against the data."""
+        """Writes the model as a file that `kiln predict` and kiln.load read, and that `kiln verify` holds
+        against the data."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
@@ -228,7 +246,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 @functools.cache
 def _numeric(constructor: Any) -> dict[str, Any]:
     """The parameters of a constructor that are numbers, with their defaults."""
-    return {name: parameter.default for name, parameter in inspect.signature(constructor).parameters.items() if name in _COUNTS | _NUMBERS}
+    return {name: parameter.default for name, parameter in inspect.signature(constructor).parameters.items()
+            if name in _COUNTS | _NUMBERS}
 
 
 def _of_all(kind: type, name: str) -> dict[str, Any]:
@@ -289,4 +308,5 @@ def not_negative(model: Any, *names: str) -> None:
     for name in names:
         value = getattr(model, name)
         if value is not None and not 0 <= value < float("inf"):
-            raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a float in the range [0, inf). Got {value!r} instead.")
+            raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a float in the range "
+                             f"[0, inf). Got {value!r} instead.")

@@ -12,8 +12,8 @@ from ._words import warn
 
 
 class Kept(NamedTuple):
-    """How often the file was written, its bytes and the iteration that it holds, the iteration that the run went on from (-1: none),
-    the seconds that writing took, how often it failed, and the last reason."""
+    """How often the file was written, its bytes and the iteration that it holds, the iteration that the run
+    went on from (-1: none), the seconds that writing took, how often it failed, and the last reason."""
 
     written: int
     bytes: int
@@ -25,16 +25,18 @@ class Kept(NamedTuple):
 
 
 class checkpoint:  # a context manager, in lower case as contextlib's are
-    """Within the block one run, of whatever estimator or function, keeps its state in the file `path` every so many seconds, and when it is
-    stopped, by Ctrl-C or a callback. `resume`: the file to go on from; True: `path`, where that exists. Data and options must be
-    those of before, but for tol and max_iter. Of estimators with CV the folds that are done are kept. With deterministic devices the run
-    ends at the same bits as one that was never stopped.
+    """Within the block one run, of whatever estimator or function, keeps its state in the file `path` every
+    so many seconds, and when it is stopped, by Ctrl-C or a callback. `resume`: the file to go on from; True:
+    `path`, where that exists. Data and options must be those of before, but for tol and max_iter. Of
+    estimators with CV the folds that are done are kept. With deterministic devices the run ends at the same
+    bits as one that was never stopped.
 
     >>> with kiln.checkpoint("run.ckpt", resume=True) as kept:
     ...     model = kiln.ALS(64).fit(ratings)
     >>> kept.info.written
 
-    ModelError: the file is no checkpoint, or one of another run, and what differs. FileError: it cannot be read or written."""
+    ModelError: the file is no checkpoint, or one of another run, and what differs. FileError: it cannot be
+    read or written."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, every: float = 600.0,
                  resume: str | os.PathLike[str] | bool | None = None) -> None:
@@ -53,10 +55,12 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         raise TypeError("a kiln.checkpoint is of one run, and can be neither copied nor pickled")
 
     def __enter__(self) -> checkpoint:
-        names = {field: ffi.new("char[]", c_name(value)) for field, value in (("checkpoint", self.path), ("resume", self.resume))
+        names = {field: ffi.new("char[]", c_name(value)) for field, value in (("checkpoint", self.path),
+                                                                              ("resume", self.resume))
                  if value is not None}
         made = ffi.new("kiln_checkpoint **")
-        check(lib.kiln_checkpoint_open(made, struct("kiln_checkpoint_options", checkpoint_every=self.every, **names)))
+        check(lib.kiln_checkpoint_open(made, struct("kiln_checkpoint_options", checkpoint_every=self.every,
+                                                    **names)))
         self._pointer, self._outer = made[0], getattr(running, "checkpoint", None)
         running.checkpoint = self
         return self
@@ -67,18 +71,21 @@ class checkpoint:  # a context manager, in lower case as contextlib's are
         check(lib.kiln_checkpoint_get_info(info, self._pointer))
         self.info = Kept(**fields(info[0]))
         if self.info.failed:
-            warn(f"kiln.checkpoint: {self.path} could not be written {self.info.failed} times: {self.info.problem}")
+            warn(f"kiln.checkpoint: {self.path} could not be written {self.info.failed} times: "
+                 f"{self.info.problem}")
         lib.kiln_checkpoint_close(self._pointer)
         self._pointer = None
 
     def along(self, numbers: Any, head: int, what: str, runs: int) -> None:
-        """These numbers go along with each state of the next `runs` runs, which count as one, and take what the file to go on from has:
-        an error unless that is as many, of which the first `head` are these."""
+        """These numbers go along with each state of the next `runs` runs, which count as one, and take what
+        the file to go on from has: an error unless that is as many, of which the first `head` are these."""
         self._refuse(self.runs == 0 or self._along is not None)
         own, found = numbers[:head].copy(), ffi.new("int *")
-        status = lib.kiln_checkpoint_along(self._pointer, ffi.from_buffer("double[]", numbers), len(numbers), found)
+        status = lib.kiln_checkpoint_along(self._pointer, ffi.from_buffer("double[]", numbers), len(numbers),
+                                           found)
         if found[0] and not (status == lib.KILN_OK and np.array_equal(own, numbers[:head])):
-            raise ModelError(f"{self.resume} is of {what} with other folds, penalties or scoring, or of another estimator's")
+            raise ModelError(f"{self.resume} is of {what} with other folds, penalties or scoring, or of "
+                             "another estimator's")
         check(status)
         self._along, self.runs = numbers, runs
 

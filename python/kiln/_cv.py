@@ -36,33 +36,39 @@ class _Validated(_Linear):
 
     def _measured(self, eta: Any, y: Any, weights: Any, offset: Any, **view: int) -> float | None:
         """A usual score of these linear predictors, where they lie; None: its scorer has it."""
-        formula = self._formulas.get(self.scoring) if self.scoring is None or isinstance(self.scoring, str) else None
+        formula = (self._formulas.get(self.scoring) if self.scoring is None or isinstance(self.scoring, str)
+                   else None)
         return None if formula is None else formula(eta, y, weights, **view)
 
     def _splits(self, X: Matrix, y: Any, groups: Any) -> Splits:
         y = to_host(y)
         made = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in made.split(np.zeros((X.shape[0], 1)), y, groups)]
+        splits = [(np.asarray(train), np.asarray(test))
+                  for train, test in made.split(np.zeros((X.shape[0], 1)), y, groups)]
         if not splits or any(len(test) == 0 for _, test in splits):
-            raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that holds no row out.")
+            raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that "
+                             "holds no row out.")
         return splits
 
-    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any, splits: Splits,
-                level: float | None = None, **options: Any) -> Search:
-        """penalties: a row for each value, its l2, its l1, and the block that it belongs to. level: the weight on which the penalties
-        are to be taken in each fold; None: on its own."""
+    def _search(self, X: Matrix, y: Any, target: Matrix, sample_weight: Any, columns: int, penalties: Any,
+                splits: Splits, level: float | None = None, **options: Any) -> Search:
+        """penalties: a row for each value, its l2, its l1, and the block that it belongs to. level: the
+        weight on which the penalties are to be taken in each fold; None: on its own."""
         kept = getattr(running, "checkpoint", None) if getattr(running, "watch", None) is None else None
         y = np.asarray(to_host(y))
-        search = Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64), options.get("offset"), columns)
+        search = Search(self, X, y, sample_weight, splits, np.asarray(penalties, np.float64),
+                        options.get("offset"), columns)
         search.run(target, kept, level, **options)
         if search.unconverged:
-            warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the cross-validation did not "
+            warn(f"{type(self).__name__}: {search.unconverged} of {search.scores.size} models of the "
+                 "cross-validation did not "
                  "converge; raise max_iter, or tol", ConvergenceWarning)
         self._judge_scores(search.scores)
         return search
 
     def _judge_scores(self, scores: Any) -> None:
-        """A value whose score is no number in one fold is not chosen: an error where that leaves none. One fold may decide alone."""
+        """A value whose score is no number in one fold is not chosen: an error where that leaves none. One
+        fold may decide alone."""
         name, bad = type(self).__name__, ~np.isfinite(scores)
         folds, values = [int(f) for f in np.flatnonzero(bad.any(axis=1))], int(bad.any(axis=0).sum())
         if not getattr(self, "refit", True):  # each fold has its own best
@@ -73,12 +79,14 @@ class _Validated(_Linear):
         if bad.any(axis=0).all():
             raise ValueError(f"{name}: no penalty has a finite score in every fold (folds from 0: {folds})")
         if values:
-            warn(f"{name}: scores are no finite numbers in the folds {folds} (from 0), so that {values} of {scores.shape[1]} penalties "
+            warn(f"{name}: scores are no finite numbers in the folds {folds} (from 0), so that {values} of "
+                 f"{scores.shape[1]} penalties "
                  "cannot be chosen")
         sizes = np.abs(scores[:, _best(scores)])
         middle = float(np.median(sizes))
         if len(sizes) > 2 and middle > 0 and sizes.max() > 1e6 * middle:
-            warn(f"{name}: the score of fold {int(sizes.argmax())} (from 0) is {sizes.max():.3g} in size, {middle:.3g} in the median: that "
+            warn(f"{name}: the score of fold {int(sizes.argmax())} (from 0) is {sizes.max():.3g} in size, "
+                 f"{middle:.3g} in the median: that "
                  "fold decides alone")
 
 
@@ -89,7 +97,8 @@ def kept_apart(weights: Any, splits: Splits) -> bool:
 
 
 def _best(scores: Any) -> int:
-    """The place of the best mean over the first axis, of those that are numbers in all folds; the first of several that are equal."""
+    """The place of the best mean over the first axis, of those that are numbers in all folds; the first of
+    several that are equal."""
     means = scores.mean(axis=0)
     return int(np.argmax(np.where(np.isfinite(means), means, -np.inf)))
 
@@ -98,29 +107,39 @@ def _count(model: Any, name: str) -> int:
     """A parameter that is a list of numbers or how many: the latter, else 0."""
     value = getattr(model, name)
     if isinstance(value, (int, np.integer)) and value < 1:
-        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers, or how many. Got {value!r} instead.")
+        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers, or "
+                         f"how many. Got {value!r} instead.")
     return int(value) if isinstance(value, (int, np.integer)) else 0
 
 
-def _numbers(model: Any, name: str, most: float = np.inf, given: Any = None, *, positive: bool = False) -> Any:
-    """A parameter that is a list of numbers from 0 on, or above it, as an array; one number is a list of one. given: what it stands for."""
+def _numbers(model: Any, name: str, most: float = np.inf, given: Any = None, *,
+             positive: bool = False) -> Any:
+    """A parameter that is a list of numbers from 0 on, or above it, as an array; one number is a list of one.
+    given: what it stands for."""
     values = np.atleast_1d(np.asarray(getattr(model, name) if given is None else given, np.float64))
-    if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= most)).all() or (positive and not values.all()):
-        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers in the range "
+    if values.ndim != 1 or not values.size or not ((values >= 0)
+                                                   & (values <= most)).all() or (positive
+                                                                                 and not values.all()):
+        raise ValueError(f"The '{name}' parameter of {type(model).__name__} must be a list of numbers in the "
+                         "range "
                          f"{'(' if positive else '['}0, {most:g}]. Got {getattr(model, name)!r} instead.")
     return values
 
 
 class RidgeCV(_Validated, _Regressor):
-    """Least squares with the L2 penalty that cross-validation finds best: minimises ||X w + b - y||^2 + alpha ||w||^2.
+    """Least squares with the L2 penalty that cross-validation finds best: minimises ||X w + b - y||^2 + alpha
+    ||w||^2.
 
-    alphas: the penalties to try. cv: a number of folds, None: 5 (not scikit-learn's leave-one-out), a splitter of scikit-learn's, or a
-    list of pairs of train and test rows. scoring: one name or one callable, called with the rows' predictions and X=None, and with
-    sample_weight where fit has it; None: R2. Folds whose test rows are all rows once share one Gram matrix for all folds and penalties.
+    alphas: the penalties to try. cv: a number of folds, None: 5 (not scikit-learn's leave-one-out), a
+    splitter of scikit-learn's, or a list of pairs of train and test rows. scoring: one name or one callable,
+    called with the rows' predictions and X=None, and with sample_weight where fit has it; None: R2. Folds
+    whose test rows are all rows once share one Gram matrix for all folds and penalties.
 
-    alpha_: the best; best_score_: its mean score; scores_ (n_folds, n_alphas): of the rows held out. coef_ and intercept_ are of all rows.
+    alpha_: the best; best_score_: its mean score; scores_ (n_folds, n_alphas): of the rows held out. coef_
+    and intercept_ are of all rows.
 
-    gcv_mode is taken and changes nothing, as there is no leave-one-out; store_cv_results=True and alpha_per_target=True are refused.
+    gcv_mode is taken and changes nothing, as there is no leave-one-out; store_cv_results=True and
+    alpha_per_target=True are refused.
     """
 
     _algorithm = "linreg"
@@ -131,9 +150,10 @@ class RidgeCV(_Validated, _Regressor):
     _single: bool
     _flat = True
 
-    def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, scoring: Any = None, cv: Any = None,
-                 gcv_mode: str | None = None, store_cv_results: bool = False, alpha_per_target: bool = False, standardize: bool = False,
-                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+    def __init__(self, alphas: Any = (0.1, 1.0, 10.0), *, fit_intercept: bool = True, scoring: Any = None,
+                 cv: Any = None, gcv_mode: str | None = None, store_cv_results: bool = False,
+                 alpha_per_target: bool = False, standardize: bool = False, solver: str = "auto",
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
                  verbose: int = 0) -> None:
         self.alphas, self.fit_intercept, self.scoring, self.cv, self.gcv_mode = alphas, fit_intercept, scoring, cv, gcv_mode
         self.store_cv_results, self.alpha_per_target, self.standardize = store_cv_results, alpha_per_target, standardize
@@ -143,8 +163,8 @@ class RidgeCV(_Validated, _Regressor):
         return Means(eta[:, 0] if self._single else eta)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Chooses alpha and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets). groups:
-        of the rows, for splitters that keep them together."""
+        """Chooses alpha and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or
+        (n_samples, n_targets). groups: of the rows, for splitters that keep them together."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         alphas = _numbers(self, "alphas")
@@ -154,7 +174,8 @@ class RidgeCV(_Validated, _Regressor):
         target = beside(X, y)
         options = {"tolerance": self.tol, "max_iterations": self.max_iter}
         penalties = np.column_stack([alphas, np.zeros((len(alphas), 2))])
-        self.scores_ = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups), **options).scores
+        self.scores_ = self._search(X, y, target, sample_weight, columns, penalties,
+                                    self._splits(X, y, groups), **options).scores
         best = _best(self.scores_)
         self.alpha_, self.best_score_ = float(alphas[best]), float(self.scores_[:, best].mean())
         self._shape(y, *self._train(X, target, sample_weight, columns, l2=self.alpha_, **options))
@@ -162,28 +183,35 @@ class RidgeCV(_Validated, _Regressor):
 
 
 class LogisticRegressionCV(_Validated, _Logistic):
-    """Logistic regression with the penalty that cross-validation finds best; LogisticRegression has the objective and the solvers.
+    """Logistic regression with the penalty that cross-validation finds best; LogisticRegression has the
+    objective and the solvers.
 
-    Cs: the values of C to try, or how many between 1e-4 and 1e4, equally far apart by their logarithms. l1_ratios: to try with each of
-    them. cv: a number of folds, with equal shares of the classes, None: 5, a splitter of scikit-learn's, or a list of pairs of train and
-    test rows. scoring: as RidgeCV's; None: accuracy; also what score() returns. refit: train with the best on all rows; else coef_,
-    intercept_, C_ and l1_ratio_ are means over what is best in each fold, and there is no report_. class_weight="balanced" is of all rows.
+    Cs: the values of C to try, or how many between 1e-4 and 1e4, equally far apart by their logarithms.
+    l1_ratios: to try with each of them. cv: a number of folds, with equal shares of the classes, None: 5, a
+    splitter of scikit-learn's, or a list of pairs of train and test rows. scoring: as RidgeCV's; None:
+    accuracy; also what score() returns. refit: train with the best on all rows; else coef_, intercept_, C_
+    and l1_ratio_ are means over what is best in each fold, and there is no report_. class_weight="balanced"
+    is of all rows.
 
-    C_, l1_ratio_: the best; best_score_: their mean score; Cs_, l1_ratios_: the values tried; scores_ (n_folds, n_l1_ratios, n_cs): of the
-    rows held out. As scikit-learn's with use_legacy_attributes=False; True is refused. penalty, dual, random_state, intercept_scaling and
-    n_jobs: as LogisticRegression's.
+    C_, l1_ratio_: the best; best_score_: their mean score; Cs_, l1_ratios_: the values tried; scores_
+    (n_folds, n_l1_ratios, n_cs): of the rows held out. As scikit-learn's with use_legacy_attributes=False;
+    True is refused. penalty, dual, random_state, intercept_scaling and n_jobs: as LogisticRegression's.
     """
 
     _formulas = {None: accuracy, "accuracy": accuracy, "neg_log_loss": negative_log_loss, "roc_auc": area}
 
     _names = {"l2": "Cs", "l1": "Cs"}
-    _only = {"use_legacy_attributes": ((False,), "take use_legacy_attributes=False, with which C_, l1_ratio_ and scores_ are arrays")}
+    _only = {"use_legacy_attributes": ((False,),
+                                       "take use_legacy_attributes=False, with which C_, l1_ratio_ and "
+                                       "scores_ are arrays")}
 
-    def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None, dual: bool = False,
-                 penalty: str | None = "deprecated", scoring: Any = None, solver: str = "auto", tol: float | None = None,
-                 max_iter: int | None = None, class_weight: Any = None, n_jobs: int | None = None, verbose: int = 0, refit: bool = True,
-                 intercept_scaling: float = 1.0, random_state: Any = None, use_legacy_attributes: bool = False,
-                 standardize: bool = False, device: Any = "auto") -> None:
+    def __init__(self, *, Cs: Any = 10, l1_ratios: Any = (0.0,), fit_intercept: bool = True, cv: Any = None,
+                 dual: bool = False, penalty: str | None = "deprecated", scoring: Any = None,
+                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None,
+                 class_weight: Any = None, n_jobs: int | None = None, verbose: int = 0, refit: bool = True,
+                 intercept_scaling: float = 1.0, random_state: Any = None,
+                 use_legacy_attributes: bool = False, standardize: bool = False,
+                 device: Any = "auto") -> None:
         self.Cs, self.l1_ratios, self.fit_intercept, self.cv, self.dual, self.penalty = Cs, l1_ratios, fit_intercept, cv, dual, penalty
         self.scoring, self.solver, self.tol, self.max_iter, self.class_weight = scoring, solver, tol, max_iter, class_weight
         self.n_jobs, self.verbose, self.refit, self.intercept_scaling = n_jobs, verbose, refit, intercept_scaling
@@ -194,21 +222,24 @@ class LogisticRegressionCV(_Validated, _Logistic):
         return Predictors(eta, self.classes_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Chooses C and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,). groups: of the
-        rows, for splitters that keep them together."""
+        """Chooses C and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and the classes y
+        (n_samples,). groups: of the rows, for splitters that keep them together."""
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
         labels, columns, options = self._classified(X, y, sample_weight)
         count = _count(self, "Cs")
         self.Cs_ = np.logspace(-4, 4, count) if count else _numbers(self, "Cs", positive=True)
         if self.penalty is None:
-            raise ValueError("Without a penalty there is none to choose: kiln.LogisticRegression(C=numpy.inf) trains without one.")
+            raise ValueError("Without a penalty there is none to choose: "
+                             "kiln.LogisticRegression(C=numpy.inf) trains without one.")
         self.l1_ratios_ = _numbers(self, "l1_ratios", 1, self._ratio(self.l1_ratios))
         X = matrix(X, self._place(X, columns))
         target = beside(X, labels)
         grid = [(C, ratio) for C in self.Cs_ for ratio in self.l1_ratios_]
-        penalties = [((1 - ratio) / C, ratio / C, i % len(self.l1_ratios_)) for i, (C, ratio) in enumerate(grid)]
-        search = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups), **options)
+        penalties = [((1 - ratio) / C, ratio / C, i % len(self.l1_ratios_))
+                     for i, (C, ratio) in enumerate(grid)]
+        search = self._search(X, y, target, sample_weight, columns, penalties, self._splits(X, y, groups),
+                              **options)
         self.scores_ = search.scores.reshape(-1, len(self.Cs_), len(self.l1_ratios_)).swapaxes(1, 2)
         best = _best(search.scores)
         self.best_score_ = float(search.scores[:, best].mean())
@@ -245,27 +276,33 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
     _names = {"l2": "alphas", "l1": "alphas"}
 
     def _judged(self, eta: Any, offset: Any) -> Any:
-        return Responses(self._means(eta, quiet=True), self, eta, offset)  # scores of means that cannot be are no numbers
+        # scores of means that cannot be are no numbers
+        return Responses(self._means(eta, quiet=True), self, eta, offset)
 
     def _measured(self, eta: Any, y: Any, weights: Any, offset: Any, **view: int) -> float | None:
         if self.scoring is None:
             return explained_deviance(self._loss_fields(), eta, y, weights, offset, **view)
         return super()._measured(eta, y, weights, offset, **view)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, groups: Any = None) -> Self:
-        """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,):
-        what is added to X w + b. groups: of the rows, for splitters that keep them together."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *,
+            groups: Any = None) -> Self:
+        """Chooses alpha and l1_ratio and trains on X (n_samples, n_features), dense or sparse, and y
+        (n_samples,). offset (n_samples,): what is added to X w + b. groups: of the rows, for splitters that
+        keep them together."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight.astype(np.float64)
         ratios = _numbers(self, "l1_ratio", 1)
         X = matrix(X, self._place(X))
         splits = self._splits(X, y, groups)
-        grid = [(alpha, ratio, block) for block, ratio in enumerate(ratios) for alpha in self._alphas(X, y, weights, block, ratio)]
+        grid = [(alpha, ratio, block) for block, ratio in enumerate(ratios)
+                for alpha in self._alphas(X, y, weights, block, ratio)]
         trained = float(np.mean([weights[train].sum() for train, _ in splits]))
-        penalties = [(alpha * (1 - ratio) * trained, alpha * ratio * trained, block) for alpha, ratio, block in grid]
+        penalties = [(alpha * (1 - ratio) * trained, alpha * ratio * trained, block)
+                     for alpha, ratio, block in grid]
         target, options = beside(X, y), {**self._family(), "offset": offset}
-        self._offset, self._total, self._fitted = offset is not None, float(weights.sum()), self._distribution()
+        self._offset, self._total, self._fitted = (offset is not None, float(weights.sum()),
+                                                   self._distribution())
         level = trained if sample_weight is not None and kept_apart(weights, splits) else None
         search = self._search(X, y, target, sample_weight, 1, penalties, splits, level, **options)
         best = _best(search.scores)
@@ -273,7 +310,8 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
         self.alphas_ = alphas if (alphas != alphas[0]).any() else alphas[0]
         (self.alpha_, self.l1_ratio_), total = (float(value) for value in grid[best][:2]), self._total
         self.best_score_ = float(search.scores[:, best].mean())
-        self._shape(y, *self._train(X, target, sample_weight, 1, l2=self.alpha_ * (1 - self.l1_ratio_) * total,
+        self._shape(y, *self._train(X, target, sample_weight, 1, l2=self.alpha_ * (1 - self.l1_ratio_)
+                                    * total,
                                     l1=self.alpha_ * self.l1_ratio_ * total, **options))
         self._keep_scores(search.scores.reshape(-1, len(ratios), alphas.shape[1]))
         return self
@@ -288,19 +326,21 @@ class _Generalized(_Validated, GeneralizedLinearRegressor):
 
 
 class GeneralizedLinearRegressorCV(_Generalized):
-    """A generalised linear model with the penalty that cross-validation finds best; GeneralizedLinearRegressor has the objective.
+    """A generalised linear model with the penalty that cross-validation finds best;
+    GeneralizedLinearRegressor has the objective.
 
-    alphas: the values to try, or how many between 1e-4 and 1e2, equally far apart by their logarithms. l1_ratio: one, or a list to try.
-    cv, scoring: as RidgeCV's; None: D2. With sample_weight the penalty of a fold is alpha times the weight that it trains on; without,
-    times the rows that folds train on in the mean.
+    alphas: the values to try, or how many between 1e-4 and 1e2, equally far apart by their logarithms.
+    l1_ratio: one, or a list to try. cv, scoring: as RidgeCV's; None: D2. With sample_weight the penalty of a
+    fold is alpha times the weight that it trains on; without, times the rows that folds train on in the mean.
 
-    alpha_, l1_ratio_: the best; best_score_: their mean score; alphas_; scores_ (n_folds, n_l1_ratio, n_alphas): of the rows held out.
+    alpha_, l1_ratio_: the best; best_score_: their mean score; alphas_; scores_ (n_folds, n_l1_ratio,
+    n_alphas): of the rows held out.
     """
 
-    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
-                 alphas: Any = 10, l1_ratio: Any = 0.0, fit_intercept: bool = True, cv: Any = None, scoring: Any = None,
-                 standardize: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
+    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0,
+                 link_power: float = 0.0, alphas: Any = 10, l1_ratio: Any = 0.0, fit_intercept: bool = True,
+                 cv: Any = None, scoring: Any = None, standardize: bool = False, tol: float | None = None,
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
         self.family = family
         self.link = link
         self.parameter = parameter
@@ -322,24 +362,28 @@ class GeneralizedLinearRegressorCV(_Generalized):
 
 
 class ElasticNetCV(_Generalized, ElasticNet):
-    """Least squares with the L1 and L2 penalties that cross-validation finds best; ElasticNet has the objective.
+    """Least squares with the L1 and L2 penalties that cross-validation finds best; ElasticNet has the
+    objective.
 
-    l1_ratio: one, or a list to try. alphas: the values to try, or how many, of which the largest is the least that makes all coefficients
-    0, and the smallest eps times that. cv: as RidgeCV's. With sample_weight the penalty of a fold is alpha times the weight that it trains
-    on; without, times the rows that folds train on in the mean.
+    l1_ratio: one, or a list to try. alphas: the values to try, or how many, of which the largest is the least
+    that makes all coefficients 0, and the smallest eps times that. cv: as RidgeCV's. With sample_weight the
+    penalty of a fold is alpha times the weight that it trains on; without, times the rows that folds train on
+    in the mean.
 
-    alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and mse_path_ (n_alphas, n_folds): of
-    the rows held out; with several l1_ratio both have a first axis for these, but alphas_ only where it was not given. best_score_: minus
-    the least mean of mse_path_. precompute, copy_X, random_state, selection: as ElasticNet's; n_jobs: threads.
+    alpha_, l1_ratio_: the best, by the mean squared error; alphas_ (n_alphas,): from the largest, and
+    mse_path_ (n_alphas, n_folds): of the rows held out; with several l1_ratio both have a first axis for
+    these, but alphas_ only where it was not given. best_score_: minus the least mean of mse_path_.
+    precompute, copy_X, random_state, selection: as ElasticNet's; n_jobs: threads.
     """
 
     scoring = "neg_mean_squared_error"
     _formulas = {"r2": r2_of_rows, **NEGATIVE_ERRORS}
 
-    def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, precompute: Any = "auto",
-                 max_iter: int | None = None, tol: float | None = None, cv: Any = None, copy_X: bool = True, verbose: int = 0,
-                 n_jobs: int | None = None, positive: bool = False, random_state: Any = None, selection: str = "cyclic",
-                 device: Any = "auto") -> None:
+    def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100,
+                 fit_intercept: bool = True, precompute: Any = "auto", max_iter: int | None = None,
+                 tol: float | None = None, cv: Any = None, copy_X: bool = True, verbose: int = 0,
+                 n_jobs: int | None = None, positive: bool = False, random_state: Any = None,
+                 selection: str = "cyclic", device: Any = "auto") -> None:
         self.l1_ratio, self.eps, self.alphas, self.fit_intercept, self.precompute = l1_ratio, eps, alphas, fit_intercept, precompute
         self.max_iter, self.tol, self.cv, self.copy_X, self.verbose, self.n_jobs = max_iter, tol, cv, copy_X, verbose, n_jobs
         self.positive, self.random_state, self.selection, self.device = positive, random_state, selection, device
@@ -349,11 +393,13 @@ class ElasticNetCV(_Generalized, ElasticNet):
         if not count:
             return np.sort(_numbers(self, "alphas"))[::-1]
         if ratio == 0:
-            raise ValueError("With l1_ratio=0 no alpha makes all coefficients 0: the 'alphas' parameter must be a list.")
+            raise ValueError("With l1_ratio=0 no alpha makes all coefficients 0: the 'alphas' parameter must "
+                             "be a list.")
         y = np.asarray(to_host(y), np.float64).reshape(-1)
         residual = weights * (y - np.average(y, weights=weights) if self.fit_intercept else y)
         gradient = Matrix.empty(X.device, (X.shape[1], 1), X.dtype)
-        X.device.call(lib.kiln_multiply, gradient.pointer, 1, lib.KILN_TRANSPOSED, X.pointer, beside(X, residual).pointer, 0, ffi.NULL)
+        X.device.call(lib.kiln_multiply, gradient.pointer, 1, lib.KILN_TRANSPOSED, X.pointer,
+                      beside(X, residual).pointer, 0, ffi.NULL)
         largest = float(np.abs(gradient.numpy()).max()) / weights.sum() / ratio
         if not np.isfinite(largest):
             raise ValueError("X or y contains NaN or infinity, or products of theirs overflow.")
@@ -370,9 +416,10 @@ class LassoCV(ElasticNetCV):
 
     l1_ratio = 1.0
 
-    def __init__(self, *, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True, precompute: Any = "auto",
-                 max_iter: int | None = None, tol: float | None = None, copy_X: bool = True, cv: Any = None, verbose: int = 0,
-                 n_jobs: int | None = None, positive: bool = False, random_state: Any = None, selection: str = "cyclic",
+    def __init__(self, *, eps: float = 1e-3, alphas: Any = 100, fit_intercept: bool = True,
+                 precompute: Any = "auto", max_iter: int | None = None, tol: float | None = None,
+                 copy_X: bool = True, cv: Any = None, verbose: int = 0, n_jobs: int | None = None,
+                 positive: bool = False, random_state: Any = None, selection: str = "cyclic",
                  device: Any = "auto") -> None:
         self.eps, self.alphas, self.fit_intercept, self.precompute, self.max_iter, self.tol = eps, alphas, fit_intercept, precompute, max_iter, tol
         self.copy_X, self.cv, self.verbose, self.n_jobs, self.positive = copy_X, cv, verbose, n_jobs, positive

@@ -1,4 +1,5 @@
-"""All folds and all penalties of a cross-validation as one call of the library, kiln_path, and what came of them."""
+"""All folds and all penalties of a cross-validation as one call of the library, kiln_path, and what came of
+them."""
 from __future__ import annotations
 
 import re
@@ -21,9 +22,9 @@ Splits = list[tuple[Any, Any]]
 
 
 class _Kept:
-    """What came of the folds, as numbers in one piece, which go along with a checkpoint: for whom they are; how many folds are done, and
-    how many of their models did not converge; the scores; and, `wide` numbers, each split's best model where that is kept: its score,
-    its value (-1: there is none yet), W and b."""
+    """What came of the folds, as numbers in one piece, which go along with a checkpoint: for whom they are;
+    how many folds are done, and how many of their models did not converge; the scores; and, `wide` numbers,
+    each split's best model where that is kept: its score, its value (-1: there is none yet), W and b."""
 
     def __init__(self, whose: list[float], shape: tuple[int, int], wide: int) -> None:
         self.head, scores = len(whose), len(whose) + 2
@@ -36,8 +37,8 @@ class _Kept:
 
 
 class _HeldOut:
-    """The rows that one split holds out, where X lies: X's, their targets, weights and offset. Nothing as long as they are comes to the
-    host unless a scorer of scikit-learn's asks for it."""
+    """The rows that one split holds out, where X lies: X's, their targets, weights and offset. Nothing as
+    long as they are comes to the host unless a scorer of scikit-learn's asks for it."""
 
     def __init__(self, X: Matrix, test: Any, truth: Any, weights: Any, offset: Any) -> None:
         self.whole, self.test = X, test
@@ -60,7 +61,8 @@ class _HeldOut:
         """Of each column whether all of it is: 0 times what is not is no number."""
         zeros = matrix(self.zeros, eta.device, eta.dtype)
         products = Matrix.empty(eta.device, (eta.shape[1], 1), eta.dtype)
-        eta.device.call(lib.kiln_multiply, products.pointer, 1, lib.KILN_TRANSPOSED, eta.pointer, zeros.pointer, 0, ffi.NULL)
+        eta.device.call(lib.kiln_multiply, products.pointer, 1, lib.KILN_TRANSPOSED, eta.pointer,
+                        zeros.pointer, 0, ffi.NULL)
         return np.isfinite(products.numpy()[:, 0])
 
 
@@ -72,20 +74,24 @@ def _beside(eta: Matrix, offset: Matrix) -> Matrix:
 
 
 class Search:
-    """Takes the models that kiln_path hands over, and keeps what the rows held out say of them: scores[split, value].
+    """Takes the models that kiln_path hands over, and keeps what the rows held out say of them: scores[split,
+    value].
 
-    penalties: l2, l1 and the block of each value. columns: of a model's W. Where no model is trained on all rows (refit=False), each
-    split's best one is kept."""
+    penalties: l2, l1 and the block of each value. columns: of a model's W. Where no model is trained on all
+    rows (refit=False), each split's best one is kept."""
 
-    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: Splits, penalties: Any, offset: Any, columns: int) -> None:
+    def __init__(self, model: Any, X: Matrix, y: Any, sample_weight: Any, splits: Splits, penalties: Any,
+                 offset: Any, columns: int) -> None:
         self.model, self.X, self.y, self.sample_weight, self.splits = model, X, y, sample_weight, splits
         self.columns = columns
         self.offset = None if offset is None else np.asarray(to_host(offset), np.float64).reshape(-1, 1)
-        self.order = np.lexsort((-penalties[:, :2].sum(axis=1), penalties[:, 2]))  # each block from the strongest to the weakest
+        # each block from the strongest to the weakest
+        self.order = np.lexsort((-penalties[:, :2].sum(axis=1), penalties[:, 2]))
         self.l2, self.l1 = (np.ascontiguousarray(penalties[self.order, i]) for i in (0, 1))
         self.folds = _as_folds(splits, X.shape[0])
         self.refit = getattr(model, "refit", True)
-        self.kept = _Kept(self._whose(penalties), (len(splits), len(penalties)), 0 if self.refit else 2 + (X.shape[1] + 1) * columns)
+        self.kept = _Kept(self._whose(penalties), (len(splits), len(penalties)), 0 if self.refit
+                          else 2 + (X.shape[1] + 1) * columns)
         self.scores = self.kept.scores
         self.first = 0  # the split that the library calls fold 0
         self.astray = 0  # models of the fold at hand that did not converge
@@ -98,8 +104,11 @@ class Search:
 
     def _whose(self, penalties: Any) -> list[float]:
         scoring = self.model.scoring
-        named = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", re.sub(" at 0x[0-9a-fA-F]+", "", repr(scoring)))
-        made = [np.ascontiguousarray(penalties).tobytes(), b"" if self.folds is None else self.folds.tobytes(), named.encode()]
+        named = (scoring if isinstance(scoring, str) else getattr(scoring, "__name__",
+                                                                  re.sub(" at 0x[0-9a-fA-F]+", "",
+                                                                         repr(scoring))))
+        made = [np.ascontiguousarray(penalties).tobytes(), b"" if self.folds is None
+                else self.folds.tobytes(), named.encode()]
         return [len(self.splits), len(penalties), *map(zlib.crc32, made)]
 
     @property
@@ -118,7 +127,8 @@ class Search:
         with self.X.device.turn.handed_over():
             if models.first == 0:
                 self.held = None  # first, so that no two folds' rows need room
-                self.held, self.astray = _HeldOut(self.X, test, self.truth, self.sample_weight, self.offset), 0
+                self.held, self.astray = _HeldOut(self.X, test, self.truth, self.sample_weight,
+                                                  self.offset), 0
                 self.kept.best[split, 1:2] = -1
             assert self.held is not None
             eta = self.held.predictors(models.W, models.b)
@@ -136,7 +146,8 @@ class Search:
         if self.refit:
             return
         best, rank = self.kept.best[split], -np.inf if np.isnan(score) else score
-        if best[1] < 0 or rank > best[0] or (rank == best[0] and value < best[1]):  # the caller's first of several that are equal
+        # the caller's first of several that are equal
+        if best[1] < 0 or rank > best[0] or (rank == best[0] and value < best[1]):
             wide, rows = self.columns * models.count, self.X.shape[1]
             columns = slice(i * self.columns, (i + 1) * self.columns)
             best[:2] = rank, value
@@ -150,11 +161,13 @@ class Search:
         return values
 
     def _score(self, eta: Matrix, i: int, test: Any) -> float:
-        """Of the i-th model in eta: by the library's metrics where eta lies, or by its scorer, on the host."""
+        """Of the i-th model in eta: by the library's metrics where eta lies, or by its scorer, on the
+        host."""
         held, columns = self.held, self.columns
         assert held is not None
         if not held.weightless:
-            found = self.model._measured(eta, held.y, held.weights, held.offset, first=i * columns, columns=columns)
+            found = self.model._measured(eta, held.y, held.weights, held.offset, first=i * columns,
+                                         columns=columns)
             if found is not None:
                 return float(found)
         if self.host is None:
@@ -167,11 +180,12 @@ class Search:
     # ----------------------------------------------------------------------------------------------- running
 
     def run(self, target: Matrix, kept: checkpoint | None, level: float | None, **options: Any) -> None:
-        """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps; level: each trains on this
-        weight, to which its own is scaled."""
+        """All splits in one call where each row is held out once, else one by one, which no checkpoint keeps;
+        level: each trains on this weight, to which its own is scaled."""
         if self.folds is not None and (level is None or kept is not None):
             if kept is not None:
-                kept.along(self.kept.numbers, self.kept.head, f"a cross-validation of {type(self.model).__name__}", 1 + bool(self.refit))
+                kept.along(self.kept.numbers, self.kept.head,
+                           f"a cross-validation of {type(self.model).__name__}", 1 + bool(self.refit))
             if kept is not None and self.kept.counts[0] == len(self.splits):
                 kept.skip()
                 return
@@ -179,7 +193,8 @@ class Search:
             self._call(target, weights, fold=ffi.from_buffer("int32_t[]", self.folds), folds=len(self.splits))
             return
         if kept is not None:
-            raise NotImplementedError("a checkpoint keeps folds of which each row is held out by one, such as KFold's and StratifiedKFold's: "
+            raise NotImplementedError("a checkpoint keeps folds of which each row is held out by one, such "
+                                      "as KFold's and StratifiedKFold's: "
                                       f"the 'cv' parameter of {type(self.model).__name__} makes others")
         for self.first, (train, _) in enumerate(self.splits):
             counts = np.bincount(train, minlength=self.X.shape[0]).astype(self.X.dtype)
@@ -190,15 +205,18 @@ class Search:
 
     def _call(self, target: Matrix, options: dict[str, Any], **folds: Any) -> None:
         model, user = self.model, ffi.new_handle(self)
-        penalties = {name: ffi.from_buffer("double[]", values) for name, values in (("l2", self.l2), ("l1", self.l1))
+        penalties = {name: ffi.from_buffer("double[]", values) for name, values in (("l2", self.l2),
+                                                                                    ("l1", self.l1))
                      if name == "l2" or values.any()}
-        asked = struct("kiln_path_options", count=len(self.order), take=_take, user=user, **penalties, **folds)
+        asked = struct("kiln_path_options", count=len(self.order), take=_take, user=user, **penalties,
+                       **folds)
 
         def path(made: Any, report: Any) -> Any:
-            return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer, self.columns, asked)
+            return lib.kiln_path(model._algorithm.encode(), made, self.X.pointer, target.pointer,
+                                 self.columns, asked)
 
-        solve(self.X.device, path, [], algorithm_options(model._algorithm, options), verbose=model.verbose, callback=getattr(model, "callback", None),
-              names=model._vocabulary(), mapped=self.X.mapped)
+        solve(self.X.device, path, [], algorithm_options(model._algorithm, options), verbose=model.verbose,
+              callback=getattr(model, "callback", None), names=model._vocabulary(), mapped=self.X.mapped)
 
 
 @ffi.callback("int(void *, const kiln_path_models *)", onerror=_failed)  # type: ignore[untyped-decorator]
@@ -225,7 +243,8 @@ def _as_folds(splits: Splits, rows: int) -> Any:
     folds = np.full(rows, -1, np.int32)
     for number, (train, test) in enumerate(splits):
         trained = np.bincount(train, minlength=rows)
-        if (folds[test] >= 0).any() or len(train) + len(test) != rows or trained.max() > 1 or trained[test].any():
+        if (folds[test]
+            >= 0).any() or len(train) + len(test) != rows or trained.max() > 1 or trained[test].any():
             return None
         folds[test] = number
     return folds if (folds >= 0).all() else None

@@ -1,4 +1,5 @@
-"""DLPack, https://dmlc.github.io/dlpack/latest/: matrices lent to other packages, and what lies in CUDA memory borrowed from them."""
+"""DLPack, https://dmlc.github.io/dlpack/latest/: matrices lent to other packages, and what lies in CUDA
+memory borrowed from them."""
 from __future__ import annotations
 
 import ctypes
@@ -46,7 +47,8 @@ def as_floats(array: Any, dtype: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ borrowing
 
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer",
+                                                                                  ctypes.pythonapi))
 
 
 class _Array(NamedTuple):
@@ -63,11 +65,13 @@ class _Array(NamedTuple):
 def _of_torch(array: Any) -> _Array:
     """A tensor, by its own methods: through DLPack that takes six times as long."""
     kind = _FLOAT if array.is_floating_point() else _INTEGER
-    return _Array(array.get_device(), array.data_ptr(), array.shape, array.is_contiguous(), kind, 8 * array.element_size())
+    return _Array(array.get_device(), array.data_ptr(), array.shape, array.is_contiguous(), kind,
+                  8 * array.element_size())
 
 
 def _of_dlpack(keep: list[Any], array: Any) -> _Array:
-    # kiln_matrix_wrap waits for all streams, so that CuPy need not (-1); JAX waits until the default one (1) can go on
+    # kiln_matrix_wrap waits for all streams, so that CuPy need not (-1); JAX waits until the default one (1)
+    # can go on
     capsule = array.__dlpack__(stream=-1 if hasattr(array, "get") else 1)
     tensor = ffi.cast("DLManagedTensor *", _pointer(capsule, b"dltensor")).dl_tensor
     keep.append(capsule)  # which gives the memory back when it goes
@@ -76,7 +80,8 @@ def _of_dlpack(keep: list[Any], array: Any) -> _Array:
     wanted = [shape[1] if len(shape) == 2 else 1, 1][:len(shape)]
     contiguous = all(n <= 1 or s == w for n, s, w in zip(shape, strides, wanted))
     kind, bits = tensor.dtype.code, tensor.dtype.bits if tensor.dtype.lanes == 1 else 0
-    return _Array(tensor.device.device_id, int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset, shape, contiguous, kind, bits)
+    return _Array(tensor.device.device_id, int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset,
+                  shape, contiguous, kind, bits)
 
 
 def _borrow(keep: list[Any], array: Any, kind: int, what: str) -> _Array:
@@ -86,7 +91,8 @@ def _borrow(keep: list[Any], array: Any, kind: int, what: str) -> _Array:
     if not found.contiguous or len(found.shape) not in (1, 2):
         raise ArgumentError(f"expected {what} to be a contiguous array of 1 or 2 dimensions in CUDA memory")
     if found.kind != kind or found.bits not in (32, 64):
-        raise ArgumentError(f"expected {what} to be of {'float32 or float64' if kind == _FLOAT else 'int32 or int64'}")
+        raise ArgumentError(f"expected {what} to be of "
+                            f"{'float32 or float64' if kind == _FLOAT else 'int32 or int64'}")
     return found
 
 
@@ -104,17 +110,18 @@ def cuda_memory(keep: list[Any], array: Any) -> tuple[int, Any]:
                                zip(parts, (_FLOAT, _INTEGER, _INTEGER), ("values", "columns", "row starts")))
     starts_needed, entries = array.shape[0] + 1, int(parts[2][-1]) if starts.shape[0] else 0
     if tuple(starts.shape) != (starts_needed,) or min(values.shape[0], columns.shape[0]) < entries:
-        raise DataError(f"a matrix of {array.shape[0]} rows and {entries} entries needs as many values and columns, and {starts_needed} row "
+        raise DataError(f"a matrix of {array.shape[0]} rows and {entries} entries needs as many values and "
+                        f"columns, and {starts_needed} row "
                         f"starts; it has {values.shape[0]}, {columns.shape[0]} and {starts.shape[0]}")
     if columns.bits != 32:
         raise ArgumentError("expected the matrix's columns to be of int32 in CUDA memory")
-    return values.device, _memory(values, *array.shape, row_start=ffi.cast("void *", starts.address), row_start_bits=starts.bits,
-                                  col=ffi.cast("int32_t *", columns.address))
+    return values.device, _memory(values, *array.shape, row_start=ffi.cast("void *", starts.address),
+                                  row_start_bits=starts.bits, col=ffi.cast("int32_t *", columns.address))
 
 
 def _memory(values: _Array, rows: int, cols: int, **more: Any) -> Any:
-    return struct("kiln_memory", type=lib.KILN_F32 if values.bits == 32 else lib.KILN_F64, rows=rows, cols=cols,
-                  values=ffi.cast("void *", values.address), on_device=1, **more)
+    return struct("kiln_memory", type=lib.KILN_F32 if values.bits == 32 else lib.KILN_F64, rows=rows,
+                  cols=cols, values=ffi.cast("void *", values.address), on_device=1, **more)
 
 
 # -------------------------------------------------------------------------------------------------- lending
@@ -128,9 +135,12 @@ def _give_back(tensor: Any, lent: dict[int, Any] = _lent, cast: Any = ffi.cast) 
 
 
 _PLAIN = b"dltensor"  # the name of a capsule that nobody has taken the tensor out of
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-_of_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p,
+                         ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
+                              ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_of_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer",
+                                                                                  ctypes.pythonapi))
 
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]

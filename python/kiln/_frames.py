@@ -15,7 +15,8 @@ def is_frame(X: Any) -> bool:
 
 
 def all_numbers(frame: Any) -> bool:
-    """Whether scikit-learn makes an array of numbers of it: frames of pandas and polars may hold text, categories and dates besides."""
+    """Whether scikit-learn makes an array of numbers of it: frames of pandas and polars may hold text,
+    categories and dates besides."""
     if hasattr(frame, "dtypes"):
         return all(_is_number(kind) for kind in getattr(frame.dtypes, "values", frame.dtypes))
     return False
@@ -28,8 +29,9 @@ def _is_number(kind: Any) -> bool:
 
 
 def encoded(frame: Any, schema: str | None) -> tuple[Any, list[str], str]:
-    """X, the names of its columns, and the schema, of a frame: as kiln.read has it, a feature for each level of text. With a schema the
-    columns that it names, as they were then: a level that it does not know is 0 in all of its column's features."""
+    """X, the names of its columns, and the schema, of a frame: as kiln.read has it, a feature for each level
+    of text. With a schema the columns that it names, as they were then: a level that it does not know is 0 in
+    all of its column's features."""
     options = struct("kiln_read_options", type=lib.KILN_F64, tables=lib.KILN_FILE_CSV)
     if schema is not None:
         made = ffi.new("kiln_model **")
@@ -41,7 +43,8 @@ def encoded(frame: Any, schema: str | None) -> tuple[Any, list[str], str]:
     data = from_table(frame, where, options)
     data_warnings(data)
     X = _borrowed(lib.kiln_data_X(data), where, data)
-    return X, [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])], text(lib.kiln_data_schema(data))
+    return X, [text(lib.kiln_data_feature_name(data, j))
+               for j in range(X.shape[1])], text(lib.kiln_data_schema(data))
 
 
 def with_names(message: str, names: Any) -> str:

@@ -13,14 +13,17 @@ from ._solve import Callback, Report, algorithm_options, choice, solve, warn_of
 _Operand = Any
 
 
-def place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1, vector: bool = False) -> Matrix:
-    """X on its device: its own, the one that is named, or the best for so many passes. vector: of one dimension it is one column."""
+def place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1,
+          vector: bool = False) -> Matrix:
+    """X on its device: its own, the one that is named, or the best for so many passes. vector: of one
+    dimension it is one column."""
     if isinstance(X, Matrix):
         return X
     if isinstance(X, (list, tuple)):
         X = numbers(X)
     if not vector and len(getattr(X, "shape", (0, 0))) == 1:
-        raise ArgumentError("expected a matrix, of 2 dimensions, got 1: reshape(-1, 1) makes a column of it, reshape(1, -1) a row")
+        raise ArgumentError("expected a matrix, of 2 dimensions, got 1: reshape(-1, 1) makes a column of it, "
+                            "reshape(1, -1) a row")
     if where != "auto":
         return matrix(X, where)
     host = Matrix(X, "cpu")
@@ -44,13 +47,14 @@ def _result(values: Matrix, like: _Operand) -> Any:
     return values.result(vector=len(like.shape if hasattr(like, "shape") else np.shape(like)) == 1)
 
 
-def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0, beta: float = 0.0, z: _Operand = None,
-            device: str | Device = "auto") -> Any:
+def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0, beta: float = 0.0,
+            z: _Operand = None, device: str | Device = "auto") -> Any:
     """alpha X^T (v * (X y)) + beta z, with X (m, n), dense or sparse, read once."""
     x = place(X, device)
     weights, start, Y = _beside(x, v), _beside(x, z), matrix(y, x.device, x.dtype)
     w = Matrix.empty(x.device, (x.shape[1], Y.shape[1]), x.dtype)
-    x.device.call(lib.kiln_mmchain, w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta, _pointer(start))
+    x.device.call(lib.kiln_mmchain, w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta,
+                  _pointer(start))
     return _result(w, y)
 
 
@@ -59,7 +63,8 @@ def multiply(A: _Operand, B: _Operand, *, transposed: bool = False, device: str 
     a = place(A, device)
     b = matrix(B, a.device, a.dtype)
     Y = Matrix.empty(a.device, (a.shape[1] if transposed else a.shape[0], b.shape[1]), a.dtype)
-    a.device.call(lib.kiln_multiply, Y.pointer, 1, lib.KILN_TRANSPOSED if transposed else lib.KILN_PLAIN, a.pointer, b.pointer, 0, ffi.NULL)
+    a.device.call(lib.kiln_multiply, Y.pointer, 1, lib.KILN_TRANSPOSED if transposed else lib.KILN_PLAIN,
+                  a.pointer, b.pointer, 0, ffi.NULL)
     return _result(Y, B)
 
 
@@ -73,10 +78,11 @@ _KINDS = {"product": "KILN_SAMPLE_PRODUCT", "times": "KILN_SAMPLE_TIMES", "quoti
 
 
 class Half:
-    """A dense factor (m, k) of half precision on a device, 16 bits a number, for sddmm(). Made once, it serves any number of calls.
+    """A dense factor (m, k) of half precision on a device, 16 bits a number, for sddmm(). Made once, it
+    serves any number of calls.
 
-    kind: "float16" or "bfloat16"; numbers of other precision are rounded to the nearest. An array of that kind itself (NumPy's float16,
-    ml_dtypes' bfloat16) is taken bit by bit.
+    kind: "float16" or "bfloat16"; numbers of other precision are rounded to the nearest. An array of that
+    kind itself (NumPy's float16, ml_dtypes' bfloat16) is taken bit by bit.
     """
 
     def __init__(self, array: _Operand, kind: str = "float16", device: str | Device = "cpu") -> None:
@@ -88,7 +94,8 @@ class Half:
             if array.ndim != 2:
                 raise ArgumentError(f"expected an array of 2 dimensions, got {array.ndim}")
             bits, where = np.ascontiguousarray(array).view(np.uint16), open_device(device)
-            where.call(lib.kiln_half_dense, made, where.pointer, kinds[kind], *bits.shape, ffi.cast("uint16_t *", bits.ctypes.data))
+            where.call(lib.kiln_half_dense, made, where.pointer, kinds[kind], *bits.shape,
+                       ffi.cast("uint16_t *", bits.ctypes.data))
         else:
             array = matrix(array, device)
             where = array.device
@@ -109,10 +116,12 @@ class Half:
         return f"<kiln.Half {self.shape[0]:,} x {self.shape[1]:,} {self.kind}, on {self.device.name}>"
 
 
-def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha: float = 1.0, device: str | Device = "auto") -> Any:
+def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha: float = 1.0,
+          device: str | Device = "auto") -> Any:
     """alpha f(s_ij, a_i . b_j) at the entries of a sparse S (m, n), as a sparse matrix; A (m, k), B (n, k).
 
-    kind: "product" d, "times" s d, "quotient" s / d, "residual" s - d. A and B may both be kiln.Half of one kind; S is float32 then.
+    kind: "product" d, "times" s d, "quotient" s / d, "residual" s - d. A and B may both be kiln.Half of one
+    kind; S is float32 then.
     """
     if kind not in _KINDS:
         raise ArgumentError(f"kind must be one of {sorted(_KINDS)}, got {kind!r}")
@@ -133,8 +142,8 @@ def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha
     return P.result()
 
 
-_REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares", "l1", "l2", "max", "min", "argmax", "argmin", "mean",
-                                                               "variance")}
+_REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares", "l1", "l2", "max", "min",
+                                                               "argmax", "argmin", "mean", "variance")}
 
 
 def batch_of(x: Matrix, offsets: Any) -> tuple[Any, int]:
@@ -148,11 +157,13 @@ def batch_of(x: Matrix, offsets: Any) -> tuple[Any, int]:
         if starts.ndim != 1 or len(starts) == 0:
             raise ArgumentError("offsets must be a vector of count + 1 numbers")
         count = len(starts) - 1
-        where.call(lib.kiln_batch_ragged, made, where.pointer, count, ffi.cast("int64_t *", starts.ctypes.data))
+        where.call(lib.kiln_batch_ragged, made, where.pointer, count,
+                   ffi.cast("int64_t *", starts.ctypes.data))
     return where.turn.own(lib.kiln_batch_free, made[0]), count
 
 
-def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device: str | Device = "auto") -> Any:
+def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None,
+                 device: str | Device = "auto") -> Any:
     """The sum, squares, l1, l2, max, min, argmax, argmin, mean or variance of each row of X, or of each piece
     X[offsets[v]:offsets[v + 1]] of a vector X. Sums run in double."""
     if kind not in _REDUCTIONS:
@@ -185,11 +196,13 @@ def _brief(scores: Any) -> str:
     if isinstance(scores, dict):
         first = ", ".join(f"{node!r}: {score}" for node, score in itertools.islice(scores.items(), 3))
         return f"{{{first}{', ...' if len(scores) > 3 else ''}}} ({len(scores):,} nodes)"
-    return np.array2string(scores, threshold=6, edgeitems=2) if isinstance(scores, np.ndarray) else repr(scores)
+    return (np.array2string(scores, threshold=6, edgeitems=2) if isinstance(scores, np.ndarray)
+            else repr(scores))
 
 
 class Ranking(NamedTuple):
-    """The scores of a graph's vertices, and the run's report. Of a networkx graph scores is a dict by node."""
+    """The scores of a graph's vertices, and the run's report. Of a networkx graph scores is a dict by
+    node."""
 
     scores: Any
     report: Report
@@ -210,22 +223,26 @@ class HubsAndAuthorities(NamedTuple):
 
 
 class _Graph:
-    """The links of an operand, and how its vertices are called: by the nodes of a networkx graph, else by their places."""
+    """The links of an operand, and how its vertices are called: by the nodes of a networkx graph, else by
+    their places."""
 
     def __init__(self, A: _Operand) -> None:
         self.links, self.nodes = A, None
         if isinstance(A, (list, tuple)):
-            raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, numpy.array a matrix of rows")
+            raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, "
+                                "numpy.array a matrix of rows")
         if is_graph(A):
             import networkx
 
             if len(A) == 0:
                 raise ArgumentError("the graph has no nodes")
             self.nodes = list(A)
-            self.links = networkx.to_scipy_sparse_array(A, nodelist=self.nodes, dtype=np.float64, format="csr")
+            self.links = networkx.to_scipy_sparse_array(A, nodelist=self.nodes, dtype=np.float64,
+                                                        format="csr")
 
     def vector(self, values: Any, name: str) -> Any:
-        """What is given by vertex, in the vertices' order: a dict of some nodes, others have 0, or an array as it is."""
+        """What is given by vertex, in the vertices' order: a dict of some nodes, others have 0, or an array
+        as it is."""
         if values is None or not isinstance(values, dict):
             return values if values is None or hasattr(values, "shape") else numbers(values)
         if self.nodes is None:
@@ -244,34 +261,38 @@ class _Graph:
 
 def _of_shape(given: Matrix | None, shape: tuple[int, int], name: str) -> None:
     if given is not None and given.shape != shape:
-        raise ArgumentError(f"{name} is {given.shape[0]} x {given.shape[1]}, but must be {shape[0]} x {shape[1]}")
+        raise ArgumentError(f"{name} is {given.shape[0]} x {given.shape[1]}, but must be {shape[0]} x "
+                            f"{shape[1]}")
 
 
 def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
-    report = solve(operands[0].device, getattr(lib, f"kiln_{name}"), [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
+    report = solve(operands[0].device, getattr(lib, f"kiln_{name}"),
+                   [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
     warn_of(report, name)
     return report
 
 
-def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False, dangling: Any = "personalized",
-             tol: float | None = None, max_iter: int | None = None, iterations: int | None = None, start: Any = None,
-             device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> Ranking:
+def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False,
+             dangling: Any = "personalized", tol: float | None = None, max_iter: int | None = None,
+             iterations: int | None = None, start: Any = None, device: str | Device = "auto",
+             verbose: int = 0, callback: Callback | None = None) -> Ranking:
     """PageRank of the graph with adjacency matrix A (n, n), sparse: row i links to column j.
 
-    A may be a networkx graph, whose nodes then name the scores, and may in personalize, dangling and start; links of an undirected one
-    lead both ways. Links are followed in proportion to their weights, those of a link that is there several times added
-    up; unweighted: every link counts 1, also where it is there several times.
+    A may be a networkx graph, whose nodes then name the scores, and may in personalize, dangling and start;
+    links of an undirected one lead both ways. Links are followed in proportion to their weights, those of a
+    link that is there several times added up; unweighted: every link counts 1, also where it is there several
+    times.
 
-    personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array (n,) of where
-    vertices without links lead. scores add up to 1; report.figures has "error_bound".
+    personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array
+    (n,) of where vertices without links lead. scores add up to 1; report.figures has "error_bound".
     """
     graph = _Graph(A)
     a = place(graph.links, device, 60)
     personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
     teleport = _beside(a, personalize)
     options = algorithm_options("pagerank", {
-        "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter, "iterations": iterations,
-        "personalize": teleport, "warm_start": start is not None})
+        "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter,
+        "iterations": iterations, "personalize": teleport, "warm_start": start is not None})
     sink = None
     if not isinstance(dangling, str):
         sink = _beside(a, graph.vector(dangling, "dangling"))
@@ -282,22 +303,27 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unw
     else:
         raise ArgumentError(f"dangling must be 'personalized', 'uniform' or an array, got {dangling!r}")
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
-    ranks = Matrix.empty(a.device, shape, a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
+    ranks = Matrix.empty(a.device, shape,
+                         a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
     _of_shape(ranks, shape, "start")
     report = _rank("pagerank", [ranks, a], options, verbose, callback)
     return Ranking(graph.named(ranks, teleport is None or len(personalize.shape) == 1), report)
 
 
-def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, solver: str = "auto", tol: float | None = None,
-         max_iter: int | None = None, device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
-    """Hubs and authorities of the graph with adjacency matrix A (m, n), or of a networkx graph; norm 1: each add up to 1, 2: their squares
-    do. unweighted: every link counts 1; without it weights count, those of a link that is there several times added up. solver:
-    "power", "lobpcg", or "auto", the power iteration, and LOBPCG from where that is slow. report.objective is the eigenvalue, and
-    report.figures has "eigenvalue_error", how far it is from one of A^T A at most."""
+def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, solver: str = "auto",
+         tol: float | None = None, max_iter: int | None = None, device: str | Device = "auto",
+         verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
+    """Hubs and authorities of the graph with adjacency matrix A (m, n), or of a networkx graph; norm 1: each
+    add up to 1, 2: their squares do. unweighted: every link counts 1; without it weights count, those of a
+    link that is there several times added up. solver: "power", "lobpcg", or "auto", the power iteration, and
+    LOBPCG from where that is slow. report.objective is the eigenvalue, and report.figures has
+    "eigenvalue_error", how far it is from one of A^T A at most."""
     graph = _Graph(A)
     a = place(graph.links, device, 40)
-    options = algorithm_options("hits", {"norm": norm, "unweighted": unweighted, "solver": choice("hits", "solver", solver),
-                                         "tolerance": tol, "max_iterations": max_iter})
-    hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
+    options = algorithm_options("hits", {"norm": norm, "unweighted": unweighted,
+                                         "solver": choice("hits", "solver", solver), "tolerance": tol,
+                                         "max_iterations": max_iter})
+    hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1),
+                                     a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
     report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
     return HubsAndAuthorities(graph.named(hubs, True), graph.named(authorities, True), report)

@@ -11,7 +11,8 @@ from ._words import advice, words
 
 
 class KilnError(Exception):
-    """What libkiln refuses or cannot do. `hint` says what to do about it; `file`, `line` and `column` where it is."""
+    """What libkiln refuses or cannot do. `hint` says what to do about it; `file`, `line` and `column` where
+    it is."""
 
     hint: str = ""
     file: str = ""
@@ -67,11 +68,13 @@ def _open() -> Any:
     """The library beside this file, as the wheel has it; KILN_LIBRARY names another one."""
     here = pathlib.Path(__file__).resolve().parent
     path = os.environ.get("KILN_LIBRARY") or str(here / "libkiln.so.0")
-    path = os.path.abspath(path) if os.sep in path else path  # so that it knows where it lies, whatever the folder then
+    # so that it knows where it lies, whatever the folder then
+    path = os.path.abspath(path) if os.sep in path else path
     try:
         return ffi.dlopen(path)
     except OSError as error:
-        raise ImportError(f"kiln: {error}; set KILN_LIBRARY to the path of libkiln.so, or install the package again") from None
+        raise ImportError(f"kiln: {error}; set KILN_LIBRARY to the path of libkiln.so, or install the "
+                          "package again") from None
 
 
 lib = _open()
@@ -112,7 +115,8 @@ def _layout(name: str) -> tuple[Any, int]:
 
 
 def struct(name: str, **fields: Any) -> Any:
-    """A zeroed struct of the interface with its size and these fields set; what pointers point to must be kept alive."""
+    """A zeroed struct of the interface with its size and these fields set; what pointers point to must be
+    kept alive."""
     kind, size = _layout(name)
     given = {field: value for field, value in fields.items() if value is not None}
     try:

@@ -30,7 +30,8 @@ _OF_SMALL = {"logreg": 1e-9, "svm": 1e-9, "glm": 1e-10}  # tolerances there: a t
 
 
 class _Linear(Estimator):
-    """X W + b, as coef_ and intercept_ are now: whoever changes them changes what is predicted, scored and saved."""
+    """X W + b, as coef_ and intercept_ are now: whoever changes them changes what is predicted, scored and
+    saved."""
 
     fit_intercept: bool
     coef_: Any
@@ -48,12 +49,15 @@ class _Linear(Estimator):
     def _bias(self) -> Any:
         """b (1, columns) of intercept_."""
         if self.intercept_ is None:
-            raise ArgumentError(f"intercept_ of this {type(self).__name__} is None: set it to 0.0 for no intercept.")
+            raise ArgumentError(f"intercept_ of this {type(self).__name__} is None: set it to 0.0 for no "
+                                "intercept.")
         weight = self._weight
-        return np.array(np.broadcast_to(np.asarray(self.intercept_, weight.dtype).reshape(1, -1), (1, weight.shape[1])))
+        return np.array(np.broadcast_to(np.asarray(self.intercept_, weight.dtype).reshape(1, -1),
+                                        (1, weight.shape[1])))
 
     def _checked(self, X: Any, y: Any, **more: Any) -> Any:
-        """X and y as _train() takes them; that X is finite is left to the library, which looks at each number anyway."""
+        """X and y as _train() takes them; that X is finite is left to the library, which looks at each number
+        anyway."""
         return self._validate(X, y, ensure_all_finite=False, **more)
 
     def _train(self, X: Any, y: Any, sample_weight: Any, columns: int, **options: Any) -> tuple[Any, Any]:
@@ -67,11 +71,13 @@ class _Linear(Estimator):
             W, b = (matrix(np.array(start, operand.dtype), where) for start in (self._weight, self._bias))
             options["warm_start"] = 1
         if options.get("standard_errors"):
-            errors = options["standard_errors"] = Matrix.empty(where, (operand.shape[1] + self.fit_intercept, 1), operand.dtype)
+            errors = options["standard_errors"] = Matrix.empty(where, (operand.shape[1] + self.fit_intercept,
+                                                                       1), operand.dtype)
         self._run([W, b, operand, target], **self._settings(operand, sample_weight, options))
         if options.get("standard_errors"):
             found = errors.numpy()[:, 0]
-            self.standard_errors_, self.intercept_error_ = found[:operand.shape[1]], found[-1] if self.fit_intercept else 0.0
+            self.standard_errors_, self.intercept_error_ = (found[:operand.shape[1]],
+                                                            found[-1] if self.fit_intercept else 0.0)
         self.device_ = where.name
         return W.numpy(), b.numpy()
 
@@ -81,7 +87,8 @@ class _Linear(Estimator):
         if options.get("tolerance") is None and X.dtype == np.float64 and X.nnz <= _SMALL:
             options = {**options, "tolerance": _OF_SMALL.get(self._algorithm)}
         return {**options, "weights": None if sample_weight is None else matrix(sample_weight, X.device),
-                "no_intercept": not self.fit_intercept, "offset": None if offset is None else beside(X, offset),
+                "no_intercept": not self.fit_intercept, "offset": None if offset is None
+                else beside(X, offset),
                 "solver": choice(self._algorithm, "solver", getattr(self, "solver", "auto"), self._peers),
                 "standardize": getattr(self, "standardize", False) or None}
 
@@ -100,7 +107,8 @@ class _Linear(Estimator):
 
 
 class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[misc]
-    _flat = False  # whether coef_ has no axis of targets for a y of one column, as scikit-learn's ridge regressions have it
+    # whether coef_ has no axis of targets for a y of one column, as scikit-learn's ridge regressions have it
+    _flat = False
 
     def _shape(self, y: Any, W: Any, b: Any) -> None:
         """coef_ and intercept_ as scikit-learn has them: without an axis of targets where y has none."""
@@ -123,7 +131,8 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
         check_consistent_length(X, y)
         targets = 1 if np.ndim(self.coef_) == 1 else np.shape(self.coef_)[0]
         if (1 if y.ndim == 1 else y.shape[1]) != targets:
-            raise ValueError(f"y is of shape {y.shape}, but this {type(self).__name__} predicts {targets} target{'s'[:targets > 1]}")
+            raise ValueError(f"y is of shape {y.shape}, but this {type(self).__name__} predicts {targets} "
+                             f"target{'s'[:targets > 1]}")
         return y
 
     def predict(self, X: Any) -> Any:
@@ -140,15 +149,16 @@ class _SingleTarget(_Regressor):
 
 
 class LinearRegression(_Regressor):
-    """Least squares: minimises 1/2 ||X w + b - y||^2. Where columns depend on each other (under an intercept, centred ones), coef_ is
-    the solution with the least ||w||, as NumPy's lstsq has it.
+    """Least squares: minimises 1/2 ||X w + b - y||^2. Where columns depend on each other (under an intercept,
+    centred ones), coef_ is the solution with the least ||w||, as NumPy's lstsq has it.
 
-    rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate gradient solved a problem
-    too large for a factor (above 4,096 columns and rows on a CPU, 1,024 on a GPU), or where columns are so near to dependent that rounding hides it.
-    There is no singular_: singular values are not computed on the way.
-    solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", which of them suits X; scikit-learn's other names mean
-    "auto". tol: of the relative residual of the normal equations; None: 1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is
-    taken and changes nothing: X is never written to. positive=True is refused.
+    rank_: of X, centred under an intercept; None where it was not determined: with a penalty, where conjugate
+    gradient solved a problem too large for a factor (above 4,096 columns and rows on a CPU, 1,024 on a GPU),
+    or where columns are so near to dependent that rounding hides it. There is no singular_: singular values
+    are not computed on the way. solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or
+    "auto", which of them suits X; scikit-learn's other names mean "auto". tol: of the relative residual of
+    the normal equations; None: 1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is taken and
+    changes nothing: X is never written to. positive=True is refused.
     """
 
     _algorithm = "linreg"
@@ -156,18 +166,20 @@ class LinearRegression(_Regressor):
     _only = {"positive": ((False,), "take scikit-learn's class, or scipy.optimize.nnls")}
     _peers = ("svd", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
-    def __init__(self, *, fit_intercept: bool = True, copy_X: bool = True, tol: float | None = None, n_jobs: int | None = None,
-                 positive: bool = False, solver: str = "auto", max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
+    def __init__(self, *, fit_intercept: bool = True, copy_X: bool = True, tol: float | None = None,
+                 n_jobs: int | None = None, positive: bool = False, solver: str = "auto",
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
         self.fit_intercept, self.copy_X, self.tol, self.n_jobs, self.positive = fit_intercept, copy_X, tol, n_jobs, positive
         self.solver, self.max_iter, self.device, self.verbose = solver, max_iter, device, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples,
+        n_targets)."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         columns = 1 if np.ndim(y) == 1 else np.shape(y)[1]
-        self._shape(y, *self._train(X, y, sample_weight, columns, l2=self._penalty(), tolerance=self.tol, max_iterations=self.max_iter))
+        self._shape(y, *self._train(X, y, sample_weight, columns, l2=self._penalty(), tolerance=self.tol,
+                                    max_iterations=self.max_iter))
         rank = self.report_.figures.get("rank", float("nan"))
         self.rank_ = int(rank) if rank >= 0 else None
         return self
@@ -177,19 +189,21 @@ class LinearRegression(_Regressor):
 
 
 class Ridge(LinearRegression):
-    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty is of the coefficients of
-    columns scaled to unit variance; those of X itself are what coef_ has. alpha: a number, or one for each target. solver_: the one that
-    ran.
+    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty
+    is of the coefficients of columns scaled to unit variance; those of X itself are what coef_ has. alpha: a
+    number, or one for each target. solver_: the one that ran.
 
-    random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Else as LinearRegression."""
+    random_state and copy_X are taken and change nothing: no solver draws numbers or writes to X. Else as
+    LinearRegression."""
 
     _names = {"l2": "alpha"}
     _also = {"alpha": (list,)}
     _flat = True
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None = None,
-                 tol: float | None = None, solver: str = "auto", positive: bool = False, random_state: Any = None,
-                 standardize: bool = False, device: Any = "auto", verbose: int = 0) -> None:
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True,
+                 max_iter: int | None = None, tol: float | None = None, solver: str = "auto",
+                 positive: bool = False, random_state: Any = None, standardize: bool = False,
+                 device: Any = "auto", verbose: int = 0) -> None:
         self.alpha, self.fit_intercept, self.copy_X, self.max_iter, self.tol = alpha, fit_intercept, copy_X, max_iter, tol
         self.solver, self.positive, self.random_state, self.standardize = solver, positive, random_state, standardize
         self.device, self.verbose = device, verbose
@@ -199,7 +213,8 @@ class Ridge(LinearRegression):
         return self.alpha
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples,
+        n_targets)."""
         if np.ndim(self.alpha) > 0:
             return self._fit_each(X, y, sample_weight)
         super().fit(X, y, sample_weight)
@@ -212,12 +227,14 @@ class Ridge(LinearRegression):
         sample_weight = self._weights(sample_weight, X)
         alphas, targets = np.asarray(self.alpha), as_columns(host_vector(y), X.dtype)
         if alphas.shape not in ((1,), (targets.shape[1],)):
-            raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the {targets.shape[1]} targets. Got "
+            raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the "
+                             f"{targets.shape[1]} targets. Got "
                              f"{alphas.shape} of them.")
         operand = matrix(X, self._place(X, targets.shape[1]))
         each = [clone(self).set_params(alpha=float(alpha)).fit(operand, target, sample_weight)
                 for alpha, target in zip(np.broadcast_to(alphas, targets.shape[1]), targets.T)]
-        self._shape(y, np.column_stack([one.coef_ for one in each]), np.array([[one.intercept_ for one in each]]))
+        self._shape(y, np.column_stack([one.coef_ for one in each]),
+                    np.array([[one.intercept_ for one in each]]))
         self._keep_report(together([one.report_ for one in each]))
         self.rank_, self.solver_, self.device_, self._kept, self._told = None, each[0].solver_, each[0].device_, None, {}
         return self
@@ -226,24 +243,27 @@ class Ridge(LinearRegression):
 class GeneralizedLinearRegressor(_SingleTarget):
     """A generalised linear model of any family and link that libkiln has.
 
-    minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2), d the family's unit deviance, as
-    scikit-learn's regressors do; l1_ratio=1 is the lasso of each family.
-    family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie" (parameter: the power of its
-    variance), "negative-binomial" (parameter: alpha); link: "default", "identity", "log", "logit", "power" (link_power), ...
-    standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha must be 0. standardize: the penalty is of the
-    coefficients of columns scaled to unit variance.
+    minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2), d the
+    family's unit deviance, as scikit-learn's regressors do; l1_ratio=1 is the lasso of each family.
+    family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie"
+    (parameter: the power of its variance), "negative-binomial" (parameter: alpha); link: "default",
+    "identity", "log", "logit", "power" (link_power), ... standard_errors: of the coefficients, in
+    standard_errors_ and intercept_error_; alpha must be 0. standardize: the penalty is of the coefficients of
+    columns scaled to unit variance.
     """
 
     _algorithm = "glm"
     _names = {"l2": "alpha", "l1": "alpha"}
     _offset = False  # whether the fit had one
-    _fitted: tuple[str, str, float, float] | None = None  # the distribution of the last fit, whatever the parameters are now
+    # the distribution of the last fit, whatever the parameters are now
+    _fitted: tuple[str, str, float, float] | None = None
     _total: float  # weight of the rows that it had
 
-    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
-                 alpha: float = 0.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
-                 standard_errors: bool = False, warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
+    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0,
+                 link_power: float = 0.0, alpha: float = 0.0, l1_ratio: float = 0.0,
+                 fit_intercept: bool = True, standardize: bool = False, standard_errors: bool = False,
+                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None,
+                 device: Any = "auto", verbose: int = 0) -> None:
         self.family = family
         self.l1_ratio = l1_ratio
         self.standardize = standardize
@@ -264,18 +284,21 @@ class GeneralizedLinearRegressor(_SingleTarget):
         return self.family, self.link, self.parameter, self.link_power
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
-        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,): what is added to X w + b,
-        such as the logarithm of an exposure; predict() and score() need one then."""
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,): what
+        is added to X w + b, such as the logarithm of an exposure; predict() and score() need one then."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
         ratio = getattr(self, "l1_ratio", 0.0)
         not_negative(self, "alpha")
         if not 0 <= ratio <= 1:
-            raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, 1]. Got {ratio!r} instead.")
+            raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, "
+                             f"1]. Got {ratio!r} instead.")
         self._total = total
-        self._shape(y, *self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total, l1=self.alpha * ratio * total,
-                                    offset=offset, standard_errors=getattr(self, "standard_errors", False) or None, **self._family()))
+        self._shape(y, *self._train(X, y, sample_weight, 1, l2=self.alpha * (1 - ratio) * total,
+                                    l1=self.alpha * ratio * total, offset=offset,
+                                    standard_errors=getattr(self, "standard_errors", False) or None,
+                                    **self._family()))
         self._offset, self._fitted = offset is not None, self._distribution()
         return self
 
@@ -291,7 +314,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
         """X w + b + offset (n_samples,), in float64."""
         check_is_fitted(self)
         if self._offset and offset is None:
-            raise ValueError(f"this {type(self).__name__} was fitted with an offset: predict() and score() need the rows' offset too, zeros "
+            raise ValueError(f"this {type(self).__name__} was fitted with an offset: predict() and score() "
+                             "need the rows' offset too, zeros "
                              "for none")
         eta = self._linear_predictor(X).numpy()[:, 0].astype(np.float64)
         return eta if offset is None else eta + _offsets(offset, len(eta))
@@ -304,7 +328,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
         return struct("kiln_loss", kind=lib.KILN_LOSS_GLM, **self._loss_fields(), **more)
 
     def _means(self, eta: Any, *, quiet: bool = False) -> Any:
-        """The means at these linear predictors; a warning, unless quiet, where the family cannot have them."""
+        """The means at these linear predictors; a warning, unless quiet, where the family cannot have
+        them."""
         where = device("cpu")
         means = matrix(as_columns(eta.copy(), np.float64), where)
         where.call(lib.kiln_loss_mean, means.pointer, self._loss(), means.pointer)
@@ -313,7 +338,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
         if astray and not quiet:
             name, link = self._of_fit()[:2]
             inside = text(lib.kiln_link_name(self._known().link))
-            warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that the family {name!r} cannot "
+            warn(f"{type(self).__name__}: the link {link!r} gives {astray} of {len(found)} rows a mean that "
+                 f"the family {name!r} cannot "
                  f"have; a link such as {inside!r} stays inside")
         return found
 
@@ -333,11 +359,13 @@ class GeneralizedLinearRegressor(_SingleTarget):
         return self._means(eta).astype(self._weight.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """D2, the share of the deviance from the best intercept alone, with the offset, that the model explains: R2 for "gaussian"."""
+        """D2, the share of the deviance from the best intercept alone, with the offset, that the model
+        explains: R2 for "gaussian"."""
         y = self._true_values(X, y)
         eta = self._eta(X, offset)
         self._means(eta)  # which warns
-        return self._explained(y, eta, row_weights(sample_weight, len(y)), None if offset is None else _offsets(offset, len(y)))
+        return self._explained(y, eta, row_weights(sample_weight, len(y)), None if offset is None
+                               else _offsets(offset, len(y)))
 
     def _explained(self, y: Any, eta: Any, sample_weight: Any, offset: Any) -> float:
         return explained_deviance(self._loss_fields(), eta, y, sample_weight, offset)
@@ -353,7 +381,8 @@ class GeneralizedLinearRegressor(_SingleTarget):
         if getattr(self, "standard_errors", False) and hasattr(self, "standard_errors_"):
             errors = np.append(self.standard_errors_, [self.intercept_error_] if self.fit_intercept else [])
             # a column that depends on others has none, and a model file holds finite numbers alone
-            tensors["standard_errors"] = np.where(np.isnan(errors), -1, errors).astype(self._weight.dtype).reshape(-1, 1)
+            tensors["standard_errors"] = np.where(np.isnan(errors), -1,
+                                                  errors).astype(self._weight.dtype).reshape(-1, 1)
         return {**tensors, "parameters": np.array([[parameter, power]])}, texts
 
 
@@ -370,7 +399,8 @@ def _offsets(offset: Any, rows: int) -> Any:
 def _fields(distribution: tuple[str, str, float, float]) -> dict[str, Any]:
     """kiln_loss's fields for a family and its link."""
     family, link, parameter, power = distribution
-    return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link) or None,
+    return {"family": _number(lib.kiln_family_name, 1, family), "link": _number(lib.kiln_link_name, 0, link)
+            or None,
             "parameter": parameter, "link_power": power}
 
 
@@ -385,12 +415,14 @@ def _number(name: Any, first: int, wanted: str) -> int:
 
 
 class PoissonRegressor(GeneralizedLinearRegressor):
-    """Counts: Poisson regression with a log link. solver: "auto"; scikit-learn's names are taken, and mean the same."""
+    """Counts: Poisson regression with a log link. solver: "auto"; scikit-learn's names are taken, and mean
+    the same."""
 
     _peers = ("lbfgs", "newton-cholesky")
 
-    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "auto", max_iter: int | None = None,
-                 tol: float | None = None, warm_start: bool = False, verbose: int = 0, device: Any = "auto") -> None:
+    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "auto",
+                 max_iter: int | None = None, tol: float | None = None, warm_start: bool = False,
+                 verbose: int = 0, device: Any = "auto") -> None:
         self.alpha, self.fit_intercept, self.solver, self.max_iter, self.tol = alpha, fit_intercept, solver, max_iter, tol
         self.warm_start, self.verbose, self.device = warm_start, verbose, device
 
@@ -411,20 +443,23 @@ class GammaRegressor(PoissonRegressor):
 
 
 class TweedieRegressor(GeneralizedLinearRegressor):
-    """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link: "auto", "identity", "log"."""
+    """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link:
+    "auto", "identity", "log"."""
 
     _names = {"parameter": "power"}
     _peers = PoissonRegressor._peers
 
-    def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto", solver: str = "auto",
-                 max_iter: int | None = None, tol: float | None = None, warm_start: bool = False, verbose: int = 0,
+    def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True,
+                 link: str = "auto", solver: str = "auto", max_iter: int | None = None,
+                 tol: float | None = None, warm_start: bool = False, verbose: int = 0,
                  device: Any = "auto") -> None:
         self.power, self.alpha, self.fit_intercept, self.link, self.solver = power, alpha, fit_intercept, link, solver
         self.max_iter, self.tol, self.warm_start, self.verbose, self.device = max_iter, tol, warm_start, verbose, device
 
     def _distribution(self) -> tuple[str, str, float, float]:
         if self.link not in ("auto", "identity", "log"):
-            raise ValueError(f"The 'link' parameter of TweedieRegressor must be 'auto', 'identity' or 'log'. Got {self.link!r} instead.")
+            raise ValueError(f"The 'link' parameter of TweedieRegressor must be 'auto', 'identity' or 'log'. "
+                             f"Got {self.link!r} instead.")
         link = self.link if self.link != "auto" else "identity" if self.power <= 0 else "log"
         exact = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse-gaussian"}
         if self.power in exact:
@@ -438,22 +473,25 @@ class TweedieRegressor(GeneralizedLinearRegressor):
 
 
 class ElasticNet(GeneralizedLinearRegressor):
-    """Least squares with L1 and L2 penalties, whose coefficients are exactly 0 where a column says too little.
+    """Least squares with L1 and L2 penalties, whose coefficients are exactly 0 where a column says too
+    little.
 
-    minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2). tol is of the scaled least
-    subgradient; None: 1e-9 for float64 (1e-10 up to 65,536 entries of X), 1e-4 for float32. standardize: the penalties are of the coefficients of columns scaled to unit
-    variance. GeneralizedLinearRegressor has the same for other families.
+    minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
+    tol is of the scaled least subgradient; None: 1e-9 for float64 (1e-10 up to 65,536 entries of X), 1e-4 for
+    float32. standardize: the penalties are of the coefficients of columns scaled to unit variance.
+    GeneralizedLinearRegressor has the same for other families.
 
-    dual_gap_: how far the objective is above its least value at most; sparse_coef_: coef_ as a sparse matrix. precompute, copy_X,
-    random_state and selection are taken and change nothing: they say how scikit-learn's coordinate descent finds the same optimum.
-    positive=True is refused.
+    dual_gap_: how far the objective is above its least value at most; sparse_coef_: coef_ as a sparse matrix.
+    precompute, copy_X, random_state and selection are taken and change nothing: they say how scikit-learn's
+    coordinate descent finds the same optimum. positive=True is refused.
     """
 
     _only = {"positive": ((False,), "take scikit-learn's class")}
 
-    def __init__(self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, precompute: Any = False,
-                 max_iter: int | None = None, copy_X: bool = True, tol: float | None = None, warm_start: bool = False,
-                 positive: bool = False, random_state: Any = None, selection: str = "cyclic", standardize: bool = False,
+    def __init__(self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True,
+                 precompute: Any = False, max_iter: int | None = None, copy_X: bool = True,
+                 tol: float | None = None, warm_start: bool = False, positive: bool = False,
+                 random_state: Any = None, selection: str = "cyclic", standardize: bool = False,
                  device: Any = "auto", verbose: int = 0) -> None:
         self.alpha, self.l1_ratio, self.fit_intercept, self.precompute, self.max_iter = alpha, l1_ratio, fit_intercept, precompute, max_iter
         self.copy_X, self.tol, self.warm_start, self.positive, self.random_state = copy_X, tol, warm_start, positive, random_state
@@ -480,13 +518,15 @@ class ElasticNet(GeneralizedLinearRegressor):
 
 
 class Lasso(ElasticNet):
-    """Least squares with an L1 penalty: minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha ||w||_1; else as ElasticNet."""
+    """Least squares with an L1 penalty: minimises 1/(2 sum s) sum_i s_i (x_i w + b - y_i)^2 + alpha ||w||_1;
+    else as ElasticNet."""
 
     l1_ratio = 1.0
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, precompute: Any = False, copy_X: bool = True,
-                 max_iter: int | None = None, tol: float | None = None, warm_start: bool = False, positive: bool = False,
-                 random_state: Any = None, selection: str = "cyclic", standardize: bool = False, device: Any = "auto",
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, precompute: Any = False,
+                 copy_X: bool = True, max_iter: int | None = None, tol: float | None = None,
+                 warm_start: bool = False, positive: bool = False, random_state: Any = None,
+                 selection: str = "cyclic", standardize: bool = False, device: Any = "auto",
                  verbose: int = 0) -> None:
         self.alpha, self.fit_intercept, self.precompute, self.copy_X, self.max_iter = alpha, fit_intercept, precompute, copy_X, max_iter
         self.tol, self.warm_start, self.positive, self.random_state, self.selection = tol, warm_start, positive, random_state, selection
@@ -504,7 +544,8 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or text."""
+        """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or
+        text."""
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
         labels, columns, options = self._classified(X, y, sample_weight)
@@ -512,20 +553,25 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         return self
 
     def _classified(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, dict[str, Any]]:
-        """Sets classes_; the labels for the library, the columns of W, and the options besides the penalties."""
+        """Sets classes_; the labels for the library, the columns of W, and the options besides the
+        penalties."""
         self.classes_, labels = _classes(X, y)
         count = len(self.classes_)
         if count < 2:
-            raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
+            raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes in the data, but "
+                             "the data contains only "
                              f"one class: {self.classes_.tolist()[0]!r}")
         self._class_weights: str | None = None
         if self.class_weight is None:
             factors: Any = None
         else:
-            found = compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y), sample_weight=sample_weight)
+            found = compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y),
+                                         sample_weight=sample_weight)
             factors = ffi.new("double[]", found.tolist())
-            self._class_weights = ",".join(f"{self._label(label)}={weight!r}" for label, weight in zip(self.classes_, found.tolist()))
-        return labels, 1 if count == 2 else count, {"tolerance": self.tol, "max_iterations": self.max_iter, "class_weights": factors}
+            self._class_weights = ",".join(f"{self._label(label)}={weight!r}"
+                                           for label, weight in zip(self.classes_, found.tolist()))
+        return labels, 1 if count == 2 else count, {"tolerance": self.tol, "max_iterations": self.max_iter,
+                                                    "class_weights": factors}
 
     def _show(self, W: Any, b: Any) -> None:
         """coef_ and intercept_ as scikit-learn has them."""
@@ -533,13 +579,15 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         self.intercept_ = b[0] if self.fit_intercept else np.zeros(b.shape[1], b.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy; rows of a class that the model does not know count as wrong. y and sample_weight may lie on a device."""
+        """The accuracy; rows of a class that the model does not know count as wrong. y and sample_weight may
+        lie on a device."""
         codes = self._true_codes(y)
         check_consistent_length(X, codes)
         return accuracy(self._linear_predictor(X), codes, row_weights(sample_weight, len(codes)))
 
     def _true_codes(self, y: Any) -> Any:
-        """The places in classes_ of the labels y of score(); -1, with a warning, of those that the model does not know."""
+        """The places in classes_ of the labels y of score(); -1, with a warning, of those that the model does
+        not know."""
         check_is_fitted(self)
         y = column_or_1d(host_vector(y), input_name="y")
         if y.dtype.kind == "f":
@@ -547,11 +595,13 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         try:
             codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         except TypeError as error:
-            raise ValueError(f"y has labels that cannot be compared with classes_, such as {self.classes_.tolist()[0]!r}") from error
+            raise ValueError(f"y has labels that cannot be compared with classes_, such as "
+                             f"{self.classes_.tolist()[0]!r}") from error
         known = self.classes_[codes] == y
         unknown = len(y) - int(known.sum())
         if unknown:
-            warn(f"{type(self).__name__}: {unknown} of {len(y)} rows are of classes that the model does not know; they count as wrong")
+            warn(f"{type(self).__name__}: {unknown} of {len(y)} rows are of classes that the model does not "
+                 "know; they count as wrong")
         return np.where(known, codes, -1)
 
     def decision_function(self, X: Any) -> Any:
@@ -589,7 +639,8 @@ class _Classifier(ClassifierMixin, SparseCoefMixin, _Linear):  # type: ignore[mi
         texts = super()._account()
         if self._kept is None:
             return texts
-        return {**texts, "options": json.dumps({**json.loads(texts["options"]), "class_weight": self._class_weights})}
+        return {**texts,
+                "options": json.dumps({**json.loads(texts["options"]), "class_weight": self._class_weights})}
 
 
 def _class_of(eta: Any, classes: Any) -> Any:
@@ -629,7 +680,8 @@ class _Logistic(_Classifier):
     def _ratio(self, given: Any) -> Any:
         """l1_ratio, or l1_ratios, as `penalty` has them, which scikit-learn lets name them."""
         if self.penalty not in ("deprecated", None, "l1", "l2", "elasticnet"):
-            raise ValueError(f"The 'penalty' parameter of {type(self).__name__} must be None, 'l1', 'l2' or 'elasticnet'. Got "
+            raise ValueError(f"The 'penalty' parameter of {type(self).__name__} must be None, 'l1', 'l2' or "
+                             "'elasticnet'. Got "
                              f"{self.penalty!r} instead.")
         return {"l1": 1.0, "l2": 0.0, None: 0.0}.get(self.penalty, 0.0 if given is None else given)
 
@@ -648,21 +700,26 @@ class _Logistic(_Classifier):
 
 
 class LogisticRegression(_Logistic):
-    """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is L1.
+    """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is
+    L1.
 
-    minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1. solver: "newton", "dual" (coordinate descent, for sparse X of
-    more columns than rows), or "auto", which of them suits X. standardize: the penalty is of the coefficients of columns scaled to unit
-    variance. tol is of the scaled gradient; None: 1e-8 for float64 (1e-9 up to 65,536 entries of X), 1e-4 for float32. warm_start: a fit begins where the last one ended,
-    if X has as many columns. n_jobs: threads.
+    minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1. solver: "newton", "dual"
+    (coordinate descent, for sparse X of more columns than rows), or "auto", which of them suits X.
+    standardize: the penalty is of the coefficients of columns scaled to unit variance. tol is of the scaled
+    gradient; None: 1e-8 for float64 (1e-9 up to 65,536 entries of X), 1e-4 for float32. warm_start: a fit
+    begins where the last one ended, if X has as many columns. n_jobs: threads.
 
-    penalty: "l2", "l1" and "elasticnet" say l1_ratio, None is C=inf; scikit-learn's names of solvers mean "auto". dual, random_state and
-    intercept_scaling are taken and change nothing: the optimum is the same, and the intercept is never penalised, by "liblinear" neither.
+    penalty: "l2", "l1" and "elasticnet" say l1_ratio, None is C=inf; scikit-learn's names of solvers mean
+    "auto". dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same,
+    and the intercept is never penalised, by "liblinear" neither.
     """
 
-    def __init__(self, penalty: str | None = "deprecated", *, C: float = 1.0, l1_ratio: float = 0.0, dual: bool = False,
-                 tol: float | None = None, fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
-                 random_state: Any = None, solver: str = "auto", max_iter: int | None = None, verbose: int = 0, warm_start: bool = False,
-                 n_jobs: int | None = None, standardize: bool = False, device: Any = "auto") -> None:
+    def __init__(self, penalty: str | None = "deprecated", *, C: float = 1.0, l1_ratio: float = 0.0,
+                 dual: bool = False, tol: float | None = None, fit_intercept: bool = True,
+                 intercept_scaling: float = 1, class_weight: Any = None, random_state: Any = None,
+                 solver: str = "auto", max_iter: int | None = None, verbose: int = 0,
+                 warm_start: bool = False, n_jobs: int | None = None, standardize: bool = False,
+                 device: Any = "auto") -> None:
         self.penalty, self.C, self.l1_ratio, self.dual, self.tol, self.fit_intercept = penalty, C, l1_ratio, dual, tol, fit_intercept
         self.intercept_scaling, self.class_weight, self.random_state, self.solver = intercept_scaling, class_weight, random_state, solver
         self.max_iter, self.verbose, self.warm_start, self.n_jobs, self.standardize = max_iter, verbose, warm_start, n_jobs, standardize
@@ -670,25 +727,30 @@ class LogisticRegression(_Logistic):
 
     def _keep_report(self, report: Report) -> None:
         super()._keep_report(report)
-        self.n_iter_ = np.array([report.n_iter], np.int32)  # as scikit-learn's, which once had one for each class
+        # as scikit-learn's, which once had one for each class
+        self.n_iter_ = np.array([report.n_iter], np.int32)
 
     def _options(self) -> dict[str, Any]:
         ratio = self._ratio(self.l1_ratio)
         if not self.C > 0:
-            raise ValueError(f"The 'C' parameter of LogisticRegression must be a float in the range (0, inf]. Got {self.C!r} instead.")
+            raise ValueError(f"The 'C' parameter of LogisticRegression must be a float in the range (0, "
+                             f"inf]. Got {self.C!r} instead.")
         if not 0 <= ratio <= 1:
-            raise ValueError(f"The 'l1_ratio' parameter of LogisticRegression must be in the range [0, 1]. Got {self.l1_ratio!r} instead.")
-        return {"l2": 0.0, "l1": 0.0} if self.penalty is None else {"l2": (1 - ratio) / self.C, "l1": ratio / self.C}
+            raise ValueError(f"The 'l1_ratio' parameter of LogisticRegression must be in the range [0, 1]. "
+                             f"Got {self.l1_ratio!r} instead.")
+        return ({"l2": 0.0, "l1": 0.0} if self.penalty is None else {"l2": (1 - ratio) / self.C,
+                                                                     "l1": ratio / self.C})
 
 
 class LinearSVC(_Classifier):
     """Linear support vector classification with the squared hinge, one class against the rest.
 
-    minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as scikit-learn's is. solver,
-    standardize: as LogisticRegression's.
+    minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as
+    scikit-learn's is. solver, standardize: as LogisticRegression's.
 
-    dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no penalty of the intercept
-    that could be lessened. penalty="l1", loss="hinge" and multi_class="crammer_singer" are refused.
+    dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no
+    penalty of the intercept that could be lessened. penalty="l1", loss="hinge" and
+    multi_class="crammer_singer" are refused.
     """
 
     _algorithm = "svm"
@@ -697,10 +759,11 @@ class LinearSVC(_Classifier):
              "loss": (("squared_hinge",), "take loss='squared_hinge', or sklearn.svm.LinearSVC"),
              "multi_class": (("ovr",), "take multi_class='ovr', or sklearn.svm.LinearSVC")}
 
-    def __init__(self, penalty: str = "l2", loss: str = "squared_hinge", *, dual: Any = "auto", tol: float | None = None, C: float = 1.0,
-                 multi_class: str = "ovr", fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
-                 verbose: int = 0, random_state: Any = None, max_iter: int | None = None, solver: str = "auto",
-                 standardize: bool = False, device: Any = "auto") -> None:
+    def __init__(self, penalty: str = "l2", loss: str = "squared_hinge", *, dual: Any = "auto",
+                 tol: float | None = None, C: float = 1.0, multi_class: str = "ovr",
+                 fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
+                 verbose: int = 0, random_state: Any = None, max_iter: int | None = None,
+                 solver: str = "auto", standardize: bool = False, device: Any = "auto") -> None:
         self.penalty, self.loss, self.dual, self.tol, self.C, self.multi_class = penalty, loss, dual, tol, C, multi_class
         self.fit_intercept, self.intercept_scaling, self.class_weight = fit_intercept, intercept_scaling, class_weight
         self.verbose, self.random_state, self.max_iter, self.solver, self.standardize = verbose, random_state, max_iter, solver, standardize
@@ -713,22 +776,26 @@ class LinearSVC(_Classifier):
 class LinearSVR(_SingleTarget):
     """Linear support vector regression with the squared epsilon-insensitive loss.
 
-    minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2. solver, standardize: as LogisticRegression's.
+    minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2. solver, standardize: as
+    LogisticRegression's.
 
-    dual, random_state and intercept_scaling are taken and change nothing, as those of LinearSVC. loss="epsilon_insensitive", which is
-    scikit-learn's default, is refused: it has kinks that Newton's method cannot pass.
+    dual, random_state and intercept_scaling are taken and change nothing, as those of LinearSVC.
+    loss="epsilon_insensitive", which is scikit-learn's default, is refused: it has kinks that Newton's method
+    cannot pass.
     """
 
     _algorithm = "svm"
 
     _names = {"l2": "C"}
     _fitted: float  # the epsilon of the last fit
-    _only = {"loss": (("squared_epsilon_insensitive",), "take loss='squared_epsilon_insensitive', or sklearn.svm.LinearSVR")}
+    _only = {"loss": (("squared_epsilon_insensitive",),
+                      "take loss='squared_epsilon_insensitive', or sklearn.svm.LinearSVR")}
 
-    def __init__(self, *, epsilon: float = 0.0, tol: float | None = None, C: float = 1.0, loss: str = "squared_epsilon_insensitive",
-                 fit_intercept: bool = True, intercept_scaling: float = 1.0, dual: Any = "auto", verbose: int = 0,
-                 random_state: Any = None, max_iter: int | None = None, solver: str = "auto", standardize: bool = False,
-                 device: Any = "auto") -> None:
+    def __init__(self, *, epsilon: float = 0.0, tol: float | None = None, C: float = 1.0,
+                 loss: str = "squared_epsilon_insensitive", fit_intercept: bool = True,
+                 intercept_scaling: float = 1.0, dual: Any = "auto", verbose: int = 0,
+                 random_state: Any = None, max_iter: int | None = None, solver: str = "auto",
+                 standardize: bool = False, device: Any = "auto") -> None:
         self.epsilon, self.tol, self.C, self.loss, self.fit_intercept = epsilon, tol, C, loss, fit_intercept
         self.intercept_scaling, self.dual, self.verbose, self.random_state = intercept_scaling, dual, verbose, random_state
         self.max_iter, self.solver, self.standardize, self.device = max_iter, solver, standardize, device
@@ -738,8 +805,9 @@ class LinearSVR(_SingleTarget):
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         not_negative(self, "epsilon")
-        self._shape(y, *self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
-                                    tolerance=self.tol, max_iterations=self.max_iter))
+        self._shape(y, *self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon,
+                                    l2=_penalty_of(self.C, "LinearSVR"), tolerance=self.tol,
+                                    max_iterations=self.max_iter))
         self._fitted = self.epsilon
         return self
 
@@ -751,5 +819,6 @@ class LinearSVR(_SingleTarget):
 def _penalty_of(C: float, name: str) -> float:
     """The l2 for which Kiln's objective is scikit-learn's over 2 C."""
     if not C > 0:
-        raise ValueError(f"The 'C' parameter of {name} must be a float in the range (0, inf]. Got {C!r} instead.")
+        raise ValueError(f"The 'C' parameter of {name} must be a float in the range (0, inf]. Got {C!r} "
+                         "instead.")
     return 1 / (2 * C)

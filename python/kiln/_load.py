@@ -13,8 +13,8 @@ from ._told import KEPT
 
 
 def load(path: Any) -> Any:
-    """The estimator of a model file, written by save() or by the command line tool: it predicts, and does not train anew from
-    where it was."""
+    """The estimator of a model file, written by save() or by the command line tool: it predicts, and does not
+    train anew from where it was."""
     model = open_model(path)
     texts, tensors = _texts(model), _tensors(model)
     name = texts["algorithm"]
@@ -62,7 +62,8 @@ def _linear(estimator: Any, tensors: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _regressor(estimator: Any, tensors: dict[str, Any]) -> Any:
-    estimator._shape(np.empty(0) if tensors["W"].shape[1] == 1 else np.empty((0, 2)), *_linear(estimator, tensors))
+    estimator._shape(np.empty(0) if tensors["W"].shape[1] == 1 else np.empty((0, 2)),
+                     *_linear(estimator, tensors))
     return estimator
 
 
@@ -79,7 +80,8 @@ def _classifier(estimator: Any, texts: dict[str, str], tensors: dict[str, Any]) 
     estimator._show(*_linear(estimator, tensors))
     values = tensors["classes"][:, 0]
     whole = np.array_equal(values, values.astype(np.int64))
-    estimator.classes_ = label_array(json.loads(texts["class_names"])) if "class_names" in texts else values.astype(np.int64) if whole else values
+    estimator.classes_ = (label_array(json.loads(texts["class_names"])) if "class_names" in texts
+                          else values.astype(np.int64) if whole else values)
     return estimator
 
 
@@ -139,8 +141,10 @@ def _make_kmeans(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
 def _make_mds(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._manifold import MDS
 
-    estimator = MDS(tensors["layout"].shape[1], metric=texts.get("metric", "ratio"), dissimilarity="euclidean" if "points" in tensors else "precomputed")
-    estimator.embedding_, estimator._points, estimator._metric = tensors["layout"], tensors.get("points"), estimator.metric
+    estimator = MDS(tensors["layout"].shape[1], metric=texts.get("metric", "ratio"), dissimilarity="euclidean"
+                    if "points" in tensors else "precomputed")
+    estimator.embedding_, estimator._points, estimator._metric = (tensors["layout"], tensors.get("points"),
+                                                                  estimator.metric)
     return estimator
 
 
@@ -149,7 +153,8 @@ def _make_als(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
 
     mean, l2, alpha, biases, counted, implicit = (float(value) for value in tensors["settings"][0])
     factors = tensors["A"].shape[1] - int(biases)
-    estimator = ALS(factors, implicit=bool(implicit), alpha=alpha, l2=l2, biases=bool(biases), counted=bool(counted))
+    estimator = ALS(factors, implicit=bool(implicit), alpha=alpha, l2=l2, biases=bool(biases),
+                    counted=bool(counted))
     estimator._know(tensors["A"], tensors["B"], mean, l2, bool(biases))
     estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), factors
     return estimator
@@ -170,7 +175,8 @@ def _make_gap(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._factors import NMF
 
     prior, shape, rate = (float(value) for value in tensors["settings"][0])
-    estimator = NMF(tensors["A"].shape[1], prior="gamma" if prior == lib.KILN_GAP_GAMMA else None, shape=shape, rate=rate)
+    estimator = NMF(tensors["A"].shape[1], prior="gamma" if prior == lib.KILN_GAP_GAMMA else None,
+                    shape=shape, rate=rate)
     estimator._take(tensors["A"], tensors["B"])
     estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), tensors["B"].shape[1]
     return estimator
@@ -186,5 +192,6 @@ def _make_lda(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     return estimator
 
 
-_MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm, "kmeans": _make_kmeans, "mds": _make_mds,
-           "als": _make_als, "sfa": _make_sfa, "gap": _make_gap, "lda": _make_lda}
+_MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm,
+           "kmeans": _make_kmeans, "mds": _make_mds, "als": _make_als, "sfa": _make_sfa, "gap": _make_gap,
+           "lda": _make_lda}

@@ -23,38 +23,44 @@ if TYPE_CHECKING:
 class MDS(Estimator):
     """A layout in few dimensions whose distances come near those of the data, by SMACOF.
 
-    metric: "ratio" (distances near the dissimilarities themselves), "interval" or "ordinal" (non-metric); dissimilarity:
-    "euclidean" (X holds points) or "precomputed" (X is the symmetric matrix of dissimilarities; NaN is missing); init:
-    "classical_mds", "random", or an array; ties: of "ordinal", "primary" lets equal dissimilarities have different distances,
-    "secondary" does not.
+    metric: "ratio" (distances near the dissimilarities themselves), "interval" or "ordinal" (non-metric);
+    dissimilarity: "euclidean" (X holds points) or "precomputed" (X is the symmetric matrix of
+    dissimilarities; NaN is missing); init: "classical_mds", "random", or an array; ties: of "ordinal",
+    "primary" lets equal dissimilarities have different distances, "secondary" does not.
 
-    scikit-learn's words are taken, too: metric=True or False, and metric_mds, say "ratio" or "ordinal"; metric="euclidean", "precomputed"
-    or another one of its distances, with metric_params, says what X holds. normalized_stress: whether stress_ is Stress-1 in place of the
-    sum of squares over the pairs; "auto": of "ordinal". n_jobs: threads. dissimilarity_matrix_: what was laid out, where X held no points.
+    scikit-learn's words are taken, too: metric=True or False, and metric_mds, say "ratio" or "ordinal";
+    metric="euclidean", "precomputed" or another one of its distances, with metric_params, says what X holds.
+    normalized_stress: whether stress_ is Stress-1 in place of the sum of squares over the pairs; "auto": of
+    "ordinal". n_jobs: threads. dissimilarity_matrix_: what was laid out, where X held no points.
     """
 
     _algorithm = "mds"
     _names = {"tolerance": "eps"}
 
-    def __init__(self, n_components: int = 2, *, metric_mds: bool = True, n_init: int = 1, init: Any = "classical_mds", max_iter: int = 1000,
-                 verbose: int = 0, eps: float | None = None, n_jobs: int | None = None, random_state: Any = None,
-                 dissimilarity: str = "euclidean", metric: Any = "ratio", metric_params: dict[str, Any] | None = None,
-                 normalized_stress: Any = "auto", ties: str = "primary", device: Any = "auto") -> None:
+    def __init__(self, n_components: int = 2, *, metric_mds: bool = True, n_init: int = 1,
+                 init: Any = "classical_mds", max_iter: int = 1000, verbose: int = 0,
+                 eps: float | None = None, n_jobs: int | None = None, random_state: Any = None,
+                 dissimilarity: str = "euclidean", metric: Any = "ratio", metric_params: dict[str, Any]
+                 | None = None, normalized_stress: Any = "auto", ties: str = "primary",
+                 device: Any = "auto") -> None:
         self.n_components, self.metric_mds, self.n_init, self.init, self.max_iter = n_components, metric_mds, n_init, init, max_iter
         self.verbose, self.eps, self.n_jobs, self.random_state, self.dissimilarity = verbose, eps, n_jobs, random_state, dissimilarity
         self.metric, self.metric_params, self.normalized_stress, self.ties, self.device = metric, metric_params, normalized_stress, ties, device
 
     def _meant(self) -> tuple[str, Any]:
-        """How distances are to come near, and what of: "euclidean", "precomputed", or another distance of scikit-learn's."""
+        """How distances are to come near, and what of: "euclidean", "precomputed", or another distance of
+        scikit-learn's."""
         kind = "ratio" if self.metric_mds else "ordinal"
         if isinstance(self.metric, (bool, np.bool_)):
             return "ratio" if self.metric else "ordinal", self.dissimilarity
         if self.metric in _METRICS:
             if not self.metric_mds and self.metric == "interval":
-                raise ValueError("metric='interval' of MDS is metric scaling: leave metric_mds=True, or take metric='ordinal'.")
+                raise ValueError("metric='interval' of MDS is metric scaling: leave metric_mds=True, or take "
+                                 "metric='ordinal'.")
             return kind if self.metric == "ratio" else self.metric, self.dissimilarity
         if self.dissimilarity == "precomputed" and self.metric not in ("euclidean", "precomputed"):
-            raise ValueError(f"metric={self.metric!r} and dissimilarity='precomputed' of MDS exclude each other.")
+            raise ValueError(f"metric={self.metric!r} and dissimilarity='precomputed' of MDS exclude each "
+                             "other.")
         return kind, "precomputed" if self.dissimilarity == "precomputed" else self.metric
 
     def __sklearn_tags__(self) -> Any:
@@ -65,18 +71,22 @@ class MDS(Estimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, init: Any = None) -> Self:
-        """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is ignored. init: an array, in place of
-        the parameter."""
+        """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is
+        ignored. init: an array, in place of the parameter."""
         self._check_only()
-        for name, value, known in (("ties", self.ties, _TIES), ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed", "deprecated")),
+        for name, value, known in (("ties", self.ties, _TIES), ("dissimilarity", self.dissimilarity,
+                                                                ("euclidean", "precomputed", "deprecated")),
                                    ("normalized_stress", self.normalized_stress, ("auto", True, False)),
                                    *([("init", self.init, _STARTS)] if isinstance(self.init, str) else [])):
             if value not in known:
-                raise ValueError(f"The {name!r} parameter of MDS must be one of {sorted(known)}. Got {value!r} instead.")
+                raise ValueError(f"The {name!r} parameter of MDS must be one of {sorted(known)}. Got "
+                                 f"{value!r} instead.")
         if not 1 <= self.n_components <= 64:
-            raise ValueError(f"The 'n_components' parameter of MDS must be an int in the range [1, 64]. Got {self.n_components!r} instead.")
+            raise ValueError(f"The 'n_components' parameter of MDS must be an int in the range [1, 64]. Got "
+                             f"{self.n_components!r} instead.")
         self._metric, of = self._meant()
-        X = self._validate(X, accept_sparse=False, ensure_all_finite="allow-nan" if of == "precomputed" else True, ensure_min_samples=2)
+        X = self._validate(X, accept_sparse=False, ensure_all_finite="allow-nan" if of == "precomputed"
+                           else True, ensure_min_samples=2)
         self._points = X if of in ("euclidean", "deprecated") else None
         if of not in ("euclidean", "deprecated", "precomputed"):
             X = np.ascontiguousarray(pairwise_distances(X, metric=of, **(self.metric_params or {})), X.dtype)
@@ -92,11 +102,12 @@ class MDS(Estimator):
         else:
             Y = Matrix.empty(where, (X.shape[0], self.n_components), X.dtype)
         points = Matrix.empty(where, (X.shape[0], 1), "float64" if where.has_f64 else X.dtype)
-        self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self._metric]), ties=getattr(lib, _TIES[self.ties]),
-                  init=lib.KILN_MDS_GIVEN if given else getattr(lib, _STARTS[start]),
+        self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self._metric]),
+                  ties=getattr(lib, _TIES[self.ties]), init=lib.KILN_MDS_GIVEN if given
+                  else getattr(lib, _STARTS[start]),
                   dissimilarities=self._points is None, restarts=self.n_init, tolerance=self.eps,
-                  seed=int(check_random_state(self.random_state).randint(2**31 - 1)), max_iterations=self.max_iter,
-                  point_stress=points)
+                  seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                  max_iterations=self.max_iter, point_stress=points)
         self.embedding_ = Y.numpy()
         self.stress_1_ = self.report_.figures["stress_1"]
         normalized = self._metric == "ordinal" if self.normalized_stress == "auto" else self.normalized_stress
@@ -116,8 +127,9 @@ class MDS(Estimator):
         return self.fit(X, init=init).embedding_
 
     def place(self, X: Any) -> Any:
-        """Where new rows go in the layout, which stays as it is (n_new, n_components). X: points, or their dissimilarities to those of
-        the layout (n_new, n_samples). Of the metric "ratio" alone: the others' distances are near fitted values."""
+        """Where new rows go in the layout, which stays as it is (n_new, n_components). X: points, or their
+        dissimilarities to those of the layout (n_new, n_samples). Of the metric "ratio" alone: the others'
+        distances are near fitted values."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, accept_sparse=False)
         return self._predict(X).result()

@@ -11,7 +11,8 @@ from ._library import ffi, lib, struct
 
 
 def measured_on(where: Device) -> Device:
-    """Where targets and weights are to lie for predictors of this device: beside them if it knows doubles, else on the CPU."""
+    """Where targets and weights are to lie for predictors of this device: beside them if it knows doubles,
+    else on the CPU."""
     return where if where.has_f64 and not where.name.startswith("cpu") else device("cpu")
 
 
@@ -23,18 +24,22 @@ def _operand(values: Any, where: Device) -> Matrix | None:
 
 
 class Metrics:
-    """Of linear predictors, arrays or matrices: one column, or one for each class or target. loss: fields of kiln_loss, without kind
-    those of a GLM. y: numbers, or the places of classes (-1: of one that the model does not know). options: of kiln_metrics_options,
-    of which first and columns, `view` below, say which columns of eta are meant.
+    """Of linear predictors, arrays or matrices: one column, or one for each class or target. loss: fields of
+    kiln_loss, without kind those of a GLM. y: numbers, or the places of classes (-1: of one that the model
+    does not know). options: of kiln_metrics_options, of which first and columns, `view` below, say which
+    columns of eta are meant.
 
     Predictors on a GPU are measured there; arrays of y, weights and offset are brought to them."""
 
-    def __init__(self, loss: dict[str, Any], eta: Any, y: Any, weights: Any = None, *, offset: Any = None, **options: Any) -> None:
+    def __init__(self, loss: dict[str, Any], eta: Any, y: Any, weights: Any = None, *, offset: Any = None,
+                 **options: Any) -> None:
         predictors = _operand(eta, device("cpu"))
         assert predictors is not None
         where = measured_on(predictors.device)
-        operands = {"y": _operand(y, where), "weights": _operand(weights, where), "offset": _operand(offset, where)}
-        given = {"kind": lib.KILN_LOSS_GLM, **loss, **{name: part.pointer for name, part in operands.items() if part is not None}}
+        operands = {"y": _operand(y, where), "weights": _operand(weights, where),
+                    "offset": _operand(offset, where)}
+        given = {"kind": lib.KILN_LOSS_GLM, **loss, **{name: part.pointer for name, part in operands.items()
+                                                       if part is not None}}
         made = ffi.new("kiln_metrics **")
         predictors.device.call(lib.kiln_metrics_of, made, struct("kiln_loss", **given), predictors.pointer,
                                struct("kiln_metrics_options", **options))
@@ -48,17 +53,21 @@ class Metrics:
         return float(lib.kiln_metrics_part(self._made, j, name.encode()))
 
     def calibration(self, j: int) -> dict[str, Any]:
-        """Of class or target j: arrays of each bin's predicted and observed means, and the latter's standard errors."""
+        """Of class or target j: arrays of each bin's predicted and observed means, and the latter's standard
+        errors."""
         count = ffi.new("int64_t *")
         bins = lib.kiln_metrics_calibration(self._made, j, count)
-        return {name: np.array([getattr(bins[b], name) for b in range(count[0])]) for name in ("predicted", "observed", "error")}
+        return {name: np.array([getattr(bins[b], name) for b in range(count[0])])
+                for name in ("predicted", "observed", "error")}
 
     def roc(self, j: int) -> tuple[Any, Any, float] | None:
-        """The receiver operating characteristic of class j: both shares, and the area; None without rows of it and others."""
+        """The receiver operating characteristic of class j: both shares, and the area; None without rows of
+        it and others."""
         curve = lib.kiln_metrics_roc(self._made, j)
         if curve == ffi.NULL or not curve.count:
             return None
-        false, true = (np.array(list(shares[0:curve.count])) for shares in (curve.false_share, curve.true_share))
+        false, true = (np.array(list(shares[0:curve.count])) for shares in (curve.false_share,
+                                                                            curve.true_share))
         return false, true, float(curve.area)
 
 
@@ -68,7 +77,8 @@ def width(eta: Any, columns: int = 0, first: int = 0) -> int:
 
 
 def accuracy(eta: Any, codes: Any, weights: Any, **view: int) -> float:
-    """The share of rows whose class is right. codes: the places of the true classes, -1 of one that the model does not know."""
+    """The share of rows whose class is right. codes: the places of the true classes, -1 of one that the model
+    does not know."""
     return Metrics({"kind": lib.KILN_LOSS_SQUARED_HINGE}, eta, codes, weights, unranked=1, **view)["accuracy"]
 
 
@@ -76,7 +86,8 @@ def log_loss(eta: Any, codes: Any, weights: Any, **view: int) -> float:
     """Probabilities are at least epsilon, as scikit-learn's are."""
     kind = lib.KILN_LOSS_LOGISTIC if width(eta, **view) == 1 else lib.KILN_LOSS_SOFTMAX
     least = float(np.finfo(np.float64).eps)
-    return Metrics({"kind": kind}, eta, codes, weights, unranked=1, least_probability=least, **view)["log_loss"]
+    return Metrics({"kind": kind}, eta, codes, weights, unranked=1, least_probability=least,
+                   **view)["log_loss"]
 
 
 def auc(eta: Any, codes: Any, weights: Any, **view: int) -> float:
@@ -95,10 +106,12 @@ def error(name: str, eta: Any, y: Any, weights: Any, **view: int) -> float:
 def r2(means: Any, y: Any, weights: Any, **view: int) -> float:
     """The mean over the targets, as scikit-learn has it; of a constant one 1 where it is met, else 0."""
     found, targets = Metrics({"kind": lib.KILN_LOSS_SQUARED}, means, y, weights, **view), width(means, **view)
-    return float(np.mean([_or_met(found.part(j, "r2"), found.part(j, "rss"), found.part(j, "tss")) for j in range(targets)]))
+    return float(np.mean([_or_met(found.part(j, "r2"), found.part(j, "rss"), found.part(j, "tss"))
+                          for j in range(targets)]))
 
 
-def explained_deviance(loss: dict[str, Any], eta: Any, y: Any, weights: Any, offset: Any, **view: int) -> float:
+def explained_deviance(loss: dict[str, Any], eta: Any, y: Any, weights: Any, offset: Any,
+                       **view: int) -> float:
     """D2; of a target that the best intercept alone meets 1 where the model does, else 0."""
     found = Metrics(loss, eta, y, weights, offset=offset, explained=1, unranked=1, **view)
     return _or_met(found["d2"], found["deviance"], found["null_deviance"])

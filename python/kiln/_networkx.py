@@ -1,4 +1,5 @@
-"""Kiln as a backend of networkx: nx.pagerank(G, backend="kiln"), or networkx.config.backend_priority = ["kiln"] for all calls."""
+"""Kiln as a backend of networkx: nx.pagerank(G, backend="kiln"), or networkx.config.backend_priority =
+["kiln"] for all calls."""
 from __future__ import annotations
 
 from typing import Any
@@ -34,7 +35,8 @@ def convert_to_nx(result: Any, **how: Any) -> Any:
 
 def info() -> dict[str, Any]:
     """What networkx's documentation shows of the backend."""
-    return {"backend_name": "kiln", "project": "kiln", "package": "kiln", "short_summary": "Ranking of large graphs on CPUs and GPUs.",
+    return {"backend_name": "kiln", "project": "kiln", "package": "kiln",
+            "short_summary": "Ranking of large graphs on CPUs and GPUs.",
             "functions": {"pagerank": {}, "hits": {}}}
 
 
@@ -47,21 +49,24 @@ def _links(graph: Any, weight: str | None) -> tuple[list[Any], Any]:
     nodes = list(graph)
     if not nodes:  # of which networkx makes no matrix
         return nodes, None
-    return nodes, networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=float, format="csr")
+    return nodes, networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=float,
+                                                 format="csr")
 
 
 def _by_place(nodes: list[Any], values: dict[Any, float] | None) -> Any:
     return None if values is None else np.array([values.get(node, 0.0) for node in nodes], np.float64)
 
 
-def pagerank(G: Any, alpha: float = 0.85, personalization: Any = None, max_iter: int = 100, tol: float = 1e-6, nstart: Any = None,
-             weight: str | None = "weight", dangling: Any = None) -> Any:
-    """networkx.pagerank, to Kiln's tolerance, which is smaller; max_iter, tol and nstart change nothing of where it ends."""
+def pagerank(G: Any, alpha: float = 0.85, personalization: Any = None, max_iter: int = 100, tol: float = 1e-6,
+             nstart: Any = None, weight: str | None = "weight", dangling: Any = None) -> Any:
+    """networkx.pagerank, to Kiln's tolerance, which is smaller; max_iter, tol and nstart change nothing of
+    where it ends."""
     nodes, links = _links(G, weight)
     if not nodes:
         return {}
     sink = _by_place(nodes, dangling)
-    found = _pagerank(links, damping=alpha, personalize=_by_place(nodes, personalization), dangling="personalized" if sink is None else sink)
+    found = _pagerank(links, damping=alpha, personalize=_by_place(nodes, personalization),
+                      dangling="personalized" if sink is None else sink)
     return dict(zip(nodes, np.asarray(found.scores, np.float64).tolist()))
 
 
@@ -73,4 +78,5 @@ def hits(G: Any, max_iter: int = 100, tol: float = 1e-8, nstart: Any = None, nor
     if not nodes:
         return {}, {}
     found = _hits(links)
-    return tuple(dict(zip(nodes, np.asarray(one, np.float64).tolist())) for one in (found.hubs, found.authorities))
+    return tuple(dict(zip(nodes, np.asarray(one, np.float64).tolist()))
+                 for one in (found.hubs, found.authorities))

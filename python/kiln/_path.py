@@ -13,10 +13,11 @@ from ._linear import ElasticNet
 from ._words import convergence, warn
 
 
-def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alphas: int | None = None, alphas: Any = 100,
-              precompute: Any = "auto", Xy: Any = None, copy_X: bool = True, coef_init: Any = None, verbose: int = 0,
-              return_n_iter: bool = False, positive: bool = False, check_input: bool = True, tol: float | None = None,
-              max_iter: int | None = None, device: Any = "auto") -> Any:
+def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alphas: int | None = None,
+              alphas: Any = 100, precompute: Any = "auto", Xy: Any = None, copy_X: bool = True,
+              coef_init: Any = None, verbose: int = 0, return_n_iter: bool = False, positive: bool = False,
+              check_input: bool = True, tol: float | None = None, max_iter: int | None = None,
+              device: Any = "auto") -> Any:
     """The elastic nets without an intercept for each of these alphas, from the largest.
 
     Minimises 1/(2 n) ||X w - y||^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2) for each alpha.
@@ -25,17 +26,20 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
-    alphas : the penalties, or how many (n_alphas is another name for the number): then the largest is the least that makes all
+    alphas : the penalties, or how many (n_alphas is another name for the number): then the largest is the
+    least that makes all
         coefficients 0, and the smallest eps times that.
     coef_init : array of shape (n_features,), where the first fit begins.
-    tol, max_iter, device, verbose : as ElasticNet's. precompute, Xy, copy_X and check_input are taken and change nothing; positive=True
+    tol, max_iter, device, verbose : as ElasticNet's. precompute, Xy, copy_X and check_input are taken and
+    change nothing; positive=True
         is refused.
 
     Returns
     -------
     alphas : array of shape (n_alphas,), from the largest.
     coefs : array of shape (n_features, n_alphas).
-    dual_gaps : array of shape (n_alphas,), by how much each objective is above its least value at most; inf where nothing says so.
+    dual_gaps : array of shape (n_alphas,), by how much each objective is above its least value at most; inf
+    where nothing says so.
     n_iters : a list of n_alphas numbers, with return_n_iter.
     """
     operand = place(X, device, 100)
@@ -43,10 +47,11 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
         raise ArgumentError(f"X is {operand.shape[0]} x {operand.shape[1]}, but a path needs rows and columns")
     target = np.asarray(host_vector(y), np.float64)
     if target.shape != (operand.shape[0],):
-        raise ArgumentError(f"a path is of one target: y must be of shape ({operand.shape[0]},), got {target.shape}")
+        raise ArgumentError(f"a path is of one target: y must be of shape ({operand.shape[0]},), got "
+                            f"{target.shape}")
     values = _penalties(operand, target, l1_ratio, eps, alphas if n_alphas is None else n_alphas)
-    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, positive=positive, tol=tol, max_iter=max_iter,
-                       verbose=verbose)
+    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, positive=positive, tol=tol,
+                       max_iter=max_iter, verbose=verbose)
     if coef_init is not None:
         model.coef_, model.intercept_ = np.array(coef_init, operand.dtype), 0.0
         if model.coef_.shape != (operand.shape[1],):
@@ -60,7 +65,8 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
         steps.append(model.n_iter_)
         unfinished += not model.converged_
     if unfinished:
-        warn(f"{'lasso_path' if l1_ratio == 1 else 'enet_path'}: {unfinished} of {len(values)} models did not converge; raise max_iter, or tol",
+        warn(f"{'lasso_path' if l1_ratio == 1 else 'enet_path'}: {unfinished} of {len(values)} models did "
+             "not converge; raise max_iter, or tol",
              convergence())
     return (values, coefs, gaps, steps) if return_n_iter else (values, coefs, gaps)
 
@@ -78,7 +84,8 @@ def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any) -> Any:
     if ratio == 0:
         raise ArgumentError("With l1_ratio=0 no alpha makes all coefficients 0: alphas must be a list.")
     largest = multiply(X, matrix(y.astype(X.dtype), X.device), transposed=True)
-    largest = float(np.abs(largest if isinstance(largest, np.ndarray) else largest.numpy()).max()) / len(y) / ratio
+    largest = float(np.abs(largest if isinstance(largest, np.ndarray)
+                           else largest.numpy()).max()) / len(y) / ratio
     if not np.isfinite(largest):
         raise DataError("X or y has NaN or infinite values, or products of theirs overflow")
     if largest <= np.finfo(np.float64).resolution:

@@ -16,9 +16,10 @@ Callback = Callable[[dict[str, Any]], Any]
 
 
 class Report(NamedTuple):
-    """What a run did. figures are the algorithm's own, by name; history has an array for each column of the trace; solver is the one
-    that ran, "" where there is one alone; optimality_gap how far the objective is above the optimum at most, inf where nothing bounds it,
-    and certificate what that follows from, "" then; warnings are what Python warned of, by the library's word for each."""
+    """What a run did. figures are the algorithm's own, by name; history has an array for each column of the
+    trace; solver is the one that ran, "" where there is one alone; optimality_gap how far the objective is
+    above the optimum at most, inf where nothing bounds it, and certificate what that follows from, "" then;
+    warnings are what Python warned of, by the library's word for each."""
 
     converged: bool
     stopped_by: str
@@ -41,9 +42,12 @@ class Report(NamedTuple):
 
 
 def together(reports: list[Report]) -> Report:
-    """Of several runs that are one fit: sums of what adds up, and the rest of the one that is the least done."""
-    worst = min(reports, key=lambda report: (report.converged, -report.residual / max(report.tolerance, np.finfo(float).tiny)))
-    sums = {name: sum(getattr(report, name) for report in reports) for name in ("objective", "passes", "seconds", "optimality_gap")}
+    """Of several runs that are one fit: sums of what adds up, and the rest of the one that is the least
+    done."""
+    worst = min(reports, key=lambda report: (report.converged,
+                                             -report.residual / max(report.tolerance, np.finfo(float).tiny)))
+    sums = {name: sum(getattr(report, name) for report in reports) for name in ("objective", "passes",
+                                                                                "seconds", "optimality_gap")}
     said = {kind: message for report in reports for kind, message in report.warnings.items()}
     return worst._replace(**sums, n_iter=max(report.n_iter for report in reports), figures={}, warnings=said)
 
@@ -54,7 +58,8 @@ class _Line:
     def show(self, now: Any) -> None:
         if sys.stderr is not None:
             total = f"/{now.total}" if now.total else ""
-            sys.stderr.write(f"\rkiln: {text(now.phase)} {now.done}{total}, {_figures(now)}, {now.seconds:.1f} s \x1b[K")
+            sys.stderr.write(f"\rkiln: {text(now.phase)} {now.done}{total}, {_figures(now)}, "
+                             f"{now.seconds:.1f} s \x1b[K")
             sys.stderr.flush()
 
     def close(self) -> None:
@@ -73,7 +78,8 @@ class _Bar:
         if self.bar is None or text(now.phase) != self.phase:
             self.close()
             self.phase = text(now.phase)
-            self.bar = self.tqdm(total=now.total or None, desc=f"kiln: {self.phase}", unit=" iterations" if self.phase == "solve" else " B")
+            self.bar = self.tqdm(total=now.total or None, desc=f"kiln: {self.phase}", unit=" iterations"
+                                 if self.phase == "solve" else " B")
         self.bar.set_postfix_str(_figures(now), refresh=False)
         self.bar.update(now.done - self.bar.n)
 
@@ -106,7 +112,8 @@ class _Watch:
 
     def see(self, now: Any) -> int:
         if self.callback is not None:
-            row = {name: getattr(now, name) for name in ("done", "total", "objective", "residual", "seconds", "bytes")}
+            row = {name: getattr(now, name) for name in ("done", "total", "objective", "residual", "seconds",
+                                                         "bytes")}
             if self.callback({"phase": text(now.phase), **row}):
                 return 1
         if self.verbose:
@@ -115,7 +122,8 @@ class _Watch:
         return 0
 
 
-running = threading.local()  # .watch: of the run that this thread is in; .checkpoint: of the block (checkpoint)
+# .watch: of the run that this thread is in; .checkpoint: of the block (checkpoint)
+running = threading.local()
 
 
 def _failed(kind: Any, error: Any, trace: Any) -> int:
@@ -130,10 +138,12 @@ def _progress(user: Any, now: Any) -> int:
     return watch.see(now)
 
 
-def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None,
-          names: Mapping[str, str] | None = None, mapped: bool = False) -> Report:
-    """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early. names: the
-    caller's parameters by the library's fields, for messages. mapped: X stays in its file on purpose, so that no budget is too small for it."""
+def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0,
+          callback: Callback | None = None, names: Mapping[str, str] | None = None,
+          mapped: bool = False) -> Report:
+    """function(*operands, options, report) on a device, with C operands; the report, which is also told where
+    it ends early. names: the caller's parameters by the library's fields, for messages. mapped: X stays in
+    its file on purpose, so that no budget is too small for it."""
     outer = getattr(running, "watch", None)  # a callback may train a model itself
     report = struct("kiln_report")
     options.control.progress = _progress
@@ -165,16 +175,19 @@ def _budget(where: Device, before: Mapping[str, Any]) -> dict[str, str]:
     panels, evictions = (now[name] - before[name] for name in ("panels", "evictions"))
     if not panels and not evictions:
         return {}
-    what = "X does not fit, so that every pass moved it in panels" if panels else f"matrices made room for others {evictions} times"
-    return {"budget": f"the memory of {where.name} was too little: {what}; a larger memory of kiln.Device, or float32"}
+    what = ("X does not fit, so that every pass moved it in panels" if panels
+            else f"matrices made room for others {evictions} times")
+    return {"budget": f"the memory of {where.name} was too little: {what}; a larger memory of kiln.Device, "
+                      "or float32"}
 
 
 def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:
-    """The algorithm's struct with these options, whose matrices must live as long. None leaves an option its default; what is given
-    is meant, 0 too."""
+    """The algorithm's struct with these options, whose matrices must live as long. None leaves an option its
+    default; what is given is meant, 0 too."""
     row = lib.kiln_algorithm_named(algorithm.encode())
     known = {text(row.options[i].name) for i in range(row.option_count)}
-    given = {name: value.pointer if isinstance(value, Matrix) else value for name, value in options.items() if value is not None}
+    given = {name: value.pointer if isinstance(value, Matrix) else value for name, value in options.items()
+             if value is not None}
     made = struct(f"kiln_{algorithm}_options", **given)
     for name in given.keys() & known:
         check(lib.kiln_option_give(algorithm.encode(), made, name.encode()))
@@ -182,12 +195,13 @@ def algorithm_options(algorithm: str, options: dict[str, Any]) -> Any:
 
 
 def choice(algorithm: str, option: str, wanted: str, peers: tuple[str, ...] = ()) -> int | None:
-    """The number of what is wanted among an option's choices, by the registry; None, which leaves the choice to the library, for "auto",
-    and for what scikit-learn calls its own (peers)."""
+    """The number of what is wanted among an option's choices, by the registry; None, which leaves the choice
+    to the library, for "auto", and for what scikit-learn calls its own (peers)."""
     if wanted == "auto" or wanted in peers:
         return None
     row = lib.kiln_algorithm_named(algorithm.encode())
-    known = next((text(row.options[i].choices).split("|") for i in range(row.option_count) if text(row.options[i].name) == option), [])
+    known = next((text(row.options[i].choices).split("|") for i in range(row.option_count)
+                  if text(row.options[i].name) == option), [])
     if wanted not in known:
         raise ValueError(f"{option} must be 'auto' or one of {[*known, *peers]}, got {wanted!r}")
     return known.index(wanted) + 1
@@ -197,9 +211,10 @@ def choice(algorithm: str, option: str, wanted: str, peers: tuple[str, ...] = ()
 def _trace_type() -> Any:
     """A row of the trace as NumPy has it."""
     row = ffi.typeof("kiln_trace_row")
-    kinds = {name: (np.dtype({"int64_t": np.int64, "double": np.float64}[field.type.cname]), field.offset) for name, field in row.fields}
-    return np.dtype({"names": list(kinds), "formats": [kind for kind, _ in kinds.values()], "offsets": [at for _, at in kinds.values()],
-                     "itemsize": ffi.sizeof(row)})
+    kinds = {name: (np.dtype({"int64_t": np.int64, "double": np.float64}[field.type.cname]), field.offset)
+             for name, field in row.fields}
+    return np.dtype({"names": list(kinds), "formats": [kind for kind, _ in kinds.values()],
+                     "offsets": [at for _, at in kinds.values()], "itemsize": ffi.sizeof(row)})
 
 
 def _read(report: Any) -> Report:
@@ -207,7 +222,8 @@ def _read(report: Any) -> Report:
     while name := lib.kiln_report_figure_name(report, len(figures)):
         figures[text(name)] = float(lib.kiln_report_figure(report, name))
     kinds = _trace_type()
-    trace = np.frombuffer(ffi.buffer(report.trace, report.trace_count * kinds.itemsize) if report.trace_count else b"", kinds)
+    trace = np.frombuffer(ffi.buffer(report.trace, report.trace_count * kinds.itemsize) if report.trace_count
+                          else b"", kinds)
     history = {name: trace[name].copy() for name in kinds.names or ()}
     said: dict[str, str] = {}
     kind, hint = ffi.new("const char **"), ffi.new("const char **")
@@ -215,28 +231,35 @@ def _read(report: Any) -> Report:
         remedy = advice(text(hint[0]))
         said[text(kind[0])] = words(text(line)) + (f"; {remedy}" if remedy else "")
     return Report(bool(report.converged), text(lib.kiln_stop_name(report.stopped_by)), int(report.iterations),
-                  float(report.residual), float(report.tolerance), float(report.objective), int(report.passes),
-                  float(report.seconds), figures, history, text(report.solver),
+                  float(report.residual), float(report.tolerance), float(report.objective),
+                  int(report.passes), float(report.seconds), figures, history, text(report.solver),
                   float(report.optimality_gap), text(report.certificate), said)
 
 
-_ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters", "batches"}  # what is no result to converge to
+# what is no result to converge to
+_ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters",
+            "batches"}
 
 
 def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinished: bool = True) -> None:
-    """What the library says of the result, and that it has not converged, as warnings; what met NaN or infinity is no result.
-    names: the parameters by the library's fields. unfinished: whether a run that has not converged is worth a word."""
+    """What the library says of the result, and that it has not converged, as warnings; what met NaN or
+    infinity is no result. names: the parameters by the library's fields. unfinished: whether a run that has
+    not converged is worth a word."""
     if report.stopped_by == "diverged":
-        raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take float64, or data of smaller magnitude")
+        raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take "
+                        "float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
         warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
-    if report.converged or not unfinished or report.stopped_by == "cancelled" or {"out-of-reach", "batches"} & report.warnings.keys():
+    if (report.converged or not unfinished or report.stopped_by == "cancelled" or {"out-of-reach", "batches"}
+        & report.warnings.keys()):
         return
     tol = names.get("tolerance", "tol")
     ends = {"max_iterations": ("max_iter ended it", f"raise max_iter, or {tol}"),
             "stalled": ("it made no more progress", f"rounding ends it here: raise {tol}, or take float64"),
             "rounding": ("rounding ended it", f"raise {tol}, or take float64")}
     end, remedy = ends.get(report.stopped_by, ("it ended", "the result is what it had by then"))
-    met = ", which is met, but the objective is not known to be near its least value" if report.residual <= report.tolerance else ""
-    warn(f"{name} did not converge: {end} after {report.n_iter} iterations, residual {report.residual:.2e} where "
+    met = (", which is met, but the objective is not known to be near its least value" if report.residual
+           <= report.tolerance else "")
+    warn(f"{name} did not converge: {end} after {report.n_iter} iterations, residual {report.residual:.2e} "
+         "where "
          f"{report.tolerance:.2e} was wanted{met}; {remedy}", convergence())

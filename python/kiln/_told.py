@@ -1,4 +1,5 @@
-"""What a model's file says of its fit, as the tool's models do, so that `kiln verify` can hold it against the data."""
+"""What a model's file says of its fit, as the tool's models do, so that `kiln verify` can hold it against the
+data."""
 from __future__ import annotations
 
 import json
@@ -10,22 +11,28 @@ from ._solve import Report
 
 _OBJECTIVES = {"kmeans": "inertia", "mds": "stress", "lda": "bound"}  # what the tool calls it
 _LINEAR = {"linreg", "logreg", "glm", "svm"}
-_METRICS = {"linreg": ("r2", "rss", "rank"), "glm": ("null_deviance", "dispersion", "aic", "parameters", "parameters_at_most")}
+_METRICS = {"linreg": ("r2", "rss", "rank"), "glm": ("null_deviance", "dispersion", "aic", "parameters",
+                                                     "parameters_at_most")}
 _ARRAY = "an array"  # in place of a file's name
-GIVEN = ("warm_start", "weights", "offset", "standard_errors", "regression")  # what is told of, besides the options' values
-KEPT = ("device", "type", "options", "report", "metrics", "trained_by", "targets", "cross_validation", "held_out", "schema", "rows", "columns")
+# what is told of, besides the options' values
+GIVEN = ("warm_start", "weights", "offset", "standard_errors", "regression")
+KEPT = ("device", "type", "options", "report", "metrics", "trained_by", "targets", "cross_validation",
+        "held_out", "schema", "rows", "columns")
 
 
-def told(algorithm: str, options: Any, given: Mapping[str, bool], report: Report, device: str, single: bool) -> dict[str, str]:
-    """The texts of a model that was trained with this struct of options and with what was given of GIVEN. Metrics are those that the fit has found
-    anyway: "trained_by" says that others may be missing."""
+def told(algorithm: str, options: Any, given: Mapping[str, bool], report: Report, device: str,
+         single: bool) -> dict[str, str]:
+    """The texts of a model that was trained with this struct of options and with what was given of GIVEN.
+    Metrics are those that the fit has found anyway: "trained_by" says that others may be missing."""
     linear = algorithm in _LINEAR
-    used = _linear_options(algorithm, options, given, report, single) if linear else _options(algorithm, options, single)
+    used = _linear_options(algorithm, options, given, report,
+                           single) if linear else _options(algorithm, options, single)
     if "l2" in report.figures:
         used["l2"] = report.figures["l2"]
     used["warm_start"] = "an earlier fit" if given.get("warm_start") else None
     used.update(missing=None, weights=None, weights_file=_ARRAY if given.get("weights") else None)
-    texts = {"device": device, "trained_by": "python", "options": _json(used), "report": _json(_report(algorithm, report, linear))}
+    texts = {"device": device, "trained_by": "python", "options": _json(used),
+             "report": _json(_report(algorithm, report, linear))}
     if linear:
         found = {name: report.figures[name] for name in _METRICS.get(algorithm, ()) if name in report.figures}
         texts.update(type="f32" if single else "f64", metrics=_json(found))
@@ -36,7 +43,8 @@ def told(algorithm: str, options: Any, given: Mapping[str, bool], report: Report
 
 def _json(values: dict[str, Any]) -> str:
     """What is no finite number is null."""
-    finite = {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in values.items()}
+    finite = {key: None if isinstance(value, float) and not math.isfinite(value) else value
+              for key, value in values.items()}
     return json.dumps(finite)
 
 
@@ -47,38 +55,45 @@ def _options(algorithm: str, options: Any, single: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for i in range(row.option_count):
         option = row.options[i]
-        value = float(lib.kiln_option_value(row.name, options, option.name, lib.KILN_F32 if single else lib.KILN_F64))
-        found[text(option.name)] = bool(value) if option.kind == lib.KILN_OPTION_FLAG else value if option.kind in real else int(value)
+        value = float(lib.kiln_option_value(row.name, options, option.name, lib.KILN_F32 if single
+                                            else lib.KILN_F64))
+        found[text(option.name)] = (bool(value) if option.kind == lib.KILN_OPTION_FLAG else value
+                                    if option.kind in real else int(value))
     return found
 
 
-def _linear_options(algorithm: str, options: Any, given: Mapping[str, bool], report: Report, single: bool) -> dict[str, Any]:
+def _linear_options(algorithm: str, options: Any, given: Mapping[str, bool], report: Report,
+                    single: bool) -> dict[str, Any]:
     """By the names that the tool has for them."""
     all_of = _options(algorithm, options, single)
-    used = {"l2": all_of["l2"], "intercept": not all_of["no_intercept"], "standardize": all_of["standardize"], "tolerance": report.tolerance,
-            "max_iterations": all_of["max_iterations"]}
+    used = {"l2": all_of["l2"], "intercept": not all_of["no_intercept"], "standardize": all_of["standardize"],
+            "tolerance": report.tolerance, "max_iterations": all_of["max_iterations"]}
     if "l1" in all_of:
         used["l1"] = all_of["l1"]
     if algorithm == "linreg":
         used["preconditioner"] = not all_of["no_preconditioner"]
     if algorithm == "glm":
         link = all_of["link"]
-        if link == lib.KILN_LINK_DEFAULT and all_of["family"] == lib.KILN_INVERSE_GAUSSIAN:  # which was another one once
+        # which was another one once
+        if link == lib.KILN_LINK_DEFAULT and all_of["family"] == lib.KILN_INVERSE_GAUSSIAN:
             link = lib.KILN_LINK_LOG
         used.update(family=text(lib.kiln_family_name(all_of["family"])), link=text(lib.kiln_link_name(link)),
                     parameter=float(options.parameter), link_power=float(options.link_power),
-                    standard_errors=bool(given.get("standard_errors")), offset=None, offset_file=_ARRAY if given.get("offset") else None)
+                    standard_errors=bool(given.get("standard_errors")), offset=None, offset_file=_ARRAY
+                    if given.get("offset") else None)
     if algorithm == "svm" and given.get("regression"):
         used["epsilon"] = float(options.epsilon)
     return used
 
 
 def _report(algorithm: str, report: Report, linear: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"iterations": report.n_iter, "converged": report.converged, "stopped_by": report.stopped_by}
+    found: dict[str, Any] = {"iterations": report.n_iter, "converged": report.converged,
+                             "stopped_by": report.stopped_by}
     if report.solver:
         found["solver"] = report.solver
     found.update({"residual": report.residual, _OBJECTIVES.get(algorithm, "objective"): report.objective,
-                  "optimality_gap": report.optimality_gap if report.certificate else None, "certificate": report.certificate or None})
+                  "optimality_gap": report.optimality_gap if report.certificate else None,
+                  "certificate": report.certificate or None})
     for name, value in report.figures.items():
         if not linear or name in ("gap", "setbacks"):
             found.setdefault(name, value)

@@ -1,4 +1,5 @@
-"""What libkiln says, in the words of those who call it from Python: parameters for a struct's fields, and the user's line for a warning."""
+"""What libkiln says, in the words of those who call it from Python: parameters for a struct's fields, and the
+user's line for a warning."""
 from __future__ import annotations
 
 import contextlib
@@ -8,11 +9,14 @@ import threading
 import warnings
 from typing import Iterator, Mapping
 
-_said = threading.local()  # .names: the parameters of the estimator or function that this thread is in, by the library's fields
+# .names: the parameters of the estimator or function that this thread is in, by the library's fields
+_said = threading.local()
 
-_PARAMETERS = {"tolerance": "tol", "max_iterations": "max_iter", "restarts": "n_init", "seed": "random_state", "no_intercept": "fit_intercept",
-               "batch": "batch_size", "balanced": "class_weight", "personalize": "personalize"}
-_READ = {"target", "features", "ignore", "target_file", "model", "weights", "offset", "groups", "categorical", "numeric", "missing", "missing_words"}
+_PARAMETERS = {"tolerance": "tol", "max_iterations": "max_iter", "restarts": "n_init", "seed": "random_state",
+               "no_intercept": "fit_intercept", "batch": "batch_size", "balanced": "class_weight",
+               "personalize": "personalize"}
+_READ = {"target", "features", "ignore", "target_file", "model", "weights", "offset", "groups", "categorical",
+         "numeric", "missing", "missing_words"}
 _OUTSIDE = {"kiln", "sklearn", "joblib", "contextlib"}  # packages whose lines a user did not write
 
 
@@ -46,9 +50,11 @@ def words(message: str) -> str:
 
 
 def advice(hint: str) -> str:
-    """The parts of a hint that a Python program can follow: none that name an option of the tool, or a function of the library."""
+    """The parts of a hint that a Python program can follow: none that name an option of the tool, or a
+    function of the library."""
     parts = re.split(r"(; |, or |, )", words(hint))
-    kept = [(mark, part) for mark, part in zip(["", *parts[1::2]], parts[::2]) if not re.search(r"(^|\W)--\w|kiln_\w", part)]
+    kept = [(mark, part) for mark, part in zip(["", *parts[1::2]], parts[::2])
+            if not re.search(r"(^|\W)--\w|kiln_\w", part)]
     return "".join(mark + part for mark, part in kept).lstrip(";, ").removeprefix("or ").removeprefix("else ")
 
 

@@ -4,9 +4,10 @@
     python -m kiln.accel [--verify] [--log] -m module [arguments]
     %load_ext kiln.accel
 
-or install() at the beginning of a program. A table at the end says which call ran where, for how long, or why not on Kiln. Classes keep
-their identity: a call that Kiln takes sets scikit-learn's attributes, every other call runs as it always did. --log prints a line for each
-call as it ends. --verify runs each call that Kiln takes in both, and says how far the results are apart and how far they may be.
+or install() at the beginning of a program. A table at the end says which call ran where, for how long, or why
+not on Kiln. Classes keep their identity: a call that Kiln takes sets scikit-learn's attributes, every other
+call runs as it always did. --log prints a line for each call as it ends. --verify runs each call that Kiln
+takes in both, and says how far the results are apart and how far they may be.
 """
 from __future__ import annotations
 
@@ -27,12 +28,13 @@ import numpy as np
 
 from ._library import KilnError
 
-_ENVIRONMENT = "KILN_ACCEL"  # for processes that this one starts: the options, and the file that takes their calls
+# for processes that this one starts: the options, and the file that takes their calls
+_ENVIRONMENT = "KILN_ACCEL"
 
 
 class Call(NamedTuple):
-    """A call: where it ran ("kiln", or whose it is), for how long, why not on Kiln; with verify how far the results are apart, and whether
-    that is too far."""
+    """A call: where it ran ("kiln", or whose it is), for how long, why not on Kiln; with verify how far the
+    results are apart, and whether that is too far."""
 
     name: str
     shape: tuple[int, ...]
@@ -43,7 +45,8 @@ class Call(NamedTuple):
     differs: bool = False
 
     def __str__(self) -> str:
-        told = "" if self.apart is None else f"{'DIFFERS by' if self.differs else 'differs by'} {self.apart:.1e}"
+        told = ("" if self.apart is None
+                else f"{'DIFFERS by' if self.differs else 'differs by'} {self.apart:.1e}")
         line = f"{self.name:<30} {' x '.join(map(str, self.shape)):>18}  {self.where:<13} {self.seconds:9.3f}  {self.why or told}"
         return line.rstrip()
 
@@ -51,13 +54,15 @@ class Call(NamedTuple):
 calls: list[Call] = []
 _originals: list[tuple[Any, str, Any]] = []
 _how: dict[str, Any] = {"log": False, "verify": False, "file": None}
-_here = threading.local()  # its "comparing": whether this thread is in scikit-learn's own call of a comparison
+# its "comparing": whether this thread is in scikit-learn's own call of a comparison
+_here = threading.local()
 
 
 def _shape(operand: Any) -> tuple[int, ...]:
     found = getattr(operand, "shape", None)
     if found is None:
-        found = (len(operand), operand.number_of_edges()) if hasattr(operand, "number_of_edges") else (len(operand),) if hasattr(operand, "__len__") else ()
+        found = ((len(operand), operand.number_of_edges()) if hasattr(operand, "number_of_edges")
+                 else (len(operand),) if hasattr(operand, "__len__") else ())
     return tuple(int(size) for size in found)
 
 
@@ -71,7 +76,8 @@ def _keep(call: Call) -> None:
 
 
 def _as_before(values: Any) -> Any:
-    """A copy of what a call draws numbers from, so that another call draws the same; other values are themselves."""
+    """A copy of what a call draws numbers from, so that another call draws the same; other values are
+    themselves."""
     return copy.deepcopy(values) if isinstance(values, np.random.RandomState) else values
 
 
@@ -116,7 +122,8 @@ def _replaced(rule: Any, original: Any) -> Any:
                     apart = _verified(rule, original, found, *again)
                 finally:
                     _here.comparing = False
-        except (NotHere, KilnError, ValueError, TypeError, NotImplementedError) as error:  # the original says it in its own words, or can do it
+        # the original says it in its own words, or can do it
+        except (NotHere, KilnError, ValueError, TypeError, NotImplementedError) as error:
             if place == "kiln":
                 raise
             why = str(error).split("\n")[0] or type(error).__name__
@@ -137,8 +144,8 @@ def _holder(place: str) -> Any:
 
 
 def install(*, log: bool = False, verify: bool = False) -> None:
-    """From now on scikit-learn and networkx run on Kiln where they can. log: print a line for each call; verify: run both, and compare.
-    Functions such as lasso_path are to be imported after it."""
+    """From now on scikit-learn and networkx run on Kiln where they can. log: print a line for each call;
+    verify: run both, and compare. Functions such as lasso_path are to be imported after it."""
     from ._accel_rules import rules
 
     _how.update(log=log, verify=verify)
@@ -181,7 +188,8 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def _for_workers(folder: str, options: dict[str, bool]) -> None:
-    """Processes that this one starts, joblib's among them, begin with install(), and write their calls to a file."""
+    """Processes that this one starts, joblib's among them, begin with install(), and write their calls to a
+    file."""
     pathlib.Path(folder, "sitecustomize.py").write_text(_BEGIN)
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = folder if not before else os.pathsep.join([folder, before])

@@ -1,4 +1,5 @@
-"""Pictures of results, with matplotlib; every function draws on `ax` (default: a new figure) and returns it."""
+"""Pictures of results, with matplotlib; every function draws on `ax` (default: a new figure) and returns
+it."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +11,8 @@ from ._library import lib
 from ._metrics import Metrics
 
 
-# The tool's: any two stay apart for those who see no red, green or blue. More series than colours differ by dashes, or squares.
+# The tool's: any two stay apart for those who see no red, green or blue. More series than colours differ by
+# dashes, or squares.
 COLOURS = ["#2191e7", "#fb7b28", "#994d97", "#c9212e", "#9e9e9e", "#0c47f3"]
 
 
@@ -28,7 +30,8 @@ def _axes(ax: Any) -> Any:
 
 
 def convergence(model: Any, ax: Any = None) -> Any:
-    """The residual of each iteration, and the tolerance that it was compared with; model: fitted, or a report."""
+    """The residual of each iteration, and the tolerance that it was compared with; model: fitted, or a
+    report."""
     ax = _axes(ax)
     report = getattr(model, "report_", model)
     ax.semilogy(report.history["iteration"], report.history["residual"], marker=".")
@@ -40,8 +43,8 @@ def convergence(model: Any, ax: Any = None) -> Any:
 
 
 def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str = "C", ax: Any = None) -> Any:
-    """The coefficients of copies of the model, trained at each of the values of a parameter; the ten that become largest have names, the
-    others are grey."""
+    """The coefficients of copies of the model, trained at each of the values of a parameter; the ten that
+    become largest have names, the others are grey."""
     ax = _axes(ax)
     trained = [clone(model).set_params(**{parameter: value}).fit(X, y) for value in values]
     paths, names = np.array([one.coef_.ravel() for one in trained]), _coefficient_names(trained[0])
@@ -60,7 +63,8 @@ def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str 
 def _coefficient_names(model: Any) -> list[str]:
     """Of coef_.ravel(): the columns' names or numbers, and of several classes or targets which one."""
     rows, columns = np.atleast_2d(model.coef_).shape
-    names = [str(name) for name in getattr(model, "feature_names_in_", [f"column {j}" for j in range(columns)])]
+    names = [str(name) for name in getattr(model, "feature_names_in_",
+                                           [f"column {j}" for j in range(columns)])]
     if rows == 1:
         return names
     of = getattr(model, "classes_", [f"target {k}" for k in range(rows)])
@@ -68,43 +72,49 @@ def _coefficient_names(model: Any) -> list[str]:
 
 
 def validation(model: Any, ax: Any = None) -> Any:
-    """The scores of an estimator with CV by its penalty: the mean over the folds with its standard error, a line for each l1_ratio, and
-    the penalty that was chosen."""
+    """The scores of an estimator with CV by its penalty: the mean over the folds with its standard error, a
+    line for each l1_ratio, and the penalty that was chosen."""
     ax = _axes(ax)
     name = "C" if hasattr(model, "Cs_") else "alpha"
-    values = model.Cs_ if name == "C" else np.asarray(getattr(model, "alphas_", getattr(model, "alphas", None)), float)
-    scores = -np.moveaxis(model.mse_path_, -1, 0) if hasattr(model, "mse_path_") else model.scores_  # folds first, values last
+    values = (model.Cs_ if name == "C"
+              else np.asarray(getattr(model, "alphas_", getattr(model, "alphas", None)), float))
+    # folds first, values last
+    scores = -np.moveaxis(model.mse_path_, -1, 0) if hasattr(model, "mse_path_") else model.scores_
     scores = scores.reshape(len(scores), -1, scores.shape[-1])
     ratios = np.atleast_1d(getattr(model, "l1_ratios_", getattr(model, "l1_ratio", 0.0)))
     for block in range(scores.shape[1]):
         error = scores[:, block].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
-        ax.errorbar(values if values.ndim == 1 else values[block], scores[:, block].mean(axis=0), error, marker=".", capsize=2,
-                    label=f"l1_ratio = {ratios[block]:.3g}" if len(ratios) == scores.shape[1] > 1 else None)
-    ax.axvline(getattr(model, f"{name}_"), color="grey", linestyle="--", label=f"{name} = {getattr(model, f'{name}_'):.3g}")
+        ax.errorbar(values if values.ndim == 1 else values[block], scores[:, block].mean(axis=0), error,
+                    marker=".", capsize=2, label=f"l1_ratio = {ratios[block]:.3g}" if len(ratios)
+                    == scores.shape[1] > 1 else None)
+    ax.axvline(getattr(model, f"{name}_"), color="grey", linestyle="--",
+               label=f"{name} = {getattr(model, f'{name}_'):.3g}")
     ax.set(xlabel=name, ylabel="score of rows held out", xscale="log")
     ax.legend()
     return ax
 
 
 def calibration(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
-    """How often a class is what it is predicted to be, with standard errors, in bins of as many rows each; of two classes the second, else
-    a line for each. On the diagonal: calibrated. The same table as kiln evaluate's."""
+    """How often a class is what it is predicted to be, with standard errors, in bins of as many rows each; of
+    two classes the second, else a line for each. On the diagonal: calibrated. The same table as kiln
+    evaluate's."""
     measured = Metrics({"kind": lib.KILN_LOSS_SQUARED}, *_judged(model.predict_proba(X), model, y), curves=1)
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color="grey", linestyle="--")
     for j, name in _shown(model):
         of = measured.calibration(j)
-        ax.errorbar(of["predicted"], of["observed"], np.nan_to_num(of["error"]), marker="o", markersize=4, label=str(name))
+        ax.errorbar(of["predicted"], of["observed"], np.nan_to_num(of["error"]), marker="o", markersize=4,
+                    label=str(name))
     if len(model.classes_) > 2:
         ax.legend(fontsize="small")
-    ax.set(xlabel="predicted probability" + f" of {model.classes_[1]}" * (len(model.classes_) == 2), ylabel="observed share",
-           xlim=(0, 1), ylim=(0, 1))
+    ax.set(xlabel="predicted probability" + f" of {model.classes_[1]}" * (len(model.classes_) == 2),
+           ylabel="observed share", xlim=(0, 1), ylim=(0, 1))
     return ax
 
 
 def roc(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
-    """The receiver operating characteristic of the second of two classes, or of each against all others, with the areas below. The same
-    table as kiln evaluate's."""
+    """The receiver operating characteristic of the second of two classes, or of each against all others, with
+    the areas below. The same table as kiln evaluate's."""
     if hasattr(model, "predict_proba"):
         scores = np.asarray(model.predict_proba(X))
     else:
@@ -124,7 +134,8 @@ def roc(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
 
 def _judged(scores: Any, model: Any, y: Any) -> tuple[Any, Any]:
     """The scores, and for each of them 1 where the row is of that class, else 0."""
-    return np.asarray(scores, np.float64), np.equal.outer(np.asarray(y), np.asarray(model.classes_)).astype(np.float64)
+    return np.asarray(scores, np.float64), np.equal.outer(np.asarray(y),
+                                                          np.asarray(model.classes_)).astype(np.float64)
 
 
 def _shown(model: Any) -> list[tuple[int, Any]]:
@@ -139,7 +150,8 @@ def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
     if color is not None and np.asarray(color).dtype.kind not in "f":
         for place, value in enumerate(np.unique(color)):
             points = model.embedding_[np.asarray(color) == value]
-            ax.scatter(points[:, 0], points[:, 1], s=12, marker="os^D"[place // len(COLOURS) % 4], label=str(value))
+            ax.scatter(points[:, 0], points[:, 1], s=12, marker="os^D"[place // len(COLOURS) % 4],
+                       label=str(value))
         ax.legend()
     else:
         ax.scatter(model.embedding_[:, 0], model.embedding_[:, 1], s=12, c=color)
@@ -151,7 +163,8 @@ def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
 def cluster_sizes(model: Any, ax: Any = None) -> Any:
     """The number of rows of each cluster (kiln.KMeans)."""
     ax = _axes(ax)
-    ax.bar(np.arange(model.n_clusters), np.bincount(model.labels_, minlength=model.n_clusters), color=COLOURS[0])
+    ax.bar(np.arange(model.n_clusters), np.bincount(model.labels_, minlength=model.n_clusters),
+           color=COLOURS[0])
     ax.locator_params(axis="x", integer=True, nbins=20)
     ax.set(xlabel="cluster", ylabel="rows")
     return ax
@@ -168,8 +181,9 @@ def rank_distribution(ranking: Any, ax: Any = None) -> Any:
 
 
 def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, ax: Any = None) -> Any:
-    """How fast kiln.multiply and kiln.mmchain pass over X, under the roof of the device that it lies on: the bandwidth of its memory,
-    and what a large product of dense matrices reaches. Runs them `repeats` times and takes the fastest."""
+    """How fast kiln.multiply and kiln.mmchain pass over X, under the roof of the device that it lies on: the
+    bandwidth of its memory, and what a large product of dense matrices reaches. Runs them `repeats` times and
+    takes the fastest."""
     from . import _functions
     from ._arrays import matrix, results_on_device
     from ._machine import fastest
@@ -191,7 +205,8 @@ def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, a
     ax.loglog(intensity, np.minimum(bandwidth * intensity, peak) / 1e9, color="grey",
               label=f"{where.name}: {bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s")
     for name, (flops, _) in calls.items():
-        ax.plot(flops / size, flops / seconds[name] / 1e9, "o", label=f"{name}: {size / seconds[name] / 1e9:.1f} GB/s of X")
+        ax.plot(flops / size, flops / seconds[name] / 1e9, "o",
+                label=f"{name}: {size / seconds[name] / 1e9:.1f} GB/s of X")
     ax.set(xlabel="operations for each byte of X", ylabel="GFLOP/s")
     ax.legend()
     return ax

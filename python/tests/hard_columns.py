@@ -1,9 +1,11 @@
-"""Columns that numerical code gets wrong: far from zero beside their spread, all but constant, at both ends of a type's range."""
+"""Columns that numerical code gets wrong: far from zero beside their spread, all but constant, at both ends
+of a type's range."""
 import numpy as np
 
 
 def hard_columns(m: int, seed: int = 0, *, flat: bool = False, wild: bool = False) -> dict[str, np.ndarray]:
-    """Named columns of m numbers. flat: those, too, that are constant in effect. wild: those whose squares float32 has no room for."""
+    """Named columns of m numbers. flat: those, too, that are constant in effect. wild: those whose squares
+    float32 has no room for."""
     rng = np.random.default_rng(seed)
     columns = {
         "years": rng.integers(1900, 2026, m).astype(float),

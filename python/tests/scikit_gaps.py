@@ -1,4 +1,5 @@
-"""What scikit-learn's classes have by name and Kiln's of the same name have not, and the tables of docs/migration.md that say so.
+"""What scikit-learn's classes have by name and Kiln's of the same name have not, and the tables of
+docs/migration.md that say so.
 
 `python scikit_gaps.py` prints what is missing."""
 import inspect
@@ -15,15 +16,18 @@ from conftest import ROOT
 from sklearn.base import BaseEstimator
 
 MODULES = (sklearn.linear_model, sklearn.svm, sklearn.cluster, sklearn.manifold, sklearn.decomposition)
-# what scikit-learn's own machinery adds where metadata routing or callbacks are of use, which depends on its version
+# what scikit-learn's own machinery adds where metadata routing or callbacks are of use, which depends on its
+# version
 MACHINERY = re.compile(r"set_\w+_request|get_metadata_routing|set_callbacks|param$")
-CURRENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)  # the version that docs/migration.md is of
+# the version that docs/migration.md is of
+CURRENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
 def listed(heading):
     """The rows of the table under a heading of docs/migration.md, without its code marks."""
     page = (ROOT / "docs" / "migration.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")]
+            for line in page.splitlines() if line.startswith("|")]
     assert all(row[-1] for row in rows), "each row says why"
     return rows[2:]
 
@@ -53,12 +57,14 @@ def gaps(fitted):
         yield from ((name, "parameter", one) for one in parameters(theirs) if one not in parameters(ours))
         yield from ((name, "method", one) for one in dir(theirs)
                     if not one.startswith("_") and not hasattr(ours, one) and not MACHINERY.fullmatch(one))
-        yield from ((name, "attribute", one) for one in documented_attributes(theirs) if not hasattr(fitted[name], one))
-        for method in ("fit", "partial_fit", "predict", "transform", "inverse_transform", "fit_transform", "fit_predict", "score",
-                       "perplexity"):
+        yield from ((name, "attribute", one) for one in documented_attributes(theirs)
+                    if not hasattr(fitted[name], one))
+        for method in ("fit", "partial_fit", "predict", "transform", "inverse_transform", "fit_transform",
+                       "fit_predict", "score", "perplexity"):
             if hasattr(theirs, method) and hasattr(ours, method):
                 known = parameters(getattr(ours, method))
-                yield from ((name, "argument", f"{method}({one})") for one, it in parameters(getattr(theirs, method)).items()
+                yield from ((name, "argument", f"{method}({one})")
+                            for one, it in parameters(getattr(theirs, method)).items()
                             if one not in known and it.kind not in (it.VAR_KEYWORD, it.VAR_POSITIONAL))
 
 
@@ -80,10 +86,12 @@ def fitted():
     X = pd.DataFrame(random.poisson(2.0, (40, 4)).astype(float) + 0.5, columns=list("abcd"))
     y = X["a"] + random.random(40)
     few = {"n_components": 2}
-    more = {"LogisticRegressionCV": {"cv": 3}, "KMeans": {"n_clusters": 2}, "MiniBatchKMeans": {"n_clusters": 2}, "NMF": few,
-            "LatentDirichletAllocation": few, "MDS": {"metric": "manhattan"}}
+    more = {"LogisticRegressionCV": {"cv": 3}, "KMeans": {"n_clusters": 2},
+            "MiniBatchKMeans": {"n_clusters": 2}, "NMF": few, "LatentDirichletAllocation": few,
+            "MDS": {"metric": "manhattan"}}
     classes = {"LogisticRegression", "LogisticRegressionCV", "LinearSVC"}
-    return {name: ours(device="cpu", **more.get(name, {})).fit(X, y > y.median() if name in classes else y) for name, _, ours in pairs()}
+    return {name: ours(device="cpu", **more.get(name, {})).fit(X, y > y.median() if name in classes else y)
+            for name, _, ours in pairs()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""scikit-learn's classes and networkx's rankings on Kiln: the same numbers, the same classes, and a table that says what ran where."""
+"""scikit-learn's classes and networkx's rankings on Kiln: the same numbers, the same classes, and a table
+that says what ran where."""
 import json
 import subprocess
 import sys
@@ -25,13 +26,16 @@ linear, svm, cluster, factors = sklearn.linear_model, sklearn.svm, sklearn.clust
 PROGRESS = load_diabetes().target
 X = StandardScaler().fit_transform(load_diabetes().data)
 DIGITS = load_digits().data[:300]
-TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.LassoCV(cv=3), linear.ElasticNet(0.1),
-         linear.ElasticNetCV(cv=3, l1_ratio=[0.3, 0.7]), linear.PoissonRegressor(), linear.GammaRegressor(), linear.TweedieRegressor(power=1.5),
-         linear.RidgeCV(cv=4), svm.LinearSVR(loss="squared_epsilon_insensitive", C=0.1, intercept_scaling=3.0), linear.LogisticRegression(C=0.7),
-         linear.LogisticRegression(solver="liblinear"), linear.LogisticRegression(solver="liblinear", l1_ratio=1, C=0.3),
+TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.LassoCV(cv=3),
+         linear.ElasticNet(0.1), linear.ElasticNetCV(cv=3, l1_ratio=[0.3, 0.7]), linear.PoissonRegressor(),
+         linear.GammaRegressor(), linear.TweedieRegressor(power=1.5), linear.RidgeCV(cv=4),
+         svm.LinearSVR(loss="squared_epsilon_insensitive", C=0.1, intercept_scaling=3.0),
+         linear.LogisticRegression(C=0.7), linear.LogisticRegression(solver="liblinear"),
+         linear.LogisticRegression(solver="liblinear", l1_ratio=1, C=0.3),
          linear.RidgeClassifier(class_weight="balanced"), svm.LinearSVC(), svm.LinearSVC(fit_intercept=False)]
 if hasattr(linear.LogisticRegressionCV(), "use_legacy_attributes"):
-    TAKEN.append(linear.LogisticRegressionCV(cv=3, use_legacy_attributes=False, Cs=2, l1_ratios=(0,), scoring="accuracy"))
+    TAKEN.append(linear.LogisticRegressionCV(cv=3, use_legacy_attributes=False, Cs=2, l1_ratios=(0,),
+                                             scoring="accuracy"))
 
 
 @pytest.fixture
@@ -50,7 +54,8 @@ def test_predictions_are_within_the_bound(verified, model, sparse):
     weights = np.random.default_rng(0).uniform(1, 2, len(PROGRESS))
     classes = sklearn.base.is_classifier(model)
     operand = scipy.sparse.csr_matrix(X) if sparse else X
-    y = PROGRESS if not classes else PROGRESS > 120 if "liblinear" in str(model) or "CV" in str(model) else PROGRESS // 120
+    y = (PROGRESS if not classes else PROGRESS > 120 if "liblinear" in str(model) or "CV" in str(model)
+         else PROGRESS // 120)
     model = clone(model).fit(operand, y, weights)
     call, = verified
     assert call.where == "kiln" and call.apart < 1e-4 and not call.differs, call
@@ -62,9 +67,12 @@ def test_predictions_are_within_the_bound(verified, model, sparse):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("model", [cluster.KMeans(10, random_state=0), cluster.KMeans(10, random_state=0, algorithm="elkan", n_init=2),
-                                   cluster.BisectingKMeans(4, random_state=0), sklearn.manifold.MDS(n_init=1, init="random", random_state=1),
-                                   factors.NMF(5, beta_loss="kullback-leibler", solver="mu", random_state=0, init="random")], ids=str)
+@pytest.mark.parametrize("model", [cluster.KMeans(10, random_state=0),
+                                   cluster.KMeans(10, random_state=0, algorithm="elkan", n_init=2),
+                                   cluster.BisectingKMeans(4, random_state=0),
+                                   sklearn.manifold.MDS(n_init=1, init="random", random_state=1),
+                                   factors.NMF(5, beta_loss="kullback-leibler", solver="mu", random_state=0,
+                                               init="random")], ids=str)
 def test_iterations_from_scikit_learns_starts(verified, model):
     ours = clone(model).fit(DIGITS)
     assert {call.where for call in verified} == {"kiln"} and max(call.apart for call in verified) < 1e-3
@@ -82,14 +90,17 @@ def test_iterations_from_scikit_learns_starts(verified, model):
 def test_functions(verified):
     Z = DIGITS[:60]
     cluster.k_means(Z, 3, random_state=0, n_init=1)
-    sklearn.manifold.smacof(np.abs(Z[:, 20:21] - Z[:, 20:21].T), n_init=2, random_state=3, normalized_stress=True)
-    factors.non_negative_factorization(Z, n_components=3, beta_loss="kullback-leibler", solver="mu", random_state=0)
+    sklearn.manifold.smacof(np.abs(Z[:, 20:21] - Z[:, 20:21].T), n_init=2, random_state=3,
+                            normalized_stress=True)
+    factors.non_negative_factorization(Z, n_components=3, beta_loss="kullback-leibler", solver="mu",
+                                       random_state=0)
     linear.lasso_path(X, PROGRESS - PROGRESS.mean(), alphas=10)
     linear.enet_path(X, PROGRESS - PROGRESS.mean(), l1_ratio=0.5, alphas=10)
     graph = networkx.gn_graph(50, seed=1)
     networkx.pagerank(graph, personalization={3: 1.0})
     networkx.hits(networkx.barabasi_albert_graph(200, 3, seed=1))
-    assert [call.name for call in verified] == ["KMeans, a start", "MDS, a start", "MDS, a start", "NMF, updates", "lasso_path", "enet_path",
+    assert [call.name for call in verified] == ["KMeans, a start", "MDS, a start", "MDS, a start",
+                                                "NMF, updates", "lasso_path", "enet_path",
                                                 "networkx.pagerank", "networkx.hits"]
     assert {call.where for call in verified} == {"kiln"} and not any(call.differs for call in verified)
 
@@ -99,7 +110,8 @@ def test_a_result_that_differs_is_said(verified, monkeypatch):
 
     rule = next(rule for rule in _accel_rules.rules() if rule.name == "lasso_path")
     wrong = rule._replace(ours=lambda original, X, y, **options: (None, np.zeros((10, 3)), None))
-    accel._replaced(wrong, sklearn.linear_model._coordinate_descent.lasso_path.__wrapped__)(X, PROGRESS, alphas=3)
+    accel._replaced(wrong,
+                    sklearn.linear_model._coordinate_descent.lasso_path.__wrapped__)(X, PROGRESS, alphas=3)
     assert verified[-1].differs and "DIFFERS" in accel.table()
 
 
@@ -109,7 +121,8 @@ def test_every_class_of_both_has_a_rule():
 
     names = {rule.name.partition(".")[0].partition(",")[0] for rule in _accel_rules.rules()}
     assert {name for name, *_ in pairs()} <= names
-    assert all(rule.bound > 0 or "Mini" in rule.name or "Latent" in rule.name for rule in _accel_rules.rules())
+    assert all(rule.bound > 0 or "Mini" in rule.name or "Latent" in rule.name
+               for rule in _accel_rules.rules())
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -123,17 +136,20 @@ def test_what_kiln_has_not_falls_back(verified):
     with pytest.raises(ValueError, match="NaN"):
         linear.Ridge().fit(np.full_like(X, np.nan), PROGRESS)
     assert [call.where for call in verified] == ["scikit-learn"] * 4 + ["networkx"]
-    assert [part in call.why for part, call in zip(("positive=True", "penalty='l1'", "one row", "random", "normalized"), verified)] == [True] * 5
+    assert [part in call.why for part, call in zip(("positive=True", "penalty='l1'", "one row", "random",
+                                                    "normalized"), verified)] == [True] * 5
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_falls_back_draws_the_callers_numbers(verified):
-    """Each start of a non-metric layout is another one, and a generator goes on where scikit-learn's own calls leave it."""
+    """Each start of a non-metric layout is another one, and a generator goes on where scikit-learn's own
+    calls leave it."""
     apart = np.abs(DIGITS[:15, 20:21] - DIGITS[:15, 20:21].T)
 
     def draw():
         numbers = np.random.RandomState(0)
-        return [sklearn.manifold.smacof(apart, metric=False, n_init=2, init=None, random_state=numbers)[1] for _ in range(3)], numbers.uniform()
+        return [sklearn.manifold.smacof(apart, metric=False, n_init=2, init=None, random_state=numbers)[1]
+                for _ in range(3)], numbers.uniform()
 
     ours = draw()
     assert {call.where for call in verified} == {"scikit-learn"} and len(set(ours[0])) > 1
@@ -142,11 +158,14 @@ def test_what_falls_back_draws_the_callers_numbers(verified):
 
 
 REFUSED = [linear.LogisticRegression(solver="liblinear"), linear.LogisticRegression(l1_ratio=0.5),
-           linear.LogisticRegression(l1_ratio=1, solver="newton-cholesky"), linear.LogisticRegression(dual=True),
-           linear.LogisticRegression(solver="liblinear", l1_ratio=0.5), linear.LogisticRegression(solver="liblinear", l1_ratio=1, dual=True),
-           linear.LogisticRegression(solver="liblinear", C=np.inf), linear.Ridge(solver="lbfgs"), linear.RidgeClassifier(solver="lbfgs")]
+           linear.LogisticRegression(l1_ratio=1, solver="newton-cholesky"),
+           linear.LogisticRegression(dual=True), linear.LogisticRegression(solver="liblinear", l1_ratio=0.5),
+           linear.LogisticRegression(solver="liblinear", l1_ratio=1, dual=True),
+           linear.LogisticRegression(solver="liblinear", C=np.inf), linear.Ridge(solver="lbfgs"),
+           linear.RidgeClassifier(solver="lbfgs")]
 if hasattr(linear.LogisticRegressionCV(), "use_legacy_attributes"):
-    REFUSED.append(linear.LogisticRegressionCV(l1_ratios=(0.0, 1.0), use_legacy_attributes=False, scoring="accuracy"))
+    REFUSED.append(linear.LogisticRegressionCV(l1_ratios=(0.0, 1.0), use_legacy_attributes=False,
+                                               scoring="accuracy"))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -168,7 +187,8 @@ def test_two_classes_of_a_ridge(verified):
     for intercept in (True, False):
         ours = linear.RidgeClassifier(fit_intercept=intercept).fit(X, PROGRESS > 120)
         theirs = linear.RidgeClassifier.fit.__wrapped__(clone(ours), X, PROGRESS > 120)
-        assert np.shape(ours.coef_) == np.shape(theirs.coef_) and np.shape(ours.intercept_) == np.shape(theirs.intercept_)
+        assert (np.shape(ours.coef_) == np.shape(theirs.coef_) and np.shape(ours.intercept_)
+                == np.shape(theirs.intercept_))
         np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
         np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
@@ -209,24 +229,30 @@ def test_graphs_without_nodes(verified, name):
 @pytest.mark.parametrize("code, status", [(0, 1), (None, 1), (3, 3)])
 def test_results_that_differ_are_a_status(tmp_path, code, status):
     """Also of a script that says at its end that all went well."""
-    wrong = ("import sys\nfrom kiln import accel\naccel.calls.append(accel.Call('Ridge.fit', (2, 1), 'kiln', 0.0, '', 1.0, True))\n"
+    wrong = ("import sys\nfrom kiln import accel\naccel.calls.append(accel.Call('Ridge.fit', (2, 1), 'kiln', "
+             "0.0, '', 1.0, True))\n"
              f"sys.exit({code})\n")
     (tmp_path / "script.py").write_text(wrong)
-    done = subprocess.run([sys.executable, "-m", "kiln.accel", "--verify", "script.py"], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-m", "kiln.accel", "--verify", "script.py"], capture_output=True,
+                          text=True, cwd=tmp_path)
     assert done.returncode == status and "DIFFERS" in done.stderr, done.stderr
 
 
-SCRIPT = ("import sys\nfrom sklearn.datasets import load_iris\nfrom sklearn.linear_model import LogisticRegression, Ridge\n"
-          "print(LogisticRegression().fit(*load_iris(return_X_y=True)).score(*load_iris(return_X_y=True)), sys.argv[1])\n"
+SCRIPT = ("import sys\nfrom sklearn.datasets import load_iris\n"
+          "from sklearn.linear_model import LogisticRegression, Ridge\n"
+          "print(LogisticRegression().fit(*load_iris(return_X_y=True)).score(*load_iris(return_X_y=True)), "
+          "sys.argv[1])\n"
           "print(Ridge().fit(*load_iris(return_X_y=True)).n_features_in_)\n")
 WORKERS = ("from joblib import Parallel, delayed\nfrom sklearn.linear_model import Ridge\n"
-           "print(Parallel(n_jobs=2)(delayed(Ridge(alpha).fit)([[0.0], [1.0], [2.0]], [0, 1, 4]) for alpha in (1.0, 2.0)))\n")
+           "print(Parallel(n_jobs=2)(delayed(Ridge(alpha).fit)([[0.0], [1.0], [2.0]], [0, 1, 4]) for alpha "
+           "in (1.0, 2.0)))\n")
 
 
 @pytest.mark.parametrize("how", [["script.py", "word"], ["-m", "script", "word"]])
 def test_a_script_runs_unchanged(tmp_path, how):
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "kiln.accel", "--log", "--verify", *how], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "kiln.accel", "--log", "--verify", *how],
+                          capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[0]) > 0.95 and done.stdout.split()[1] == "word"
     table = done.stderr[done.stderr.index("\ncall "):]
@@ -236,9 +262,11 @@ def test_a_script_runs_unchanged(tmp_path, how):
 
 def test_workers_of_joblib(tmp_path):
     (tmp_path / "script.py").write_text(WORKERS)
-    done = subprocess.run([sys.executable, "-m", "kiln.accel", "script.py"], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-m", "kiln.accel", "script.py"], capture_output=True, text=True,
+                          cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == "[Ridge(), Ridge(alpha=2.0)]\n", done.stderr
-    assert [line.split()[:3] for line in done.stderr.splitlines() if "Ridge" in line] == [["Ridge.fit", "3", "kiln"]] * 2
+    assert [line.split()[:3] for line in done.stderr.splitlines()
+            if "Ridge" in line] == [["Ridge.fit", "3", "kiln"]] * 2
 
 
 def test_a_notebook_loads_it():

@@ -1,4 +1,5 @@
-"""Arrays in and out: nothing is copied that need not be, nothing is changed, and what cannot be taken is refused."""
+"""Arrays in and out: nothing is copied that need not be, nothing is changed, and what cannot be taken is
+refused."""
 import gc
 import threading
 
@@ -27,7 +28,8 @@ def test_a_sparse_matrix_is_used_where_it_lies():
     assert (matrix.numpy() != S).nnz == 0
 
 
-@pytest.mark.parametrize("made", ["csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array", "coo_array"])
+@pytest.mark.parametrize("made", ["csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array",
+                                  "coo_array"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_formats(made, dtype):
     S = getattr(scipy.sparse, made)(scipy.sparse.random(30, 20, 0.3, random_state=1, dtype=dtype))
@@ -43,8 +45,9 @@ def test_duplicates_are_added_and_the_caller_keeps_them():
     assert S.nnz == 3
 
 
-@pytest.mark.parametrize("change", [np.asfortranarray, lambda X: np.repeat(X, 2, axis=1)[:, ::2], lambda X: X[::-1][::-1],
-                                    lambda X: X.astype(">f8"), lambda X: X.astype(np.float16).astype(np.float64)])
+@pytest.mark.parametrize("change", [np.asfortranarray, lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+                                    lambda X: X[::-1][::-1], lambda X: X.astype(">f8"),
+                                    lambda X: X.astype(np.float16).astype(np.float64)])
 def test_layouts_of_dense_arrays(change):
     X = np.random.default_rng(0).integers(0, 9, (7, 4)).astype(float)
     np.testing.assert_allclose(kiln.multiply(change(X), np.ones(4), device="cpu"), X.sum(axis=1))
@@ -65,7 +68,8 @@ def test_dlpack_and_frames():
     y = X @ [1.0, 2.0, 3.0] + 4
     matrix = kiln.matrix(Lent(X))
     assert np.shares_memory(matrix._keep[0], X)
-    for frame in (pandas.DataFrame(X, columns=["a", "b", "c"]), polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})):
+    for frame in (pandas.DataFrame(X, columns=["a", "b", "c"]),
+                  polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})):
         model = kiln.LinearRegression(device="cpu").fit(frame, y)
         np.testing.assert_allclose(model.coef_, [1, 2, 3], rtol=1e-8)
         assert list(model.feature_names_in_) == ["a", "b", "c"]
@@ -75,13 +79,16 @@ def test_a_matrix_serves_many_fits():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 5)), rng.normal(size=100)
     matrix = kiln.matrix(X, "cpu")
-    np.testing.assert_array_equal(kiln.Ridge(1.0).fit(matrix, y).coef_, kiln.Ridge(1.0, device="cpu").fit(X, y).coef_)
-    np.testing.assert_allclose(kiln.Ridge(1.0).fit(matrix, y).predict(matrix), kiln.Ridge(1.0).fit(X, y).predict(X), rtol=1e-12)
+    np.testing.assert_array_equal(kiln.Ridge(1.0).fit(matrix, y).coef_,
+                                  kiln.Ridge(1.0, device="cpu").fit(X, y).coef_)
+    np.testing.assert_allclose(kiln.Ridge(1.0).fit(matrix, y).predict(matrix),
+                               kiln.Ridge(1.0).fit(X, y).predict(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["cpu*2", "opencl"])
 def test_a_matrix_on_a_group_or_a_device_of_its_own(name):
-    if name == "opencl" and not any(row["name"].startswith("opencl") and row["usable"] for row in kiln.devices()):
+    if name == "opencl" and not any(row["name"].startswith("opencl") and row["usable"]
+                                    for row in kiln.devices()):
         pytest.skip("needs an OpenCL device")
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 5)), rng.normal(size=100)
@@ -173,7 +180,8 @@ def test_threads_take_turns_on_a_device():
 def test_a_device_is_closed_after_what_lies_on_it():
     for _ in range(20):  # the collector tells weak references of a cycle first, then it frees
         device = kiln.Device("cpu", memory=1 << 30)
-        cycle = [device, kiln.Matrix(np.ones((300, 30)), device), kiln.Half(np.ones((3, 4)), "float16", device=device)]
+        cycle = [device, kiln.Matrix(np.ones((300, 30)), device),
+                 kiln.Half(np.ones((3, 4)), "float16", device=device)]
         cycle.append(cycle)
         turn = device.turn
         assert len(turn._held) == 3
@@ -200,7 +208,8 @@ def test_a_matrix_that_stays_in_its_file(tmp_path):
         assert there.shape == (500, 6) and there.sparse == scipy.sparse.issparse(values)
         model = kiln.Ridge(1.0).fit(there, y)
         np.testing.assert_allclose(model.coef_, kiln.Ridge(1.0, device="cpu").fit(values, y).coef_, rtol=1e-9)
-        np.testing.assert_allclose(model.predict(there), values @ model.coef_ + model.intercept_, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(model.predict(there), values @ model.coef_ + model.intercept_, rtol=1e-9,
+                                   atol=1e-9)
     with pytest.raises(kiln.KilnError, match="type|f64|float"):
         kiln.matrix(tmp_path / "X.npy", dtype=np.float32)
     with pytest.raises(kiln.KilnError, match="file"):

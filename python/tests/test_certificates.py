@@ -1,4 +1,5 @@
-"""docs/results.md says where each verb's bound stands: in the text, in the JSON, in the model and in Python. All verbs are held to its table."""
+"""docs/results.md says where each verb's bound stands: in the text, in the JSON, in the model and in Python.
+All verbs are held to its table."""
 from __future__ import annotations
 
 import json
@@ -15,23 +16,30 @@ import kiln
 from kiln._load import _texts, open_model
 
 CPU = {"device": "cpu"}
-# A file, options and the same in Python: of a run with a bound and of one without, None where there is no such run. Conjugate gradient,
-# links with another curvature and losses without a penalty leave no bound.
+# A file, options and the same in Python: of a run with a bound and of one without, None where there is no
+# such run. Conjugate gradient, links with another curvature and losses without a penalty leave no bound.
 CASES = {
     "linreg": (("number.csv", ["--target", "y"], lambda d: kiln.LinearRegression(**CPU).fit(d.X, d.y)),
-               ("number.csv", ["--target", "y", "--solver", "cg"], lambda d: kiln.LinearRegression(solver="cg", **CPU).fit(d.X, d.y))),
+               ("number.csv", ["--target", "y", "--solver", "cg"],
+                lambda d: kiln.LinearRegression(solver="cg", **CPU).fit(d.X, d.y))),
     "logreg": (("class.csv", ["--target", "y"], lambda d: kiln.LogisticRegression(**CPU).fit(d.X, d.labels)),
-               ("class.csv", ["--target", "y", "--l2", "0"], lambda d: kiln.LogisticRegression(C=math.inf, **CPU).fit(d.X, d.labels))),
-    "glm": (("count.csv", ["--target", "y", "--family", "poisson"], lambda d: kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(d.X, d.counts)),
-            ("positive.csv", ["--target", "y", "--link", "log"], lambda d: kiln.GeneralizedLinearRegressor("gaussian", link="log", **CPU).fit(d.X, d.positive))),
+               ("class.csv", ["--target", "y", "--l2", "0"],
+                lambda d: kiln.LogisticRegression(C=math.inf, **CPU).fit(d.X, d.labels))),
+    "glm": (("count.csv", ["--target", "y", "--family", "poisson"],
+             lambda d: kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(d.X, d.counts)),
+            ("positive.csv", ["--target", "y", "--link", "log"],
+             lambda d: kiln.GeneralizedLinearRegressor("gaussian", link="log", **CPU).fit(d.X, d.positive))),
     "svm": (("class.csv", ["--target", "y"], lambda d: kiln.LinearSVC(**CPU).fit(d.X, d.labels)),
-            ("class.csv", ["--target", "y", "--l2", "0"], lambda d: kiln.LinearSVC(C=math.inf, **CPU).fit(d.X, d.labels))),
+            ("class.csv", ["--target", "y", "--l2", "0"],
+             lambda d: kiln.LinearSVC(C=math.inf, **CPU).fit(d.X, d.labels))),
     "pagerank": (("g.edges", [], lambda d: kiln.pagerank(d.graph, **CPU)),
                  ("g.edges", ["--damping", "1"], lambda d: kiln.pagerank(d.graph, damping=1, **CPU))),
     "hits": (("g.edges", [], lambda d: kiln.hits(d.graph, **CPU)), None),
     "kmeans": (None, ("X.npy", ["-k", "3"], lambda d: kiln.KMeans(3, **CPU).fit(d.X))),
-    "als": (None, ("R.npz", ["--factors", "2", "--l2", "1"], lambda d: kiln.ALS(2, l2=1, **CPU).fit(d.ratings))),
-    "sfa": (None, ("R.npz", ["--factors", "2", "--l2", "1"], lambda d: kiln.SFA(2, l2=1, **CPU).fit(d.ratings))),
+    "als": (None, ("R.npz", ["--factors", "2", "--l2", "1"],
+                   lambda d: kiln.ALS(2, l2=1, **CPU).fit(d.ratings))),
+    "sfa": (None, ("R.npz", ["--factors", "2", "--l2", "1"],
+                   lambda d: kiln.SFA(2, l2=1, **CPU).fit(d.ratings))),
     "gap": (None, ("R.npz", ["-k", "2"], lambda d: kiln.NMF(2, **CPU).fit(d.ratings))),
     "lda": (None, ("R.npz", ["-k", "2"], lambda d: kiln.LatentDirichletAllocation(2, **CPU).fit(d.ratings))),
     "mds": (None, ("X.npy", [], lambda d: kiln.MDS(**CPU).fit(d.X))),
@@ -49,8 +57,10 @@ class Data:
         self.positive = np.exp(self.y / 4)
         self.ratings = scipy.sparse.csr_matrix(rng.integers(0, 5, (20, 10)).astype(float))
         self.graph = scipy.sparse.csr_matrix((rng.random((20, 20)) < 0.2).astype(float))
-        for name, target in ("number", self.y), ("class", self.labels), ("count", self.counts), ("positive", self.positive):
-            lines = [",".join([*map(repr, map(float, row)), str(value)]) for row, value in zip(self.X, target)]
+        for name, target in ("number", self.y), ("class", self.labels), ("count",
+                                                                         self.counts), ("positive", self.positive):
+            lines = [",".join([*map(repr, map(float, row)), str(value)])
+                     for row, value in zip(self.X, target)]
             (folder / f"{name}.csv").write_text("\n".join(["a,b,c,y", *lines]) + "\n")
         np.save(folder / "X.npy", self.X)
         scipy.sparse.save_npz(folder / "R.npz", self.ratings)
@@ -94,7 +104,8 @@ def test_each_verb_says_its_bound_where_the_table_has_it(verb, bounded, folder, 
         return
     file, options, fit = case
     command = [tool, verb, file, *options, "--device", "cpu", "-o", f"{verb}.kiln"]
-    told = json.loads(subprocess.run([*command, "--json"], cwd=place, capture_output=True, text=True, check=True).stdout)
+    told = json.loads(subprocess.run([*command, "--json"], cwd=place, capture_output=True, text=True,
+                                     check=True).stdout)
     report = subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
     assert all(f"\n  {line}" in report for line in lines), report
     if bounded:

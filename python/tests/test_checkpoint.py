@@ -39,7 +39,8 @@ def test_goes_on(tmp_path):
     with kiln.checkpoint(path, every=1e-6, resume=True) as kept:
         again = model().fit(ratings())
     assert kept.info.resumed == 5 and kept.info.written > 0
-    assert np.array_equal(np.asarray(again.column_factors_), np.asarray(whole.column_factors_)) and again.n_iter_ == whole.n_iter_
+    assert np.array_equal(np.asarray(again.column_factors_),
+                          np.asarray(whole.column_factors_)) and again.n_iter_ == whole.n_iter_
 
 
 def test_interrupt(tmp_path):
@@ -59,7 +60,8 @@ def test_interrupt(tmp_path):
 
 
 def test_functions(tmp_path):
-    path, graph = tmp_path / "run.ckpt", abs(scipy.sparse.random(50, 50, density=0.1, format="csr", random_state=1))
+    path, graph = (tmp_path / "run.ckpt",
+                   abs(scipy.sparse.random(50, 50, density=0.1, format="csr", random_state=1)))
     whole = kiln.pagerank(graph, device="cpu")
     with kiln.checkpoint(path):
         kiln.pagerank(graph, device="cpu", callback=stop_after(4))
@@ -74,7 +76,8 @@ def validated(kind, **options):
     X = StandardScaler().fit_transform(X)
     model = {"ridge": lambda: kiln.RidgeCV([0.1, 1.0, 10.0], cv=KFold(4), device=CPU, **options),
              "logistic": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, device=CPU, **options),
-             "means": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, refit=False, device=CPU, **options)}[kind]()
+             "means": lambda: kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=4, refit=False, device=CPU,
+                                                        **options)}[kind]()
     return model, X, y.astype(float) if kind == "ridge" else y
 
 
@@ -130,8 +133,10 @@ def test_refusals_of_cross_validations(tmp_path):
     model, X, y = validated("ridge", scoring=Interrupting(5))
     with pytest.raises(KeyboardInterrupt), kiln.checkpoint(path):
         model.fit(X, y)
-    for other in ({"alphas": [0.1, 1.0, 20.0]}, {"cv": KFold(3)}, {"cv": KFold(4, shuffle=True, random_state=0)}, {"scoring": None}):
-        with pytest.raises(kiln.ModelError, match="a cross-validation of RidgeCV with other folds"), kiln.checkpoint(resume=path):
+    for other in ({"alphas": [0.1, 1.0, 20.0]}, {"cv": KFold(3)},
+                  {"cv": KFold(4, shuffle=True, random_state=0)}, {"scoring": None}):
+        with pytest.raises(kiln.ModelError,
+                           match="a cross-validation of RidgeCV with other folds"), kiln.checkpoint(resume=path):
             validated("ridge", scoring=Interrupting())[0].set_params(**other).fit(X, y)
     with pytest.raises(kiln.ModelError, match="one of several runs"), kiln.checkpoint(resume=path):
         kiln.Ridge(device=CPU).fit(X, y)

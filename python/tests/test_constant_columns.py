@@ -1,4 +1,5 @@
-"""Columns whose spread is rounding count as constant: every linear model says so, and its bound belongs to the problem that was posed."""
+"""Columns whose spread is rounding count as constant: every linear model says so, and its bound belongs to
+the problem that was posed."""
 import json
 import os
 import pathlib
@@ -14,7 +15,8 @@ import kiln
 
 M = 300
 RNG = np.random.default_rng(4)
-NEAR = (1 + 2e-7 * RNG.standard_normal(M)).astype(np.float32)  # 2 units of float32 at 1, in as many values as float32 has there
+# 2 units of float32 at 1, in as many values as float32 has there
+NEAR = (1 + 2e-7 * RNG.standard_normal(M)).astype(np.float32)
 FREE = RNG.standard_normal(M).astype(np.float32)
 ETA = FREE + 3 * (NEAR.astype(float) - 1) / 2e-7
 Y = (ETA + 0.3 * RNG.standard_normal(M)).astype(np.float32)
@@ -58,8 +60,10 @@ def test_a_spread_of_rounding(name, form, device):
     X = np.c_[FREE, NEAR, FREE ** 2, NEAR].astype(np.float32)
     for standardize in [False, True]:
         narrow, said = fitted(make(standardize=standardize, device=device), form(X), y)
-        wide, nothing = fitted(make(standardize=standardize), X.astype(float), y.astype(float) if y.dtype == np.float32 else y)
-        assert len(said) == 1 and "column 1 and 1 more count" in said[0] and "float64" in said[0] and not nothing
+        wide, nothing = fitted(make(standardize=standardize), X.astype(float), y.astype(float)
+                               if y.dtype == np.float32 else y)
+        assert (len(said) == 1 and "column 1 and 1 more count" in said[0] and "float64" in said[0]
+                and not nothing)
         assert np.all(np.atleast_2d(narrow.coef_)[:, [1, 3]] == 0)
         assert narrow.report_.objective - narrow.optimality_gap_ <= wide.report_.objective * (1 + 1e-9)
 
@@ -70,11 +74,13 @@ def test_constant_columns_are_no_news(form, dtype):
     """Whatever their value and the weights are: a constant is exactly that."""
     rng = np.random.default_rng(6)
     for rows in (7, 300, 5000):
-        values = np.r_[0.1, 1 / 3, 1e8 / 7, -1e-5 / 3, rng.standard_normal(6) * 10.0 ** rng.integers(-6, 6, 6)]
+        values = np.r_[0.1, 1 / 3, 1e8 / 7, -1e-5 / 3,
+                       rng.standard_normal(6) * 10.0 ** rng.integers(-6, 6, 6)]
         X = np.c_[rng.standard_normal(rows), np.tile(values, (rows, 1))].astype(dtype)
         y = (X[:, 0] + rng.standard_normal(rows)).astype(dtype)
         for model, target in [(kiln.Ridge(alpha=1.0), y), (kiln.LogisticRegression(), y > y.mean())]:
-            for weights in (None, rng.uniform(0, 3, rows).astype(dtype), (rng.random(rows) < 0.5).astype(dtype) + (np.arange(rows) < 2)):
+            for weights in (None, rng.uniform(0, 3, rows).astype(dtype),
+                            (rng.random(rows) < 0.5).astype(dtype) + (np.arange(rows) < 2)):
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
                     model.fit(form(X), target, sample_weight=weights)
@@ -90,16 +96,19 @@ def test_without_an_intercept_nothing_is_left_out(form):
 def test_the_tool_names_the_column(tool, tmp_path):
     rows = "".join(f"{a!r},{b!r},{y!r}\n" for a, b, y in zip(FREE.tolist(), NEAR.tolist(), Y.tolist()))
     (tmp_path / "t.csv").write_text("free,near,y\n" + rows)
-    run = subprocess.run([tool, "linreg", tmp_path / "t.csv", "--target", "y", "--l2", "1", "--type", "f32", "--device", "cpu", "--json"],
+    run = subprocess.run([tool, "linreg", tmp_path / "t.csv", "--target", "y", "--l2", "1", "--type", "f32",
+                          "--device", "cpu", "--json"],
                          capture_output=True, text=True, check=True)
     (said,) = json.loads(run.stdout)["warnings"]
-    assert said["name"] == "constant" and said["text"].startswith("column 'near' counts as constant") and said["text"] in run.stderr
+    assert (said["name"] == "constant" and said["text"].startswith("column 'near' counts as constant")
+            and said["text"] in run.stderr)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_every_fold_and_penalty(form):
     X = np.c_[FREE, NEAR].astype(np.float32)
-    for model, y in [(kiln.RidgeCV(alphas=[0.1, 1.0], cv=3), Y), (kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=3), Y > 0)]:
+    for model, y in [(kiln.RidgeCV(alphas=[0.1, 1.0], cv=3), Y),
+                     (kiln.LogisticRegressionCV(Cs=[0.1, 1.0], cv=3), Y > 0)]:
         _, said = fitted(model, form(X), y)
         assert len(said) == 1
 
@@ -113,7 +122,8 @@ WAYS = {  # panels: whether X goes by in some
 
 
 @pytest.mark.parametrize("way", list(WAYS))
-@pytest.mark.parametrize("verb", [["linreg"], ["linreg", "--solver", "cg"], ["glm", "--family", "gaussian"]], ids=" ".join)
+@pytest.mark.parametrize("verb", [["linreg"], ["linreg", "--solver", "cg"], ["glm", "--family", "gaussian"]],
+                         ids=" ".join)
 def test_ways_through_the_rows(verb, way, tool, tmp_path):
     options, panels = WAYS[way]
     rng = np.random.default_rng(3)
@@ -121,16 +131,18 @@ def test_ways_through_the_rows(verb, way, tool, tmp_path):
     X[:, 7] = 1 + 2e-7 * X[:, 7]
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", X[:, 0] + rng.standard_normal(4000).astype(np.float32))
-    run = [tool, *verb, tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--type", "f32", "--json", *options]
+    run = [tool, *verb, tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--type", "f32", "--json",
+           *options]
     env = dict(os.environ)
     if "--mpi" in options:
         plugins = sorted(pathlib.Path(tool).resolve().parent.glob("libkiln-*.so"))
-        mpirun = plugins and (shutil.which(f"mpirun.{plugins[-1].stem.removeprefix('libkiln-')}") or shutil.which("mpirun"))
+        mpirun = plugins and (shutil.which(f"mpirun.{plugins[-1].stem.removeprefix('libkiln-')}")
+                              or shutil.which("mpirun"))
         if not mpirun:
             pytest.skip("there is no MPI")
         run = [mpirun, "-n", "2", *run]
-        env.update(KILN_MPI_PATH=str(plugins[-1]), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                   OMPI_MCA_rmaps_base_oversubscribe="1")
+        env.update(KILN_MPI_PATH=str(plugins[-1]), OMPI_ALLOW_RUN_AS_ROOT="1",
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
     done = subprocess.run(run, capture_output=True, text=True, check=True, env=env)
     out = json.loads(done.stdout)
     assert [w["text"].split(":")[0] for w in out["warnings"]] == ["column 8 counts as constant"]

@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 cupy = pytest.importorskip("cupy")
 sparse = pytest.importorskip("cupyx.scipy.sparse")
 
-PACKAGES = {"torch": (lambda X: torch.as_tensor(X, device="cuda"), torch.from_dlpack, lambda X: X.cpu().numpy(), lambda X: X.data_ptr()),
+PACKAGES = {"torch": (lambda X: torch.as_tensor(X, device="cuda"), torch.from_dlpack,
+                      lambda X: X.cpu().numpy(), lambda X: X.data_ptr()),
             "cupy": (cupy.asarray, cupy.from_dlpack, cupy.asnumpy, lambda X: X.data.ptr)}
 TYPES = [np.float32, np.float64]
 
@@ -38,7 +39,8 @@ def test_in_and_out_without_a_copy(package, dtype):
         product = kiln.multiply(there, to_device(W))
     lent = from_dlpack(product)
     assert product.device.name == "cuda:0" and lent.device is not None
-    np.testing.assert_allclose(to_host(lent), X @ W, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=1e-4 if dtype == np.float32 else 1e-12)
+    np.testing.assert_allclose(to_host(lent), X @ W, rtol=1e-4 if dtype == np.float32 else 1e-12,
+                               atol=1e-4 if dtype == np.float32 else 1e-12)
     del product, matrix
     lent += 1  # the memory is still there
     np.testing.assert_allclose(to_host(lent), X @ W + 1, rtol=1e-4, atol=1e-4)
@@ -72,7 +74,8 @@ def test_sparse_matrices(dtype):
     want, close = S.T @ (S @ y), {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-11}
     there = sparse.csr_matrix(S)
     np.testing.assert_allclose(kiln.mmchain(there, cupy.asarray(y)), want, **close)
-    tensor = torch.sparse_csr_tensor(torch.as_tensor(S.indptr), torch.as_tensor(S.indices), torch.as_tensor(S.data), S.shape)
+    tensor = torch.sparse_csr_tensor(torch.as_tensor(S.indptr), torch.as_tensor(S.indices),
+                                     torch.as_tensor(S.data), S.shape)
     np.testing.assert_allclose(kiln.mmchain(tensor, y, device="cpu"), want, **close)
     np.testing.assert_allclose(kiln.mmchain(tensor.cuda(), y), want, **close)
 
@@ -87,7 +90,8 @@ def test_jax(monkeypatch):
     X, W = numbers(dtype=np.float32), numbers(40, 3, np.float32)
     there = jax.device_put(X, where)
     matrix = kiln.matrix(there)
-    assert matrix.device.name == "cuda:0" and torch.from_dlpack(matrix).data_ptr() == there.unsafe_buffer_pointer()
+    assert (matrix.device.name == "cuda:0" and torch.from_dlpack(matrix).data_ptr()
+            == there.unsafe_buffer_pointer())
     with kiln.results_on_device():
         product = kiln.multiply(there * np.float32(2), jax.device_put(W, where))
     lent = jax.dlpack.from_dlpack(product)
@@ -105,22 +109,27 @@ def test_columns_are_looked_at_on_the_device():
     there = sparse.csr_matrix(S)
     turned = there.copy()
     first, end = int(S.indptr[7]), int(S.indptr[8])
-    turned.indices[first:end], turned.data[first:end] = there.indices[first:end][::-1].copy(), there.data[first:end][::-1].copy()
+    turned.indices[first:end], turned.data[first:end] = (there.indices[first:end][::-1].copy(),
+                                                         there.data[first:end][::-1].copy())
     np.testing.assert_allclose(kiln.multiply(turned, cupy.asarray(y)), S @ y, rtol=1e-10, atol=1e-12)
-    for place, column, message in ((first, 3000, "outside"), (end - 1, -1, "outside"), (first + 1, int(S.indices[first]), "twice")):
+    for place, column, message in ((first, 3000, "outside"), (end - 1, -1, "outside"),
+                                   (first + 1, int(S.indices[first]), "twice")):
         wrong = there.copy()
         wrong.indices[place] = column
         with pytest.raises(kiln.DataError, match=message):
             kiln.matrix(wrong)
 
 
-@pytest.mark.parametrize("make", [lambda: kiln.Ridge(1.0, device="cpu"), lambda: kiln.PoissonRegressor(alpha=0.1, device="cpu"),
-                                  lambda: kiln.LogisticRegression(device="cpu"), lambda: kiln.LinearSVC(device="cpu")])
+@pytest.mark.parametrize("make", [lambda: kiln.Ridge(1.0, device="cpu"),
+                                  lambda: kiln.PoissonRegressor(alpha=0.1, device="cpu"),
+                                  lambda: kiln.LogisticRegression(device="cpu"),
+                                  lambda: kiln.LinearSVC(device="cpu")])
 def test_estimators_take_them_where_they_are(package, make):
     to_device, from_dlpack, to_host, _ = package
     X = numbers() / 4
     score = X[:, :3].sum(axis=1)
-    y = np.random.default_rng(1).poisson(np.exp(score)) if "Regressor" in type(make()).__name__ else score + X[:, 3] > 0
+    y = (np.random.default_rng(1).poisson(np.exp(score)) if "Regressor" in type(make()).__name__
+         else score + X[:, 3] > 0)
     y = y.astype(np.int64)
     ours, host = make().fit(to_device(X), to_device(y)), make().fit(X, y)
     assert ours.device_ == "cuda:0" and host.device_ == "cpu"
@@ -138,9 +147,12 @@ def test_labels_on_the_device(package, values, dtype):
     to_device, _, _, _ = package
     X = numbers(dtype=np.float32)
     y = np.array(values, dtype)[np.clip(np.round(X[:, 0] + 1).astype(int), 0, len(values) - 1)]
-    ours, host = kiln.LogisticRegression().fit(to_device(X), to_device(np.stack([y, y], 1))[:, 0]), kiln.LogisticRegression(device="cpu").fit(X, y)
+    ours, host = kiln.LogisticRegression().fit(to_device(X),
+                                               to_device(np.stack([y, y], 1))[:,
+                                                                              0]), kiln.LogisticRegression(device="cpu").fit(X, y)
     assert ours.classes_.dtype == dtype and ours.classes_.tolist() == list(values)
-    np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-2, atol=1e-2)  # float32, of classes that can nearly be separated
+    # float32, of classes that can nearly be separated
+    np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-2, atol=1e-2)
 
 
 def test_kmeans(package):
@@ -166,8 +178,10 @@ def test_the_tool_finds_the_same(package, tool, tmp_path):
     y = (X[:, 0] + 0.5 * numbers(cols=41)[:, 40] > 0).astype(int)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y.astype(float))
-    subprocess.run([tool, "logreg", tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--device", "cuda", "--json", "-o",
-                    tmp_path / "m.kiln"], check=True, stdout=open(tmp_path / "out.json", "w", encoding="utf-8"))
+    subprocess.run([tool, "logreg", tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--device",
+                    "cuda", "--json", "-o", tmp_path / "m.kiln"], check=True,
+                   stdout=open(tmp_path / "out.json", "w", encoding="utf-8"))
     ours, theirs = kiln.LogisticRegression().fit(to_device(X), to_device(y)), kiln.load(tmp_path / "m.kiln")
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6, atol=1e-9)
-    assert json.loads((tmp_path / "out.json").read_text())["objective"] == pytest.approx(ours.objective_, rel=1e-9)
+    assert json.loads((tmp_path
+                       / "out.json").read_text())["objective"] == pytest.approx(ours.objective_, rel=1e-9)

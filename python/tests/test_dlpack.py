@@ -46,8 +46,10 @@ def test_copies_and_refusals():
 
 
 @pytest.mark.parametrize("call", [
-    lambda X: kiln.mmchain(X, np.ones(4), device="cpu"), lambda X: kiln.multiply(X, np.ones((4, 2)), device="cpu"),
-    lambda X: kiln.batch_reduce(X, "l2", device="cpu"), lambda X: kiln.batch_scale(X, np.arange(20.0), device="cpu"),
+    lambda X: kiln.mmchain(X, np.ones(4), device="cpu"), lambda X: kiln.multiply(X, np.ones((4, 2)),
+                                                                                 device="cpu"),
+    lambda X: kiln.batch_reduce(X, "l2", device="cpu"), lambda X: kiln.batch_scale(X, np.arange(20.0),
+                                                                                   device="cpu"),
     lambda X: kiln.Ridge(device="cpu").fit(X, X[:, 0]).predict(X),
     lambda X: kiln.LogisticRegression(device="cpu").fit(X, X[:, 0] > 0).predict_proba(X),
     lambda X: kiln.LogisticRegression(device="cpu").fit(X, X[:, 0] > 0).decision_function(X),

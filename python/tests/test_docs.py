@@ -1,4 +1,5 @@
-"""The pages in docs tell the truth: their blocks run and print what they show, and the names that they mention exist."""
+"""The pages in docs tell the truth: their blocks run and print what they show, and the names that they
+mention exist."""
 import contextlib
 import doctest
 import importlib
@@ -17,8 +18,8 @@ from conftest import ROOT
 from kiln._library import lib, text as library_text
 
 DOCS = ROOT / "docs"
-RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups", "scaling", "gallery", "troubleshooting",
-       "linear", "hits"]
+RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups",
+       "scaling", "gallery", "troubleshooting", "linear", "hits"]
 SAME = doctest.OutputChecker()
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -27,7 +28,8 @@ COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?((?:(?!\$ ).*\n?)*)", re.M)
 
 @pytest.fixture
 def place(tmp_path, tool, monkeypatch):
-    """A folder with the repository's data, where `kiln` is the tool, and pkg-config finds the library beside it."""
+    """A folder with the repository's data, where `kiln` is the tool, and pkg-config finds the library beside
+    it."""
     build = pathlib.Path(tool).resolve().parent
     (tmp_path / "data").symlink_to(ROOT / "data")
     (tmp_path / "kiln.pc").write_text(f"Name: kiln\nDescription: kiln\nVersion: 0\nCflags: -I{ROOT}/include\n"
@@ -51,7 +53,8 @@ def check(wanted, found, what):
 def run_console(text):
     for command, wanted in COMMAND.findall(text):
         command = command.replace("\n> ", "\n")
-        done = subprocess.run(["bash", "-c", command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(["bash", "-c", command], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
         error = re.search(r"^(kiln: |hint: )", wanted, re.M) is not None and "kiln: warning" not in wanted
         if (done.returncode != 0) != error:
             pytest.fail(f"{command}: exit code {done.returncode}\n{done.stdout}")
@@ -79,16 +82,18 @@ def test_pages_run(page, place):
             (place / re.match(r"/\* (\S+\.c):", text)[1]).write_text(text)
 
 
-PAGE_OF = {"linear": ("linreg", "logreg", "glm", "svm"), "kmeans": ("kmeans",), "mds": ("mds",), "pagerank": ("pagerank",), "hits": ("hits",),
-           "factors": ("als", "sfa"), "topics": ("lda", "gap")}
+PAGE_OF = {"linear": ("linreg", "logreg", "glm", "svm"), "kmeans": ("kmeans",), "mds": ("mds",),
+           "pagerank": ("pagerank",), "hits": ("hits",), "factors": ("als", "sfa"), "topics": ("lda", "gap")}
 
 
 @pytest.mark.parametrize("page", PAGE_OF)
 def test_a_page_has_what_each_has(page):
-    """When to take it, when not, parameters, cost, determinism, source, a picture, what it was compared with."""
+    """When to take it, when not, parameters, cost, determinism, source, a picture, what it was compared
+    with."""
     text = (DOCS / f"{page}.md").read_text()
     table = text.partition("## At a glance\n")[2].partition("\n## ")[0]
-    assert re.findall(r"^\| ([a-z][a-zA-Z ]+) \| \S", table, re.M) == ["use it for", "avoid it", "parameters", "cost", "determinism", "source", "in Python and C"]
+    assert (re.findall(r"^\| ([a-z][a-zA-Z ]+) \| \S", table, re.M)
+            == ["use it for", "avoid it", "parameters", "cost", "determinism", "source", "in Python and C"])
     assert re.search(r"^!\[|savefig\(", text, re.M) and "\n## Checked against\n" in text
     assert all(re.search(rf"`(kiln )?{verb}\b|^    kiln {verb}\b", text, re.M) for verb in PAGE_OF[page])
     assert all(hasattr(kiln, name) for name in re.findall(r"`kiln\.(\w+)", table) if name != "plot")
@@ -111,7 +116,8 @@ def migration_cells():
 @pytest.fixture(scope="module")
 def help_of(tool):
     def ask(*verbs):
-        return "".join(subprocess.run([tool, verb, "--help"], check=True, text=True, capture_output=True).stdout for verb in verbs)
+        return "".join(subprocess.run([tool, verb, "--help"], check=True, text=True,
+                                      capture_output=True).stdout for verb in verbs)
 
     return ask
 
@@ -129,7 +135,8 @@ def test_names_of_the_migration_tables(code, help_of):
         assert all(word in parameters for word in re.findall(r"(\w+)=", arguments or ""))
     elif code.startswith("model."):
         name, arguments = re.match(r"model\.(\w+)\((.*)\)", code).groups()
-        assert all(word in inspect.signature(getattr(kiln.ALS, name)).parameters for word in re.findall(r"(\w+)=", arguments))
+        assert all(word in inspect.signature(getattr(kiln.ALS, name)).parameters
+                   for word in re.findall(r"(\w+)=", arguments))
     elif code.endswith("_"):
         assert hasattr(kiln.ALS(2, device="cpu").fit(scipy.sparse.eye(4, format="csr")), code)
     elif code.startswith("python -m "):

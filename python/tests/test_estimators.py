@@ -8,7 +8,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 NOT_UNIQUE = "without a penalty the optimum of the check's data is not unique"
 EXPECTED = {"GeneralizedLinearRegressor": dict.fromkeys(("check_sample_weight_equivalence_on_dense_data",
-                                                         "check_sample_weight_equivalence_on_sparse_data"), NOT_UNIQUE)}
+                                                         "check_sample_weight_equivalence_on_sparse_data"),
+                                                        NOT_UNIQUE)}
 COUNTS = {}
 for name, count, failed, _, why in listed("scikit-learn's own checks"):
     COUNTS[name] = int(count)
@@ -55,7 +56,9 @@ def test_the_table_of_the_checks():
 def test_penalties_that_are_none(value):
     """-1 is the library's own word for no penalty."""
     X = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
-    for model, name in ((kiln.Ridge(device="cpu"), "alpha"), (kiln.Lasso(device="cpu"), "alpha"), (kiln.PoissonRegressor(device="cpu"), "alpha"),
-                        (kiln.LinearSVR(device="cpu"), "epsilon"), (kiln.ALS(2, device="cpu"), "l2"), (kiln.SFA(2, device="cpu"), "damping")):
+    for model, name in ((kiln.Ridge(device="cpu"), "alpha"), (kiln.Lasso(device="cpu"), "alpha"),
+                        (kiln.PoissonRegressor(device="cpu"), "alpha"),
+                        (kiln.LinearSVR(device="cpu"), "epsilon"), (kiln.ALS(2, device="cpu"), "l2"),
+                        (kiln.SFA(2, device="cpu"), "damping")):
         with pytest.raises(ValueError, match=f"'{name}' parameter of {type(model).__name__}"):
             model.set_params(**{name: value}).fit(X, X[:, 0])

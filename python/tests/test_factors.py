@@ -31,12 +31,14 @@ def ratings(rows=60, columns=40, density=0.4, seed=0, size=1.0):
     X = scipy.sparse.random(rows, columns, density, format="csr", random_state=rng)
     u, i = X.nonzero()
     A, B = rng.normal(size=(rows, 3)), rng.normal(size=(columns, 3))
-    X.data = size * (3 + 0.5 * A[u, 2] + 0.4 * B[i, 2] + 0.6 * (A[u, :2] * B[i, :2]).sum(1) + 0.2 * rng.normal(size=X.nnz))
+    X.data = size * (3 + 0.5 * A[u, 2] + 0.4 * B[i, 2] + 0.6 * (A[u, :2] * B[i, :2]).sum(1) + 0.2
+                     * rng.normal(size=X.nnz))
     return X
 
 
 def by_formula(model, rows, columns):
-    return np.array([model.mean_ + model.row_biases_[u] + model.column_biases_[i] + model.row_factors_[u] @ model.column_factors_[i]
+    return np.array([model.mean_ + model.row_biases_[u] + model.column_biases_[i] + model.row_factors_[u]
+                     @ model.column_factors_[i]
                      for u, i in zip(rows, columns)])
 
 
@@ -48,10 +50,13 @@ def test_attributes_are_the_prediction(kind, dtype, tmp_path):
     fitted.save(tmp_path / "m.kiln")
     u, i = X.nonzero()
     for model in (fitted, kiln.load(tmp_path / "m.kiln")):
-        assert model.row_factors_.shape == (60, 5) and model.column_factors_.shape == (40, 5) and model.n_components == 5
+        assert model.row_factors_.shape == (60,
+                                            5) and model.column_factors_.shape == (40,
+                                                                                   5) and model.n_components == 5
         assert model.row_biases_.shape == (60,) and model.column_biases_.shape == (40,)
         assert model.transform(X[:7]).shape == (7, 5) and len(model.get_feature_names_out()) == 5
-        np.testing.assert_allclose(model.predict(u, i), by_formula(model, u, i), rtol=1e-4 if dtype == np.float32 else 1e-12)
+        np.testing.assert_allclose(model.predict(u, i), by_formula(model, u, i),
+                                   rtol=1e-4 if dtype == np.float32 else 1e-12)
         assert model.l2_ == pytest.approx(fitted.l2_)
         if kind == "als implicit":
             continue
@@ -70,7 +75,8 @@ def test_predict_broadcasts_and_refuses():
     model = kiln.ALS(2, device="cpu", random_state=0).fit(ratings())
     np.testing.assert_allclose(model.predict(3, np.arange(40)), [model.predict(3, i) for i in range(40)])
     assert model.predict([[0], [1]], [0, 1, 2]).shape == (2, 3) and model.predict([], []).shape == (0,)
-    np.testing.assert_array_equal(model.predict(ratings()[:5]), model.recommend(ratings()[:5], top=1)[0][:, 0])
+    np.testing.assert_array_equal(model.predict(ratings()[:5]),
+                                  model.recommend(ratings()[:5], top=1)[0][:, 0])
     for rows, columns in ((60, 0), (-1, 0), (0, 40), (0.5, 0)):
         with pytest.raises(ValueError, match="integers from 0 to"):
             model.predict(rows, columns)
@@ -89,12 +95,14 @@ def test_recommend_takes_what_transform_takes(kind):
         np.testing.assert_array_equal(columns[u], new[np.argsort(-wanted)[:4]])
         np.testing.assert_allclose(scores[u], np.sort(wanted)[::-1][:4], rtol=1e-12)
     seen = X[:9]
-    for same in (np.ascontiguousarray(model.row_factors_[:9]), model.row_factors_[:9].tolist(), kiln.Matrix(model.row_factors_[:9].copy())):
+    for same in (np.ascontiguousarray(model.row_factors_[:9]), model.row_factors_[:9].tolist(),
+                 kiln.Matrix(model.row_factors_[:9].copy())):
         np.testing.assert_array_equal(model.recommend(same, seen=seen, top=4)[0], columns)
         np.testing.assert_array_equal(model.recommend(same, seen=seen.toarray(), top=4)[0], columns)
     folded = model.recommend(seen, top=4)  # without what they have
     assert not any(set(folded[0][u]) & set(X[u].indices) for u in range(9))
-    for same in (seen.tocoo(), seen.toarray(), pandas.DataFrame(seen.toarray()), kiln.Matrix(seen), seen.astype(np.float32)):
+    for same in (seen.tocoo(), seen.toarray(), pandas.DataFrame(seen.toarray()), kiln.Matrix(seen),
+                 seen.astype(np.float32)):
         again = model.recommend(same, top=4)
         np.testing.assert_array_equal(again[0], folded[0])
         np.testing.assert_allclose(again[1], folded[1], rtol=1e-3)
@@ -105,15 +113,18 @@ def test_recommend_takes_what_transform_takes(kind):
 
 
 @pytest.mark.parametrize("make", [lambda k, seed: kiln.ALS(k, implicit=True, random_state=seed, device="cpu"),
-                                  lambda k, seed: kiln.ALS(k, implicit=True, l2=0.01, alpha=40, random_state=seed, device="cpu"),
-                                  lambda k, seed: kiln.ALS(k, l2=0.1, counted=True, biases=False, random_state=seed, device="cpu"),
+                                  lambda k, seed: kiln.ALS(k, implicit=True, l2=0.01, alpha=40,
+                                                           random_state=seed, device="cpu"),
+                                  lambda k, seed: kiln.ALS(k, l2=0.1, counted=True, biases=False,
+                                                           random_state=seed, device="cpu"),
                                   lambda k, seed: kiln.ALS(k, random_state=seed, device="cpu"),
                                   lambda k, seed: kiln.SFA(k, random_state=seed, device="cpu")])
 @pytest.mark.parametrize("shape", [(5, 4, 0.6), (30, 20, 0.3), (200, 100, 0.1)])
 def test_any_seed_ends_near_the_best(make, shape):
     rows, columns, density = shape
     rng = np.random.default_rng(1)
-    counts = rng.poisson(100 * np.outer(rng.gamma(1, 1, rows), rng.gamma(1, 1, columns))) * (rng.random((rows, columns)) < density)
+    counts = rng.poisson(100 * np.outer(rng.gamma(1, 1, rows),
+                                        rng.gamma(1, 1, columns))) * (rng.random((rows, columns)) < density)
     X = scipy.sparse.csr_matrix(counts.astype(float))
     for k in (1, 2):
         with warnings.catch_warnings():
@@ -125,7 +136,8 @@ def test_any_seed_ends_near_the_best(make, shape):
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("kind", MAKERS)
 def test_defaults_fit_any_size_and_unit(kind, size):
-    """More factors than noise is found in a table of 12 x 8 and of 300 x 200, whatever the unit of its numbers."""
+    """More factors than noise is found in a table of 12 x 8 and of 300 x 200, whatever the unit of its
+    numbers."""
     for shape in ((12, 8, 0.7), (300, 200, 0.1)):
         X = ratings(*shape, size=1 if kind == "als implicit" else size)  # whose counts have no unit
         with warnings.catch_warnings():
@@ -147,8 +159,10 @@ def test_a_model_of_nothing_warns(kind):
 
 def test_sparse_and_dense_matrices_of_any_kind():
     counts = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (30, 20)).astype(float))
-    for make in (lambda: kiln.NMF(2, random_state=0, device="cpu"), lambda: kiln.LatentDirichletAllocation(2, random_state=0, device="cpu"),
-                 lambda: kiln.ALS(2, random_state=0, device="cpu"), lambda: kiln.SFA(2, random_state=0, device="cpu")):
+    for make in (lambda: kiln.NMF(2, random_state=0, device="cpu"),
+                 lambda: kiln.LatentDirichletAllocation(2, random_state=0, device="cpu"),
+                 lambda: kiln.ALS(2, random_state=0, device="cpu"),
+                 lambda: kiln.SFA(2, random_state=0, device="cpu")):
         first = make().fit(counts)
         for same in (kiln.Matrix(counts), kiln.Matrix(counts.toarray()), counts.toarray(), counts.tocoo()):
             again = make().fit(same)
@@ -158,15 +172,18 @@ def test_sparse_and_dense_matrices_of_any_kind():
         kiln.NMF(2, device="cpu").fit(kiln.Matrix(scipy.sparse.csr_matrix(-counts)))
 
 
-NAMES = {"max_iter": "max_iterations", "tol": "tolerance", "doc_topic_prior": "alpha", "topic_word_prior": "eta", "learning_decay": "decay",
-         "learning_offset": "delay", "n_components": "components"}
+NAMES = {"max_iter": "max_iterations", "tol": "tolerance", "doc_topic_prior": "alpha",
+         "topic_word_prior": "eta", "learning_decay": "decay", "learning_offset": "delay",
+         "n_components": "components"}
 # scikit-learn's words for the same thing, and what an estimator's name says already
-ELSEWHERE = {("LinearSVC", "C"), ("LinearSVR", "C"), ("MDS", "init"), ("MiniBatchKMeans", "max_iter"), ("NMF", "prior"),
-             ("GeneralizedLinearRegressor", "link"), ("GeneralizedLinearRegressorCV", "link")}
+ELSEWHERE = {("LinearSVC", "C"), ("LinearSVR", "C"), ("MDS", "init"), ("MiniBatchKMeans", "max_iter"),
+             ("NMF", "prior"), ("GeneralizedLinearRegressor", "link"),
+             ("GeneralizedLinearRegressorCV", "link")}
 
 
 def test_defaults_are_the_registrys(tool):
-    """What a signature says is what the registry says, of which the tool's options are made; None leaves it to the library."""
+    """What a signature says is what the registry says, of which the tool's options are made; None leaves it
+    to the library."""
     from kiln._base import Estimator
     from kiln._library import lib, text
 
@@ -181,39 +198,47 @@ def test_defaults_are_the_registrys(tool):
             option = options.get(NAMES.get(parameter.name, parameter.name))
             if parameter.name == "n_components":
                 assert parameter.default == row.components, name
-                told = subprocess.run([tool, kind._algorithm, "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
-                word = {"als": "factors", "sfa": "factors", "mds": "dimensions"}.get(kind._algorithm, "topics")
+                told = subprocess.run([tool, kind._algorithm, "--help"], stdout=subprocess.PIPE, check=True,
+                                      text=True).stdout
+                word = {"als": "factors", "sfa": "factors", "mds": "dimensions"}.get(kind._algorithm,
+                                                                                     "topics")
                 assert re.search(rf"--{word} [^\[]*\[{parameter.default}\]", told), name
-            elif option is not None and parameter.default is not None and (name, parameter.name) not in ELSEWHERE:
+            elif (option is not None and parameter.default is not None and (name, parameter.name)
+                  not in ELSEWHERE):
                 choices = text(option.choices).split("|") if option.choices else []
-                standard = choices[int(option.standard) - 1] if choices and option.standard else "auto" if choices else option.standard
-                assert parameter.default == standard and option.standard == option.standard_f32, (name, parameter.name)
+                standard = choices[int(option.standard)
+                                   - 1] if choices and option.standard else "auto" if choices else option.standard
+                assert (parameter.default == standard and option.standard
+                        == option.standard_f32), (name, parameter.name)
                 seen += 1
     assert seen > 40
     told = subprocess.run([tool, "lda", "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
-    assert f"after every {inspect.signature(kiln.LatentDirichletAllocation).parameters['batch_size'].default} documents" in " ".join(told.split())
+    assert (f"after every {inspect.signature(kiln.LatentDirichletAllocation).parameters['batch_size'].default} documents" in " ".join(told.split()))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [1.0, 1e-8, 1e8])
 @pytest.mark.parametrize("components", [1, 4])
 def test_topics_of_any_size(components, size, dtype):
-    """Counts of any size, a document and a word without any among them: the objective improves all the time, to the end, and KL-NMF's is
-    in proportion to the counts."""
+    """Counts of any size, a document and a word without any among them: the objective improves all the time,
+    to the end, and KL-NMF's is in proportion to the counts."""
     rng = np.random.default_rng(0)
     counts = rng.poisson(rng.gamma(0.3, 1, (80, 4)) @ rng.gamma(0.3, 2, (4, 60))).astype(float)
     counts[5], counts[:, 7] = 0, 0
     X = scipy.sparse.csr_matrix(counts * size).astype(dtype)
     exact = 1e-6 if dtype == np.float32 else 1e-12
     makers = {"nmf": lambda **more: kiln.NMF(components, init="nndsvda", device="cpu", **more),
-              "random": lambda **more: kiln.NMF(components, random_state=0, max_iter=2000, device="cpu", **more),
+              "random": lambda **more: kiln.NMF(components, random_state=0, max_iter=2000, device="cpu",
+                                                **more),
               "gap": lambda **more: kiln.NMF(components, prior="gamma", random_state=0, device="cpu", **more),
-              "lda": lambda **more: kiln.LatentDirichletAllocation(components, random_state=0, device="cpu", **more)}
+              "lda": lambda **more: kiln.LatentDirichletAllocation(components, random_state=0, device="cpu",
+                                                                   **more)}
     for name, make in makers.items():
         model = make().fit(X)
         better = np.diff(model.report_.history["objective"]) * (1 if name == "lda" else -1)
         assert (better[5 if name == "lda" else 0:] >= -exact * abs(model.objective_)).all(), name
-        assert model.converged_ and np.isfinite(model.components_).all() and np.isfinite(model.transform(X)).all(), name
+        assert (model.converged_ and np.isfinite(model.components_).all()
+                and np.isfinite(model.transform(X)).all()), name
         end = make(tol=1e-9).set_params(max_iter=5000).fit(X).objective_
         assert abs(model.objective_ - end) <= 0.01 * abs(end), name
         if name == "random":
@@ -223,7 +248,8 @@ def test_topics_of_any_size(components, size, dtype):
 
 def test_defaults_on_movielens():
     """A tenth held out: where a mean and biases alone have an RMSE of 0.94, three seeds."""
-    path = pathlib.Path(os.environ.get("KILN_SHARED", ROOT.parent / "shared")) / "data" / "ratings" / "ml-100k.u.data.gz"
+    path = pathlib.Path(os.environ.get("KILN_SHARED",
+                                       ROOT.parent / "shared")) / "data" / "ratings" / "ml-100k.u.data.gz"
     if not path.exists():
         pytest.skip(f"there is no {path}: MovieLens may not be handed on")
     with gzip.open(path, "rt") as file:
@@ -232,9 +258,11 @@ def test_defaults_on_movielens():
         errors = []
         for seed in range(3):
             test = np.random.default_rng(seed).random(len(values)) < 0.1
-            X = scipy.sparse.csr_matrix((values[~test].astype(float), (rows[~test] - 1, columns[~test] - 1)), (943, 1682))
+            X = scipy.sparse.csr_matrix((values[~test].astype(float), (rows[~test] - 1, columns[~test] - 1)),
+                                        (943, 1682))
             model = make(random_state=seed, device="cpu").fit(X)
-            errors.append(np.sqrt(np.mean((model.predict(rows[test] - 1, columns[test] - 1) - values[test]) ** 2)))
+            errors.append(np.sqrt(np.mean((model.predict(rows[test] - 1, columns[test] - 1)
+                                           - values[test]) ** 2)))
         assert np.mean(errors) < most
 
 
@@ -248,6 +276,7 @@ def test_the_bound_of_topics_is_scikit_learns(dtype):
     ours = kiln.LatentDirichletAllocation(3, random_state=0, device="cpu", max_iter=2000).fit(X)
     theirs = sklearn.LatentDirichletAllocation(3, random_state=0).fit(X)
     theirs.components_ = np.asarray(ours.components_, float)
-    theirs.exp_dirichlet_component_ = np.exp(psi(theirs.components_) - psi(theirs.components_.sum(axis=1))[:, None])
+    theirs.exp_dirichlet_component_ = np.exp(psi(theirs.components_)
+                                             - psi(theirs.components_.sum(axis=1))[:, None])
     assert ours.score(X) == pytest.approx(theirs.score(X.astype(float)), rel=1e-4)
     assert ours.score(X) == pytest.approx(ours.objective_, rel=1e-4)

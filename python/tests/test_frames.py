@@ -1,4 +1,5 @@
-"""Frames as they are: text columns become a feature for each level, columns go by name, and errors say which one."""
+"""Frames as they are: text columns become a feature for each level, columns go by name, and errors say which
+one."""
 import pickle
 import re
 import warnings
@@ -14,12 +15,17 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 RNG = np.random.default_rng(0)
-FRAME = pd.DataFrame({"size": RNG.uniform(1, 3, 60), "colour": RNG.choice(["red", "blue", "green"], 60), "floor": pd.Categorical(RNG.choice(["f1", "f2"], 60)),
-                      "new": RNG.random(60) < 0.5}, index=RNG.permutation(60))
-PRICE = (FRAME["size"] * 10 + (FRAME["colour"] == "red") * 5 - (FRAME["floor"] == "f2") * 3 + RNG.normal(size=60)).to_numpy()
+FRAME = pd.DataFrame({"size": RNG.uniform(1, 3, 60), "colour": RNG.choice(["red", "blue", "green"], 60),
+                      "floor": pd.Categorical(RNG.choice(["f1", "f2"], 60)), "new": RNG.random(60) < 0.5},
+                     index=RNG.permutation(60))
+PRICE = (FRAME["size"] * 10 + (FRAME["colour"] == "red") * 5 - (FRAME["floor"] == "f2") * 3
+         + RNG.normal(size=60)).to_numpy()
 NAMES = ["size", "colour=blue", "colour=green", "colour=red", "floor=f1", "floor=f2", "new"]
-FEATURES = np.column_stack([FRAME["size"], *(FRAME["colour"] == one for one in ("blue", "green", "red")), *(FRAME["floor"] == one for one in ("f1", "f2")), FRAME["new"]])
-KINDS = {"pandas": lambda frame: frame, "polars": lambda frame: polars.from_pandas(frame, include_index=False), "pyarrow": pyarrow.Table.from_pandas}
+FEATURES = np.column_stack([FRAME["size"], *(FRAME["colour"] == one for one in ("blue", "green", "red")),
+                            *(FRAME["floor"] == one for one in ("f1", "f2")), FRAME["new"]])
+KINDS = {"pandas": lambda frame: frame,
+         "polars": lambda frame: polars.from_pandas(frame, include_index=False),
+         "pyarrow": pyarrow.Table.from_pandas}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,7 +42,8 @@ def test_text_becomes_levels(kind, tmp_path):
 
 
 def test_the_index_is_no_column():
-    """It was one in kiln.read, under the name __index_level_0__, of each frame whose rows had been taken out of another."""
+    """It was one in kiln.read, under the name __index_level_0__, of each frame whose rows had been taken out
+    of another."""
     assert kiln.read(FRAME[["size", "new"]]).feature_names == ["size", "new"]
     assert kiln.read(FRAME.set_index("colour")[["size"]]).feature_names == ["size"]
     assert kiln.read(pyarrow.Table.from_pandas(FRAME[["size"]])).feature_names == ["size"]
@@ -90,12 +97,15 @@ def test_a_fit_that_is_refused_leaves_the_model():
         np.testing.assert_array_equal(model.predict(FRAME), wanted)
 
 
-@pytest.mark.parametrize("model", [kiln.LogisticRegression(), kiln.LinearSVC(), kiln.KMeans(3, random_state=0), kiln.MDS(), kiln.RidgeCV(cv=3),
-                                   kiln.NMF(2, random_state=0), kiln.PoissonRegressor()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", [kiln.LogisticRegression(), kiln.LinearSVC(),
+                                   kiln.KMeans(3, random_state=0), kiln.MDS(), kiln.RidgeCV(cv=3),
+                                   kiln.NMF(2, random_state=0), kiln.PoissonRegressor()],
+                         ids=lambda model: type(model).__name__)
 @pytest.mark.filterwarnings("ignore")
 def test_every_kind_of_estimator_takes_them(model):
     y = PRICE > PRICE.mean() if hasattr(model, "class_weight") else np.abs(PRICE)
-    by_frame, by_array = (model.__class__(**model.set_params(device="cpu").get_params()).fit(X, y) for X in (FRAME, FEATURES))
+    by_frame, by_array = (model.__class__(**model.set_params(device="cpu").get_params()).fit(X, y)
+                          for X in (FRAME, FEATURES))
     for name in ("coef_", "cluster_centers_", "components_", "stress_"):
         if hasattr(by_array, name):
             np.testing.assert_allclose(getattr(by_frame, name), getattr(by_array, name), rtol=1e-5, atol=1e-7)
@@ -106,7 +116,8 @@ def test_searches_go_by_rows(kind):
     frame = KINDS[kind](FRAME)
     wanted = cross_val_score(Ridge(), FEATURES, PRICE)
     np.testing.assert_allclose(cross_val_score(kiln.Ridge(device="cpu"), frame, PRICE), wanted, rtol=1e-6)
-    assert GridSearchCV(kiln.Ridge(device="cpu"), {"alpha": [1.0, 1e6]}).fit(frame, PRICE).best_params_ == {"alpha": 1.0}
+    assert (GridSearchCV(kiln.Ridge(device="cpu"), {"alpha": [1.0, 1e6]}).fit(frame, PRICE).best_params_
+            == {"alpha": 1.0})
 
 
 def test_accel_leaves_them_to_scikit_learn():

@@ -26,14 +26,16 @@ def test_mmchain(sparse):
 def test_products(sparse):
     B = np.random.default_rng(0).normal(size=(50, 4))
     np.testing.assert_allclose(kiln.spmm(sparse, B, device="cpu"), sparse @ B, rtol=1e-12)
-    np.testing.assert_allclose(kiln.multiply(sparse, sparse @ B, transposed=True, device="cpu"), sparse.T @ (sparse @ B), rtol=1e-12)
+    np.testing.assert_allclose(kiln.multiply(sparse, sparse @ B, transposed=True, device="cpu"),
+                               sparse.T @ (sparse @ B), rtol=1e-12)
 
 
 def test_sddmm(sparse):
     rng = np.random.default_rng(0)
     A, B = rng.uniform(1, 2, size=(80, 7)), rng.uniform(1, 2, size=(50, 7))
     dots = (A @ B.T)[sparse.nonzero()]
-    wanted = {"product": dots, "times": sparse.data * dots, "quotient": sparse.data / dots, "residual": sparse.data - dots}
+    wanted = {"product": dots, "times": sparse.data * dots, "quotient": sparse.data / dots,
+              "residual": sparse.data - dots}
     for kind, values in wanted.items():
         np.testing.assert_allclose(kiln.sddmm(sparse, A, B, kind=kind, device="cpu").data, values, rtol=1e-12)
     with pytest.raises(kiln.ArgumentError, match="kind"):
@@ -43,15 +45,18 @@ def test_sddmm(sparse):
 def test_batches():
     rng = np.random.default_rng(0)
     X, flat, offsets = rng.normal(size=(9, 33)), rng.normal(size=100), np.array([0, 3, 50, 100])
-    wanted = {"sum": np.sum, "squares": lambda x: (x * x).sum(), "l1": lambda x: np.abs(x).sum(), "l2": np.linalg.norm, "max": np.max,
-              "min": np.min, "argmax": np.argmax, "argmin": np.argmin, "mean": np.mean, "variance": np.var}
+    wanted = {"sum": np.sum, "squares": lambda x: (x * x).sum(), "l1": lambda x: np.abs(x).sum(),
+              "l2": np.linalg.norm, "max": np.max, "min": np.min, "argmax": np.argmax, "argmin": np.argmin,
+              "mean": np.mean, "variance": np.var}
     assert set(wanted) == set(_REDUCTIONS)
     for kind, function in wanted.items():
-        np.testing.assert_allclose(kiln.batch_reduce(X, kind, device="cpu"), [function(row) for row in X], rtol=1e-12)
+        np.testing.assert_allclose(kiln.batch_reduce(X, kind, device="cpu"), [function(row) for row in X],
+                                   rtol=1e-12)
         np.testing.assert_allclose(kiln.batch_reduce(flat, kind, offsets=offsets, device="cpu"),
                                    [function(flat[a:b]) for a, b in zip(offsets, offsets[1:])], rtol=1e-12)
     np.testing.assert_allclose(kiln.batch_scale(X, np.arange(9.0), device="cpu"), X * np.arange(9.0)[:, None])
-    np.testing.assert_allclose(kiln.batch_scale(flat, [1, 2, 3], offsets=offsets, device="cpu"), flat * np.repeat([1, 2, 3], np.diff(offsets)))
+    np.testing.assert_allclose(kiln.batch_scale(flat, [1, 2, 3], offsets=offsets, device="cpu"),
+                               flat * np.repeat([1, 2, 3], np.diff(offsets)))
 
 
 def test_pagerank():
@@ -97,7 +102,8 @@ def test_tune_measures_plans(where, sparse):
 def test_tune_measures_plans_of_other_operations(operation):
     X = scipy.sparse.random(3000, 200, 0.05, format="csr", random_state=0)
     where = [row["name"] for row in kiln.devices() if row["usable"] and row["name"] != "cpu"][:1] or ["cpu"]
-    plans = kiln.tune(X if operation == "sddmm" else X.toarray(), operation=operation, columns=8, device=where[0], most=2, repeats=1)
+    plans = kiln.tune(X if operation == "sddmm" else X.toarray(), operation=operation, columns=8,
+                      device=where[0], most=2, repeats=1)
     assert plans and all(plan["measured"] > 0 for plan in plans)
     with pytest.raises(kiln.ArgumentError, match="one of"):
         kiln.tune(X, operation="sums")
@@ -115,7 +121,8 @@ def test_factors_of_half_precision(kind, digits):
     if kind == "float16":
         exact = kiln.sddmm(S, *(kiln.Half(factor.astype(np.float16)) for factor in (A, B)), kind="times")
         np.testing.assert_array_equal(exact.data, got.data)
-    for wrong in (lambda: kiln.Half(A, "float8"), lambda: kiln.Half(np.ones(3, np.float16)), lambda: kiln.sddmm(S, halves[0], B)):
+    for wrong in (lambda: kiln.Half(A, "float8"), lambda: kiln.Half(np.ones(3, np.float16)),
+                  lambda: kiln.sddmm(S, halves[0], B)):
         with pytest.raises((kiln.ArgumentError, TypeError)):
             wrong()
 
@@ -130,7 +137,8 @@ def test_solvers_of_hits():
 
 def test_importing_and_calling_cost_little():
     code = "import time, numpy; begin = time.process_time(); import kiln; kiln.Matrix; print(time.process_time() - begin)"
-    assert min(float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(3)) < 0.2
+    assert min(float(subprocess.check_output([sys.executable, "-c", code], text=True))
+               for _ in range(3)) < 0.2
     X, y, least = np.eye(8), np.ones(8), 1.0
     for _ in range(100):
         begin = time.process_time()
@@ -163,10 +171,12 @@ def test_rankings_of_networkx_graphs(kind):
     for _ in range(200):
         graph.add_edge(*(f"n{v}" for v in random.integers(0, 40, 2)), weight=float(random.integers(1, 5)))
     seeds, sink = {"n3": 1, "x": 2}, {"n1": 1}
-    for own, theirs in (({}, {}), ({"personalize": seeds, "dangling": sink}, {"personalization": seeds, "dangling": sink})):
+    for own, theirs in (({}, {}), ({"personalize": seeds, "dangling": sink},
+                                   {"personalization": seeds, "dangling": sink})):
         wanted = networkx.pagerank(graph, tol=1e-14, max_iter=1000, **theirs)
         found = kiln.pagerank(graph, tol=1e-13, device="cpu", **own)
-        assert list(found.scores) == list(graph) and max(abs(wanted[node] - found.scores[node]) for node in graph) < 1e-12
+        assert list(found.scores) == list(graph) and max(abs(wanted[node] - found.scores[node])
+                                                         for node in graph) < 1e-12
     hubs, authorities = networkx.hits(graph, tol=1e-13, max_iter=10000)
     found = kiln.hits(graph, tol=1e-13, max_iter=10000, device="cpu")
     assert max(abs(hubs[node] - found.hubs[node]) for node in graph) < 1e-9
@@ -176,14 +186,16 @@ def test_rankings_of_networkx_graphs(kind):
         kiln.pagerank(graph, personalize={"q": 1}, device="cpu")
 
 
-WRONG = {"graph": networkx.path_graph(3), "ragged": [[1, 2], [3]], "set": {1, 2}, "dict": {"a": 1}, "nothing": None, "generator": iter("ab"),
-         "complex": np.ones((3, 3)) * 1j, "texts": np.full((3, 3), "1"), "dates": np.full((3, 3), "2020-01-01", "M8[D]"),
+WRONG = {"graph": networkx.path_graph(3), "ragged": [[1, 2], [3]], "set": {1, 2}, "dict": {"a": 1},
+         "nothing": None, "generator": iter("ab"), "complex": np.ones((3, 3)) * 1j,
+         "texts": np.full((3, 3), "1"), "dates": np.full((3, 3), "2020-01-01", "M8[D]"),
          "objects": np.array([[1, "x"]], object), "sparse complex": scipy.sparse.csr_matrix(np.eye(3) * 1j)}
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_what_is_no_matrix_is_refused(wrong):
-    calls = [kiln.Matrix, lambda X: kiln.mmchain(X, np.ones(3), device="cpu"), lambda X: kiln.multiply(X, np.ones((3, 2)), device="cpu"),
+    calls = [kiln.Matrix, lambda X: kiln.mmchain(X, np.ones(3), device="cpu"),
+             lambda X: kiln.multiply(X, np.ones((3, 2)), device="cpu"),
              lambda X: kiln.batch_reduce(X, device="cpu")]
     if not isinstance(wrong, networkx.Graph):
         calls += [kiln.hits, kiln.pagerank]
@@ -196,6 +208,7 @@ def test_rankings_take_no_lists_and_no_vectors():
     for call in (kiln.hits, kiln.pagerank):
         with pytest.raises(kiln.ArgumentError, match="links or rows"):
             call([(0, 1), (1, 2)])
-    for call in (kiln.hits, kiln.pagerank, lambda X: kiln.mmchain(X, np.ones(1)), lambda X: kiln.multiply(X, np.ones(1))):
+    for call in (kiln.hits, kiln.pagerank, lambda X: kiln.mmchain(X, np.ones(1)),
+                 lambda X: kiln.multiply(X, np.ones(1))):
         with pytest.raises(kiln.ArgumentError, match="2 dimensions, got 1"):
             call(np.ones(3))

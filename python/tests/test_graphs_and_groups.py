@@ -14,11 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 def test_fewer_different_rows_than_clusters(dtype, sparse, options):
     rng = np.random.default_rng(0)
     X = (1e6 + rng.normal(size=(5, 3)))[rng.integers(0, 5, 97)].astype(dtype)
-    with pytest.warns(ConvergenceWarning, match=r"number of distinct clusters \(5\) found smaller than the number wanted \(8\)") as caught:
-        model = kiln.KMeans(8, random_state=1, tol=1e-12, device="cpu", **options).fit(scipy.sparse.csr_matrix(X) if sparse else X)
+    with pytest.warns(ConvergenceWarning,
+                      match=r"number of distinct clusters \(5\) found smaller than the number wanted \(8\)") as caught:
+        model = kiln.KMeans(8, random_state=1, tol=1e-12, device="cpu",
+                            **options).fit(scipy.sparse.csr_matrix(X) if sparse else X)
     assert [warning.filename for warning in caught] == [__file__]
     assert model.report_.converged and len(set(model.labels_)) == 5
-    with pytest.warns(ConvergenceWarning, match=r"number of distinct clusters \(5\) found smaller than the number wanted \(8\)"):
+    with pytest.warns(ConvergenceWarning,
+                      match=r"number of distinct clusters \(5\) found smaller than the number wanted \(8\)"):
         kiln.MiniBatchKMeans(8, random_state=1, tol=1e-3, max_iter=3, device="cpu").fit(X)
 
 

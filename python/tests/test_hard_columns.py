@@ -1,4 +1,5 @@
-"""Linear models on columns that hurt, against elimination in long double on centred, scaled columns; and the solution of least norm."""
+"""Linear models on columns that hurt, against elimination in long double on centred, scaled columns; and the
+solution of least norm."""
 import itertools
 import json
 import subprocess
@@ -51,7 +52,8 @@ def target(X, seed=3):
 
 
 WEIGHTS = np.random.default_rng(9).uniform(0.2, 3, M)
-KINDS = [dict(), dict(l2=30.0, standardize=True), dict(l2=30.0, standardize=True, weights=WEIGHTS), dict(weights=WEIGHTS)]
+KINDS = [dict(), dict(l2=30.0, standardize=True), dict(l2=30.0, standardize=True, weights=WEIGHTS),
+         dict(weights=WEIGHTS)]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cpu*2", "opencl"])
@@ -65,7 +67,8 @@ def test_least_squares(device, dtype):
         weights = given.get("weights")
         weights = None if weights is None else weights.astype(dtype)
         want, spread = reference(X, y, given.get("l2", 0.0), given.get("standardize", False), weights=weights)
-        model = kiln.Ridge(alpha=given.get("l2", 0.0), standardize=given.get("standardize", False), solver=solver, device=device)
+        model = kiln.Ridge(alpha=given.get("l2", 0.0), standardize=given.get("standardize", False),
+                           solver=solver, device=device)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # it converges
             model.fit(form(X), y, sample_weight=weights)
@@ -75,14 +78,17 @@ def test_least_squares(device, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_converged_is_near_the_solution(dtype):
-    """Columns ever farther from zero: what says that it has converged is right to 4 roots of epsilon, and reports a residual that was reached."""
+    """Columns ever farther from zero: what says that it has converged is right to 4 roots of epsilon, and
+    reports a residual that was reached."""
     epsilon = np.finfo(dtype).eps
     stops = set()
-    for far, l2, kind in itertools.product(10.0 ** np.arange(1, 16 if dtype is np.float64 else 8), [0.0, 10.0], range(3)):
+    for far, l2, kind in itertools.product(10.0 ** np.arange(1, 16 if dtype is np.float64 else 8),
+                                           [0.0, 10.0], range(3)):
         rng = np.random.default_rng(int(np.log10(far)))
         Z = rng.standard_normal((M, 4))
         X = (Z + [0, far, far / 10, 0]).astype(dtype)
-        y = (Z @ [[1, 2, 0, 3], [1, 0, 0, 0], [0, 0, 1e3, 1e-3]][kind] + [1, 0.1, 1e-3][kind] * rng.standard_normal(M)).astype(dtype)
+        y = (Z @ [[1, 2, 0, 3], [1, 0, 0, 0], [0, 0, 1e3, 1e-3]][kind] + [1, 0.1, 1e-3][kind]
+             * rng.standard_normal(M)).astype(dtype)
         if np.any(X.std(0, dtype=float) <= 32 * epsilon * np.abs(X).max(0)):
             continue  # constant to 16 units of rounding: left out
         want, spread = reference(X, y, l2)
@@ -128,7 +134,8 @@ def test_newton_sees_no_shift(form):
         (kiln.LogisticRegression(C=1.0, standardize=True), label),
         (kiln.LinearSVC(C=1.0, standardize=True), label),
         (kiln.GeneralizedLinearRegressor("poisson", alpha=0.01, standardize=True), rng.poisson(np.exp(eta))),
-        (kiln.GeneralizedLinearRegressor("gamma", link="log", alpha=0.01, standardize=True), rng.gamma(2, np.exp(eta) / 2)),
+        (kiln.GeneralizedLinearRegressor("gamma", link="log", alpha=0.01, standardize=True),
+         rng.gamma(2, np.exp(eta) / 2)),
     ]
     for model, y in models:
         plain = np.ravel(type(model)(**model.get_params()).fit(Z, y).coef_)
@@ -176,11 +183,13 @@ def test_least_norm(name, dtype, device):
         pytest.skip("a CPU has the others: each number of columns is a kernel to compile")
     X = deficient()[name].astype(dtype)
     rng = np.random.default_rng(2)
-    Y = X @ rng.standard_normal((X.shape[1], 3)) / np.sqrt(X.shape[1]) + 0.3 * rng.standard_normal((len(X), 3)) + 5
+    Y = X @ rng.standard_normal((X.shape[1],
+                                 3)) / np.sqrt(X.shape[1]) + 0.3 * rng.standard_normal((len(X), 3)) + 5
     Y = Y.astype(dtype)
     few = device == "opencl"
     for form, solver, k, intercept, weigh in itertools.product(
-            [np.asarray, sp.csr_matrix], ["auto", "cg"], [1, 3], [True] if few else [True, False], [True] if few else [False, True]):
+            [np.asarray, sp.csr_matrix], ["auto", "cg"], [1, 3], [True] if few else [True, False],
+            [True] if few else [False, True]):
         s = (WEIGHTS[:len(X)] if weigh else np.ones(len(X))).astype(dtype)
         want, rank = least_norm(X, Y, s, intercept)
         model = kiln.LinearRegression(fit_intercept=intercept, solver=solver, device=device)
@@ -188,7 +197,8 @@ def test_least_norm(name, dtype, device):
             warnings.simplefilter("always")
             model.fit(form(X), Y[:, 0] if k == 1 else Y, sample_weight=s if weigh else None)
         assert any("depend on each other" in str(w.message) for w in said) == (rank < X.shape[1])
-        assert model.report_.converged and model.rank_ == rank, (form, solver, k, intercept, weigh, model.rank_, rank)
+        assert (model.report_.converged and model.rank_ == rank), (form, solver, k, intercept, weigh,
+                                                                   model.rank_, rank)
         off = np.abs(model.coef_.T - (want[:, 0] if k == 1 else want)).max() / np.abs(want).max()
         assert off < (1e-9 if dtype is np.float64 else 1e-3), (form, solver, k, intercept, weigh, off)
 
@@ -196,12 +206,15 @@ def test_least_norm(name, dtype, device):
 @pytest.mark.parametrize("device", ["cpu", "cpu*2"])
 @pytest.mark.parametrize("copies", [0, 2])
 def test_the_rank_where_a_factor_is_dear(copies, device):
-    """640 columns are solved by conjugate gradient, which tells by a vector at random whether they depend on each other."""
+    """640 columns are solved by conjugate gradient, which tells by a vector at random whether they depend on
+    each other."""
     rng = np.random.default_rng(8)
     X = rng.standard_normal((1200, 640)) * rng.uniform(0.1, 10, 640) + 3
     y = rng.standard_normal(1200)
-    apart, twins = X[:, :640 - copies] - X[:, :640 - copies].mean(0), np.r_[np.full(copies, 2**0.5), np.ones(640 - 2 * copies)]
-    half = np.linalg.solve(twins[:, None] * (apart.T @ apart) * twins, twins * (apart.T @ (y - y.mean()))) * twins
+    apart, twins = (X[:, :640 - copies] - X[:, :640 - copies].mean(0),
+                    np.r_[np.full(copies, 2**0.5), np.ones(640 - 2 * copies)])
+    half = np.linalg.solve(twins[:, None] * (apart.T @ apart) * twins,
+                           twins * (apart.T @ (y - y.mean()))) * twins
     half[:copies] /= 2  # of two that are the same each has half of what they need together
     want = np.r_[half, half[:copies]]
     X[:, 640 - copies:] = X[:, :copies]
@@ -230,7 +243,8 @@ def test_the_tool_says_the_rank(tmp_path, tool):
     rows = np.column_stack([X, X @ np.arange(X.shape[1])])
     path = tmp_path / "x.csv"
     np.savetxt(path, rows, delimiter=",")
-    done = subprocess.run([tool, "linreg", path, "--target", str(X.shape[1] + 1), "--json"], capture_output=True, text=True)
+    done = subprocess.run([tool, "linreg", path, "--target", str(X.shape[1] + 1), "--json"],
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert '"rank"' in done.stdout and json.loads(done.stdout)
 
@@ -241,7 +255,8 @@ def test_least_norm_of_others_that_have_no_penalty(name, dtype):
     """RidgeCV with no strength but 0, Ridge(0), and scikit-learn's classes under kiln.accel."""
     X = deficient()[name].astype(dtype)
     rng = np.random.default_rng(2)
-    Y = X @ rng.standard_normal((X.shape[1], 3)) / np.sqrt(X.shape[1]) + 0.3 * rng.standard_normal((len(X), 3)) + 5
+    Y = X @ rng.standard_normal((X.shape[1],
+                                 3)) / np.sqrt(X.shape[1]) + 0.3 * rng.standard_normal((len(X), 3)) + 5
     Y, s = Y.astype(dtype), WEIGHTS[:len(X)].astype(dtype)
     want = least_norm(X, Y, s, True)[0].T
     accel.calls.clear()
@@ -269,7 +284,8 @@ def test_a_rank_that_is_not_decided_is_said(tmp_path, tool):
     sp.save_npz(tmp_path / "x.npz", X)
     np.save(tmp_path / "y.npy", y)
     command = [tool, "linreg", tmp_path / "x.npz", "--target-file", tmp_path / "y.npy", "--device", "cpu"]
-    assert json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True).stdout)["metrics"]["rank"] is None
+    assert json.loads(subprocess.run([*command, "--json"], capture_output=True,
+                                     text=True).stdout)["metrics"]["rank"] is None
     assert "rank        not known" in subprocess.run(command, capture_output=True, text=True).stdout
 
 
@@ -284,37 +300,46 @@ LINEAR = {
 
 @pytest.mark.parametrize("name, device", [*itertools.product(LINEAR, ["cpu", "cpu*2"]), ("Ridge", "opencl")])
 def test_rows_without_weight_do_not_count(name, device):
-    """Of a column that is zero in all rows that have weight, whatever the others hold, the coefficient is 0."""
+    """Of a column that is zero in all rows that have weight, whatever the others hold, the coefficient is
+    0."""
     if device == "opencl" and not any(d["name"].startswith("opencl") and d["usable"] for d in kiln.devices()):
         pytest.skip("no OpenCL device")
     rng = np.random.default_rng(5)
     kinds = list(itertools.product((np.float64, np.float32), (False, True), (True, False)))
-    for dtype, sparse, intercept in kinds[:1] if device == "opencl" else kinds:  # whose kernels take seconds to compile
+    # whose kernels take seconds to compile
+    for dtype, sparse, intercept in kinds[:1] if device == "opencl" else kinds:
         X = rng.standard_normal((60, 14))
         weights = rng.integers(1, 4, 60) * 1e-3
         weights[::5] = 0
         X[weights > 0, 1:13] = 0
-        y = rng.gamma(2, np.exp(0.3 * X[:, 0])) if "Linear" not in name[:6] else X[:, 0] + rng.standard_normal(60)
-        y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int) if name in ("LogisticRegression", "LinearSVC") else y
+        y = (rng.gamma(2, np.exp(0.3 * X[:, 0])) if "Linear" not in name[:6]
+             else X[:, 0] + rng.standard_normal(60))
+        y = ((X[:, 0] + rng.standard_normal(60) > 0).astype(int) if name in ("LogisticRegression",
+                                                                             "LinearSVC") else y)
         operand = sp.csr_matrix(X.astype(dtype)) if sparse else X.astype(dtype)
-        model = LINEAR[name](standardize=True, fit_intercept=intercept, device=device).fit(operand, y, sample_weight=weights)
+        model = LINEAR[name](standardize=True, fit_intercept=intercept,
+                             device=device).fit(operand, y, sample_weight=weights)
         coefficients = np.ravel(model.coef_)
         assert np.all(coefficients[1:13] == 0), (dtype, sparse, intercept, coefficients)
         kept = weights > 0
-        alone = LINEAR[name](standardize=True, fit_intercept=intercept, device=device).fit(operand[kept], y[kept], sample_weight=weights[kept])
-        np.testing.assert_allclose(coefficients, np.ravel(alone.coef_), rtol=1e-4 if dtype is np.float64 else 2e-2, atol=1e-3)
+        alone = LINEAR[name](standardize=True, fit_intercept=intercept,
+                             device=device).fit(operand[kept], y[kept], sample_weight=weights[kept])
+        np.testing.assert_allclose(coefficients, np.ravel(alone.coef_), rtol=1e-4 if dtype is np.float64
+                                   else 2e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("solver", ["cg", "cholesky", "auto"])
 @pytest.mark.parametrize("far", [0.0, 1e5])
 def test_squares_are_those_of_the_coefficients(solver, far):
-    """Where columns are nearly constant, iterates go far out and come back; the report is of what is handed over."""
+    """Where columns are nearly constant, iterates go far out and come back; the report is of what is handed
+    over."""
     X = np.array([[1 - 1.2e-7, 0, 0, 0, 1, 0], [1 - 1e-8, 2, 1, 0, 1, 0]])
     y = np.array([0.75994522, 0.75873233]) + far
     for sparse, standardize in itertools.product((False, True), (False, True)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = kiln.Ridge(0.0, solver=solver, standardize=standardize).fit(sp.csr_matrix(X) if sparse else X, y)
+            model = kiln.Ridge(0.0, solver=solver, standardize=standardize).fit(sp.csr_matrix(X) if sparse
+                                                                                else X, y)
         rss = float(((X.astype(LONG) @ model.coef_.astype(LONG) + LONG(model.intercept_) - y) ** 2).sum())
         assert model.report_.figures["rss"] == pytest.approx(rss, rel=1e-6, abs=1e-24 * max(far, 1) ** 2)
         assert model.report_.objective == pytest.approx(rss / 2, rel=1e-6, abs=1e-24 * max(far, 1) ** 2)

@@ -1,4 +1,5 @@
-"""Packs of kernels, built ahead: what there is to build, and what is refused. The packs themselves are tested with stubs in C."""
+"""Packs of kernels, built ahead: what there is to build, and what is refused. The packs themselves are tested
+with stubs in C."""
 import os
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import kiln
 
 
 def in_a_process(code, **environment):
-    done = subprocess.run([sys.executable, "-c", "import kiln\n" + code], env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", "import kiln\n" + code], env={**os.environ, **environment},
+                          capture_output=True, text=True, check=True)
     return done.stdout
 
 
@@ -25,7 +27,8 @@ def test_what_was_built_is_listed(tmp_path):
 
 
 def test_what_cannot_be_built(tmp_path):
-    for programs, architectures, why in ((["no f32"], "sm_90", "NVRTC|does not have"), ([], "ninety", "no architecture|NVRTC")):
+    for programs, architectures, why in ((["no f32"], "sm_90", "NVRTC|does not have"),
+                                         ([], "ninety", "no architecture|NVRTC")):
         with pytest.raises(kiln.KilnError, match=why):
             kiln.build_kernels(tmp_path / "a.pack", architectures, programs)
     assert not list(tmp_path.iterdir())

@@ -1,5 +1,5 @@
-"""The bound of a float32 model with l1 alone: it holds, and is small beside what the losses are above their least
-values, as scaling the dual point costs the square of what it is scaled by.
+"""The bound of a float32 model with l1 alone: it holds, and is small beside what the losses are above their
+least values, as scaling the dual point costs the square of what it is scaled by.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,8 @@ LOSSES = {
     "softmax": lambda eta, y: np.log(np.exp(eta).sum(1)) - eta[np.arange(len(y)), y],
 }
 # A row's share of the bound; those of first order were 3 to 8 times as large.
-ALLOWED = {"poisson": 4e-3, "gamma": 3e-4, "binomial": 4e-4, "tweedie": 3e-3, "negative-binomial": 1.5e-3, "softmax": 8e-4}
+ALLOWED = {"poisson": 4e-3, "gamma": 3e-4, "binomial": 4e-4, "tweedie": 3e-3, "negative-binomial": 1.5e-3,
+           "softmax": 8e-4}
 PARAMETERS = {"tweedie": 1.5, "negative-binomial": 0.7}
 
 

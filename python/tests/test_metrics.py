@@ -1,4 +1,5 @@
-"""libkiln's metrics beside scikit-learn's: weighted, with ties, in both types; and what the package's scores make of them."""
+"""libkiln's metrics beside scikit-learn's: weighted, with ties, in both types; and what the package's scores
+make of them."""
 import kiln
 import numpy as np
 import pytest
@@ -24,8 +25,11 @@ def test_two_classes(rows, dtype, tied):
         exact, options = eta.astype(float), {"sample_weight": given}
         assert found["auc"] == pytest.approx(metrics.roc_auc_score(y, exact, **options), rel=1e-13)
         assert found["accuracy"] == pytest.approx(metrics.accuracy_score(y, exact > 0, **options), rel=1e-13)
-        assert found["brier"] == pytest.approx(metrics.brier_score_loss(y, expit(exact), **options), rel=1e-13)
-        assert found["log_loss"] == pytest.approx(np.average(np.logaddexp(0, np.where(y == 1, -exact, exact)), weights=given), rel=1e-13)
+        assert found["brier"] == pytest.approx(metrics.brier_score_loss(y, expit(exact), **options),
+                                               rel=1e-13)
+        assert (found["log_loss"]
+                == pytest.approx(np.average(np.logaddexp(0, np.where(y == 1, -exact, exact)), weights=given),
+                                 rel=1e-13))
 
 
 def test_many_classes():
@@ -35,30 +39,43 @@ def test_many_classes():
     rates = metrics.precision_recall_fscore_support(y, eta.argmax(axis=1), sample_weight=weights)
     areas = [metrics.roc_auc_score(y == c, means[:, c], sample_weight=weights) for c in range(4)]
     for c in range(4):
-        for name, wanted in zip(("precision", "recall", "f1", "auc"), (rates[0][c], rates[1][c], rates[2][c], areas[c])):
+        for name, wanted in zip(("precision", "recall", "f1", "auc"),
+                                (rates[0][c], rates[1][c], rates[2][c], areas[c])):
             assert found.part(c, name) == pytest.approx(wanted, rel=1e-12)
-    assert found["macro_f1"] == pytest.approx(rates[2].mean(), rel=1e-12) and found["auc"] == pytest.approx(np.mean(areas), rel=1e-12)
-    assert found["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(y, eta.argmax(axis=1), sample_weight=weights), rel=1e-12)
+    assert found["macro_f1"] == pytest.approx(rates[2].mean(),
+                                              rel=1e-12) and found["auc"] == pytest.approx(np.mean(areas), rel=1e-12)
+    assert (found["balanced_accuracy"]
+            == pytest.approx(metrics.balanced_accuracy_score(y, eta.argmax(axis=1), sample_weight=weights),
+                             rel=1e-12))
 
 
 def test_numbers():
     """scikit-learn's R2 is the mean over the targets; of one that is constant 1 or 0."""
     means, weights = R.normal(size=(500, 3)), R.random(500)
     y = means + R.normal(size=(500, 3))
-    assert r2(means, y, weights) == pytest.approx(metrics.r2_score(y, means, sample_weight=weights), rel=1e-12)
+    assert r2(means, y, weights) == pytest.approx(metrics.r2_score(y, means, sample_weight=weights),
+                                                  rel=1e-12)
     y[:, 0] = 0.1
     means[:, 0] = 0.1
-    assert r2(means, y, weights) == pytest.approx(np.mean([1.0, *metrics.r2_score(y[:, 1:], means[:, 1:], sample_weight=weights, multioutput="raw_values")]))
+    assert r2(means, y,
+              weights) == pytest.approx(np.mean([1.0, *metrics.r2_score(y[:, 1:], means[:, 1:],
+                                                                        sample_weight=weights,
+                                                                        multioutput="raw_values")]))
     assert r2(means[:, 0] + 1, y[:, 0], None) == 0
 
 
-@pytest.mark.parametrize("family, power, y", [("POISSON", 1, R.poisson(2, 400)), ("GAMMA", 2, R.gamma(2, size=400)), ("GAUSSIAN", 0, R.normal(size=400))])
+@pytest.mark.parametrize("family, power, y", [("POISSON", 1, R.poisson(2, 400)),
+                                              ("GAMMA", 2, R.gamma(2, size=400)),
+                                              ("GAUSSIAN", 0, R.normal(size=400))])
 def test_deviance(family, power, y):
     eta, weights = R.normal(size=400) / 3 + (power > 0), R.random(400)
     found = Metrics({"family": getattr(lib, f"KILN_{family}")}, eta, y, weights, explained=1)
     means = np.exp(eta) if power else eta
-    assert found["mean_deviance"] == pytest.approx(metrics.mean_tweedie_deviance(y, means, power=power, sample_weight=weights), rel=1e-12)
-    assert found["d2"] == pytest.approx(metrics.d2_tweedie_score(y, means, power=power, sample_weight=weights), rel=1e-11)
+    assert (found["mean_deviance"] == pytest.approx(metrics.mean_tweedie_deviance(y, means, power=power,
+                                                                                  sample_weight=weights),
+                                                    rel=1e-12))
+    assert (found["d2"] == pytest.approx(metrics.d2_tweedie_score(y, means, power=power,
+                                                                  sample_weight=weights), rel=1e-11))
 
 
 def test_scores():
@@ -67,14 +84,17 @@ def test_scores():
     kinds = np.array(["b", "a", "c"])[np.clip((X[:, 0] * 2).astype(int), -1, 1)]
     for model in kiln.LogisticRegression(device="cpu"), kiln.LinearSVC(device="cpu"):
         model.fit(X, kinds)
-        assert model.score(X, kinds, weights) == pytest.approx(metrics.accuracy_score(kinds, model.predict(X), sample_weight=weights), rel=1e-13)
+        assert model.score(X, kinds,
+                           weights) == pytest.approx(metrics.accuracy_score(kinds, model.predict(X),
+                                                                            sample_weight=weights), rel=1e-13)
         with pytest.warns(UserWarning, match="200 of 200"):
             assert model.score(X, np.full(200, "zebra")) == 0
         with pytest.raises(ValueError, match="inconsistent"):
             model.score(X, kinds[:9])
     y = X[:, :2] + R.normal(size=(200, 2))
     model = kiln.Ridge(device="cpu").fit(X, y)
-    assert model.score(X, y, weights) == pytest.approx(metrics.r2_score(y, model.predict(X), sample_weight=weights), rel=1e-12)
+    assert (model.score(X, y, weights)
+            == pytest.approx(metrics.r2_score(y, model.predict(X), sample_weight=weights), rel=1e-12))
     with pytest.raises(ValueError, match="NaN"):
         model.score(X, np.full((200, 2), np.nan))
     with pytest.warns(UserWarning, match="two samples"):

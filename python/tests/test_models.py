@@ -1,4 +1,5 @@
-"""Models as files: Python's for the tool, the tool's for Python; pickles; long runs that are watched and stopped."""
+"""Models as files: Python's for the tool, the tool's for Python; pickles; long runs that are watched and
+stopped."""
 import pathlib
 import pickle
 import signal
@@ -30,7 +31,8 @@ def estimators():
     }
 
 
-@pytest.mark.parametrize("model", [kiln.ALS(2), kiln.SFA(2), kiln.NMF(2), kiln.NMF(2, prior="gamma"), kiln.LatentDirichletAllocation(2)],
+@pytest.mark.parametrize("model", [kiln.ALS(2), kiln.SFA(2), kiln.NMF(2), kiln.NMF(2, prior="gamma"),
+                                   kiln.LatentDirichletAllocation(2)],
                          ids=lambda model: type(model).__name__)
 def test_factor_models_saved_and_loaded(tmp_path, model):
     X = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.5, (40, 30)).astype(float))
@@ -55,14 +57,16 @@ def test_the_tool_reads_what_python_saves(tool, tmp_path):
     estimator, X = estimators()["names"]
     estimator.save(tmp_path / "m.kiln")
     np.save(tmp_path / "X.npy", X)
-    subprocess.run([tool, "predict", tmp_path / "m.kiln", tmp_path / "X.npy", "-o", tmp_path / "p.txt"], check=True)
+    subprocess.run([tool, "predict", tmp_path / "m.kiln", tmp_path / "X.npy", "-o", tmp_path / "p.txt"],
+                   check=True)
     words = (tmp_path / "p.txt").read_text().split()
     assert words[-len(X):] == estimator.predict(X).tolist()
 
 
 def test_python_reads_what_the_tool_saves(tool, tmp_path, data):
     table = data / "flights.csv.gz"
-    subprocess.run([tool, "linreg", table, "--target", "arr_delay", "--l2", "1", "-o", tmp_path / "m.kiln", "--quiet"], check=True)
+    subprocess.run([tool, "linreg", table, "--target", "arr_delay", "--l2", "1", "-o", tmp_path / "m.kiln",
+                    "--quiet"], check=True)
     estimator = kiln.load(tmp_path / "m.kiln")
     read = kiln.read(table, target="arr_delay", model=tmp_path / "m.kiln")
     assert len(read.feature_names) == estimator.n_features_in_
@@ -92,7 +96,8 @@ def slow():
 def test_ctrl_c_ends_a_run():
     X, _ = slow()
     ended = threading.Event()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
+    # what a shell runs in the background ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def press():
         wait = 0.3
@@ -169,8 +174,8 @@ def test_targets_in_text(tmp_path):
 def test_classes_that_a_model_does_not_know(tool, tmp_path):
     (tmp_path / "t.csv").write_text("x,kind\n1,a\n2,b\n3,a\n4,b\n")
     (tmp_path / "new.csv").write_text("x,kind\n1,b\n2,z\n")
-    subprocess.run([tool, "logreg", "-q", tmp_path / "t.csv", "--target", "kind", "-o", tmp_path / "m.kiln"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run([tool, "logreg", "-q", tmp_path / "t.csv", "--target", "kind", "-o", tmp_path / "m.kiln"],
+                   check=True, stdout=subprocess.DEVNULL)
     assert list(kiln.read(tmp_path / "new.csv", model=tmp_path / "m.kiln").y) == ["b", None]
 
 
@@ -179,8 +184,10 @@ def test_solvers_and_penalties_of_scaled_columns():
     X = random.normal(size=(60, 200)) * np.geomspace(0.1, 10, 200) * (random.random((60, 200)) < 0.1)
     y = X[:, :5].sum(axis=1) > 0
     S = scipy.sparse.csr_matrix(X)
-    fits = {solver: kiln.LogisticRegression(solver=solver, fit_intercept=False, tol=1e-9, device="cpu").fit(S, y) for solver in ("newton", "dual")}
-    assert fits["newton"].report_.solver.startswith("newton") and fits["dual"].report_.solver.startswith("dual")
+    fits = {solver: kiln.LogisticRegression(solver=solver, fit_intercept=False, tol=1e-9,
+                                            device="cpu").fit(S, y) for solver in ("newton", "dual")}
+    assert (fits["newton"].report_.solver.startswith("newton")
+            and fits["dual"].report_.solver.startswith("dual"))
     np.testing.assert_allclose(fits["newton"].coef_, fits["dual"].coef_, atol=1e-6)
     with pytest.raises(ValueError, match="one of"):
         kiln.Ridge(solver="dual").fit(X, y)
@@ -195,4 +202,5 @@ def test_the_report_names_the_solver_and_the_device_counts_its_work():
     where = kiln.Device("cpu")
     assert kiln.Ridge(1.0, device=where).fit(X, y).report_.solver == "cholesky"
     counted = where.statistics()
-    assert counted["memory_peak"] >= counted["memory_used"] >= 0 and "size" not in counted and counted["bytes_up"] == 0
+    assert (counted["memory_peak"] >= counted["memory_used"] >= 0 and "size" not in counted
+            and counted["bytes_up"] == 0)

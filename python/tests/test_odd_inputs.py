@@ -1,4 +1,5 @@
-"""What scripts hand over by mistake, or in another form than most: the right answer, or one sentence that says what is wrong."""
+"""What scripts hand over by mistake, or in another form than most: the right answer, or one sentence that
+says what is wrong."""
 import warnings
 
 import kiln
@@ -16,17 +17,21 @@ TARGET = X @ [1.0, 2, -1, 0.5] + 1
 CLASS = (X[:, 0] + rng.normal(size=ROWS) > 3.5).astype(int)
 
 REGRESSIONS = {
-    "LinearRegression": lambda: kiln.LinearRegression(**CPU), "Ridge": lambda: kiln.Ridge(**CPU), "Lasso": lambda: kiln.Lasso(0.1, **CPU),
-    "general": lambda: kiln.GeneralizedLinearRegressor(alpha=0.1, **CPU), "Poisson": lambda: kiln.PoissonRegressor(**CPU),
-    "LinearSVR": lambda: kiln.LinearSVR(**CPU), "RidgeCV": lambda: kiln.RidgeCV((0.1, 1), cv=3, **CPU),
+    "LinearRegression": lambda: kiln.LinearRegression(**CPU), "Ridge": lambda: kiln.Ridge(**CPU),
+    "Lasso": lambda: kiln.Lasso(0.1, **CPU),
+    "general": lambda: kiln.GeneralizedLinearRegressor(alpha=0.1, **CPU),
+    "Poisson": lambda: kiln.PoissonRegressor(**CPU), "LinearSVR": lambda: kiln.LinearSVR(**CPU),
+    "RidgeCV": lambda: kiln.RidgeCV((0.1, 1), cv=3, **CPU),
     "LassoCV": lambda: kiln.LassoCV(alphas=3, cv=3, **CPU)}
 CLASSIFIERS = {
     "LogisticRegression": lambda: kiln.LogisticRegression(**CPU), "LinearSVC": lambda: kiln.LinearSVC(**CPU),
     "LogisticRegressionCV": lambda: kiln.LogisticRegressionCV(Cs=2, cv=2, **CPU)}
 OTHERS = {
     "KMeans": lambda: kiln.KMeans(2, random_state=0, **CPU), "MDS": lambda: kiln.MDS(random_state=0, **CPU),
-    "NMF": lambda: kiln.NMF(2, random_state=0, **CPU), "LDA": lambda: kiln.LatentDirichletAllocation(2, random_state=0, **CPU),
-    "ALS": lambda: kiln.ALS(2, l2=0.1, random_state=0, **CPU), "SFA": lambda: kiln.SFA(2, l2=0.1, random_state=0, **CPU)}
+    "NMF": lambda: kiln.NMF(2, random_state=0, **CPU),
+    "LDA": lambda: kiln.LatentDirichletAllocation(2, random_state=0, **CPU),
+    "ALS": lambda: kiln.ALS(2, l2=0.1, random_state=0, **CPU),
+    "SFA": lambda: kiln.SFA(2, l2=0.1, random_state=0, **CPU)}
 ESTIMATORS = {**REGRESSIONS, **CLASSIFIERS, **OTHERS}
 
 
@@ -52,21 +57,26 @@ def parted(matrix):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("form", [parted, lambda X: parted(X[:, ::-1])[:, ::-1], lambda X: kiln.matrix(X, "cpu"),
-                                  lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")], ids=["parted", "turned", "Matrix", "sparse Matrix"])
+@pytest.mark.parametrize("form", [parted, lambda X: parted(X[:, ::-1])[:, ::-1],
+                                  lambda X: kiln.matrix(X, "cpu"),
+                                  lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")],
+                         ids=["parted", "turned", "Matrix", "sparse Matrix"])
 def test_forms_of_the_same_data(name, form):
     """Each method gives what it gives for a plain array."""
     if name == "MDS":
         pytest.skip("takes no sparse data")
     model, y = fitted(name)
-    methods = [method for method in ("predict", "transform", "predict_proba", "decision_function", "score", "perplexity")
+    methods = [method for method in ("predict", "transform", "predict_proba", "decision_function", "score",
+                                     "perplexity")
                if hasattr(model, method) and not (method == "predict" and name in ("ALS", "SFA"))]
     for method in methods:
         more = (y,) if method == "score" and y is not None else ()
-        np.testing.assert_allclose(getattr(model, method)(form(X), *more), getattr(model, method)(X, *more), rtol=1e-9, atol=1e-9, err_msg=method)
+        np.testing.assert_allclose(getattr(model, method)(form(X), *more), getattr(model, method)(X, *more),
+                                   rtol=1e-9, atol=1e-9, err_msg=method)
 
 
-@pytest.mark.parametrize("form", [parted, lambda X: kiln.matrix(X, "cpu"), lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")])
+@pytest.mark.parametrize("form", [parted, lambda X: kiln.matrix(X, "cpu"),
+                                  lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")])
 def test_directions_of_entries_in_parts(form):
     """Spherical K-Means scales rows by their true lengths."""
     model = kiln.KMeans(2, spherical=True, random_state=0, **CPU).fit(X)
@@ -75,15 +85,18 @@ def test_directions_of_entries_in_parts(form):
     np.testing.assert_allclose(-model.score(form(X)), (to.min(axis=1) ** 2).sum(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("form", [parted, sp.csr_matrix, lambda X: kiln.matrix(X, "cpu"), lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")])
+@pytest.mark.parametrize("form", [parted, sp.csr_matrix, lambda X: kiln.matrix(X, "cpu"),
+                                  lambda X: kiln.matrix(sp.csr_matrix(X), "cpu")])
 def test_the_bound_of_documents_in_parts(form):
     """LDA's score is scikit-learn's of the same topics; partial_fit counts the same words."""
     model = kiln.LatentDirichletAllocation(2, random_state=0, **CPU).fit(X)
-    theirs = LatentDirichletAllocation(2, doc_topic_prior=0.5, topic_word_prior=0.5, max_doc_update_iter=1000, mean_change_tol=1e-10).fit(X)
+    theirs = LatentDirichletAllocation(2, doc_topic_prior=0.5, topic_word_prior=0.5, max_doc_update_iter=1000,
+                                       mean_change_tol=1e-10).fit(X)
     theirs.components_ = model.components_
     theirs.exp_dirichlet_component_ = model.exp_dirichlet_component_
     np.testing.assert_allclose(model.score(form(X)), theirs.score(X), rtol=1e-5)
-    one, other = (kiln.LatentDirichletAllocation(2, random_state=0, **CPU).partial_fit(data) for data in (X, form(X)))
+    one, other = (kiln.LatentDirichletAllocation(2, random_state=0, **CPU).partial_fit(data)
+                  for data in (X, form(X)))
     np.testing.assert_allclose(one.components_, other.components_, rtol=1e-9)
 
 
@@ -92,14 +105,18 @@ def test_what_only_looks_like_numbers(name):
     import networkx
 
     masked = np.ma.masked_array(X, X > 5)
-    for data, part in ((masked, "masked array"), (X.astype("M8[s]"), "make numbers of dates"), (X.astype("m8[D]"), "make numbers of dates"),
+    for data, part in ((masked, "masked array"), (X.astype("M8[s]"), "make numbers of dates"),
+                       (X.astype("m8[D]"), "make numbers of dates"),
                        (networkx.path_graph(4), "kiln.pagerank and kiln.hits take it")):
         refused(lambda data=data: fitted(name, data), part)
     model, y = fitted(name, np.ma.masked_array(X))  # nothing is behind the mask
     if y is not None:
         for call in (ESTIMATORS[name]().fit, model.score):
-            refused(lambda call=call: call(X, np.ma.masked_array(y, np.arange(ROWS) < 3)), "y: expected real numbers, got a masked array")
-            refused(lambda call=call: call(X, y, sample_weight=np.ma.masked_array(y + 1, np.arange(ROWS) < 3)), "sample_weight: expected")
+            refused(lambda call=call: call(X, np.ma.masked_array(y, np.arange(ROWS) < 3)),
+                    "y: expected real numbers, got a masked array")
+            refused(lambda call=call: call(X, y, sample_weight=np.ma.masked_array(y + 1, np.arange(ROWS)
+                                                                                  < 3)),
+                    "sample_weight: expected")
 
 
 @pytest.mark.parametrize("name", [*REGRESSIONS, *CLASSIFIERS])
@@ -108,16 +125,21 @@ def test_the_true_values_of_a_score(name, matrix):
     model, y = fitted(name)
     data = kiln.matrix(X, "cpu") if matrix else X
     few = np.arange(ROWS) < 3
-    for truth, part in ((np.where(few, np.nan, y), "y contains NaN"), (np.where(few, np.inf, y), "y contains infinity"), (None, "y is None"),
-                        (np.column_stack([y, y]), "(24, 2)"), (y[:-1], "inconsistent numbers of samples: [24, 23]")):
+    for truth, part in ((np.where(few, np.nan, y), "y contains NaN"),
+                        (np.where(few, np.inf, y), "y contains infinity"), (None, "y is None"),
+                        (np.column_stack([y, y]), "(24, 2)"),
+                        (y[:-1], "inconsistent numbers of samples: [24, 23]")):
         refused(lambda truth=truth: model.score(data, truth), part)
-    for weights, part in ((np.where(few, np.nan, 1.0), "sample_weight contains NaN"), (np.where(few, np.inf, 1.0), "sample_weight contains infinity"),
-                          (-np.ones(ROWS), "Negative values"), (np.zeros(ROWS), "at least one non-zero"), (np.ones(5), "expected (24,)"),
+    for weights, part in ((np.where(few, np.nan, 1.0), "sample_weight contains NaN"),
+                          (np.where(few, np.inf, 1.0), "sample_weight contains infinity"),
+                          (-np.ones(ROWS), "Negative values"), (np.zeros(ROWS), "at least one non-zero"),
+                          (np.ones(5), "expected (24,)"),
                           (np.full(ROWS, 1e308), "sum of sample_weight overflows")):
         refused(lambda weights=weights: model.score(data, y, sample_weight=weights), part)
         refused(lambda weights=weights: ESTIMATORS[name]().fit(data, y, sample_weight=weights), part)
     assert model.score(data, y, sample_weight=2.0) == pytest.approx(model.score(data, y))
-    for truth in (y.tolist(), y[:, None], y.astype(np.float16).astype(object), kiln.matrix(y.astype(float)), np.repeat(y, 2)[::2]):
+    for truth in (y.tolist(), y[:, None], y.astype(np.float16).astype(object), kiln.matrix(y.astype(float)),
+                  np.repeat(y, 2)[::2]):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert model.score(data, truth) == pytest.approx(model.score(data, y), rel=1e-3)
@@ -131,7 +153,8 @@ def test_labels_of_another_kind():
             with pytest.warns(UserWarning, match="24 of 24 rows are of classes that the model does not know"):
                 assert model.score(X, wrong) == 0
         else:
-            refused(lambda model=model, wrong=wrong: model.score(X, wrong), "labels that cannot be compared with classes_")
+            refused(lambda model=model, wrong=wrong: model.score(X, wrong),
+                    "labels that cannot be compared with classes_")
 
 
 def test_classes_of_rows_that_are_not_numbers():
@@ -145,8 +168,10 @@ def test_offsets():
     counts = rng.poisson(2, ROWS).astype(float)
     offset = np.linspace(-1, 1, ROWS)
     model = kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(X, counts, offset=offset)
-    for wrong, part in ((np.where(offset > 0, np.nan, 0), "offset contains NaN"), (np.full(ROWS, np.inf), "offset contains infinity"),
-                        (offset[:-1], "offset must be of shape (24,)"), (offset[None], "offset must be of shape (24,)"),
+    for wrong, part in ((np.where(offset > 0, np.nan, 0), "offset contains NaN"),
+                        (np.full(ROWS, np.inf), "offset contains infinity"),
+                        (offset[:-1], "offset must be of shape (24,)"),
+                        (offset[None], "offset must be of shape (24,)"),
                         (np.ma.masked_array(offset, offset > 0), "masked array")):
         refused(lambda wrong=wrong: model.predict(X, offset=wrong), part)
         refused(lambda wrong=wrong: model.score(X, counts, offset=wrong), part)
@@ -156,10 +181,13 @@ def test_offsets():
 
 
 def test_paths():
-    for call, part in ((lambda: kiln.lasso_path(np.where(X > 5, np.nan, X), TARGET, **CPU), "NaN or infinite"),
+    for call, part in ((lambda: kiln.lasso_path(np.where(X > 5, np.nan, X), TARGET, **CPU),
+                        "NaN or infinite"),
                        (lambda: kiln.lasso_path(X, np.full(ROWS, np.nan), **CPU), "NaN or infinite"),
-                       (lambda: kiln.lasso_path(X[:, :0], TARGET, **CPU), "24 x 0"), (lambda: kiln.lasso_path(X, TARGET[:-1], **CPU), "(23,)"),
-                       (lambda: kiln.lasso_path(X, None, **CPU), "y is None"), (lambda: kiln.lasso_path(X, TARGET, eps=0, **CPU), "eps"),
+                       (lambda: kiln.lasso_path(X[:, :0], TARGET, **CPU), "24 x 0"),
+                       (lambda: kiln.lasso_path(X, TARGET[:-1], **CPU), "(23,)"),
+                       (lambda: kiln.lasso_path(X, None, **CPU), "y is None"),
+                       (lambda: kiln.lasso_path(X, TARGET, eps=0, **CPU), "eps"),
                        (lambda: kiln.enet_path(X, TARGET, coef_init=[1.0], **CPU), "coef_init")):
         refused(call, part)
 
@@ -167,8 +195,8 @@ def test_paths():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_parameters_that_are_no_numbers(name):
     """They are refused by their names, whatever would have become of them."""
-    wanted = {"C", "alpha", "batch_size", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "max_iter", "n_clusters", "n_components", "n_init",
-              "tol"}
+    wanted = {"C", "alpha", "batch_size", "doc_topic_prior", "eps", "epsilon", "l1_ratio", "l2", "max_iter",
+              "n_clusters", "n_components", "n_init", "tol"}
     y = CLASS if name in CLASSIFIERS else np.abs(TARGET) if name in REGRESSIONS else None
     for parameter in wanted & ESTIMATORS[name]().get_params().keys():
         for wrong in ("x", b"x", {}, [[1.0]]):
@@ -178,33 +206,46 @@ def test_parameters_that_are_no_numbers(name):
 
 def test_functions_name_their_parameters():
     links = sp.eye(3, format="csr")
-    for call, part in ((lambda: kiln.pagerank(links, damping="x", **CPU), "damping must be a number that fits, got 'x'"),
-                       (lambda: kiln.hits(links, tol="x", **CPU), "tol must be"), (lambda: kiln.pagerank(links, max_iter=1e99, **CPU), "max_iter must be"),
-                       (lambda: kiln.GeneralizedLinearRegressor("x", **CPU).fit(X, TARGET), "family must be one of"),
-                       (lambda: kiln.GeneralizedLinearRegressor(link="x", **CPU).fit(X, TARGET), "link must be one of"),
-                       (lambda: kiln.MDS(eps=-1, **CPU).fit(X), "eps is -1"),
-                       (lambda: kiln.MiniBatchKMeans(2, batch_size=0, **CPU).fit(X), "'batch_size' parameter of MiniBatchKMeans must be at least 1")):
+    for call, part in ((lambda: kiln.pagerank(links, damping="x", **CPU),
+                        "damping must be a number that fits, got 'x'"),
+                       (lambda: kiln.hits(links, tol="x", **CPU), "tol must be"),
+                       (lambda: kiln.pagerank(links, max_iter=1e99, **CPU), "max_iter must be"),
+                       (lambda: kiln.GeneralizedLinearRegressor("x", **CPU).fit(X, TARGET),
+                        "family must be one of"),
+                       (lambda: kiln.GeneralizedLinearRegressor(link="x", **CPU).fit(X, TARGET),
+                        "link must be one of"), (lambda: kiln.MDS(eps=-1, **CPU).fit(X), "eps is -1"),
+                       (lambda: kiln.MiniBatchKMeans(2, batch_size=0, **CPU).fit(X),
+                        "'batch_size' parameter of MiniBatchKMeans must be at least 1")):
         refused(call, part)
-    with pytest.warns(match="MDS did not converge: max_iter ended it after 1 iterations.*raise max_iter, or eps"):
+    with pytest.warns(match="MDS did not converge: max_iter ended it after 1 iterations.*raise max_iter, or "
+                            "eps"):
         kiln.MDS(max_iter=1, init="random", random_state=0, **CPU).fit(X)
 
 
 def test_functions_say_which_operand():
     links = sp.random(30, 30, 0.2, format="csr", random_state=0)
     model = kiln.ALS(2, l2=0.1, random_state=0, **CPU).fit(X)
-    for call, part in ((lambda: kiln.sddmm(np.eye(2), np.eye(2), np.eye(2), **CPU), "S must be a sparse matrix"),
-                       (lambda: kiln.pagerank(links, start=np.ones(4), **CPU), "start is 4 x 1, but must be 30 x 1"),
-                       (lambda: kiln.pagerank(links, dangling=np.ones(4), **CPU), "dangling is 4 x 1, but must be 30 x 1"),
+    for call, part in ((lambda: kiln.sddmm(np.eye(2), np.eye(2), np.eye(2), **CPU),
+                        "S must be a sparse matrix"),
+                       (lambda: kiln.pagerank(links, start=np.ones(4), **CPU),
+                        "start is 4 x 1, but must be 30 x 1"),
+                       (lambda: kiln.pagerank(links, dangling=np.ones(4), **CPU),
+                        "dangling is 4 x 1, but must be 30 x 1"),
                        (lambda: kiln.explain((5,)), "shape must be"),
-                       (lambda: kiln.device(3), "named by text"), (lambda: kiln.Device("cpu", threads="x"), "threads must be a number that fits, got 'x'"),
-                       (lambda: kiln.Device("cpu", memory=2**70), "memory must be a number that fits"), (lambda: model.similar(0, top=0), "top must be"),
-                       (lambda: model.recommend(0, top=1.5), "top must be"), (lambda: model.predict([1, 2], [1, 2, 3]), "do not broadcast")):
+                       (lambda: kiln.device(3), "named by text"),
+                       (lambda: kiln.Device("cpu", threads="x"),
+                        "threads must be a number that fits, got 'x'"),
+                       (lambda: kiln.Device("cpu", memory=2**70), "memory must be a number that fits"),
+                       (lambda: model.similar(0, top=0), "top must be"),
+                       (lambda: model.recommend(0, top=1.5), "top must be"),
+                       (lambda: model.predict([1, 2], [1, 2, 3]), "do not broadcast")):
         refused(call, part)
     assert kiln.explain((10, 5), dtype=np.float32) and model.predict([[0], [1]], [0, 1, 2]).shape == (2, 3)
 
 
-@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array, np.array, np.float32, kiln.matrix, lambda rows: kiln.matrix(sp.csr_matrix(rows)),
-                                  lambda rows: rows.tolist()], ids=["csr", "coo", "array", "float32", "Matrix", "sparse Matrix", "list"])
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array, np.array, np.float32, kiln.matrix,
+                                  lambda rows: kiln.matrix(sp.csr_matrix(rows)), lambda rows: rows.tolist()],
+                         ids=["csr", "coo", "array", "float32", "Matrix", "sparse Matrix", "list"])
 def test_recommend_takes_what_transform_takes(form):
     rows = np.where(rng.random((5, 8)) < 0.4, rng.integers(1, 6, (5, 8)), 0).astype(float)
     model = kiln.ALS(2, l2=0.1, random_state=0, **CPU).fit(np.vstack([rows, rows]))
@@ -229,9 +270,11 @@ def test_batches_of_any_form(form, spherical):
 
 
 def test_a_path_warns_once():
-    for call, name in ((kiln.lasso_path, "lasso_path"), (kiln.enet_path, "enet_path"), (kiln.ElasticNet.path, "enet_path")):
+    for call, name in ((kiln.lasso_path, "lasso_path"), (kiln.enet_path, "enet_path"),
+                       (kiln.ElasticNet.path, "enet_path")):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call(X, TARGET, alphas=20, max_iter=1)
         assert len(caught) == 1 and caught[0].filename == __file__
-        assert str(caught[0].message).startswith(f"{name}: ") and "of 20 models did not converge; raise max_iter" in str(caught[0].message)
+        assert (str(caught[0].message).startswith(f"{name}: ")
+                and "of 20 models did not converge; raise max_iter" in str(caught[0].message))

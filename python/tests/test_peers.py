@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
-DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]  # the CPU and one other: the library's tests have the rest
+# the CPU and one other: the library's tests have the rest
+DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]
 
 
 def standardized(load):
@@ -52,11 +53,13 @@ def test_several_targets_sparse():
 def test_lasso_and_elastic_net(where, alpha):
     X, y = load_diabetes(return_X_y=True)
     weights = np.random.default_rng(7).uniform(0, 2, len(y))
-    for ours, theirs in ((kiln.Lasso(alpha), peer.Lasso(alpha)), (kiln.ElasticNet(alpha, l1_ratio=0.3), peer.ElasticNet(alpha, l1_ratio=0.3))):
+    for ours, theirs in ((kiln.Lasso(alpha), peer.Lasso(alpha)),
+                         (kiln.ElasticNet(alpha, l1_ratio=0.3), peer.ElasticNet(alpha, l1_ratio=0.3))):
         ours.set_params(device=where).fit(scipy.sparse.csr_matrix(X), y, weights)
         theirs.set_params(tol=1e-12, max_iter=100000).fit(X, y, weights)
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
-        assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all() and ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-7)
+        assert (((ours.coef_ == 0) == (theirs.coef_ == 0)).all() and ours.score(X, y)
+                == pytest.approx(theirs.score(X, y), abs=1e-7))
 
 
 def test_a_warm_start_from_where_nothing_is_0():
@@ -72,7 +75,8 @@ def test_logistic(load):
     ours = kiln.LogisticRegression(C=0.5, device="cpu").fit(X, y)
     theirs = peer.LogisticRegression(C=0.5, tol=1e-10, max_iter=10000).fit(X, y)
     if len(ours.classes_) > 2:  # softmax is free up to a shift of all classes, but penalised
-        np.testing.assert_allclose(ours.intercept_ - ours.intercept_.mean(), theirs.intercept_ - theirs.intercept_.mean(), atol=1e-5)
+        np.testing.assert_allclose(ours.intercept_ - ours.intercept_.mean(),
+                                   theirs.intercept_ - theirs.intercept_.mean(), atol=1e-5)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
     assert (ours.predict(X) == theirs.predict(X)).all()
@@ -86,7 +90,8 @@ def test_balanced_classes_with_weights(load):
     weights = np.random.default_rng(5).uniform(0.1, 1, len(y)) * (1 + 4 * (y == 1))
     for ours, theirs in ((kiln.LogisticRegression, peer.LogisticRegression(tol=1e-10, max_iter=10000)),
                          (kiln.LinearSVC, None),
-                         (functools.partial(kiln.LogisticRegressionCV, Cs=[1.0], cv=3), peer.LogisticRegression(tol=1e-10, max_iter=10000))):
+                         (functools.partial(kiln.LogisticRegressionCV, Cs=[1.0], cv=3),
+                          peer.LogisticRegression(tol=1e-10, max_iter=10000))):
         found = ours(class_weight="balanced", device="cpu").fit(X, y, weights)
         if theirs is None:  # scikit-learn's penalises the intercept: its factors of the classes, as weights
             factors = compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=weights)
@@ -105,24 +110,28 @@ def test_lasso_logistic():
     assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all()
 
 
-@pytest.mark.parametrize("pair", [("PoissonRegressor", {}), ("GammaRegressor", {}), ("TweedieRegressor", {"power": 1.5}),
-                                  ("TweedieRegressor", {"power": 0}), ("TweedieRegressor", {"power": 3, "link": "log"})])
+@pytest.mark.parametrize("pair", [("PoissonRegressor", {}), ("GammaRegressor", {}),
+                                  ("TweedieRegressor", {"power": 1.5}), ("TweedieRegressor", {"power": 0}),
+                                  ("TweedieRegressor", {"power": 3, "link": "log"})])
 def test_glm(pair):
     name, options = pair
     X, y = standardized(load_diabetes)
     weights = np.random.default_rng(3).uniform(0.5, 2, len(y))
     ours = getattr(kiln, name)(alpha=0.3, device="cpu", **options).fit(X, y, weights)
-    theirs = getattr(peer, name)(alpha=0.3, tol=1e-12, max_iter=10000, solver="newton-cholesky", **options).fit(X, y, weights)
+    theirs = getattr(peer, name)(alpha=0.3, tol=1e-12, max_iter=10000, solver="newton-cholesky",
+                                 **options).fit(X, y, weights)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
 
 
 def test_glm_standard_errors_and_offset():
-    """Of a Poisson model without a penalty, by the inverse of the Fisher information; an exposure is an offset."""
+    """Of a Poisson model without a penalty, by the inverse of the Fisher information; an exposure is an
+    offset."""
     rng = np.random.default_rng(5)
     X, exposure = rng.normal(size=(400, 3)), rng.uniform(0.5, 2, 400)
     y = rng.poisson(exposure * np.exp(X @ [0.3, -0.2, 0.1] + 0.4))
-    model = kiln.GeneralizedLinearRegressor("poisson", standard_errors=True, device="cpu").fit(X, y, offset=np.log(exposure))
+    model = kiln.GeneralizedLinearRegressor("poisson", standard_errors=True,
+                                            device="cpu").fit(X, y, offset=np.log(exposure))
     rates = peer.PoissonRegressor(alpha=0, tol=1e-12, solver="newton-cholesky").fit(X, y / exposure, exposure)
     np.testing.assert_allclose(model.coef_, rates.coef_, rtol=1e-6)
     D = np.hstack([X, np.ones((400, 1))])
@@ -147,7 +156,8 @@ def test_svm_objective():
     from sklearn.svm import LinearSVC
 
     X, y = standardized(load_breast_cancer)
-    ours, theirs = kiln.LinearSVC(C=0.1, device="cpu").fit(X, y), LinearSVC(C=0.1, tol=1e-8, max_iter=100000).fit(X, y)
+    ours, theirs = (kiln.LinearSVC(C=0.1, device="cpu").fit(X, y),
+                    LinearSVC(C=0.1, tol=1e-8, max_iter=100000).fit(X, y))
 
     def objective(model):
         margin = np.maximum(0, 1 - np.where(y == 1, 1, -1) * model.decision_function(X))
@@ -166,13 +176,15 @@ def test_kmeans_from_the_same_start(dtype):
     assert (ours.labels_ == theirs.labels_).mean() > 0.999
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-5)
     assert (ours.predict(X) == ours.labels_).all()
-    np.testing.assert_allclose(ours.transform(X).min(axis=1) ** 2, theirs.transform(X).min(axis=1) ** 2, rtol=1e-3)
+    np.testing.assert_allclose(ours.transform(X).min(axis=1) ** 2, theirs.transform(X).min(axis=1) ** 2,
+                               rtol=1e-3)
     assert ours.score(X) == pytest.approx(-ours.inertia_, rel=1e-6)
 
 
 def test_kmeans_with_bounds_has_the_labels_of_lloyd():
     X = load_digits().data
-    by_all, by_bounds = (kiln.KMeans(10, init=X[:10].copy(), tol=1e-9, algorithm=algorithm, device="cpu").fit(X)
+    by_all, by_bounds = (kiln.KMeans(10, init=X[:10].copy(), tol=1e-9, algorithm=algorithm,
+                                     device="cpu").fit(X)
                          for algorithm in ("lloyd", "bounds"))
     np.testing.assert_array_equal(by_bounds.labels_, by_all.labels_)
     np.testing.assert_allclose(by_bounds.inertia_, by_all.inertia_, rtol=1e-12)
@@ -186,7 +198,8 @@ def test_spherical_kmeans_clusters_directions(tmp_path):
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     nearest = (unit @ ours.cluster_centers_.T).argmax(axis=1)
     assert (nearest == ours.labels_).all()
-    assert ours.inertia_ == pytest.approx((2 - 2 * (unit @ ours.cluster_centers_.T).max(axis=1)).sum(), rel=1e-9)
+    assert ours.inertia_ == pytest.approx((2 - 2 * (unit @ ours.cluster_centers_.T).max(axis=1)).sum(),
+                                          rel=1e-9)
     assert ours.score(7 * X) == pytest.approx(-ours.inertia_, rel=1e-9)
     ours.save(tmp_path / "model.kiln")
     assert (kiln.load(tmp_path / "model.kiln").predict(7 * X) == ours.labels_).all()
@@ -195,7 +208,8 @@ def test_spherical_kmeans_clusters_directions(tmp_path):
 def test_mds_stress():
     X = load_iris().data[::3]
     ours = kiln.MDS(device="cpu", eps=1e-10, max_iter=5000).fit(X)
-    theirs = sklearn.manifold.MDS(n_init=4, max_iter=3000, eps=1e-10, random_state=0, normalized_stress=False).fit(X)
+    theirs = sklearn.manifold.MDS(n_init=4, max_iter=3000, eps=1e-10, random_state=0,
+                                  normalized_stress=False).fit(X)
     assert ours.stress_ <= theirs.stress_ * 1.001
     assert ours.embedding_.shape == (50, 2)
 
@@ -213,8 +227,9 @@ def test_als_lowers_the_error():
     assert (np.diff(scores[0]) <= 0).all()
 
 
-@pytest.mark.parametrize("make", [lambda: kiln.ALS(3, warm_start=True, biases=True, random_state=0, device="cpu"),
-                                  lambda: kiln.SFA(3, warm_start=True, random_state=0, device="cpu")])
+@pytest.mark.parametrize("make",
+                         [lambda: kiln.ALS(3, warm_start=True, biases=True, random_state=0, device="cpu"),
+                          lambda: kiln.SFA(3, warm_start=True, random_state=0, device="cpu")])
 def test_factors_go_on_and_grow(make):
     ratings = scipy.sparse.random(60, 40, 0.4, format="csr", random_state=0)
     ratings.data[:] += 3
@@ -245,13 +260,15 @@ def test_new_points_in_a_layout():
     apart = np.linalg.norm(together[:, None] - together[None], axis=2)
     wanted = np.vstack([X[::2], X[1::2]])
     np.testing.assert_allclose(apart, np.linalg.norm(wanted[:, None] - wanted[None], axis=2), atol=1e-3)
-    primary, secondary = (kiln.MDS(metric="ordinal", ties=ties, device="cpu").fit(np.round(X)).stress_1_ for ties in ("primary", "secondary"))
+    primary, secondary = (kiln.MDS(metric="ordinal", ties=ties, device="cpu").fit(np.round(X)).stress_1_
+                          for ties in ("primary", "secondary"))
     assert primary < secondary
 
 
 def counts():
     rng = np.random.default_rng(6)
-    return scipy.sparse.csr_matrix(rng.poisson(rng.gamma(0.3, 1, (80, 4)) @ rng.gamma(0.3, 2, (4, 60))).astype(float))
+    return scipy.sparse.csr_matrix(rng.poisson(rng.gamma(0.3, 1, (80, 4))
+                                               @ rng.gamma(0.3, 2, (4, 60))).astype(float))
 
 
 def test_nmf_divergence():
@@ -260,7 +277,8 @@ def test_nmf_divergence():
     X = counts()
     ours = kiln.NMF(4, tol=1e-9, max_iter=3000, random_state=0, device="cpu")
     W = ours.fit_transform(X)
-    peer_model = NMF(4, beta_loss="kullback-leibler", solver="mu", init="random", tol=1e-9, max_iter=3000, random_state=0).fit(X)
+    peer_model = NMF(4, beta_loss="kullback-leibler", solver="mu", init="random", tol=1e-9, max_iter=3000,
+                     random_state=0).fit(X)
 
     def divergence(product):
         dense = X.toarray()
@@ -275,8 +293,10 @@ def test_nmf_divergence():
 @pytest.mark.parametrize("init", ["nndsvd", "nndsvda"])
 def test_nmf_from_singular_vectors(init):
     X = counts()
-    first, again = (kiln.NMF(4, init=init, max_iter=300, random_state=seed, device="cpu").fit(X) for seed in (0, 1))
-    np.testing.assert_allclose(first.components_, again.components_, atol=1e-3)  # the same start but for rounding
+    first, again = (kiln.NMF(4, init=init, max_iter=300, random_state=seed, device="cpu").fit(X)
+                    for seed in (0, 1))
+    # the same start but for rounding
+    np.testing.assert_allclose(first.components_, again.components_, atol=1e-3)
     assert first.objective_ < kiln.NMF(1, device="cpu").fit(X).objective_
     with pytest.raises(ValueError, match="init"):
         kiln.NMF(4, init="svd", device="cpu").fit(X)
@@ -285,11 +305,13 @@ def test_nmf_from_singular_vectors(init):
 @pytest.mark.parametrize("method", ["batch", "online"])
 def test_lda(method):
     X = counts()
-    model = kiln.LatentDirichletAllocation(4, learning_method=method, batch_size=20, random_state=0, device="cpu").fit(X)
+    model = kiln.LatentDirichletAllocation(4, learning_method=method, batch_size=20, random_state=0,
+                                           device="cpu").fit(X)
     mixtures = model.transform(X)
     np.testing.assert_allclose(mixtures.sum(axis=1), 1, rtol=1e-9)
     assert model.components_.shape == (4, 60) and (model.components_ > 0).all()
-    assert model.perplexity(X) < kiln.LatentDirichletAllocation(1, random_state=0, device="cpu").fit(X).perplexity(X)
+    assert (model.perplexity(X) < kiln.LatentDirichletAllocation(1, random_state=0,
+                                                                 device="cpu").fit(X).perplexity(X))
 
 
 def test_sfa():

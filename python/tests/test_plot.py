@@ -41,7 +41,8 @@ def test_two_classes():
     assert len(ax.lines) == X.shape[1] + 1
     named = [line for line in ax.lines if not line.get_label().startswith("_")]
     assert len(named) == 10 == len({(line.get_color(), line.get_linestyle()) for line in named})
-    assert len(ax.get_legend().get_texts()) == 10 and all(text.get_text().startswith("column ") for text in ax.get_legend().get_texts())
+    assert len(ax.get_legend().get_texts()) == 10 and all(text.get_text().startswith("column ")
+                                                          for text in ax.get_legend().get_texts())
     least = min(np.abs(line.get_ydata()).max() for line in named)
     assert all(np.abs(line.get_ydata()).max() <= least for line in ax.lines if line not in named)
     model = kiln.LogisticRegression(device="cpu").fit(X, y)
@@ -59,13 +60,16 @@ def test_curves_of_several_classes(flowers, tmp_path):
     X, y = flowers
     names = np.array(["a", "b", "c"])[y]
     model = kiln.LogisticRegression(C=0.01, device="cpu").fit(X, names)
-    ax, areas = plot.roc(model, X, names), roc_auc_score(y, model.predict_proba(X), multi_class="ovr", average=None)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{name}: area {area:.3f}" for name, area in zip("abc", areas)]
+    ax, areas = plot.roc(model, X, names), roc_auc_score(y, model.predict_proba(X), multi_class="ovr",
+                                                         average=None)
+    assert ([text.get_text() for text in ax.get_legend().get_texts()] == [f"{name}: area {area:.3f}"
+                                                                          for name, area in zip("abc", areas)])
     ax.figure.savefig(tmp_path / "roc.png")
     ax = plot.calibration(model, X, names)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
     order = np.argsort(model.predict_proba(X)[:, 0], kind="stable")
-    assert ax.containers[0].lines[0].get_xdata()[0] == pytest.approx(model.predict_proba(X)[order, 0][:15].mean(), rel=0.05)
+    assert (ax.containers[0].lines[0].get_xdata()[0]
+            == pytest.approx(model.predict_proba(X)[order, 0][:15].mean(), rel=0.05))
     ax.figure.savefig(tmp_path / "calibration.png")
 
 
@@ -73,14 +77,17 @@ def test_colours_are_the_tools():
     source = pathlib.Path(__file__).parents[2] / "cli" / "picture.c"
     if not source.exists():
         pytest.skip("the tool's source is not here")
-    assert plot.COLOURS == re.findall(r'"(#[0-9a-f]{6})"', source.read_text().split("picture_palette", 1)[1].split(";", 1)[0])
+    assert (plot.COLOURS == re.findall(r'"(#[0-9a-f]{6})"', source.read_text().split("picture_palette",
+                                                                                     1)[1].split(";", 1)[0]))
 
 
 @pytest.mark.parametrize("model, lines, chosen", [
-    (kiln.RidgeCV(np.logspace(-2, 2, 7), cv=3, device="cpu"), 1, "alpha_"), (kiln.LassoCV(alphas=9, cv=3, device="cpu"), 1, "alpha_"),
+    (kiln.RidgeCV(np.logspace(-2, 2, 7), cv=3, device="cpu"), 1, "alpha_"),
+    (kiln.LassoCV(alphas=9, cv=3, device="cpu"), 1, "alpha_"),
     (kiln.ElasticNetCV(alphas=9, l1_ratio=[0.3, 0.9], cv=3, device="cpu"), 2, "alpha_"),
     (kiln.LogisticRegressionCV(Cs=5, l1_ratios=[0.0, 0.5], cv=3, device="cpu"), 2, "C_"),
-    (kiln.GeneralizedLinearRegressorCV(alphas=6, cv=3, device="cpu"), 1, "alpha_")], ids=lambda value: type(value).__name__)
+    (kiln.GeneralizedLinearRegressorCV(alphas=6, cv=3, device="cpu"), 1, "alpha_")],
+                         ids=lambda value: type(value).__name__)
 def test_scores_by_penalty(model, lines, chosen):
     X, y = load_breast_cancer(return_X_y=True)
     model.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
@@ -94,14 +101,17 @@ def test_scores_by_penalty(model, lines, chosen):
 
 
 def test_ranks_fall():
-    A = networkx.to_scipy_sparse_array(networkx.gnp_random_graph(50, 0.1, seed=0, directed=True), format="csr", dtype=float)
+    A = networkx.to_scipy_sparse_array(networkx.gnp_random_graph(50, 0.1, seed=0, directed=True),
+                                       format="csr", dtype=float)
     assert (np.diff(plot.rank_distribution(kiln.pagerank(A, device="cpu")).lines[0].get_ydata()) <= 0).all()
 
 
 def test_the_roof_is_above_a_dense_pass():
     ax = plot.roofline(np.ones((20000, 50), np.float32), device="cpu", repeats=3)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0].startswith("cpu: ") and [label.split(":")[0] for label in labels[1:]] == ["multiply", "mmchain"]
+    assert labels[0].startswith("cpu: ") and [label.split(":")[0]
+                                              for label in labels[1:]] == ["multiply", "mmchain"]
     roof, product, chain = ax.lines
-    assert (np.diff(roof.get_ydata()) >= 0).all() and chain.get_xdata()[0] == 2 * product.get_xdata()[0] == 1.0
+    assert (np.diff(roof.get_ydata())
+            >= 0).all() and chain.get_xdata()[0] == 2 * product.get_xdata()[0] == 1.0
     assert 0 < product.get_ydata()[0] and 0 < chain.get_ydata()[0]

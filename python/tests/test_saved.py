@@ -21,7 +21,8 @@ CLASSES = (NUMBERS > 0).astype(int)
 THREE = np.digitize(NUMBERS, [-1, 1])
 NAMES = np.array(["no", "yes"])[CLASSES]
 WEIGHTS, OFFSET = RNG.uniform(0.5, 2, M), RNG.normal(size=M)
-RATINGS = sp.random(20, 15, 0.5, format="csr", random_state=np.random.RandomState(3), data_rvs=lambda n: RNG.integers(1, 6, n).astype(float))
+RATINGS = sp.random(20, 15, 0.5, format="csr", random_state=np.random.RandomState(3),
+                    data_rvs=lambda n: RNG.integers(1, 6, n).astype(float))
 POINTS = RNG.normal(size=(40, 2)) + 4 * RNG.integers(0, 3, (40, 1))
 
 # What is fitted, the data, the target, and more of fit's arguments.
@@ -63,7 +64,8 @@ FITS = [
     (kiln.NMF(2, prior="gamma", random_state=1), RATINGS, None, {}),
     (kiln.LatentDirichletAllocation(2, random_state=1), RATINGS, None, {}),
     (kiln.LatentDirichletAllocation(2, learn_alpha=True, random_state=1), RATINGS, None, {}),
-    (kiln.LatentDirichletAllocation(2, learning_method="online", batch_size=8, max_iter=5, random_state=1), RATINGS, None, {}),
+    (kiln.LatentDirichletAllocation(2, learning_method="online", batch_size=8, max_iter=5, random_state=1),
+     RATINGS, None, {}),
 ]
 QUIET = pytest.mark.filterwarnings("ignore")
 
@@ -73,11 +75,14 @@ def verified(tool, folder, model, data, y, more, code=0):
     arguments, sparse = [], hasattr(data, "tocsr")
     file = folder / ("X.npz" if sparse else "X.npy")
     sp.save_npz(file, data) if sparse else np.save(file, data)
-    for name, option, values in (("y", "--target-file", y), ("s", "--weights-file", more.get("sample_weight")), ("o", "--offset-file", more.get("offset"))):
+    for name, option, values in (("y", "--target-file", y),
+                                 ("s", "--weights-file", more.get("sample_weight")),
+                                 ("o", "--offset-file", more.get("offset"))):
         if values is not None:
             np.save(folder / f"{name}.npy", values)
             arguments += [option, folder / f"{name}.npy"]
-    run = subprocess.run([tool, "verify", model, file, *arguments, "--quiet", "--json"], capture_output=True, text=True)
+    run = subprocess.run([tool, "verify", model, file, *arguments, "--quiet", "--json"], capture_output=True,
+                         text=True)
     assert run.returncode == code, run.stdout + run.stderr
     return json.loads(run.stdout) if run.stdout else {}
 
@@ -112,8 +117,10 @@ def test_other_data_and_changed_models_are_seen(tool, tmp_path):
     model = kiln.LogisticRegression().fit(sp.csr_matrix(X), NAMES)
     model.save(tmp_path / "m.kiln")
     texts = _texts(open_model(tmp_path / "m.kiln"))
-    assert json.loads(texts["options"])["l2"] == 1 and json.loads(texts["report"])["converged"] is True and texts["trained_by"] == "python"
-    verified(tool, tmp_path, tmp_path / "m.kiln", X + 0.01, CLASSES, {}, code=3)  # of which the classes have no names
+    assert (json.loads(texts["options"])["l2"] == 1 and json.loads(texts["report"])["converged"] is True
+            and texts["trained_by"] == "python")
+    # of which the classes have no names
+    verified(tool, tmp_path, tmp_path / "m.kiln", X + 0.01, CLASSES, {}, code=3)
     model = kiln.Ridge().fit(X, NUMBERS)
     model.coef_[0] *= 1.01
     model._weight[0] *= 1.01

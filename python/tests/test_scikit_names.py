@@ -1,4 +1,5 @@
-"""Scripts change their import and nothing else: what scikit-learn's classes have by name, and docs/migration.md lists what is missing."""
+"""Scripts change their import and nothing else: what scikit-learn's classes have by name, and
+docs/migration.md lists what is missing."""
 import inspect
 import warnings
 
@@ -18,7 +19,8 @@ def models():
 
 def test_what_is_missing_is_listed_with_its_reason(models):
     """The other way round where it is scikit-learn's of the page's version: what is listed is missing."""
-    known = {(kind, name) for kinds, names, *_ in listed("What scikit-learn's classes have and Kiln's have not")
+    known = {(kind, name)
+             for kinds, names, *_ in listed("What scikit-learn's classes have and Kiln's have not")
              for kind in kinds.split(", ") for name in names.split(", ")}
     found = {(kind, name) for kind, _, name in gaps(models)}
     if CURRENT:
@@ -26,35 +28,43 @@ def test_what_is_missing_is_listed_with_its_reason(models):
 
 
 def test_defaults_that_differ_are_listed_with_their_reason():
-    known = {(kind, name) for kinds, name, *_ in listed("Defaults that differ from scikit-learn's") for kind in kinds.split(", ")}
+    known = {(kind, name) for kinds, name, *_ in listed("Defaults that differ from scikit-learn's")
+             for kind in kinds.split(", ")}
     if CURRENT:
         assert {(kind, name) for kind, name, *_ in defaults()} == known
 
 
-@pytest.mark.parametrize("name,theirs,ours", list(pairs()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize("name,theirs,ours", list(pairs()), ids=lambda value: value if isinstance(value, str)
+                         else "")
 def test_positions_of_parameters(name, theirs, ours):
     """What can be given without a name is what can be in scikit-learn, in its order."""
     def placed(kind):
-        return [one for one, it in parameters(kind).items() if it.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        return [one for one, it in parameters(kind).items()
+                if it.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
 
     assert placed(theirs) == placed(ours)
 
 
 DIABETES, PROGRESS = load_diabetes(return_X_y=True)
 HIGH, COUNTS = PROGRESS > 100, np.abs(DIABETES * 100).round()
-REFUSED = [(kiln.LinearRegression, {"positive": True}), (kiln.Ridge, {"positive": True}), (kiln.Lasso, {"positive": True}),
-           (kiln.ElasticNetCV, {"positive": True}), (kiln.LinearSVC, {"loss": "hinge"}), (kiln.LinearSVC, {"penalty": "l1"}),
-           (kiln.LinearSVC, {"multi_class": "crammer_singer"}), (kiln.LinearSVR, {"loss": "epsilon_insensitive"}),
-           (kiln.NMF, {"beta_loss": "frobenius"}), (kiln.NMF, {"solver": "cd"}), (kiln.NMF, {"alpha_W": 0.1}), (kiln.NMF, {"alpha_H": 0.1}),
+REFUSED = [(kiln.LinearRegression, {"positive": True}), (kiln.Ridge, {"positive": True}),
+           (kiln.Lasso, {"positive": True}), (kiln.ElasticNetCV, {"positive": True}),
+           (kiln.LinearSVC, {"loss": "hinge"}), (kiln.LinearSVC, {"penalty": "l1"}),
+           (kiln.LinearSVC, {"multi_class": "crammer_singer"}),
+           (kiln.LinearSVR, {"loss": "epsilon_insensitive"}), (kiln.NMF, {"beta_loss": "frobenius"}),
+           (kiln.NMF, {"solver": "cd"}), (kiln.NMF, {"alpha_W": 0.1}), (kiln.NMF, {"alpha_H": 0.1}),
            (kiln.RidgeCV, {"store_cv_results": True}), (kiln.RidgeCV, {"alpha_per_target": True}),
-           (kiln.LogisticRegressionCV, {"use_legacy_attributes": True}), (kiln.LogisticRegression, {"penalty": "l3"}),
-           (kiln.LogisticRegression, {"solver": "simplex"}), (kiln.PoissonRegressor, {"solver": "sag"}), (kiln.LinearRegression, {"n_jobs": 0})]
+           (kiln.LogisticRegressionCV, {"use_legacy_attributes": True}),
+           (kiln.LogisticRegression, {"penalty": "l3"}), (kiln.LogisticRegression, {"solver": "simplex"}),
+           (kiln.PoissonRegressor, {"solver": "sag"}), (kiln.LinearRegression, {"n_jobs": 0})]
 
 
-@pytest.mark.parametrize("kind,wrong", REFUSED, ids=lambda value: getattr(value, "__name__", None) or ",".join(map(str, value.items())))
+@pytest.mark.parametrize("kind,wrong", REFUSED, ids=lambda value: getattr(value, "__name__", None)
+                         or ",".join(map(str, value.items())))
 def test_what_would_be_another_problem_is_refused(kind, wrong):
     (name, value), = wrong.items()
-    y = HIGH if issubclass(kind, (kiln.LogisticRegression, kiln.LogisticRegressionCV, kiln.LinearSVC)) else PROGRESS
+    y = HIGH if issubclass(kind, (kiln.LogisticRegression, kiln.LogisticRegressionCV,
+                                  kiln.LinearSVC)) else PROGRESS
     with pytest.raises(ValueError, match=f"{name}.*{value}"):
         kind(device="cpu", **wrong).fit(COUNTS if kind is kiln.NMF else DIABETES, y)
 
@@ -67,7 +77,8 @@ def test_penalties_by_name():
         np.testing.assert_array_equal(coef(penalty=name, l1_ratio=0.5), coef(l1_ratio=ratio))
     np.testing.assert_array_equal(coef(penalty="elasticnet", l1_ratio=0.5), coef(l1_ratio=0.5))
     free = kiln.LogisticRegression(penalty=None, C=0.5, device="cpu").fit(DIABETES, HIGH)
-    np.testing.assert_array_equal(free.coef_, kiln.LogisticRegression(C=np.inf, device="cpu").fit(DIABETES, HIGH).coef_)
+    np.testing.assert_array_equal(free.coef_,
+                                  kiln.LogisticRegression(C=np.inf, device="cpu").fit(DIABETES, HIGH).coef_)
 
 
 def test_n_jobs_are_threads(monkeypatch):
@@ -78,28 +89,32 @@ def test_n_jobs_are_threads(monkeypatch):
     host = kiln.device("cpu")
     assert [with_threads(host, jobs).threads for jobs in (1, 3, -1, -2, -20)] == [1, 3, 8, 7, 1]
     assert with_threads(host, None) is host and with_threads(host, host.threads) is host
-    one, all_of_them = (kiln.LinearRegression(n_jobs=jobs).fit(DIABETES, PROGRESS).coef_ for jobs in (1, None))
+    one, all_of_them = (kiln.LinearRegression(n_jobs=jobs).fit(DIABETES, PROGRESS).coef_
+                        for jobs in (1, None))
     np.testing.assert_allclose(one, all_of_them, rtol=1e-9)
     mine = kiln.Device("cpu", threads=2)
     assert kiln.LinearRegression(n_jobs=1, device=mine)._place(DIABETES) is mine
 
 
-LINEAR = [kiln.LinearRegression(), kiln.Ridge([1.0, 2.0]), kiln.Lasso(0.1), kiln.PoissonRegressor(), kiln.LinearSVR(), kiln.LogisticRegression(),
-          kiln.LinearSVC()]
+LINEAR = [kiln.LinearRegression(), kiln.Ridge([1.0, 2.0]), kiln.Lasso(0.1), kiln.PoissonRegressor(),
+          kiln.LinearSVR(), kiln.LogisticRegression(), kiln.LinearSVC()]
 
 
 @pytest.mark.parametrize("model", LINEAR, ids=lambda model: type(model).__name__)
 def test_predictions_follow_the_coefficients(model, tmp_path):
     """As they are now, also in a file; sparse ones, too."""
-    targets = {kiln.Ridge: np.column_stack([PROGRESS, DIABETES[:, 0]]), kiln.LogisticRegression: PROGRESS // 120, kiln.LinearSVC: HIGH}
-    model = sklearn.base.clone(model).set_params(device="cpu").fit(DIABETES, targets.get(type(model), PROGRESS))
+    targets = {kiln.Ridge: np.column_stack([PROGRESS, DIABETES[:, 0]]), kiln.LogisticRegression: PROGRESS
+               // 120, kiln.LinearSVC: HIGH}
+    model = sklearn.base.clone(model).set_params(device="cpu").fit(DIABETES,
+                                                                   targets.get(type(model), PROGRESS))
     model.coef_ = np.round(model.coef_, 1)
     model.intercept_ = model.intercept_ + 2
     eta = DIABETES @ np.atleast_2d(model.coef_).T + model.intercept_
     wanted = np.exp(eta) if isinstance(model, kiln.PoissonRegressor) else eta
     model.save(tmp_path / "m.kiln")
     for each in (model, kiln.load(tmp_path / "m.kiln")):
-        found = each.decision_function(DIABETES) if hasattr(each, "decision_function") else each.predict(DIABETES)
+        found = each.decision_function(DIABETES) if hasattr(each,
+                                                            "decision_function") else each.predict(DIABETES)
         np.testing.assert_allclose(np.reshape(found, wanted.shape), wanted, rtol=1e-12, atol=1e-12)
     if hasattr(model, "sparsify"):
         dense = model.decision_function(DIABETES)
@@ -110,7 +125,8 @@ def test_predictions_follow_the_coefficients(model, tmp_path):
 def test_a_penalty_for_each_target():
     Y = np.column_stack([PROGRESS, DIABETES[:, 0] * 100, DIABETES[:, 1]])
     weights = np.random.default_rng(0).uniform(1, 2, len(Y))
-    ours, theirs = (kind([0.1, 1.0, 10.0]).fit(DIABETES, Y, weights) for kind in (kiln.Ridge, sklearn.linear_model.Ridge))
+    ours, theirs = (kind([0.1, 1.0, 10.0]).fit(DIABETES, Y, weights)
+                    for kind in (kiln.Ridge, sklearn.linear_model.Ridge))
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(ours.predict(DIABETES), theirs.predict(DIABETES), rtol=1e-9, atol=1e-12)
     parts = [kiln.Ridge(alpha).fit(DIABETES, y, weights) for alpha, y in zip([0.1, 1.0, 10.0], Y.T)]
@@ -122,14 +138,17 @@ def test_a_penalty_for_each_target():
 def test_paths():
     y = PROGRESS - PROGRESS.mean()
     for ratio in (1.0, 0.4):
-        alphas, coefs, gaps_, steps = kiln.enet_path(DIABETES, y, l1_ratio=ratio, alphas=12, return_n_iter=True, device="cpu")
-        theirs = sklearn.linear_model.enet_path(DIABETES, y, l1_ratio=ratio, alphas=12, tol=1e-12, max_iter=100000)
+        alphas, coefs, gaps_, steps = kiln.enet_path(DIABETES, y, l1_ratio=ratio, alphas=12,
+                                                     return_n_iter=True, device="cpu")
+        theirs = sklearn.linear_model.enet_path(DIABETES, y, l1_ratio=ratio, alphas=12, tol=1e-12,
+                                                max_iter=100000)
         np.testing.assert_allclose(alphas, theirs[0], rtol=1e-12)
         np.testing.assert_allclose(coefs, theirs[1], atol=1e-5 * np.abs(theirs[1]).max())
         assert len(steps) == 12 and (gaps_ >= 0).all() and coefs.shape == (10, 12)
     np.testing.assert_array_equal(kiln.Lasso.path(DIABETES, y, alphas=[0.5, 1.0])[0], [1.0, 0.5])
     model = kiln.Lasso(1.0, device="cpu").fit(DIABETES, PROGRESS)
-    assert model.sparse_coef_.shape == (1, 10) and model.sparse_coef_.nnz == np.count_nonzero(model.coef_) and 0 <= model.dual_gap_ < 1e-3
+    assert model.sparse_coef_.shape == (1,
+                                        10) and model.sparse_coef_.nnz == np.count_nonzero(model.coef_) and 0 <= model.dual_gap_ < 1e-3
 
 
 def test_factors_as_scikit_learn_has_them():
@@ -137,7 +156,8 @@ def test_factors_as_scikit_learn_has_them():
 
     model = kiln.NMF(3, random_state=0, device="cpu")
     W = model.fit_transform(COUNTS)
-    assert model.reconstruction_err_ == pytest.approx(_beta_divergence(COUNTS, W, model.components_, 1, square_root=True), rel=1e-9)
+    assert (model.reconstruction_err_ == pytest.approx(_beta_divergence(COUNTS, W, model.components_, 1,
+                                                                        square_root=True), rel=1e-9))
     np.testing.assert_array_equal(model.inverse_transform(W), W @ model.components_)
     again = kiln.NMF(3, init="custom", device="cpu")
     again.fit_transform(COUNTS, W=W, H=model.components_)
@@ -148,7 +168,8 @@ def test_factors_as_scikit_learn_has_them():
 
 
 def test_topics_as_scikit_learn_has_them():
-    """score() is the bound that scikit-learn finds at the same parameters; partial_fit ends near what fit finds."""
+    """score() is the bound that scikit-learn finds at the same parameters; partial_fit ends near what fit
+    finds."""
     theirs = sklearn.decomposition.LatentDirichletAllocation(3).fit(COUNTS)
     ours = kiln.LatentDirichletAllocation(3, random_state=0, device="cpu").fit(COUNTS)
     for name in ("components_", "exp_dirichlet_component_", "doc_topic_prior_", "topic_word_prior_"):
@@ -166,15 +187,18 @@ def test_topics_as_scikit_learn_has_them():
 def test_batches_of_k_means(tmp_path):
     """The centres are means of all rows that came to them, with their weights."""
     random = np.random.default_rng(0)
-    rows = np.vstack([random.normal(size=(200, 2)) + centre for centre in ([0, 0], [20, 0], [0, 20])])[random.permutation(600)]
+    rows = np.vstack([random.normal(size=(200, 2)) + centre for centre in ([0, 0], [20, 0],
+                                                                           [0, 20])])[random.permutation(600)]
     weights = random.uniform(1, 2, 600)
     model = kiln.MiniBatchKMeans(3, random_state=0, device="cpu")
     for begin in range(0, 600, 100):
         model.partial_fit(rows[begin:begin + 100], sample_weight=weights[begin:begin + 100])
     labels = model.predict(rows)
     wanted = [np.average(rows[labels == i], axis=0, weights=weights[labels == i]) for i in range(3)]
-    first = [np.average(rows[:100][labels[:100] == i], axis=0, weights=weights[:100][labels[:100] == i]) for i in range(3)]
-    assert np.abs(model.cluster_centers_ - wanted).max() < 0.1 * np.abs(np.subtract(first, wanted)).max() + 0.05
+    first = [np.average(rows[:100][labels[:100] == i], axis=0, weights=weights[:100][labels[:100] == i])
+             for i in range(3)]
+    assert (np.abs(model.cluster_centers_ - wanted).max() < 0.1 * np.abs(np.subtract(first, wanted)).max()
+            + 0.05)
     model.save(tmp_path / "m.kiln")
     np.testing.assert_array_equal(kiln.load(tmp_path / "m.kiln").predict(rows), labels)
     assert not hasattr(model, "report_")
@@ -182,18 +206,23 @@ def test_batches_of_k_means(tmp_path):
 
 def test_scaling_in_scikit_learns_words():
     X = np.random.default_rng(0).random((15, 3))
-    for how in ({"metric": "euclidean"}, {"metric": "manhattan"}, {"metric": "minkowski", "metric_params": {"p": 3}}, {"metric_mds": False},
-                {"metric_mds": False, "normalized_stress": False}, {"metric": "cosine", "normalized_stress": True}):
+    for how in ({"metric": "euclidean"}, {"metric": "manhattan"},
+                {"metric": "minkowski", "metric_params": {"p": 3}}, {"metric_mds": False},
+                {"metric_mds": False, "normalized_stress": False},
+                {"metric": "cosine", "normalized_stress": True}):
         ours = kiln.MDS(init="classical_mds", eps=1e-10, max_iter=5000, device="cpu", **how).fit(X)
         theirs = sklearn.manifold.MDS(init="classical_mds", eps=1e-12, max_iter=5000, **how).fit(X)
-        if how.get("normalized_stress") is not False:  # scikit-learn scales the disparities of non-metric layouts another way
+        # scikit-learn scales the disparities of non-metric layouts another way
+        if how.get("normalized_stress") is not False:
             assert ours.stress_ == pytest.approx(theirs.stress_, rel=1e-4), how
-    assert kiln.MDS(metric=False, device="cpu").fit(X).stress_ == kiln.MDS(metric="ordinal", device="cpu").fit(X).stress_1_
+    assert (kiln.MDS(metric=False, device="cpu").fit(X).stress_ == kiln.MDS(metric="ordinal",
+                                                                            device="cpu").fit(X).stress_1_)
     with pytest.raises(ValueError, match="interval"):
         kiln.MDS(metric="interval", metric_mds=False).fit(X)
 
 
-@pytest.mark.parametrize("kind", [kiln.NMF, kiln.LatentDirichletAllocation, kiln.ALS, kiln.SFA, kiln.KMeans, kiln.MiniBatchKMeans])
+@pytest.mark.parametrize("kind", [kiln.NMF, kiln.LatentDirichletAllocation, kiln.ALS, kiln.SFA, kiln.KMeans,
+                                  kiln.MiniBatchKMeans])
 def test_names_of_what_comes_out(kind):
     import pandas as pd
 
@@ -216,11 +245,13 @@ def test_a_target_of_one_column(name, tmp_path):
     assert ours.predict(DIABETES).shape == theirs.predict(DIABETES).shape
     np.testing.assert_allclose(ours.predict(DIABETES), theirs.predict(DIABETES), rtol=1e-6)
     ours.save(tmp_path / "m.kiln")
-    np.testing.assert_allclose(kiln.load(tmp_path / "m.kiln").predict(DIABETES), ours.predict(DIABETES).ravel())
+    np.testing.assert_allclose(kiln.load(tmp_path / "m.kiln").predict(DIABETES),
+                               ours.predict(DIABETES).ravel())
 
 
 @pytest.mark.parametrize("model, later", [(kiln.TweedieRegressor(power=1.5, device="cpu"), {"power": 0}),
-                                          (kiln.GeneralizedLinearRegressor("poisson", device="cpu"), {"family": "gaussian"})],
+                                          (kiln.GeneralizedLinearRegressor("poisson", device="cpu"),
+                                           {"family": "gaussian"})],
                          ids=["TweedieRegressor", "GeneralizedLinearRegressor"])
 def test_parameters_after_a_fit_wait_for_the_next(model, later, tmp_path):
     model.fit(DIABETES, PROGRESS).save(tmp_path / "m.kiln")

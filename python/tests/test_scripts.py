@@ -1,4 +1,5 @@
-"""Scripts of python/tests/scripts, as users of scikit-learn write them, with the import changed and nothing else: the same figures."""
+"""Scripts of python/tests/scripts, as users of scikit-learn write them, with the import changed and nothing
+else: the same figures."""
 import ast
 import pathlib
 
@@ -31,11 +32,14 @@ def figures(tree):
     exec(compile(ast.fix_missing_locations(tree), "script", "exec"), {"__name__": "__main__"})
     found = []
     for axis in (axis for number in plt.get_fignums() for axis in plt.figure(number).axes):
-        shown = [(line.get_xydata(), "points") for line in axis.lines] + [(part.get_offsets(), "points") for part in axis.collections]
+        shown = ([(line.get_xydata(), "points") for line in axis.lines] + [(part.get_offsets(), "points")
+                                                                           for part in axis.collections])
         shown += [(image.get_array(), "image") for image in axis.images]
         spans = np.array([np.ptp(axis.get_xlim()), np.ptp(axis.get_ylim())])
-        found.append(([np.ma.filled(np.ma.asarray(values, float), np.nan) / (spans if kind == "points" else np.ptp(values) or 1.0)
-                       for values, kind in shown], [axis.get_title(), *(each.get_text() for each in axis.texts)]))
+        found.append(([np.ma.filled(np.ma.asarray(values, float), np.nan) / (spans if kind == "points"
+                                                                             else np.ptp(values) or 1.0)
+                       for values, kind in shown],
+                      [axis.get_title(), *(each.get_text() for each in axis.texts)]))
     plt.close("all")
     return found
 
@@ -44,7 +48,8 @@ def figures(tree):
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_the_same_figures(script):
     matplotlib.use("Agg")
-    theirs, ours = (figures(tree) for tree in (ast.parse(script.read_text()), Imports().visit(ast.parse(script.read_text()))))
+    theirs, ours = (figures(tree) for tree in (ast.parse(script.read_text()),
+                                               Imports().visit(ast.parse(script.read_text()))))
     assert len(theirs) == len(ours) > 0
     for (wanted, said), (found, told) in zip(theirs, ours):
         assert told == said and len(found) == len(wanted)

@@ -19,13 +19,17 @@ OVER = "what happened on the way; the run is over"
 BOUND = "a bound, of which a larger one is true as well"
 ARRAY = "a model of an array has no names"
 UNSEEN = {
-    **dict.fromkeys(["device", "options.tolerance", "options.max_iterations", "options.preconditioner", "options.solver", "options.steps", "options.init",
-                     "options.restarts", "options.seed", "options.batch", "options.algorithm", "options.delay", "options.decay", "options.layout",
+    **dict.fromkeys(["device", "options.tolerance", "options.max_iterations", "options.preconditioner",
+                     "options.solver", "options.steps", "options.init", "options.restarts", "options.seed",
+                     "options.batch", "options.algorithm", "options.delay", "options.decay", "options.layout",
                      "options.iterations", "options.learn_alpha"], WAYS),
-    **dict.fromkeys(["report.iterations", "report.setbacks", "report.relocated", "report.skipped", "report.alpha_moves"], OVER),
-    **dict.fromkeys(["report.optimality_gap", "report.gap", "report.error_bound", "report.eigenvalue_error"], BOUND),
+    **dict.fromkeys(["report.iterations", "report.setbacks", "report.relocated", "report.skipped",
+                     "report.alpha_moves"], OVER),
+    **dict.fromkeys(["report.optimality_gap", "report.gap", "report.error_bound", "report.eigenvalue_error"],
+                    BOUND),
     **dict.fromkeys(["columns removed", "rows removed", "vertices removed", "schema removed"], ARRAY),
-    **dict.fromkeys(["options.standardize", "options.ties", "options.unweighted", "options.weighted", "options.dangling"], "it has no part in these data's result"),
+    **dict.fromkeys(["options.standardize", "options.ties", "options.unweighted", "options.weighted",
+                     "options.dangling"], "it has no part in these data's result"),
     "schema.ignored": "columns that took no part",
     "report.zero_factors": "a warning's cause, by a measure of its own",
     "cross_validation removed": "a model may have been trained without",
@@ -40,12 +44,14 @@ def files(tmp_path_factory):
     m = 80
     x, z = rng.normal(size=m), rng.normal(size=m)
     amount, weights = np.exp(0.4 * x + 0.3 * rng.normal(size=m)) + 0.05, rng.uniform(0.5, 2, m)
-    columns = {"x": x, "z": z, "n": 2 * x - z + rng.normal(size=m), "p": amount, "c": rng.poisson(np.exp(0.5 + 0.4 * x)),
-               "k": (x + rng.normal(size=m) > 0).astype(int), "t": np.digitize(x + rng.normal(size=m), [-1, 1]), "w": weights}
+    columns = {"x": x, "z": z, "n": 2 * x - z + rng.normal(size=m), "p": amount,
+               "c": rng.poisson(np.exp(0.5 + 0.4 * x)), "k": (x + rng.normal(size=m) > 0).astype(int),
+               "t": np.digitize(x + rng.normal(size=m), [-1, 1]), "w": weights}
     table = np.column_stack(list(columns.values()))
     rows = [",".join([*(f"{value:.17g}" for value in row), "yes" if row[5] else "no"]) for row in table]
     (folder / "table.csv").write_text("\n".join([",".join([*columns, "g"]), *rows]) + "\n")
-    np.savetxt(folder / "points.csv", rng.normal(size=(60, 2)) + 4 * rng.integers(0, 3, (60, 1)), delimiter=",", header="a,b", comments="", fmt="%.17g")
+    np.savetxt(folder / "points.csv", rng.normal(size=(60, 2)) + 4 * rng.integers(0, 3, (60, 1)),
+               delimiter=",", header="a,b", comments="", fmt="%.17g")
     with open(folder / "ratings.tsv", "w") as file:
         for u in range(20):
             for i in range(15):
@@ -63,20 +69,29 @@ MODELS = {
     "linreg": ("table.csv", ["linreg", "--target", "n", *FEATURES]),
     "weighted linreg": ("table.csv", ["linreg", "--target", "n", "--weights", "w", "--l2", "1", *FEATURES]),
     "gaussian": ("table.csv", ["glm", "--target", "n", "--standard-errors", *FEATURES]),
-    "gamma": ("table.csv", ["glm", "--target", "p", "--family", "gamma", "--standard-errors", "--weights", "w", *FEATURES]),
-    "inverse gaussian": ("table.csv", ["glm", "--target", "p", "--family", "inverse-gaussian", "--standard-errors", *FEATURES]),
-    "poisson": ("table.csv", ["glm", "--target", "c", "--family", "poisson", "--standard-errors", "--weights", "w", *FEATURES]),
-    "negative binomial": ("table.csv", ["glm", "--target", "c", "--family", "negative-binomial", "--alpha", "0.5", "--standard-errors", *FEATURES]),
-    "tweedie": ("table.csv", ["glm", "--target", "p", "--family", "tweedie", "--variance-power", "1.5", "--standard-errors", *FEATURES]),
-    "binomial": ("table.csv", ["glm", "--target", "k", "--family", "binomial", "--standard-errors", *FEATURES]),
-    "probit": ("table.csv", ["glm", "--target", "k", "--family", "binomial", "--link", "probit", "--standard-errors", "--no-intercept", *FEATURES]),
-    "f32": ("table.csv", ["glm", "--target", "p", "--family", "gamma", "--standard-errors", "--type", "f32", *FEATURES]),
+    "gamma": ("table.csv", ["glm", "--target", "p", "--family", "gamma", "--standard-errors", "--weights",
+                            "w", *FEATURES]),
+    "inverse gaussian": ("table.csv", ["glm", "--target", "p", "--family", "inverse-gaussian",
+                                       "--standard-errors", *FEATURES]),
+    "poisson": ("table.csv", ["glm", "--target", "c", "--family", "poisson", "--standard-errors", "--weights",
+                              "w", *FEATURES]),
+    "negative binomial": ("table.csv", ["glm", "--target", "c", "--family", "negative-binomial", "--alpha",
+                                        "0.5", "--standard-errors", *FEATURES]),
+    "tweedie": ("table.csv", ["glm", "--target", "p", "--family", "tweedie", "--variance-power", "1.5",
+                              "--standard-errors", *FEATURES]),
+    "binomial": ("table.csv", ["glm", "--target", "k", "--family", "binomial", "--standard-errors",
+                               *FEATURES]),
+    "probit": ("table.csv", ["glm", "--target", "k", "--family", "binomial", "--link", "probit",
+                             "--standard-errors", "--no-intercept", *FEATURES]),
+    "f32": ("table.csv", ["glm", "--target", "p", "--family", "gamma", "--standard-errors", "--type", "f32",
+                          *FEATURES]),
     "penalised": ("table.csv", ["glm", "--target", "c", "--family", "poisson", "--l1", "1", *FEATURES]),
     "logreg": ("table.csv", ["logreg", "--target", "k", *FEATURES]),
     "named classes": ("table.csv", ["logreg", "--target", "g", *FEATURES]),
     "cross-validated": ("table.csv", ["logreg", "--target", "k", "--cv", "3", "--l2", "1,10", *FEATURES]),
     "ended early": ("table.csv", ["logreg", "--target", "t", "--max-iterations", "1", *FEATURES]),
-    "balanced": ("table.csv", ["logreg", "--target", "k", "--class-weight", "balanced", "--weights", "w", *FEATURES]),
+    "balanced": ("table.csv", ["logreg", "--target", "k", "--class-weight", "balanced", "--weights", "w",
+                               *FEATURES]),
     "softmax": ("table.csv", ["logreg", "--target", "t", *FEATURES]),
     "svm": ("table.csv", ["svm", "--target", "k", *FEATURES]),
     "svr": ("table.csv", ["svm", "--target", "n", "--regression", *FEATURES]),
@@ -84,7 +99,8 @@ MODELS = {
     "spherical kmeans": ("points.csv", ["kmeans", "--clusters", "3", "--spherical"]),
     "kmeans f32": ("points.csv", ["kmeans", "--clusters", "3", "--type", "f32"]),
     "mds": ("points.csv", ["mds", "--dimensions", "1", "--max-iterations", "50"]),
-    "ordinal mds": ("points.csv", ["mds", "--dimensions", "1", "--metric", "ordinal", "--max-iterations", "50"]),
+    "ordinal mds": ("points.csv", ["mds", "--dimensions", "1", "--metric", "ordinal", "--max-iterations",
+                                   "50"]),
     "als": ("ratings.tsv", ["als", "--factors", "2", "--format", "ratings"]),
     "sfa": ("ratings.tsv", ["sfa", "--factors", "2", "--format", "ratings"]),
     "gap": ("ratings.tsv", ["gap", "--topics", "2", "--format", "ratings"]),
@@ -95,8 +111,9 @@ MODELS = {
 
 
 # Of these every entry of the file is changed; of the others metrics, report and tensors.
-THOROUGH = {"weighted linreg", "poisson", "balanced", "named classes", "cross-validated", "ended early", "softmax", "svm", "svr", "spherical kmeans", "mds", "als",
-            "sfa", "gap", "lda", "hits", "pagerank"}
+THOROUGH = {"weighted linreg", "poisson", "balanced", "named classes", "cross-validated", "ended early",
+            "softmax", "svm", "svr", "spherical kmeans", "mds", "als", "sfa", "gap", "lda", "hits",
+            "pagerank"}
 
 
 def leaves(value, path=()):
@@ -109,7 +126,8 @@ def leaves(value, path=()):
 
 
 def other_than(value, place, part):
-    """A value that is not this one, of a number by this part; what rounding leaves of a residual is known to a factor."""
+    """A value that is not this one, of a number by this part; what rounding leaves of a residual is known to
+    a factor."""
     if value is None:
         return 1
     if isinstance(value, bool):
@@ -141,8 +159,10 @@ def mutants(texts, tensors, part):
                 if gone:
                     del inner[place[-1]]
                 else:
-                    inner[place[-1]] = other_than(inner[place[-1]], place, part if key in ("metrics", "report") else 0.01)
-                yield ".".join(map(str, (key, *place))) + (" removed" if gone else ""), {**texts, key: json.dumps(made)}, tensors
+                    inner[place[-1]] = other_than(inner[place[-1]], place,
+                                                  part if key in ("metrics", "report") else 0.01)
+                yield ".".join(map(str, (key, *place))) + (" removed" if gone
+                                                           else ""), {**texts, key: json.dumps(made)}, tensors
     for name, values in tensors.items():
         yield f"tensor {name} removed", texts, {k: t for k, t in tensors.items() if k != name}
         places = [np.unravel_index(np.abs(values).argmax(), values.shape)]
@@ -175,11 +195,13 @@ def write(path, texts, tensors):
 def test_every_change_is_seen(kind, files, tool, tmp_path):
     name, arguments = MODELS[kind]
     data, path = files / name, tmp_path / "m.kiln"
-    subprocess.run([tool, arguments[0], data, *arguments[1:], "-o", path, "--device", "cpu", "-q"], check=True, capture_output=True)
+    subprocess.run([tool, arguments[0], data, *arguments[1:], "-o", path, "--device", "cpu", "-q"],
+                   check=True, capture_output=True)
 
     def verdict(file):
         form = ["--format", "ratings"] if data.suffix == ".tsv" else []
-        return subprocess.run([tool, "verify", file, data, "-q", "--json", *form], capture_output=True, text=True)
+        return subprocess.run([tool, "verify", file, data, "-q", "--json", *form], capture_output=True,
+                              text=True)
 
     sound = verdict(path)
     assert sound.returncode == 0, sound.stdout + sound.stderr
@@ -196,5 +218,7 @@ def test_every_change_is_seen(kind, files, tool, tmp_path):
         judged = list(pool.map(lambda entry: verdict(entry[1]), written))
     passed = [what for (what, _), run in zip(written, judged) if run.returncode == 0]
     assert not {run.returncode for run in judged} - {0, 2, 3, 4, 7}
-    unexpected = [what for what in passed if what not in UNSEEN and not any(what.startswith(f"{known}.") for known in ("schema.ignored", "cross_validation"))]
+    unexpected = [what for what in passed if what not in UNSEEN
+                  and not any(what.startswith(f"{known}.") for known in ("schema.ignored",
+                                                                         "cross_validation"))]
     assert not unexpected

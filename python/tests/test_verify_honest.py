@@ -19,7 +19,8 @@ def outcomes(rows):
     return np.arange(rows) * 7 % 11 > 3
 
 
-YEARS = [[2015, 4, 0.15], [2019, 1, -0.01], [2021, 2, 0.59], [2018, 2, -0.30], [2016, 1, FAR], [2022, 1, -0.71], [2020, 2, 0.68], [2017, 3, 0.33]]
+YEARS = [[2015, 4, 0.15], [2019, 1, -0.01], [2021, 2, 0.59], [2018, 2, -0.30], [2016, 1, FAR],
+         [2022, 1, -0.71], [2020, 2, 0.68], [2017, 3, 0.33]]
 NEAR_ONE_LEVEL = 1e5 + np.array([-0.5, 0.8, 6.1, -1.6, -2.1, -2.1, -1.6, -1.0]) * 1e-7
 
 # name: the rows, the targets, and how they are trained
@@ -28,38 +29,61 @@ HONEST = {
     "losses of three classes next to 0": (np.eye(3) * 2000, [0, 1, 2], ["logreg", "--l2", "0.001"]),
     "a saturated binomial": ([[0.0], [2000.0]], [0, 1], ["glm", "--family", "binomial", "--l2", "0.001"]),
     "a gap beside a column of large numbers": (YEARS, NEAR_ONE_LEVEL, ["linreg", "--l2", "0.001"]),
-    "a gap without an intercept": ([[1, 1716997055.0], [0, 1719558088.0], [1, 1714911651.0], [1, 1729635995.0]], NEAR_ONE_LEVEL[:4],
+    "a gap without an intercept": ([[1, 1716997055.0], [0, 1719558088.0], [1, 1714911651.0],
+                                    [1, 1729635995.0]], NEAR_ONE_LEVEL[:4],
                                    ["linreg", "--l2", "0.001", "--no-intercept"]),
     "a gradient that is rounding": (np.ones((56, 1)), np.exp(column(56, far=False)[:, 0] / 2),
                                     ["glm", "--family", "inverse-gaussian", "--link", "log", "--l2", "0.1"]),
     "scores of f32 that are equal": (column(40), outcomes(40), ["logreg", "--l2", "1", "--type", "f32"]),
-    "scores of a machine that are equal": (column(40, 1), outcomes(40), ["svm", "--l2", "1", "--type", "f32"]),
-    "scores of a glm that are equal": (column(40, 2), outcomes(40), ["glm", "--family", "binomial", "--l2", "1", "--type", "f32"]),
-    "scores of f64 that are as good as equal": (np.hstack([column(24), column(24)]) * [1, 1 / 3], outcomes(24),
-                                                ["logreg", "--l2", "1", "--no-intercept"]),
-    "R2 of a fit in f32": (np.full((55, 1), 3.0), 99999 + np.random.default_rng(3).uniform(0.5, 0.95, 55), ["linreg", "--l2", "100", "--type", "f32"]),
-    "a perfect fit": ([[3, 0], [3, 5], [3, 2], [3, 2], [3, 0]], 1e5 + np.array([3.18, 4.156, 3.57, 3.57, 3.18]) * 1e-8,
+    "scores of a machine that are equal": (column(40, 1), outcomes(40),
+                                           ["svm", "--l2", "1", "--type", "f32"]),
+    "scores of a glm that are equal": (column(40, 2), outcomes(40),
+                                       ["glm", "--family", "binomial", "--l2", "1", "--type", "f32"]),
+    "scores of f64 that are as good as equal": (np.hstack([column(24), column(24)]) * [1, 1 / 3],
+                                                outcomes(24), ["logreg", "--l2", "1", "--no-intercept"]),
+    "R2 of a fit in f32": (np.full((55, 1), 3.0), 99999 + np.random.default_rng(3).uniform(0.5, 0.95, 55),
+                           ["linreg", "--l2", "100", "--type", "f32"]),
+    "a perfect fit": ([[3, 0], [3, 5], [3, 2], [3, 2], [3, 0]],
+                      1e5 + np.array([3.18, 4.156, 3.57, 3.57, 3.18]) * 1e-8,
                       ["linreg", "--standardize", "--l2", "0.001"]),
-    "a perfect Gaussian": ([[1951.0, -1.39, 1958.0], [1909.0, -0.79, 2014.0]], [1.1621, -0.2271], ["glm", "--family", "gaussian", "--l2", "1"]),
-    "a perfect Gaussian of f32": ([[3, 1908.0], [3, 1994.0]], [0.6088, -0.2579], ["glm", "--family", "gaussian", "--l2", "0.1", "--type", "f32"]),
-    "a perfect gamma": ([[-1.375, 1715074491500.0], [-0.0487, 1717893769579.0]], [1.518, 9.305], ["glm", "--family", "gamma", "--l2", "0.1"]),
-    "a perfect gamma of f32": ([[1, 1709064092204.0], [1, 1706041883269.0]], [87.74, 0.0941], ["glm", "--family", "gamma", "--l2", "0.1", "--type", "f32"]),
+    "a perfect Gaussian": ([[1951.0, -1.39, 1958.0], [1909.0, -0.79, 2014.0]], [1.1621, -0.2271],
+                           ["glm", "--family", "gaussian", "--l2", "1"]),
+    "a perfect Gaussian of f32": ([[3, 1908.0], [3, 1994.0]], [0.6088, -0.2579],
+                                  ["glm", "--family", "gaussian", "--l2", "0.1", "--type", "f32"]),
+    "a perfect gamma": ([[-1.375, 1715074491500.0], [-0.0487, 1717893769579.0]], [1.518, 9.305],
+                        ["glm", "--family", "gamma", "--l2", "0.1"]),
+    "a perfect gamma of f32": ([[1, 1709064092204.0], [1, 1706041883269.0]], [87.74, 0.0941],
+                               ["glm", "--family", "gamma", "--l2", "0.1", "--type", "f32"]),
     "a perfect inverse Gaussian": ([[1959.0], [1913.0]], [0.6825, 7.4436],
-                                   ["glm", "--family", "inverse-gaussian", "--link", "log", "--l2", "0.001", "--type", "f32"]),
-    "means of f32 far from the start": ([[0, 2460664.5], [1, 2461192.5], [0, 2461050.5], [1, 2462470.5], [1, 2462933.5], [1, 2461961.5]],
-                                        [0.0071, 0.0884, 0.0103, 0.2939, 124.09, 0.1404], ["glm", "--family", "gamma", "--l2", "0.001", "--type", "f32"]),
-    "counts that are all 0": (column(12, far=False), np.zeros(12), ["glm", "--family", "negative-binomial", "--alpha", "0.1", "--l2", "0.001"]),
+                                   ["glm", "--family", "inverse-gaussian", "--link", "log", "--l2", "0.001",
+                                    "--type", "f32"]),
+    "means of f32 far from the start": ([[0, 2460664.5], [1, 2461192.5], [0, 2461050.5], [1, 2462470.5],
+                                         [1, 2462933.5], [1, 2461961.5]],
+                                        [0.0071, 0.0884, 0.0103, 0.2939, 124.09, 0.1404],
+                                        ["glm", "--family", "gamma", "--l2", "0.001", "--type", "f32"]),
+    "counts that are all 0": (column(12, far=False), np.zeros(12), ["glm", "--family", "negative-binomial",
+                                                                    "--alpha", "0.1", "--l2", "0.001"]),
     "counts that are all 0, with means below the range of f32": ([[0.463], [1.014]], [0, 0],
-                                                                 ["glm", "--family", "negative-binomial", "--alpha", "5", "--l2", "0.1", "--type", "f32"]),
-    "a Tweedie deviance next to 0": ([[-9.110823318355707e18], [5.682458375950557e18]], [4.750066128126133, 0],
-                                     ["glm", "--family", "tweedie", "--variance-power", "1.5", "--l2", "300", "--l1", "300"]),
+                                                                 ["glm", "--family", "negative-binomial",
+                                                                  "--alpha", "5", "--l2", "0.1", "--type",
+                                                                  "f32"]),
+    "a Tweedie deviance next to 0": ([[-9.110823318355707e18], [5.682458375950557e18]],
+                                     [4.750066128126133, 0],
+                                     ["glm", "--family", "tweedie", "--variance-power", "1.5", "--l2", "300",
+                                      "--l1", "300"]),
     "a Tweedie mean of 0": (np.c_[[FAR, *np.linspace(-1, 1, 11)]], [0, *np.linspace(3, 0, 11)],
-                            ["glm", "--family", "tweedie", "--variance-power", "1.2", "--l2", "1e-6", "--no-intercept"]),
-    "three rows under an intercept": ([[2461965.5, 0, 1], [2462069.5, 1, 0], [2463006.5, 0, 0]], [0.6, 0.4, 0.9], ["linreg", "--l2", "0", "--type", "f32"]),
-    "a logit whose mean is 0": (np.c_[[FAR, 0.66, -0.01, 0.15, 0.24, 1.58, 0.51, 2.25, 1.1, -0.88, -0.67, -0.11, -1.83, -0.89, -2.12, 0.21],
-                                      [1.66, -1.64, -0.62, -1.61, 0.24, 0.32, -1.49, -1.92, -0.33, -0.66, 0.38, 1.48, 0, 0.78, -0.34, -1.48]],
-                                [0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0], ["glm", "--family", "binomial", "--l2", "100", "--no-intercept"]),
-    "outcomes that are all 1": (column(12, far=False), np.ones(12), ["glm", "--family", "binomial", "--l2", "0.001"]),
+                            ["glm", "--family", "tweedie", "--variance-power", "1.2", "--l2", "1e-6",
+                             "--no-intercept"]),
+    "three rows under an intercept": ([[2461965.5, 0, 1], [2462069.5, 1, 0], [2463006.5, 0, 0]],
+                                      [0.6, 0.4, 0.9], ["linreg", "--l2", "0", "--type", "f32"]),
+    "a logit whose mean is 0": (np.c_[[FAR, 0.66, -0.01, 0.15, 0.24, 1.58, 0.51, 2.25, 1.1, -0.88, -0.67,
+                                       -0.11, -1.83, -0.89, -2.12, 0.21],
+                                      [1.66, -1.64, -0.62, -1.61, 0.24, 0.32, -1.49, -1.92, -0.33, -0.66,
+                                       0.38, 1.48, 0, 0.78, -0.34, -1.48]],
+                                [0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0],
+                                ["glm", "--family", "binomial", "--l2", "100", "--no-intercept"]),
+    "outcomes that are all 1": (column(12, far=False), np.ones(12),
+                                ["glm", "--family", "binomial", "--l2", "0.001"]),
 }
 
 
@@ -69,14 +93,17 @@ def test_it_holds(kind, tool, tmp_path):
     np.save(tmp_path / "X.npy", np.asarray(X, float))
     np.save(tmp_path / "y.npy", np.asarray(y, float))
     data, path = [tmp_path / "X.npy", "--target-file", tmp_path / "y.npy"], tmp_path / "m.kiln"
-    subprocess.run([tool, arguments[0], *data, *arguments[1:], "-o", path, "--device", "cpu", "-q"], check=False, capture_output=True)
+    subprocess.run([tool, arguments[0], *data, *arguments[1:], "-o", path, "--device", "cpu", "-q"],
+                   check=False, capture_output=True)
     judged = subprocess.run([tool, "verify", path, *data, "--json", "-q"], capture_output=True, text=True)
     claims = json.loads(judged.stdout)["claims"]
     assert judged.returncode == 0, [claim for claim in claims if claim["holds"] is False]
 
 
-@pytest.mark.parametrize("arguments", [["sfa", "--factors", "2", "--l2", "10"], ["als", "--factors", "2", "--l2", "1e-3", "--seed", "1"],
-                                       ["als", "--factors", "2", "--implicit", "--seed", "1"], ["kmeans", "-k", "2", "--seed", "3"]],
+@pytest.mark.parametrize("arguments", [["sfa", "--factors", "2", "--l2", "10"],
+                                       ["als", "--factors", "2", "--l2", "1e-3", "--seed", "1"],
+                                       ["als", "--factors", "2", "--implicit", "--seed", "1"],
+                                       ["kmeans", "-k", "2", "--seed", "3"]],
                          ids=["sfa", "als", "implicit als", "kmeans"])
 @pytest.mark.parametrize("type_name", ["f32", "f64"])
 @pytest.mark.parametrize("size", [1e-158, 1e-18, 1])
@@ -91,9 +118,11 @@ def test_objectives_without_digits(arguments, type_name, size, tool, tmp_path):
         pytest.skip("floats have no such numbers, and factors that start at 0.1 are far from them")
     path = tmp_path / "m.kiln"
     scipy.save_npz(tmp_path / "X.npz", scipy.csr_matrix(values * size))
-    subprocess.run([tool, arguments[0], tmp_path / "X.npz", *arguments[1:], "-o", path, "--device", "cpu", "--type", type_name, "-q"], check=False,
+    subprocess.run([tool, arguments[0], tmp_path / "X.npz", *arguments[1:], "-o", path, "--device", "cpu",
+                    "--type", type_name, "-q"], check=False,
                    capture_output=True)
-    judged = subprocess.run([tool, "verify", path, tmp_path / "X.npz", "--json", "-q"], capture_output=True, text=True)
+    judged = subprocess.run([tool, "verify", path, tmp_path / "X.npz", "--json", "-q"], capture_output=True,
+                            text=True)
     assert judged.returncode == 0, judged.stdout
 
 
@@ -102,10 +131,12 @@ def test_ranks_of_f32_that_hardly_move(tool, tmp_path):
     links = "192 676 172 231 032 295 267 394 154 938 444 874 841 723 685 176"  # from, to, weight
     (tmp_path / "links.edges").write_text("".join("\t".join(link) + "\n" for link in links.split()))
     graph, model = tmp_path / "links.edges", tmp_path / "model.kiln"
-    command = [tool, "pagerank", graph, "--damping", "0.99", "--type", "f32", "--quiet", "-o", model, "--scores", tmp_path / "ranks.tsv", "--device", "cpu"]
+    command = [tool, "pagerank", graph, "--damping", "0.99", "--type", "f32", "--quiet", "-o", model,
+               "--scores", tmp_path / "ranks.tsv", "--device", "cpu"]
     trained = subprocess.run(command, check=False, capture_output=True, text=True)
     assert trained.returncode in (0, 4), trained.stderr
-    judged = subprocess.run([tool, "verify", model, graph, "--json", "-q"], check=False, capture_output=True, text=True)
+    judged = subprocess.run([tool, "verify", model, graph, "--json", "-q"], check=False, capture_output=True,
+                            text=True)
     assert json.loads(judged.stdout)["holds"], judged.stdout
 
 
@@ -117,19 +148,23 @@ def claims_of(folder, tool, arguments, X, y, weights=None):
     if weights is not None:
         np.save(folder / "s.npy", weights)
         data += ["--weights-file", folder / "s.npy"]
-    subprocess.run([tool, arguments[0], *data, *arguments[1:], "-o", folder / "m.kiln", "--device", "cpu", "-q"], check=False, capture_output=True)
-    judged = subprocess.run([tool, "verify", folder / "m.kiln", *data, "--json", "-q"], capture_output=True, text=True)
+    subprocess.run([tool, arguments[0], *data, *arguments[1:], "-o", folder / "m.kiln", "--device", "cpu",
+                    "-q"], check=False, capture_output=True)
+    judged = subprocess.run([tool, "verify", folder / "m.kiln", *data, "--json", "-q"], capture_output=True,
+                            text=True)
     return {claim["name"]: claim for claim in json.loads(judged.stdout)["claims"]}
 
 
-@pytest.mark.parametrize("family", [["gamma"], ["tweedie", "--variance-power", "1.5"], ["negative-binomial", "--alpha", "5"]], ids=lambda family: family[0])
+@pytest.mark.parametrize("family", [["gamma"], ["tweedie", "--variance-power", "1.5"],
+                                    ["negative-binomial", "--alpha", "5"]], ids=lambda family: family[0])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_residual_by_the_curvature_of_the_loss(family, intercept, tool, tmp_path):
     """Under a log link Newton's method, and so its criterion, goes by the loss's own curvature."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(60, 3))
     y = np.round(np.exp(X[:, 0] + rng.normal(size=60))) + (family[0] == "gamma")
-    arguments = ["glm", "--family", *family, "--l2", "0.1", "--max-iterations", "1", *([] if intercept else ["--no-intercept"])]
+    arguments = ["glm", "--family", *family, "--l2", "0.1", "--max-iterations", "1",
+                 *([] if intercept else ["--no-intercept"])]
     residual = claims_of(tmp_path, tool, arguments, X, y)["residual"]
     assert residual["claimed"] > 1e-6
     assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
@@ -140,13 +175,15 @@ def test_a_residual_without_the_rows_that_do_not_count(tool, tmp_path):
     rng = np.random.default_rng(6)
     X, weights = rng.normal(size=(58, 2)), np.ones(58)
     X[3], weights[3] = FAR, 0
-    residual = claims_of(tmp_path, tool, ["glm", "--family", "gamma", "--no-intercept", "--l2", "0.1", "--max-iterations", "1"], X,
+    residual = claims_of(tmp_path, tool, ["glm", "--family", "gamma", "--no-intercept", "--l2", "0.1",
+                                          "--max-iterations", "1"], X,
                          np.exp(rng.normal(size=58)), weights)["residual"]
     assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
 
 
 def test_a_residual_beside_a_mean_beyond_the_range_of_numbers(tool, tmp_path):
-    """The inverse Gaussian's loss has the limit 0 there, and no slope: the other rows and the penalty make the gradient."""
+    """The inverse Gaussian's loss has the limit 0 there, and no slope: the other rows and the penalty make
+    the gradient."""
     rng = np.random.default_rng(8)
     X, weights = rng.normal(size=(12, 1)), np.full(12, 0.5)
     X[6], weights[6] = FAR, 0.002
@@ -158,7 +195,8 @@ def test_a_residual_beside_a_mean_beyond_the_range_of_numbers(tool, tmp_path):
     assert residual["claimed"] == pytest.approx(residual["found"], rel=1e-6)
 
 
-@pytest.mark.parametrize("family", [["poisson"], ["negative-binomial", "--alpha", "5"]], ids=lambda family: family[0])
+@pytest.mark.parametrize("family", [["poisson"], ["negative-binomial", "--alpha", "5"]],
+                         ids=lambda family: family[0])
 def test_a_count_of_0_beside_a_mean_below_the_range_of_numbers(family, tool, tmp_path):
     """Its loss is 0 there, and has no slope."""
     rng = np.random.default_rng(3)
@@ -172,15 +210,19 @@ def test_a_count_of_0_beside_a_mean_below_the_range_of_numbers(family, tool, tmp
 
 
 def test_aic_of_a_perfect_gamma(tool, tmp_path):
-    """R's formula, with as many digits as its terms lose to each other: -2 sum log dgamma(y, shape k, mean mu) + 2 parameters, k = m / deviance."""
+    """R's formula, with as many digits as its terms lose to each other: -2 sum log dgamma(y, shape k, mean
+    mu) + 2 parameters, k = m / deviance."""
     mpmath = pytest.importorskip("mpmath")
     X, y, arguments = HONEST["a perfect gamma"]
     np.save(tmp_path / "X.npy", np.asarray(X, float))
     np.save(tmp_path / "y.npy", np.asarray(y, float))
-    said = json.loads(subprocess.run([tool, *arguments[:1], tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", *arguments[1:], "-o", tmp_path / "m.kiln",
-                                      "--device", "cpu", "-q", "--json"], check=True, capture_output=True, text=True).stdout)["metrics"]
+    said = json.loads(subprocess.run([tool, *arguments[:1], tmp_path / "X.npy", "--target-file",
+                                      tmp_path / "y.npy", *arguments[1:], "-o", tmp_path / "m.kiln",
+                                      "--device", "cpu", "-q", "--json"], check=True, capture_output=True,
+                                     text=True).stdout)["metrics"]
     with mpmath.workdps(60):
         m, deviance = len(y), mpmath.mpf(said["deviance"])
         k = m / deviance
-        aic = m - 2 * m * (k * mpmath.log(k) - k - mpmath.loggamma(k)) + 2 * sum(mpmath.log(mpmath.mpf(v)) for v in y) + 2 * (said["parameters"] + 1)
+        aic = (m - 2 * m * (k * mpmath.log(k) - k - mpmath.loggamma(k)) + 2
+               * sum(mpmath.log(mpmath.mpf(v)) for v in y) + 2 * (said["parameters"] + 1))
     assert abs(said["aic"] - float(aic)) < 1e-9 * abs(float(aic))

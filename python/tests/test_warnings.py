@@ -1,4 +1,5 @@
-"""Python warns where the tool does: at the user's line, in parameters' words, and of nothing that is not so."""
+"""Python warns where the tool does: at the user's line, in parameters' words, and of nothing that is not
+so."""
 from __future__ import annotations
 
 import inspect
@@ -43,11 +44,13 @@ def test_quasi_separation(dtype, sparse):
     rng, x, inside, X = groups()
     y = (rng.random(len(x)) < 1 / (1 + np.exp(-x))) | inside
     X = scipy.sparse.csr_matrix(X.astype(dtype)) if sparse else X.astype(dtype)
-    for model in (kiln.LogisticRegression(C=np.inf, **CPU), kiln.GeneralizedLinearRegressor("binomial", **CPU),
+    for model in (kiln.LogisticRegression(C=np.inf, **CPU),
+                  kiln.GeneralizedLinearRegressor("binomial", **CPU),
                   kiln.GeneralizedLinearRegressor("binomial", link="probit", **CPU)):
         fitted, caught = heard(lambda model=model: model.fit(X, y.astype(float)))
         assert [warning.category for warning in caught] == [ConvergenceWarning], caught
-        assert "separated but for ties" in str(caught[0].message) and f"{inside.sum()} of {len(x)} rows" in str(caught[0].message)
+        assert ("separated but for ties" in str(caught[0].message)
+                and f"{inside.sum()} of {len(x)} rows" in str(caught[0].message))
         assert ("(C)" if isinstance(model, kiln.LogisticRegression) else "(alpha)") in str(caught[0].message)
         assert list(fitted.report_.warnings) == ["quasi-separated"]
 
@@ -73,13 +76,15 @@ def test_complete_separation():
     assert list(fitted.report_.warnings) == ["one-sided"]
 
 
-@pytest.mark.parametrize("family", [dict(family="poisson"), dict(family="negative-binomial", parameter=0.5), dict(family="tweedie", parameter=1.5)])
+@pytest.mark.parametrize("family", [dict(family="poisson"), dict(family="negative-binomial", parameter=0.5),
+                                    dict(family="tweedie", parameter=1.5)])
 def test_groups_of_zeros(family):
     rng, x, inside, X = groups()
     counts = rng.poisson(np.exp(1 + 0.3 * x)).astype(float)
     model = kiln.GeneralizedLinearRegressor(**family, **CPU)
     fitted, caught = heard(lambda: model.fit(X, np.where(inside, 0, counts)))
-    assert list(fitted.report_.warnings) == ["zeros"] and f"{inside.sum()} of {len(x)} rows" in str(caught[0].message)
+    assert (list(fitted.report_.warnings) == ["zeros"]
+            and f"{inside.sum()} of {len(x)} rows" in str(caught[0].message))
     one = np.where(inside, 0, counts)
     one[np.flatnonzero(inside)[0]] = 1
     assert heard(lambda: model.fit(X, one))[1] == []
@@ -93,8 +98,9 @@ def endless(gains, ties=()):
     both = np.vstack([gains, *ties])
     scale = np.abs(both).max(axis=0)
     gains, ties = gains / np.where(scale > 0, scale, 1), [tie / np.where(scale > 0, scale, 1) for tie in ties]
-    found = linprog(-gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=[(-1, 1)] * gains.shape[1], method="highs",
-                    A_eq=np.vstack(ties) if ties else None, b_eq=np.zeros(sum(map(len, ties))) if ties else None)
+    found = linprog(-gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)),
+                    bounds=[(-1, 1)] * gains.shape[1], method="highs", A_eq=np.vstack(ties) if ties else None,
+                    b_eq=np.zeros(sum(map(len, ties))) if ties else None)
     assert found.status == 0
     return None if 1e-9 < -found.fun < 1e-4 else -found.fun > 1e-7  # None: rounding decides
 
@@ -112,24 +118,28 @@ def against(X, y, classes):
 
 
 def columns(rng, m, n):
-    return np.where(rng.random(n) < 0.5, rng.normal(size=(m, n)), rng.random((m, n)) < rng.choice([0.04, 0.2, 0.5], n))
+    return np.where(rng.random(n) < 0.5, rng.normal(size=(m, n)),
+                    rng.random((m, n)) < rng.choice([0.04, 0.2, 0.5], n))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", [(10, 120), (500, 1500)])
 def test_a_linear_programme_agrees(dtype, rows):
-    """Small problems at random, half of them with an optimum at infinity; and those of which a few rows are asked first."""
+    """Small problems at random, half of them with an optimum at infinity; and those of which a few rows are
+    asked first."""
     rng, said = np.random.default_rng(5), []
     for _ in range(60):
         m, n = int(rng.integers(*rows)), int(rng.integers(1, 5))
         X = columns(rng, m, n).astype(dtype)
-        noise, weights = rng.choice([0, 0.5, 2]), np.where(rng.random(m) < 0.1, 0, rng.choice([1e-3, 1, 1e3], m))
+        noise, weights = rng.choice([0, 0.5, 2]), np.where(rng.random(m) < 0.1, 0,
+                                                           rng.choice([1e-3, 1, 1e3], m))
         y = X @ rng.normal(size=n) + noise * rng.logistic(size=m) > 0
         counted = weights > 0
         if y[counted].all() or not y[counted].any():
             continue
         model = kiln.LogisticRegression(C=np.inf, fit_intercept=bool(rng.random() < 0.7), **CPU)
-        heard(lambda: model.fit(scipy.sparse.csr_matrix(X) if rng.random() < 0.3 else X, y, sample_weight=weights))
+        heard(lambda: model.fit(scipy.sparse.csr_matrix(X) if rng.random() < 0.3 else X, y,
+                                sample_weight=weights))
         Z = np.column_stack([X, np.ones(m)]) if model.fit_intercept else X.astype(float)
         true = endless((Z * np.where(y, 1, -1)[:, None])[counted])
         told = set(model.report_.warnings) & {"separated", "quasi-separated", "undecided"}
@@ -169,7 +179,8 @@ def test_a_linear_programme_agrees_about_several_classes(dtype, rows):
     for _ in range(40):
         m, n, k = int(rng.integers(*rows)), int(rng.integers(1, 4)), int(rng.integers(3, 5))
         X = columns(rng, m, n).astype(dtype)
-        y = np.argmax(X @ rng.normal(size=(n, k)) * 2 + rng.choice([0, 0.3, 1]) * rng.gumbel(size=(m, k)), axis=1)
+        y = np.argmax(X @ rng.normal(size=(n, k)) * 2 + rng.choice([0, 0.3, 1]) * rng.gumbel(size=(m, k)),
+                      axis=1)
         if rng.random() < 0.3:
             y[X[:, 0] > 1] = 1
         if len(np.unique(y)) < k:
@@ -201,26 +212,32 @@ def test_a_column_among_many(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_data_sets_that_can_be_separated(dtype):
-    """Of breast cancer all rows; of the irises those of one class, from each other class, and of the others none."""
+    """Of breast cancer all rows; of the irises those of one class, from each other class, and of the others
+    none."""
     data = load_breast_cancer()
-    model, caught = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(data.data.astype(dtype), data.target))
+    model, caught = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(data.data.astype(dtype),
+                                                                               data.target))
     assert list(model.report_.warnings) == ["separated"] and caught[0].category is ConvergenceWarning
     X, y = load_iris(return_X_y=True)
     model, caught = heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(X.astype(dtype), y))
     rows = against(np.column_stack([X.astype(dtype), np.ones(150)]), y, 3)
-    gone = np.zeros(len(rows), bool)  # the conditions that can be met with room: those with a direction of their own
+    # the conditions that can be met with room: those with a direction of their own
+    gone = np.zeros(len(rows), bool)
     for i in range(len(rows)):
-        gone[i] = linprog(-rows[i], A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1), method="highs").fun < -1e-6
+        gone[i] = linprog(-rows[i], A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1),
+                          method="highs").fun < -1e-6
     excluded = gone.reshape(3, 100)
     row_of = np.concatenate([np.flatnonzero(y != c) for c in range(3)])
     certain = len(np.unique(row_of[excluded.ravel()]))
-    assert list(model.report_.warnings) == ["quasi-separated"] and f"of {certain} of 150 rows" in str(caught[0].message), caught
+    assert (list(model.report_.warnings) == ["quasi-separated"]
+            and f"of {certain} of 150 rows" in str(caught[0].message)), caught
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("l1_ratio", [0, 1])
 def test_intercepts_have_no_common_shift(dtype, l1_ratio):
-    """Several classes: the objective does not depend on a shift of all intercepts, nor does the model on what made one."""
+    """Several classes: the objective does not depend on a shift of all intercepts, nor does the model on what
+    made one."""
     rng = np.random.default_rng(8)
     for far in (0, 100):
         X = (rng.normal(size=(90, 4)) * [1, 1e2, 1e-2, 1] + far).astype(dtype)
@@ -232,7 +249,8 @@ def test_intercepts_have_no_common_shift(dtype, l1_ratio):
         def shift(model):  # of the scores at the columns' means
             return abs((model.intercept_ + model.coef_ @ X.mean(0, dtype=float)).sum())
 
-        assert shift(first) <= size and (l1_ratio or np.abs(first.coef_.sum(0)).max() <= 1e-4 * np.abs(first.coef_).max())
+        assert shift(first) <= size and (l1_ratio or np.abs(first.coef_.sum(0)).max() <= 1e-4
+                                         * np.abs(first.coef_).max())
         shares = first.predict_proba(X)
         first.intercept_ = first.intercept_ + dtype(1000)
         again, _ = heard(lambda: first.fit(X, y))
@@ -243,11 +261,12 @@ def test_intercepts_have_no_common_shift(dtype, l1_ratio):
 def test_no_word_about_usual_data():
     for data in (load_breast_cancer(), load_iris(), load_wine()):
         X = StandardScaler().fit_transform(data.data)
-        for model in (kiln.LogisticRegression(**CPU), kiln.LinearSVC(**CPU), kiln.KMeans(3, random_state=0, **CPU)):
+        for model in (kiln.LogisticRegression(**CPU), kiln.LinearSVC(**CPU),
+                      kiln.KMeans(3, random_state=0, **CPU)):
             assert heard(lambda model=model, X=X, y=data.target: model.fit(X, y))[1] == []
     X, y = load_diabetes(return_X_y=True)
-    for model in (kiln.LinearRegression(**CPU), kiln.Ridge(**CPU), kiln.GeneralizedLinearRegressor("gamma", **CPU),
-                  kiln.PoissonRegressor(alpha=0, **CPU)):
+    for model in (kiln.LinearRegression(**CPU), kiln.Ridge(**CPU),
+                  kiln.GeneralizedLinearRegressor("gamma", **CPU), kiln.PoissonRegressor(alpha=0, **CPU)):
         assert heard(lambda model=model: model.fit(X, y))[1] == []
     assert heard(lambda: kiln.LogisticRegression(C=np.inf, **CPU).fit(X, y > 140))[1] == []
 
@@ -257,10 +276,12 @@ def test_rank():
     X = rng.normal(size=(40, 2))
     X = np.column_stack([X, X.sum(axis=1)])
     y = rng.normal(size=40)
-    for model, name in ((kiln.LinearRegression(**CPU), "alpha of kiln.Ridge"), (kiln.Ridge(0.0, **CPU), "(alpha)"),
-                        (kiln.GeneralizedLinearRegressor(**CPU), "(alpha)")):
+    for model, name in ((kiln.LinearRegression(**CPU), "alpha of kiln.Ridge"),
+                        (kiln.Ridge(0.0, **CPU), "(alpha)"), (kiln.GeneralizedLinearRegressor(**CPU),
+                                                              "(alpha)")):
         fitted, caught = heard(lambda model=model: model.fit(X, y))
-        assert list(fitted.report_.warnings) == ["rank"] and "2 of 3" in str(caught[0].message) and name in str(caught[0].message)
+        assert (list(fitted.report_.warnings) == ["rank"] and "2 of 3" in str(caught[0].message)
+                and name in str(caught[0].message))
     assert heard(lambda: kiln.Ridge(1.0, **CPU).fit(X, y))[1] == []
 
 
@@ -277,7 +298,8 @@ def test_classes_that_the_model_does_not_know():
     X, y = load_iris(return_X_y=True)
     model = kiln.LogisticRegression(**CPU).fit(X[:100], y[:100])
     score, caught = heard(lambda: model.score(X, y))
-    assert score <= 100 / 150 and "50 of 150 rows" in str(caught[0].message) and caught[0].category is UserWarning
+    assert (score <= 100 / 150 and "50 of 150 rows" in str(caught[0].message) and caught[0].category
+            is UserWarning)
     assert heard(lambda: model.score(X[:100], y[:100]))[1] == []
 
 
@@ -285,7 +307,8 @@ def test_an_offset_that_is_missing():
     rng = np.random.default_rng(0)
     X, offset = rng.normal(size=(50, 2)), rng.normal(size=50)
     model = kiln.PoissonRegressor(**CPU)
-    general = kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(X, rng.poisson(np.exp(offset)), offset=offset)
+    general = kiln.GeneralizedLinearRegressor("poisson", **CPU).fit(X, rng.poisson(np.exp(offset)),
+                                                                    offset=offset)
     assert heard(lambda: model.fit(X, rng.poisson(1, 50)).predict(X))[1] == []
     for call in (lambda: general.predict(X), lambda: general.score(X, np.ones(50))):
         with pytest.raises(ValueError, match="offset"):
@@ -301,7 +324,8 @@ def test_a_budget_that_was_reached():
         where = kiln.Device("opencl", memory=memory)
         model, caught = heard(lambda where=where: kiln.Ridge(1.0, solver="cg", device=where).fit(X, y))
         assert list(model.report_.warnings) == (["budget"] if said else []) and len(caught) == said
-        assert not said or (caught[0].category is UserWarning and "a larger memory of kiln.Device" in str(caught[0].message))
+        assert not said or (caught[0].category is UserWarning
+                            and "a larger memory of kiln.Device" in str(caught[0].message))
 
 
 def test_one_process():
@@ -314,7 +338,8 @@ def test_one_process():
         _, caught = heard(join)
     except kiln.KilnError:
         pytest.skip("no MPI")
-    assert [warning.category for warning in caught] == [UserWarning] and "one process" in str(caught[0].message)
+    assert [warning.category
+            for warning in caught] == [UserWarning] and "one process" in str(caught[0].message)
 
 
 def test_means_outside_the_family():
@@ -330,8 +355,10 @@ def test_means_outside_the_family():
 
 def test_what_has_not_converged_points_at_the_user():
     X, y = load_breast_cancer(return_X_y=True)
-    for model in (kiln.LogisticRegression(max_iter=1, **CPU), make_pipeline(StandardScaler(), kiln.LogisticRegression(max_iter=1, **CPU)),
-                  kiln.LogisticRegressionCV(Cs=2, cv=3, max_iter=1, **CPU), kiln.NMF(2, max_iter=1, random_state=0, **CPU),
+    for model in (kiln.LogisticRegression(max_iter=1, **CPU),
+                  make_pipeline(StandardScaler(), kiln.LogisticRegression(max_iter=1, **CPU)),
+                  kiln.LogisticRegressionCV(Cs=2, cv=3, max_iter=1, **CPU),
+                  kiln.NMF(2, max_iter=1, random_state=0, **CPU),
                   kiln.PoissonRegressor(max_iter=1, alpha=0, **CPU)):
         _, caught = heard(lambda model=model: model.fit(X, y))
         assert caught and all(warning.category is ConvergenceWarning for warning in caught)
@@ -355,18 +382,22 @@ def test_errors_name_parameters():
              (lambda: kiln.TweedieRegressor(power=0.5, **CPU).fit(X, y), "(power)"),
              (lambda: kiln.LogisticRegression(tol=-1, **CPU).fit(X, X[:, 0] > 0), "tol is -1"),
              (lambda: kiln.KMeans(2, max_iter=-1, **CPU).fit(X), "max_iter is -1"),
-             (lambda: kiln.GeneralizedLinearRegressor(standard_errors=True, alpha=1, **CPU).fit(X, y), "alpha must be 0"),
-             (lambda: kiln.pagerank(scipy.sparse.eye(2, format="csr"), damping=3, device="cpu"), "damping is 3, but must be in [0, 1]"),
+             (lambda: kiln.GeneralizedLinearRegressor(standard_errors=True, alpha=1, **CPU).fit(X, y),
+              "alpha must be 0"),
+             (lambda: kiln.pagerank(scipy.sparse.eye(2, format="csr"), damping=3, device="cpu"),
+              "damping is 3, but must be in [0, 1]"),
              (lambda: kiln.ALS(2, alpha=-2, implicit=True, **CPU).fit(counts), "alpha is -2"),
              (lambda: kiln.ALS(2, steps=-2, **CPU).fit(counts), "steps is -2"),
              (lambda: kiln.NMF(2, prior="gamma", shape=-1, **CPU).fit(counts), "shape is -1"),
-             (lambda: kiln.LatentDirichletAllocation(2, doc_topic_prior=-1, **CPU).fit(counts), "doc_topic_prior is -1"),
+             (lambda: kiln.LatentDirichletAllocation(2, doc_topic_prior=-1, **CPU).fit(counts),
+              "doc_topic_prior is -1"),
              (lambda: online(learning_decay=3), "learning_decay is 3"),
              (lambda: online(learning_offset=-3), "learning_offset is -3")]
     for call, part in cases:
         with pytest.raises(kiln.ArgumentError) as raised:
             call()
-        assert part in str(raised.value) and "kiln_" not in str(raised.value) and "_options" not in str(raised.value)
+        assert (part in str(raised.value) and "kiln_" not in str(raised.value) and "_options"
+                not in str(raised.value))
         assert " --" not in str(raised.value)
         assert "0 means" not in str(raised.value)  # where 0 is given it is meant
     with pytest.raises(ValueError, match="n_components"):
@@ -388,5 +419,6 @@ def test_without_scikit_learn_loaded():
                "    warnings.simplefilter('always')\n"
                "    kiln.pagerank(A, max_iter=1, device='cpu')\n"
                "print(caught[0].category.__name__, caught[0].filename)\n")
-    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                             check=True).stdout.split()
     assert printed[0] in ("UserWarning", "ConvergenceWarning") and printed[1] == "<string>"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""abi.py [--update] COMPILER C++-COMPILER LIBRARY: what programs that were built against Kiln rely on stays as it is.
+"""abi.py [--update] COMPILER C++-COMPILER LIBRARY: what programs that were built against Kiln rely on stays
+as it is.
 
-The list abi.txt holds the exported symbols, and the sizes, offsets and enumerators that include/kiln/*.h give (but tune.h,
-which is not stable). A change that breaks a binary shows up as a line that differs. Appending a field to a struct that begins
-with its size, a symbol or an enumerator is fine: run with --update and commit abi.txt. Anything else needs a new SOVERSION.
-Each header must also compile alone, as C11 and as C++.
+The list abi.txt holds the exported symbols, and the sizes, offsets and enumerators that include/kiln/*.h give
+(but tune.h, which is not stable). A change that breaks a binary shows up as a line that differs. Appending a
+field to a struct that begins with its size, a symbol or an enumerator is fine: run with --update and commit
+abi.txt. Anything else needs a new SOVERSION. Each header must also compile alone, as C11 and as C++.
 """
 import pathlib
 import re
@@ -60,14 +61,15 @@ def layout(compiler):
 
 
 def symbols(library):
-    listed = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True,
+                            text=True).stdout
     return sorted(f"{name} exported" for name in re.findall(r"\b(kiln_\w+)$", listed, re.M))
 
 
 def compiles_alone(compiler, language, flags):
     for header in [INCLUDE / "kiln.h", *sorted((INCLUDE / "kiln").glob("*.h"))]:
-        subprocess.run([compiler, "-x", language, *flags, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
-                        f"-I{INCLUDE}", "-include", header, "/dev/null"], check=True)
+        subprocess.run([compiler, "-x", language, *flags, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                        "-fsyntax-only", f"-I{INCLUDE}", "-include", header, "/dev/null"], check=True)
 
 
 def main():

@@ -5,9 +5,9 @@
 
 It shares nothing with what it audits: formulas stand here in long double, and where a peer answers the same
 question it is asked. The entrance "package" calls the Python package in this process, which PYTHONPATH and
-KILN_LIBRARY find, instead of the tool. With --shapes problems share N shapes (verb, type, sizes), so that a device
-compiles few kernels. Problem I of a seed is the same wherever it is drawn: `--seed SEED --only I`, with the other
-arguments, shows one again, and leaves its files. The exit code is 1 if there is a finding.
+KILN_LIBRARY find, instead of the tool. With --shapes problems share N shapes (verb, type, sizes), so that a
+device compiles few kernels. Problem I of a seed is the same wherever it is drawn: `--seed SEED --only I`,
+with the other arguments, shows one again, and leaves its files. The exit code is 1 if there is a finding.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -145,7 +145,8 @@ def main() -> int:
     if not findings:
         shutil.rmtree(folder)
     print(
-        f"audit: {total - len(findings)} passed, {len(findings)} failed (seed {arguments.seed}, {seconds:.0f} s)"
+        f"audit: {total - len(findings)} passed, {len(findings)} failed (seed {arguments.seed}, "
+        f"{seconds:.0f} s)"
     )
     return 1 if findings or not total else 0
 

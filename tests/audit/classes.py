@@ -1,4 +1,5 @@
-"""Several classes: softmax by one Newton's step of all classes at once, each against the rest by one for each.
+"""Several classes: softmax by one Newton's step of all classes at once, each against the rest by one for
+each.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -94,7 +95,8 @@ def one_vs_rest(
 
 
 def several(verb: str, judge):
-    """Problems of several classes for `verb`, whose model `judge` judges by its loss; what all have in common is judged here."""
+    """Problems of several classes for `verb`, whose model `judge` judges by its loss; what all have in common
+    is judged here."""
 
     def judged(rng, tool: Tool, kind: type) -> list[str]:
         problem, run, classes, number = fit(rng, tool, kind, verb)

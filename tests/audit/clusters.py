@@ -74,7 +74,8 @@ def kmeans(rng, tool: Tool, kind: type) -> list[str]:
     found += judge(points, kind, model.tensors["centres"].astype(L), labels, run.out)
     if not run.out["converged"] and run.out["iterations"] >= 300:
         found.append(
-            f"kmeans: {points.n} rows, {points.k} clusters: not converged after {run.out['iterations']} iterations"
+            f"kmeans: {points.n} rows, {points.k} clusters: not converged after {run.out['iterations']} "
+            "iterations"
         )
     predicted = tool.run("predict", "model.kiln", points.file)
     again = np.array(predicted.out.get("predictions", []))
@@ -95,7 +96,8 @@ def judge(points: Points, kind: type, C: np.ndarray, labels: np.ndarray, out) ->
     if len(wrong):
         i = wrong[0]
         found.append(
-            f"kmeans: {len(wrong)} labels are not those of the nearest centre; row {i + 1}: squared distance {float(own[i]):.17g}, "
+            f"kmeans: {len(wrong)} labels are not those of the nearest centre; row {i + 1}: squared distance "
+            f"{float(own[i]):.17g}, "
             f"of the nearest {float(least[i]):.17g}"
         )
     # a distance cannot be nearer than what the type says of its rows
@@ -120,7 +122,8 @@ def judge(points: Points, kind: type, C: np.ndarray, labels: np.ndarray, out) ->
     ).mean() / points.s.sum()
     if moved > 2 * L(TOLERANCE) * variance:
         found.append(
-            f"kmeans: converged, but the squares of the centres' distances from the means of their rows add up to "
+            f"kmeans: converged, but the squares of the centres' distances from the means of their rows add "
+            "up to "
             f"{float(moved):.3g}; the columns' mean variance is {float(variance):.3g}"
         )
     return found

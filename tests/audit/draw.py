@@ -10,8 +10,8 @@ import scipy.sparse
 
 
 class Rng(np.random.Generator):
-    """Random numbers of one problem. Sizes, verbs and types come from `sizes`: problems that share it have one shape,
-    and a device compiles kernels for each shape once."""
+    """Random numbers of one problem. Sizes, verbs and types come from `sizes`: problems that share it have
+    one shape, and a device compiles kernels for each shape once."""
 
     def __init__(self, seed: list[int], shape: list[int] | None = None) -> None:
         super().__init__(np.random.PCG64(seed))

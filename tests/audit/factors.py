@@ -18,8 +18,8 @@ L = np.longdouble
 
 
 def monotone(name: str, out, digits: float, blur: float = 0, sign: float = 1, first: int = 1) -> list[str]:
-    """Whether the objective never rises (sign -1: falls) behind row `first`, and whether "setbacks" says so; sums of the start's size are
-    what rounding is of, and blur what it may be."""
+    """Whether the objective never rises (sign -1: falls) behind row `first`, and whether "setbacks" says so;
+    sums of the start's size are what rounding is of, and blur what it may be."""
     values = [row["objective"] for row in out["trace"]]
     pairs = [(b, a) for b, a in zip(values[first:], values[first + 1 :])]
     worse = [
@@ -38,7 +38,9 @@ def accepted(tool: Tool, file: str, *arguments: object) -> list[str]:
     if run is None or (run.code == 0 and run.out.get("holds")):
         return []
     return [
-        f"verify ended with {run.code}: {json.dumps([c for c in run.out.get('claims', []) if c['holds'] is False])} {run.err.strip()[-200:]}"
+        f"verify ended with {run.code}: "
+        f"{json.dumps([c for c in run.out.get('claims', []) if c['holds'] is False])} "
+        f"{run.err.strip()[-200:]}"
     ]
 
 
@@ -205,7 +207,8 @@ def mds(rng, tool: Tool, kind: type) -> list[str]:
 
 
 def interval_stress(delta: np.ndarray, d: np.ndarray):
-    """The least stress of interval scaling: disparities are >= 0, rise, and their squares add up to their number."""
+    """The least stress of interval scaling: disparities are >= 0, rise, and their squares add up to their
+    number."""
     best = None
     # a + b delta is spanned by its values at the least and the largest dissimilarity
     low, high = delta.min(), delta.max()
@@ -226,7 +229,8 @@ def interval_stress(delta: np.ndarray, d: np.ndarray):
 
 
 def ordinal_stress(delta: np.ndarray, d: np.ndarray, tied: float):
-    """The least stress of ordinal scaling, primary ties: dissimilarities within `tied` of the least of them are equal."""
+    """The least stress of ordinal scaling, primary ties: dissimilarities within `tied` of the least of them
+    are equal."""
     group, least = np.zeros(len(delta), int), L(-1)
     for number, pair in enumerate(np.argsort(delta, kind="stable")):
         if least < 0 or delta[pair] > least * (1 + L(tied)):

@@ -96,11 +96,13 @@ def pagerank(rng, tool: Tool, kind: type) -> list[str]:
         found += networkx_pagerank(W, damping, t, g, ranks, bound * (1 + 1e-6) + written)
     if abs(float(ranks.sum()) - 1) > (1e-13 if kind is np.float64 else 1e-5):
         found.append(f"pagerank: ranks add up to {float(ranks.sum()):.17g}")
-    # what ends a run otherwise is a limit that a contraction by the damping allows, or rounding, and both are said
+    # what ends a run otherwise is a limit that a contraction by the damping allows, or rounding, and both are
+    # said
     most = 2 * damping ** run.out["iterations"] * 1.01 + 100 * np.finfo(kind).eps / (1 - damping)
     if not run.out["converged"] and run.out["residual"] > most:
         found.append(
-            f"pagerank: not converged after {run.out['iterations']} iterations, residual {run.out['residual']}"
+            f"pagerank: not converged after {run.out['iterations']} iterations, residual "
+            f"{run.out['residual']}"
         )
     check = tool.verify("g.edges")
     if check is None:
@@ -154,7 +156,8 @@ def hits(rng, tool: Tool, kind: type) -> list[str]:
 
 
 def judge_eigenvalue(W: np.ndarray, told: float, bound: float | None) -> list[str]:
-    """Whether A^T A has an eigenvalue within the bound of the one that is reported. LAPACK's own are off by some units of the largest."""
+    """Whether A^T A has an eigenvalue within the bound of the one that is reported. LAPACK's own are off by
+    some units of the largest."""
     if bound is None:
         return []
     values = np.linalg.eigvalsh((W.T @ W).astype(float))

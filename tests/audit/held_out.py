@@ -1,7 +1,8 @@
-"""What factor models say of entries that were held out: which these are, and the model's error and ranking there.
+"""What factor models say of entries that were held out: which these are, and the model's error and ranking
+there.
 
-Entry e of the data, row by row, is held out if the e-th number of the seed's stream is below the fraction: the first
-word of Philox4x32-10 (Salmon et al., SC 2011) of counter (e, stream) and key seed, times 2^-32.
+Entry e of the data, row by row, is held out if the e-th number of the seed's stream is below the fraction:
+the first word of Philox4x32-10 (Salmon et al., SC 2011) of counter (e, stream) and key seed, times 2^-32.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -39,7 +40,8 @@ def split(stored: np.ndarray, seed: int) -> np.ndarray:
 def ranking(
     scores: np.ndarray, seen: np.ndarray, held: np.ndarray, digits: float
 ) -> tuple[float, float, float] | None:
-    """Recall, precision and NDCG of the best columns of each row; None where rounding decides which these are."""
+    """Recall, precision and NDCG of the best columns of each row; None where rounding decides which these
+    are."""
     recall, gain, hits, shown, rows = 0.0, 0.0, 0, 0, 0
     for own, without, wanted in zip(scores, seen, held):
         if not wanted.any():
@@ -70,7 +72,8 @@ def judge(tool: Tool, verb: str, X: np.ndarray, arguments: list[object], kind: t
     held = split(stored, seed)
     if run.out["test_entries"] != held.sum():
         return [
-            f"{verb}: {run.out['test_entries']} entries are held out, the seed's stream says {int(held.sum())}"
+            f"{verb}: {run.out['test_entries']} entries are held out, the seed's stream says "
+            f"{int(held.sum())}"
         ]
     model = tool.model("held.kiln")
     A, B, mean = (

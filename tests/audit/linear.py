@@ -99,7 +99,8 @@ def linreg(rng, tool: Tool, kind: type) -> list[str]:
             norm = float(np.linalg.norm(W.astype(float)))
             if norm > least * (1 + (1e-5 if kind is np.float64 else 5e-2)) + 1e-9 * scale:
                 found.append(
-                    f"linreg: the norm of the coefficients is {norm:.6g}, that of the minimum-norm solution {least:.6g}"
+                    f"linreg: the norm of the coefficients is {norm:.6g}, that of the minimum-norm solution "
+                    f"{least:.6g}"
                 )
     check_verify(tool, problem, found, converged)
     return found + rows.judge_numbers(rng, tool, problem, model)

@@ -1,4 +1,5 @@
-"""Losses by their formulas, in long double: the value, its slope and the expected curvature in eta, a row each.
+"""Losses by their formulas, in long double: the value, its slope and the expected curvature in eta, a row
+each.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,5 @@
-"""The Python package as an entrance: takes the tool's arguments, calls the estimator that means the same, and reports
-as the tool does. What is judged is the model that save() wrote, predict() and score().
+"""The Python package as an entrance: takes the tool's arguments, calls the estimator that means the same, and
+reports as the tool does. What is judged is the model that save() wrote, predict() and score().
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -107,8 +107,8 @@ class Package(Tool):
         return Run(code, out, "\n".join([said, *messages]), command)
 
     def verify(self, *arguments: object) -> "Run | None":
-        """What the tool that KILN_TOOL names says of the model that save() wrote; None without either: rankings are no
-        models."""
+        """What the tool that KILN_TOOL names says of the model that save() wrote; None without either:
+        rankings are no models."""
         tool = os.environ.get("KILN_TOOL")
         saved = (self.folder / "model.kiln").exists()
         return Tool(tool, self.folder, [], self.seconds).verify(*arguments) if tool and saved else None

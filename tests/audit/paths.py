@@ -1,5 +1,5 @@
-"""Paths of penalties: the model of a penalty ten times as strong is the start of the next one, as kiln_path and --warm-start
-have it. What it says of itself is judged like any model's.
+"""Paths of penalties: the model of a penalty ten times as strong is the start of the next one, as kiln_path
+and --warm-start have it. What it says of itself is judged like any model's.
 
 SPDX-License-Identifier: Apache-2.0
 """

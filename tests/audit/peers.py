@@ -4,9 +4,9 @@ Both have to be there.
 
 What two right answers may differ by follows from what each promises. A model that has converged is above its
 optimum by at most what problems.judge_fit allows, fall: its coefficient j is then off by at most
-sqrt(2 fall (H^-1)_jj), H the Hessian, and its linear predictor of a row x by sqrt(2 fall x^T H^-1 x). Ranks are off
-by error_bound, networkx's by what its own stop leaves; the first singular vectors by the change of an iteration over
-the gap to the second.
+sqrt(2 fall (H^-1)_jj), H the Hessian, and its linear predictor of a row x by sqrt(2 fall x^T H^-1 x). Ranks
+are off by error_bound, networkx's by what its own stop leaves; the first singular vectors by the change of an
+iteration over the gap to the second.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -48,9 +48,9 @@ def without_penalty(arguments: list[object]) -> list[object]:
 
 
 def answer_of(peer, start: np.ndarray):
-    """statsmodels' fit from these coefficients, or None where it has none: its steps have their whole lengths and may
-    leave the range of numbers, which it refuses, or go to and fro above where they began, which it calls no convergence;
-    and under a log link it takes means below epsilon for epsilon in its weights."""
+    """statsmodels' fit from these coefficients, or None where it has none: its steps have their whole lengths
+    and may leave the range of numbers, which it refuses, or go to and fro above where they began, which it
+    calls no convergence; and under a log link it takes means below epsilon for epsilon in its weights."""
     refusals = ("estimation infeasible", "deviance function returned a nan")
     try:
         fit = peer.fit(start_params=start, tol=1e-13, maxiter=200)
@@ -68,7 +68,8 @@ def answer_of(peer, start: np.ndarray):
 
 
 def statsmodels_glm(problem: Problem, tool: Tool, family: str, loss, y: np.ndarray) -> list[str]:
-    """Coefficients, standard errors and AIC of the problem without a penalty, where its columns are well apart."""
+    """Coefficients, standard errors and AIC of the problem without a penalty, where its columns are well
+    apart."""
     counts = problem.s > 0
     X = problem.kept[counts].astype(float)
     s, target = problem.s[counts].astype(float), y[counts].astype(float)
@@ -117,7 +118,8 @@ def statsmodels_glm(problem: Problem, tool: Tool, family: str, loss, y: np.ndarr
     reach = np.sqrt(2 * fall * np.diag(inverse)) + 64 * eps * condition * np.abs(own)
     for j in np.nonzero(np.abs(own - fit.params) > reach + 1e-12)[0]:
         found.append(
-            f"glm {family}: coefficient {j + 1} is {own[j]:.9g}, statsmodels' {fit.params[j]:.9g} (allowed {reach[j]:.3g})"
+            f"glm {family}: coefficient {j + 1} is {own[j]:.9g}, statsmodels' {fit.params[j]:.9g} (allowed "
+            f"{reach[j]:.3g})"
         )
     # what the rows' linear predictors may be off by changes curvatures by as large a part, and twice that
     apart = np.sqrt(2 * fall * np.einsum("ij,jk,ik->i", design, inverse, design)).max()
@@ -126,7 +128,8 @@ def statsmodels_glm(problem: Problem, tool: Tool, family: str, loss, y: np.ndarr
         for j, (a, b) in enumerate(zip(model.tensors["standard_errors"][:, 0].astype(float), fit.bse)):
             if abs(a - b) > digits * b:
                 found.append(
-                    f"glm {family}: standard error {j + 1} is {a:.9g}, statsmodels' {b:.9g} (digits {digits:.3g})"
+                    f"glm {family}: standard error {j + 1} is {a:.9g}, statsmodels' {b:.9g} (digits "
+                    f"{digits:.3g})"
                 )
     aic = run.out["metrics"].get("aic")
     if aic is not None and (settled or problem.weights is None) and family != "tweedie":
@@ -135,7 +138,8 @@ def statsmodels_glm(problem: Problem, tool: Tool, family: str, loss, y: np.ndarr
 
 
 def akaike(family: str, peer, fit, aic: float, s: np.ndarray, fall: float) -> list[str]:
-    """-2 log-likelihood + 2 parameters; a dispersion is deviance / weights here, and counts as a parameter."""
+    """-2 log-likelihood + 2 parameters; a dispersion is deviance / weights here, and counts as a
+    parameter."""
     own = family in SETTLED
     scale = 1.0 if own else fit.deviance / s.sum()
     likelihood = s @ peer.family.loglike_obs(peer.endog, fit.mu, scale=scale)
@@ -168,7 +172,8 @@ def graph_of(W: np.ndarray):
 
 
 def networkx_pagerank(W, damping: float, teleport, dangling, ranks, bound: float) -> list[str]:
-    """networkx ends where an iteration changes the ranks by less than n tol: by damping / (1 - damping) times that they are off."""
+    """networkx ends where an iteration changes the ranks by less than n tol: by damping / (1 - damping) times
+    that they are off."""
     import networkx
 
     n, tol = len(W), 1e-13
@@ -200,7 +205,8 @@ def networkx_hits(W, hubs, authorities, change: float, digits: float) -> list[st
     if gap < 0.01:
         return []
     tol, found = 1e-13, []
-    try:  # by singular vectors, or by a power iteration that ends where a step changes the hubs by less than tol
+    # by singular vectors, or by a power iteration that ends where a step changes the hubs by less than tol
+    try:
         peers = networkx.hits(graph_of(W), max_iter=100000, tol=tol)
     except networkx.PowerIterationFailedConvergence:
         return []  # rounding keeps its steps above that: it has no answer

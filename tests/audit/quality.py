@@ -2,9 +2,10 @@
 
     python tests/audit/quality.py [--only WORDS] [--seeds 10] [--json FILE] [--commit TEXT] [--device TEXT]
 
-20 data sets and 10 seeds; a row holds the means of a measure that this file computes from centres, layouts, factors and
-predictions, for both alike. "within" says that Kiln's mean is at most 1 % worse. Real data are those of scikit-learn
-and, where the folder exists, DATA (../shared/data beside the repository); their rows are left out without it.
+20 data sets and 10 seeds; a row holds the means of a measure that this file computes from centres, layouts,
+factors and predictions, for both alike. "within" says that Kiln's mean is at most 1 % worse. Real data are
+those of scikit-learn and, where the folder exists, DATA (../shared/data beside the repository); their rows
+are left out without it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -312,8 +313,9 @@ def main() -> int:
         worse = (peer / own if row.more_is_better else own / peer) - 1
         rows.append(
             {
-                "data": row.name, "measure": row.measure, "peer": row.peer, "kiln_mean": own, "peer_mean": peer,
-                "worse_by": worse, "within": bool(worse <= 0.01), "kiln": values[:, 0].tolist(), "peers": values[:, 1].tolist(),
+                "data": row.name, "measure": row.measure, "peer": row.peer, "kiln_mean": own,
+                "peer_mean": peer, "worse_by": worse, "within": bool(worse <= 0.01),
+                "kiln": values[:, 0].tolist(), "peers": values[:, 1].tolist(),
             }
         )  # fmt: skip
         print(f"{row.name:36} {row.measure:16} {own:14.6g} {peer:14.6g} {100 * worse:+7.2f} %", flush=True)

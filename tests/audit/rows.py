@@ -1,4 +1,5 @@
-"""New rows: predictions and every figure of `evaluate` from the written coefficients alone, by the plain formulas.
+"""New rows: predictions and every figure of `evaluate` from the written coefficients alone, by the plain
+formulas.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +25,8 @@ class New(typing.NamedTuple):
 
 
 def draw_rows(rng, problem: Problem, model: Model) -> New | None:
-    """Rows with each column's values in another order, so that their scale stays, written to new.npy; often none."""
+    """Rows with each column's values in another order, so that their scale stays, written to new.npy; often
+    none."""
     if rng.random() < 0.5:
         return None
     count = int(rng.integers(1, 40))
@@ -193,7 +195,8 @@ def judge_classes(rng, tool: Tool, problem: Problem, model: Model, classes: np.n
             found += near(f"evaluate {name} of class {c + 1}", row[name], values[c], 1e-6)
     if "confusion" in metrics and not np.allclose(metrics["confusion"]["rows"], table, rtol=1e-6):
         found.append(
-            f"evaluate: the table of classes is {metrics['confusion']['rows']}, the right one {table.tolist()}"
+            f"evaluate: the table of classes is {metrics['confusion']['rows']}, the right one "
+            f"{table.tolist()}"
         )
     if logistic_one and not strange.any():
         low = np.log(np.maximum(p[np.arange(len(s)), number], np.finfo(float).tiny))

@@ -1,5 +1,6 @@
-"""Tables with text and missing values: the audit reads and encodes them itself, solves in long double, and compares
-predictions, so that no order of features matters. Fold by fold, nothing is learnt from the rows that are held out.
+"""Tables with text and missing values: the audit reads and encodes them itself, solves in long double, and
+compares predictions, so that no order of features matters. Fold by fold, nothing is learnt from the rows that
+are held out.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -69,8 +70,8 @@ def learn(table: Table, rows: np.ndarray, way: str) -> Encoding:
 
 def model(design: np.ndarray, y: np.ndarray, l2: float, kind: type, loss):
     problem = types.SimpleNamespace(
-        kept=design.astype(kind).astype(L), s=np.ones(len(y), L), kind=kind, intercept=True, standardize=False,
-        l2=l2, l1=0.0, offset=None,
+        kept=design.astype(kind).astype(L), s=np.ones(len(y), L), kind=kind, intercept=True,
+        standardize=False, l2=l2, l1=0.0, offset=None,
     )  # fmt: skip
     return optimum(problem, loss, y.astype(kind).astype(L)).coefficients()
 
@@ -88,7 +89,8 @@ def table(rng, tool: Tool, kind: type) -> list[str]:
     drawn = draw_table(rng, n, 0.15, kinds)
     drawn.numbers[:4] = np.where(np.isnan(drawn.numbers[:4]), 1.5, drawn.numbers[:4])
     for column in range(len(kinds)):
-        for row in drawn.texts[::10]:  # a column of which less than a tenth is no number is one of numbers (docs/formats.md)
+        # a column of which less than a tenth is no number is one of numbers (docs/formats.md)
+        for row in drawn.texts[::10]:
             row[column] = "red"
     signal = np.nan_to_num(drawn.numbers[:, 0]) - 2 * np.array([row[0] == "red" for row in drawn.texts])
     classes = rng.random() < 0.5
@@ -138,7 +140,8 @@ def compare(told, eta: np.ndarray, labels, kind: type) -> list[str]:
             ]
         if labels is not None and abs(own) > allowed and value != labels[int(own > 0)]:
             return [
-                f"table: row {i + 1} is predicted as {value!r}, the audit's own solution gives {labels[int(own > 0)]!r}"
+                f"table: row {i + 1} is predicted as {value!r}, the audit's own solution gives "
+                f"{labels[int(own > 0)]!r}"
             ]
     return []
 

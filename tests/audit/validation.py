@@ -1,12 +1,13 @@
-"""Cross-validation: each fold's model is found again by Newton's method in long double from the rows that train, and
-the fold's score, the means, the best value and the final model follow.
+"""Cross-validation: each fold's model is found again by Newton's method in long double from the rows that
+train, and the fold's score, the means, the best value and the final model follow.
 
 The package scores the targets that it was given, with probabilities of at least epsilon, as scikit-learn does
 (python/kiln/_cv_judged.py); the tool what its type made of them, and without a limit.
 
-A model that has converged may lie above the optimum by what linear models are allowed (problems.judge_fit), fall. Its
-linear predictor of a row z then differs from the optimum's by at most d = sqrt(2 fall z^T H^-1 z), H the Hessian there, and by
-what rounding makes of it; what these make of the score is what its claim may be off by.
+A model that has converged may lie above the optimum by what linear models are allowed (problems.judge_fit),
+fall. Its linear predictor of a row z then differs from the optimum's by at most d = sqrt(2 fall z^T H^-1 z),
+H the Hessian there, and by what rounding makes of it; what these make of the score is what its claim may be
+off by.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -50,7 +51,8 @@ def eta_at(problem: Problem, w: np.ndarray, b) -> np.ndarray:
 
 
 def reach(scaled: Scaled, train: Problem, test: Problem, loss, y: np.ndarray) -> np.ndarray:
-    """By how much the linear predictor of each row of `test` may differ, of a model that has converged on `train`."""
+    """By how much the linear predictor of each row of `test` may differ, of a model that has converged on
+    `train`."""
     w, b = scaled.coefficients()
     eta = eta_at(train, w, b)
     value, _, curve = loss(y, eta)
@@ -160,7 +162,8 @@ def judge(problem: Problem, tool: Tool, run, loss, y, groups, folds: int) -> lis
         for f, (told_score, (true, off)) in enumerate(zip(value["folds"], own)):
             if told_score is not None and abs(told_score - true) > off:
                 found.append(
-                    f"cv: l2 {value['l2']:g}, fold {f + 1}: reported {told_score:.12g}, but the predictions give "
+                    f"cv: l2 {value['l2']:g}, fold {f + 1}: reported {told_score:.12g}, but the predictions "
+                    "give "
                     f"{float(true):.12g} but for {float(off):.3g}"
                 )
         found += near("cv: mean", value["mean"], np.mean(value["folds"]), 1e-9)

@@ -47,7 +47,8 @@ def margin(gain: np.ndarray) -> float:
 
 
 def infinite(rng, tool: Tool, kind: type) -> list[str]:
-    """Fits without a penalty, often of few rows: classes that can be separated, groups whose counts are all 0."""
+    """Fits without a penalty, often of few rows: classes that can be separated, groups whose counts are all
+    0."""
     problem = Tame(rng, tool.folder, kind)
     poisson = rng.sizes.random() < 0.4
     X = problem.X

@@ -1,9 +1,9 @@
-"""Every verb of linear models on an X far above the byte budget: each run is a process of its own, so that X is cold, and none
-may need X whole. The objective is the one that a CPU with plenty finds.
+"""Every verb of linear models on an X far above the byte budget: each run is a process of its own, so that X
+is cold, and none may need X whole. The objective is the one that a CPU with plenty finds.
 
 usage: budget_test.py KILN DEVICE[/WAY...] ...
-A WAY is one of dense and sparse, f32 and f64, read and map; or short: one case of each verb. Without any, all are tried.
-Prints a line for each case, and ends with 1 where one fails.
+A WAY is one of dense and sparse, f32 and f64, read and map; or short: one case of each verb. Without any, all
+are tried. Prints a line for each case, and ends with 1 where one fails.
 """
 
 import array
@@ -26,7 +26,8 @@ def npy(values, code, *shape):
     kind = {"f": "<f4", "d": "<f8", "i": "<i4", "q": "<i8"}[code]
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     text += " " * (-(len(text) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + array.array(code, values).tobytes()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H",
+                                              len(text)) + text.encode() + array.array(code, values).tobytes()
 
 
 def write(name, data):
@@ -71,7 +72,8 @@ def make(folder):
     X = [[dice.gauss(3.0 * (j % 3), 1) for j in range(COLUMNS)] for _ in range(ROWS)]
     for code in "fd":
         write(os.path.join(folder, f"dense-{code}.npy"), npy(itertools.chain(*X), code, ROWS, COLUMNS))
-    targets(folder, "dense", [sum((x - 3.0 * (j % 3)) * slope[j] for j, x in enumerate(row)) for row in X], dice)
+    targets(folder, "dense", [sum((x - 3.0 * (j % 3)) * slope[j] for j, x in enumerate(row)) for row in X],
+            dice)
     columns, data, starts, sums = [], [], [0], []
     for _ in range(ROWS):
         row = sorted(dice.sample(range(WIDE), int(PART * WIDE)))
@@ -109,7 +111,8 @@ class Runs:
         self.entries = make(folder)
 
     def has(self, device):
-        listed = subprocess.run([self.kiln, "devices", "--json"], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run([self.kiln, "devices", "--json"], capture_output=True, text=True,
+                                check=True).stdout
         known = [row["name"] for row in json.loads(listed)["devices"] if row["usable"]]
         return any(name.startswith(device.split("*")[0]) for name in known)
 
@@ -117,9 +120,11 @@ class Runs:
         return os.path.join(self.folder, name)
 
     def run(self, *command):
-        done = subprocess.run([self.kiln, *command, "--json", "-q"], capture_output=True, text=True, timeout=600)
+        done = subprocess.run([self.kiln, *command, "--json", "-q"], capture_output=True, text=True,
+                              timeout=600)
         if done.returncode:
-            raise RuntimeError(f"exit {done.returncode}: {done.stdout.strip()[:200]} {done.stderr.strip()[-200:]}")
+            raise RuntimeError(f"exit {done.returncode}: {done.stdout.strip()[:200]} "
+                               f"{done.stderr.strip()[-200:]}")
         return json.loads(done.stdout)
 
     def command(self, case, shape, code):
@@ -152,7 +157,9 @@ class Runs:
         model = self.path("m.kiln")
         want = self.plenty(case, shape, code)
         command = self.command(case, shape, code)
-        budget = ["--memory", str(max(int(BUDGET * self.bytes_of(shape, code)), 2 << 20 if device.startswith("cpu") else 0))]
+        budget = ["--memory",
+                  str(max(int(BUDGET * self.bytes_of(shape, code)), 2 << 20 if device.startswith("cpu")
+                          else 0))]
         way = ["--device", device, *budget, *(["--map"] if mapped else [])]
         got = self.run(*command, *way, "-o", model)
         digits = 1e-9 if code == "d" else 3e-5
@@ -162,9 +169,11 @@ class Runs:
         assert distance <= digits, f"objective {got['objective']}, not {want['objective']}"
         assert got["memory"]["panels"] > 0, "X was not streamed"
         seen = self.run("evaluate", model, *command[1:4], *command[4:6], *way)
-        for metric, value in self.run("evaluate", model, *command[1:4], *command[4:6], "--device", "cpu").items():
+        for metric, value in self.run("evaluate", model, *command[1:4], *command[4:6], "--device",
+                                      "cpu").items():
             if isinstance(value, float) and "seconds" not in metric:
-                assert abs(seen[metric] - value) <= 100 * digits * abs(value), f"{metric} {seen[metric]}, not {value}"
+                assert abs(seen[metric]
+                           - value) <= 100 * digits * abs(value), f"{metric} {seen[metric]}, not {value}"
 
 
 def main(kiln, *devices):
@@ -174,7 +183,8 @@ def main(kiln, *devices):
             if not runs.has(device):
                 print("no device", device)
                 continue
-            for case, shape, code, mapped in itertools.product(CASES, ("dense", "sparse"), "fd", (False, True)):
+            for case, shape, code, mapped in itertools.product(CASES, ("dense", "sparse"), "fd",
+                                                               (False, True)):
                 if device.startswith("cpu") and not mapped:
                     continue  # a CPU holds what it has read
                 if "cholesky" in case and (shape, code) != ("dense", "d"):

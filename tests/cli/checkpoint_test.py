@@ -2,7 +2,8 @@
 
 usage: checkpoint_test.py KILN FLIGHTS.csv.gz [KILLS [RECORD]]
 
-KILLS of each of three algorithms, at random instants; 3 unless told. RECORD: a JSON file for what was counted and measured.
+KILLS of each of three algorithms, at random instants; 3 unless told. RECORD: a JSON file for what was counted
+and measured.
 """
 
 import datetime
@@ -21,7 +22,8 @@ from cli_test import FLIGHTS, KILN, Case, as_json, kiln
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
 RECORD = sys.argv[4] if len(sys.argv) > 4 else None
 CPU = ["--device", "cpu", "--deterministic", "--quiet"]
-SAME = ("iterations", "converged", "stopped_by", "residual", "objective", "inertia", "metrics", "cross_validation")
+SAME = ("iterations", "converged", "stopped_by", "residual", "objective", "inertia", "metrics",
+        "cross_validation")
 recorded = {}
 
 
@@ -45,14 +47,18 @@ class Checkpoints(Case):
         if os.path.exists(self.state):
             os.remove(self.state)
         source = random.Random(3)
-        entries = [(u, i, source.randint(1, 5)) for u in range(1, 801) for i in range(1, 401) if source.random() < 0.1]
+        entries = [(u, i, source.randint(1, 5)) for u in range(1, 801) for i in range(1, 401)
+                   if source.random() < 0.1]
         head = f"%%MatrixMarket matrix coordinate real general\n800 400 {len(entries)}\n"
         ratings = self.write("ratings.mtx", head + "".join(f"{u} {i} {r}\n" for u, i, r in entries))
         self.commands = {
             "linreg": ["linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg"],
-            "kmeans": ["kmeans", FLIGHTS, "--ignore", "arr_delay", "-k", "12", "--tolerance", "1e-9", "--restarts", "2"],
-            "als": ["als", ratings, "--factors", "16", "--biases", "--tolerance", "1e-12", "--max-iterations", "60"],
-            "folds": ["linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "--l2", "1e-2:1:2", "--cv", "4"],
+            "kmeans": ["kmeans", FLIGHTS, "--ignore", "arr_delay", "-k", "12", "--tolerance", "1e-9",
+                       "--restarts", "2"],
+            "als": ["als", ratings, "--factors", "16", "--biases", "--tolerance", "1e-12", "--max-iterations",
+                    "60"],
+            "folds": ["linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "--l2", "1e-2:1:2",
+                      "--cv", "4"],
         }
 
     def keeping(self, every):
@@ -65,13 +71,14 @@ class Checkpoints(Case):
         return answer(result), tensors(self.model), time.monotonic() - began
 
     def kill_and_go_on(self, name):
-        """Each run begins where the last one was killed; at the end the answer is that of a run that was not."""
+        """Each run begins where the last one was killed; at the end the answer is that of a run that was
+        not."""
         command = self.commands[name]
         expected, numbers, seconds = self.whole(command)
         source, killed, kept, ends, size, written, taken = random.Random(7), 0, 0, 0, 0, [], []
         while True:
-            process = subprocess.Popen([KILN, *command, *CPU, "--json", *self.keeping("0.001")], stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE)
+            process = subprocess.Popen([KILN, *command, *CPU, "--json", *self.keeping("0.001")],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             if killed < KILLS:
                 time.sleep(1.2 * seconds * source.random())
                 if process.poll() is None:
@@ -115,8 +122,11 @@ class Checkpoints(Case):
         command = ["linreg", FLIGHTS, "--target", "arr_delay", *CPU]
         stopped = as_json(*command, "--l2", "1e-2:1:2", "--cv", "4", *self.keeping("0.0001"))
         self.assertGreater(stopped["checkpoint"]["written"], 0)
-        for code, other, message in ((7, ["--l2", "1e-2:1:3", "--cv", "4"], "other folds, penalties or metrics"), (7, ["--l2", "1e-2:2:2", "--cv", "4"], "other folds"),
-                                     (7, ["--l2", "1e-2:1:2", "--cv", "4", "--seed", "3"], "other folds"), (7, ["--l2", "1"], "a run alone"),
+        for code, other, message in ((7, ["--l2", "1e-2:1:3", "--cv", "4"],
+                                      "other folds, penalties or metrics"),
+                                     (7, ["--l2", "1e-2:2:2", "--cv", "4"], "other folds"),
+                                     (7, ["--l2", "1e-2:1:2", "--cv", "4", "--seed", "3"], "other folds"),
+                                     (7, ["--l2", "1"], "a run alone"),
                                      (2, ["--l2", "1e-2:1:2"], "with a path")):
             self.assertIn(message, kiln(*command, *other, "--resume", self.state, code=code)[1])
 
@@ -125,16 +135,19 @@ class Checkpoints(Case):
         """A state of 150 MB: what writing it takes, checksum and fsync included, and what reading it does."""
         rows, factors = 300_000, 63
         head = f"%%MatrixMarket matrix coordinate real general\n{rows} 100 {rows}\n"
-        wide = self.write("wide.mtx", head + "".join(f"{i + 1} {i % 100 + 1} {i % 5 + 1}\n" for i in range(rows)))
+        wide = self.write("wide.mtx", head + "".join(f"{i + 1} {i % 100 + 1} {i % 5 + 1}\n"
+                                                     for i in range(rows)))
         command = ["als", wide, "--factors", factors, "--tolerance", "1e-300", *CPU]
         plain = as_json(*command, "--max-iterations", 3)
-        turns = [as_json(*command, "--max-iterations", 3, "--checkpoint", self.state, "--checkpoint-every", "0.001")["checkpoint"]
+        turns = [as_json(*command, "--max-iterations", 3, "--checkpoint", self.state, "--checkpoint-every",
+                         "0.001")["checkpoint"]
                  for _ in range(5)]
         about = min(turns, key=lambda turn: turn["seconds"])  # others use this machine, too
         again = as_json(*command, "--max-iterations", 3, "--resume", self.state)
         recorded["cost"] = {"rows": rows, "factors": factors, "checkpoint_bytes": about["bytes"],
-                            "seconds_a_write": about["seconds"] / about["written"], "writes": about["written"],
-                            "run_seconds": plain["seconds"]["total"], "run_seconds_of_a_resume_without_iterations": again["seconds"]["total"]}
+                            "seconds_a_write": about["seconds"] / about["written"],
+                            "writes": about["written"], "run_seconds": plain["seconds"]["total"],
+                            "run_seconds_of_a_resume_without_iterations": again["seconds"]["total"]}
 
     def test_interrupt(self):
         """Ctrl-C and SIGTERM: a last checkpoint, and how to go on."""
@@ -160,7 +173,8 @@ class Checkpoints(Case):
         """A run that came to its limit goes on under a larger one, and reads what it writes."""
         command = self.commands["als"]
         first = as_json(*command, "--max-iterations", 5, *CPU, *self.keeping("600"))
-        self.assertEqual(first["checkpoint"], {**first["checkpoint"], "resume": None, "resumed_after": None, "iteration": 5, "written": 1})
+        self.assertEqual(first["checkpoint"], {**first["checkpoint"], "resume": None, "resumed_after": None,
+                                               "iteration": 5, "written": 1})
         self.assertEqual(first["checkpoint"]["bytes"], os.path.getsize(self.state))
         second = as_json(*command, *CPU, *self.keeping("600"))
         self.assertEqual(second["checkpoint"]["resumed_after"], 5)
@@ -174,7 +188,8 @@ class Checkpoints(Case):
         for changed, message in (
             ([*command, "--l2", "3"], "--l2 is 3, but in "),
             ([*command, "--implicit"], "exclude each other"),
-            ([*command[:2], "--factors", "8", "--biases"], "part 'A' is f64, 800 x 17, but the run's is f64, 800 x 9"),
+            ([*command[:2], "--factors", "8", "--biases"],
+             "part 'A' is f64, 800 x 17, but the run's is f64, 800 x 9"),
             (flights, "is a checkpoint of als, and this run is one of linreg"),
         ):
             code = 2 if "exclude" in message else 7
@@ -193,9 +208,11 @@ class Checkpoints(Case):
 if __name__ == "__main__":
     program = unittest.main(argv=sys.argv[:1], exit=False)
     if RECORD:
-        revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+        revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True,
+                                  text=True).stdout.strip()
         with open(RECORD, "w") as file:
-            json.dump({"device": f"cpu, {os.cpu_count()} threads, {platform.machine()}", "date": str(datetime.date.today()),
-                       "commit": revision, "runs": recorded}, file, indent=1)
+            json.dump({"device": f"cpu, {os.cpu_count()} threads, {platform.machine()}",
+                       "date": str(datetime.date.today()), "commit": revision, "runs": recorded}, file,
+                      indent=1)
             file.write("\n")
     sys.exit(not program.result.wasSuccessful())

@@ -23,9 +23,12 @@ KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 START_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 0.005
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SOURCES = os.path.join(ROOT, "src")
-# What only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's KILN_CACHE_DIR.
+# What only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's
+# KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
-VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans", "predict", "evaluate", "verify", "info", "recommend", "coefficients", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
+VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans",
+         "predict", "evaluate", "verify", "info", "recommend", "coefficients", "convert", "devices", "doctor",
+         "explain", "tune", "completion", "man", "help", "version"]
 
 
 def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):
@@ -169,7 +172,8 @@ class Usage(Case):
                 self.assertRegex(error, r"\Akiln: .")
 
     def test_messages_name_options_as_they_are_typed(self):
-        """Each field of options that a message of the library names is an option, or in parentheses, which drops it."""
+        """Each field of options that a message of the library names is an option, or in parentheses, which
+        drops it."""
         options = set(re.findall(r"--([a-z][a-z0-9-]*)", "".join(kiln(verb, "--help")[0] for verb in VERBS)))
         found = 0
         for folder, _, names in os.walk(SOURCES):
@@ -186,7 +190,8 @@ class Usage(Case):
         train = ["linreg", FLIGHTS, "--target", "arr_delay"]
         same = self.path("same")
         self.assertIn("two outputs", kiln(*train, "--cv", 2, "-o", same, "--plot", same, code=2)[1])
-        self.assertIn("two outputs", kiln("convert", FLIGHTS, same, "--to", "mtx", "--targets-to", same, code=2)[1])
+        self.assertIn("two outputs", kiln("convert", FLIGHTS, same, "--to", "mtx", "--targets-to", same,
+                                          code=2)[1])
         self.assertFalse(os.path.exists(same))
         out, error = kiln(*train, "--l2", "1:100:3", "--plot", "-")
         self.assertTrue(out.startswith("<svg") and out.endswith("</svg>\n"))
@@ -217,14 +222,18 @@ class Usage(Case):
         self.assertIn("No such file", kiln("info", "-q", "--", "--json", code=3)[1])
 
     def test_help_shows_what_applies(self):
-        for verb, taken, refused in (("version", (), ("--device", "--threads", "--seed")), ("man", (), ("--memory", "--type")),
+        for verb, taken, refused in (("version", (), ("--device", "--threads", "--seed")),
+                                     ("man", (), ("--memory", "--type")),
                                      ("devices", ("--device", "--threads"), ("--type", "--seed")),
                                      ("coefficients", ("--device",), ("--type", "--deterministic", "--seed")),
-                                     ("linreg", ("--seed", "rmse|mae|r2. "), ("log_loss", "--C ", "--probabilities")),
-                                     ("predict", ("Write the predictions", " 7 the model"), ("not converged", "Draw ", "Write the model")),
+                                     ("linreg", ("--seed", "rmse|mae|r2. "),
+                                      ("log_loss", "--C ", "--probabilities")),
+                                     ("predict", ("Write the predictions", " 7 the model"),
+                                      ("not converged", "Draw ", "Write the model")),
                                      ("convert", (" 3 bad data",), (" 4 ", " 7 the model")),
                                      ("hits", ("--device",), ("--seed",)), ("kmeans", ("--seed",), ()),
-                                     ("logreg", ("--l1", "log_loss|brier|accuracy|auc. "), ("rmse", "--offset"))):
+                                     ("logreg", ("--l1", "log_loss|brier|accuracy|auc. "),
+                                      ("rmse", "--offset"))):
             text = kiln(verb, "--help")[0]
             words = " ".join(text.split())
             for part in taken:
@@ -240,11 +249,14 @@ class Usage(Case):
             self.assertEqual(error, f"kiln: unknown option -{meant[2:]}\nhint: did you mean {meant}?\n")
 
     def test_times_add_up(self):
-        for arguments in (["linreg", FLIGHTS, "--target", "arr_delay", "--cv", 2], ["hits", self.write("g.edges", "a b\nb c\n")]):
+        for arguments in (["linreg", FLIGHTS, "--target", "arr_delay", "--cv", 2],
+                          ["hits", self.write("g.edges", "a b\nb c\n")]):
             seconds = as_json(*arguments)["seconds"]
-            parts = [seconds[part] for part in ("read", "transfer", "build", "solve", "measure", "write", "other")]
+            parts = [seconds[part] for part in ("read", "transfer", "build", "solve", "measure", "write",
+                                                "other")]
             self.assertAlmostEqual(sum(parts), seconds["total"], 9)
-            self.assertRegex(kiln(*arguments)[0], r"  time .*: read .*, solve .*, measure .*, write .*, other .* s\n")
+            self.assertRegex(kiln(*arguments)[0],
+                             r"  time .*: read .*, solve .*, measure .*, write .*, other .* s\n")
 
 
 class Pages(Case):
@@ -270,9 +282,11 @@ class Pages(Case):
             self.assertEqual((result.returncode, result.stderr), (0, b""), verb)
 
     def test_each_algorithm_says_what_its_tolerance_is_of(self):
-        own = {"linreg": "normal equations", "logreg": "it is at zero", "glm": "constant mean", "svm": "it is at zero", "hits": "authorities"}
+        own = {"linreg": "normal equations", "logreg": "it is at zero", "glm": "constant mean",
+               "svm": "it is at zero", "hits": "authorities"}
         for verb, words in own.items():
-            text = " ".join(kiln(verb, "--help")[0].split("--tolerance NUMBER")[1].split("--max-iterations")[0].split())
+            text = " ".join(kiln(verb,
+                                 "--help")[0].split("--tolerance NUMBER")[1].split("--max-iterations")[0].split())
             self.assertIn(words, text)
             for other in {"normal equations", "constant mean", "authorities"} - {words}:
                 self.assertNotIn(other, text)
@@ -282,9 +296,13 @@ class Pages(Case):
             print("cli: no bash here: its completion is not run", file=sys.stderr)
             return
         script = kiln("completion", "bash")[0]
-        for words, offered in (("logreg --metric ", "log_loss brier accuracy auc"), ("mds --metric ", "ratio interval ordinal"),
-                               ("linreg --metric r", "rmse r2"), ("glm --link id", "identity"), ("linreg --missing ", "error drop mean indicator")):
-            line = script + f"\nCOMP_WORDS=(kiln {words.rsplit(' ', 1)[0]} '{words.rsplit(' ', 1)[1]}'); COMP_CWORD=3; _kiln; echo ${{COMPREPLY[@]}}\n"
+        for words, offered in (("logreg --metric ", "log_loss brier accuracy auc"),
+                               ("mds --metric ", "ratio interval ordinal"), ("linreg --metric r", "rmse r2"),
+                               ("glm --link id", "identity"),
+                               ("linreg --missing ", "error drop mean indicator")):
+            line = (script
+                    + f"\nCOMP_WORDS=(kiln {words.rsplit(' ', 1)[0]} '{words.rsplit(' ', 1)[1]}'); "
+                      f"COMP_CWORD=3; _kiln; echo ${{COMPREPLY[@]}}\n")
             found = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
             self.assertEqual(found.stdout.strip(), offered, (words, found.stderr))
 
@@ -319,7 +337,8 @@ class Pages(Case):
 
 
 class Examples(Case):
-    """What the README and the help show on the data that the tree has runs as it stands, here on some of the rows."""
+    """What the README and the help show on the data that the tree has runs as it stands, here on some of the
+    rows."""
 
     def test_examples_run(self):
         os.mkdir(self.path("data"))
@@ -388,7 +407,8 @@ class Training(Case):
             result["objective"], result["metrics"]["rss"] / 2, delta=1e-6 * result["objective"]
         )
         self.assertEqual(result["trace"][0]["iteration"], 0)
-        self.assertEqual(set(result["trace"][0]), {"iteration", "residual", "objective", "seconds", "inner", "radius"})
+        self.assertEqual(set(result["trace"][0]), {"iteration", "residual", "objective", "seconds", "inner",
+                                                   "radius"})
         seconds = result["seconds"]
         self.assertLessEqual(seconds["read"] + seconds["solve"], seconds["total"])
 
@@ -476,7 +496,8 @@ class Training(Case):
                 self.assertNotIn(part, hint)
         error = kiln(*stall, "-q")[1]
         reached = error.split("hint: --tolerance ")[1].split(",")[0]
-        self.assertLess(float(reached), 1e-12) # the columns depend on each other: rounding must not lead along that
+        # the columns depend on each other: rounding must not lead along that
+        self.assertLess(float(reached), 1e-12)
         self.assertIs(as_json(*stall[:4], "--tolerance", reached)["converged"], True)
 
     def test_standard_input_gives_the_same_model(self):
@@ -567,7 +588,8 @@ class Predicting(Case):
         kiln("linreg", self.write("wide.svm", "1 1:2 5:3\n0 2:1\n1 1:1\n"), "-o", wide)
         narrow = self.write("narrow.csv", "1,2,3\n4,5,6\n")
         for verb in ("predict", "verify"):
-            self.assertIn("was trained on 5 columns", kiln(verb, wide, narrow, "--target", "column3", code=7)[1])
+            self.assertIn("was trained on 5 columns", kiln(verb, wide, narrow, "--target", "column3",
+                                                           code=7)[1])
         torn = self.read("flights.kiln")[:-5]
         with open(self.path("torn.kiln"), "wb") as file:
             file.write(torn)
@@ -655,10 +677,12 @@ class Data(Case):
         for isa, named in (("baseline", "baseline"), ("scalar", "baseline"), ("", "thread")):
             self.assertIn(named, kiln("devices", environment={"KILN_ISA": isa})[0])
         # What the list of devices prints can be typed.
-        devices = [kiln("devices", environment={"KILN_ISA": isa})[0] for isa in ("avx2", "AVX2", "avx512", "AVX-512")]
+        devices = [kiln("devices", environment={"KILN_ISA": isa})[0] for isa in ("avx2", "AVX2", "avx512",
+                                                                                 "AVX-512")]
         names = [re.search("^cpu .*, (.*)$", text, re.MULTILINE)[1] for text in devices]
         self.assertEqual(names[0::2], names[1::2])
-        error = kiln("linreg", FLIGHTS, "--target", "arr_delay", code=2, environment={"KILN_ISA": "avx1024"})[1]
+        error = kiln("linreg", FLIGHTS, "--target", "arr_delay", code=2,
+                     environment={"KILN_ISA": "avx1024"})[1]
         self.assertIn("KILN_ISA is 'avx1024'", error)
         self.assertIn("baseline, avx2 or avx512", error)
 
@@ -668,7 +692,8 @@ class Data(Case):
             environment = {"KILN_NUM_THREADS": threads}
             error = kiln("linreg", FLIGHTS, "--target", "arr_delay", code=2, environment=environment)[1]
             self.assertIn(f"KILN_NUM_THREADS is '{threads}'", error)
-        kiln("linreg", FLIGHTS, "--target", "arr_delay", "--threads", "2", environment={"KILN_NUM_THREADS": "four"})
+        kiln("linreg", FLIGHTS, "--target", "arr_delay", "--threads", "2",
+             environment={"KILN_NUM_THREADS": "four"})
 
     def test_nonfinite(self):
         data = self.write("nan.svm", "1 1:1\n2 1:nan\n")
@@ -680,7 +705,8 @@ class Data(Case):
         self.assertIn("columns count from 1", error)
         named = self.write("nan.csv", "a,length,y\n1,2,3\n2,nan,4\n3,1,4\n")
         for verb in "linreg", "logreg", "glm", "svm":
-            self.assertIn("column 'length' of X has NaN", kiln(verb, named, "--target", "y", "--allow-nonfinite", code=3)[1])
+            self.assertIn("column 'length' of X has NaN",
+                          kiln(verb, named, "--target", "y", "--allow-nonfinite", code=3)[1])
 
     def test_no_targets(self):
         error = kiln("linreg", FLIGHTS, code=3)[1]
@@ -728,13 +754,15 @@ class Machine(Case):
         result = as_json("doctor", "--device", "cpu")
         self.assertEqual([d["name"] for d in result["devices"]], ["cpu"])
         tests = result["devices"][0]["tests"]
-        both = {"mmchain", "multiply", "gram_diagonal", "rows", "batch_reduce", "loss_gradient", "loss_hessian", "cg_step", "assign"}
-        dense = {"dot", "norm", "combine", "combine_from", "batch_scale", "gram", "loss_mean", "logreg", "distances", "guttman",
-                 "dirichlet_expect"}
+        both = {"mmchain", "multiply", "gram_diagonal", "rows", "batch_reduce", "loss_gradient",
+                "loss_hessian", "cg_step", "assign"}
+        dense = {"dot", "norm", "combine", "combine_from", "batch_scale", "gram", "loss_mean", "logreg",
+                 "distances", "guttman", "dirichlet_expect"}
         sparse = {"sddmm", "sddmm_multiply", "factor_solve", "ranks_step"}
         self.assertEqual(
             {(t["operation"], t["type"], t["format"]) for t in tests},
-            {(o, t, "sparse") for o in both | sparse for t in ("f32", "f64")} | {(o, t, "dense") for o in both | dense for t in ("f32", "f64")},
+            {(o, t, "sparse") for o in both | sparse for t in ("f32", "f64")}
+            | {(o, t, "dense") for o in both | dense for t in ("f32", "f64")},
         )
         for test in tests:
             self.assertTrue(test["passed"])
@@ -754,19 +782,24 @@ class Machine(Case):
         self.assertIn("--map", error["error"]["hint"])
         points = self.path("points.npz")
         kiln("convert", FLIGHTS, points)
-        for case, code in ((["kmeans", points, "-k", 2, "--memory", "64K"], 6), (["kmeans", points, "-k", 2, "--map"], 2)):
-            error = as_json(*case, "--device", "cpu", code=code)["error"]  # a verb without --map, whose hints know that
+        for case, code in ((["kmeans", points, "-k", 2, "--memory", "64K"], 6),
+                           (["kmeans", points, "-k", 2, "--map"], 2)):
+            # a verb without --map, whose hints know that
+            error = as_json(*case, "--device", "cpu", code=code)["error"]
             self.assertEqual("--map" in error["hint"], code == 2)
-        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, predict, evaluate", error["hint"])
+        self.assertIn("--map is an option of linreg, logreg, glm, svm, hits, predict, evaluate",
+                      error["hint"])
         data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
         kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
-        result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M", "--deterministic")
+        result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M",
+                         "--deterministic")
         self.assertTrue(result["converged"])
         self.assertGreater(result["memory"]["panels"], 100)
         self.assertLessEqual(result["memory"]["peak"], 2 << 20)
         error = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "4K", code=6)
         self.assertNotIn("--map", error["error"]["hint"])  # which is there already
-        error = as_json("linreg", targets, "--target", "-1", "--map", code=2)  # a dense matrix that stays in its file
+        # a dense matrix that stays in its file
+        error = as_json("linreg", targets, "--target", "-1", "--map", code=2)
         self.assertIn("without --map", error["error"]["hint"])
 
     def test_links_in_their_file(self):
@@ -960,7 +993,8 @@ class Interrupt(Case):
         data, model = self.path("classes.csv"), self.path("first.kiln")
         with open(data, "w") as file:
             file.write("a,b,c,y\n" + "".join(f"{i % 7},{i % 11},{i % 13},{i % 4000}\n" for i in range(40000)))
-        process = self.start("logreg", data, "--target", "y", "--max-classes", "4000", "--device", "cpu", "-o", model)
+        process = self.start("logreg", data, "--target", "y", "--max-classes", "4000", "--device", "cpu",
+                             "-o", model)
         self.wait_for(process, b"read ")
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)

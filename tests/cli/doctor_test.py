@@ -1,7 +1,8 @@
 """kiln doctor finds a device that computes wrongly; it, and kiln devices, outlive drivers that crash or hang.
 
-What computes is PoCL with kernels that this test has spoilt: KILN_KERNEL_DIR names a folder with kernels in place of
-the library's. What crashes or hangs is stub_opencl.c beside this file, or a library with a driver's name.
+What computes is PoCL with kernels that this test has spoilt: KILN_KERNEL_DIR names a folder with kernels in
+place of the library's. What crashes or hangs is stub_opencl.c beside this file, or a library with a driver's
+name.
 
 usage: doctor_test.py KILN SOURCE
 """
@@ -17,8 +18,8 @@ import unittest
 
 KILN, SOURCE = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
 
-# What stands in a file of kernels and what this test puts there: sums without half of their threads, and an address
-# that nobody has, in the kernels of the first checks and in those of later ones.
+# What stands in a file of kernels and what this test puts there: sums without half of their threads, and an
+# address that nobody has, in the kernels of the first checks and in those of later ones.
 WRONG = ("reduce.cl", "reach >= span", "reach > span")
 FATAL = ("csr.cl", "const int id = (int)get_local_id(0), place",
          "*(volatile __global real *)8 = 1;\n    const int id = (int)get_local_id(0), place")
@@ -29,7 +30,8 @@ STUB = pathlib.Path(__file__).with_name("stub_opencl.c")
 
 
 def run(*arguments, code=0, **environment):
-    found = subprocess.run([KILN, *arguments], env=dict(os.environ, **environment), capture_output=True, text=True, timeout=900)
+    found = subprocess.run([KILN, *arguments], env=dict(os.environ, **environment), capture_output=True,
+                           text=True, timeout=900)
     assert found.returncode == code, (found.returncode, found.stdout, found.stderr)
     return found
 
@@ -44,7 +46,8 @@ def doctor(*arguments, **settings):
 
 
 def compile_library(path, source, *arguments):
-    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path, *arguments], input=source, text=True, check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path, *arguments], input=source,
+                   text=True, check=True)
 
 
 class Doctor(unittest.TestCase):
@@ -69,13 +72,15 @@ class Doctor(unittest.TestCase):
         device = devices["opencl"]
         wrong = {test["operation"] for test in device["tests"] if not test["passed"]}
         self.assertEqual(wrong, {"dot", "norm", "combine_from"})
-        self.assertLessEqual({"combine", "rows", "batch_reduce"}, {test["operation"] for test in device["tests"]})
+        self.assertLessEqual({"combine", "rows", "batch_reduce"},
+                             {test["operation"] for test in device["tests"]})
         self.assertRegex(device["problem"], rf"its driver {ENDED} while product f32 sparse was checked")
         self.assertIs(device["healthy"], False)
         self.assertIs(devices["cpu"]["healthy"], True)
 
     def test_named_device_that_crashes(self):
-        problem = doctor("--device", "opencl", "--time-limit", "500", code=1, KILN_KERNEL_DIR=self.spoilt(WRONG, FATAL))["opencl"]["problem"]
+        problem = doctor("--device", "opencl", "--time-limit", "500", code=1,
+                         KILN_KERNEL_DIR=self.spoilt(WRONG, FATAL))["opencl"]["problem"]
         self.assertRegex(problem, f"its driver {ENDED} while")
 
     def drivers(self, **spoilt):
@@ -119,7 +124,8 @@ class Doctor(unittest.TestCase):
         self.assertRegex(bad[0]["reason"], rf"^bad\.icd: its driver {told} while devices were listed")
         self.assertIn(folder, bad[0]["hint"])
         good = [row for row in found if row["name"] == "opencl:0.0"]
-        self.assertRegex(good[0]["reason"], r"^stub.*: works, but not beside bad\.icd, as all OpenCL drivers are")
+        self.assertRegex(good[0]["reason"],
+                         r"^stub.*: works, but not beside bad\.icd, as all OpenCL drivers are")
         self.assertIs(next(row for row in found if row["name"] == "cpu")["usable"], True)
         return folder
 
@@ -134,18 +140,21 @@ class Doctor(unittest.TestCase):
         self.check_one_bad_driver("INFO", "exit(0)", r"ended the process \(exit code \d+\)")
 
     def test_driver_that_hangs(self):
-        self.check_one_bad_driver("DEVICES", "for (;;) pause()", "did not answer for 6 seconds", "--time-limit", "6")
+        self.check_one_bad_driver("DEVICES", "for (;;) pause()", "did not answer for 6 seconds",
+                                  "--time-limit", "6")
 
     def test_device_that_hangs_when_it_is_opened(self):
         folder = self.drivers(late=("CONTEXT", "for (;;) pause()"))
         found = doctor("--time-limit", "3", "--device", "opencl", code=1, OCL_ICD_VENDORS=folder)
-        self.assertEqual(found["opencl"]["problem"], "its driver did not answer for 3 seconds while it was opened")
+        self.assertEqual(found["opencl"]["problem"],
+                         "its driver did not answer for 3 seconds while it was opened")
 
     # A sanitizer's own report comes first.
     @unittest.skipIf(b"__asan_init" in pathlib.Path(KILN).read_bytes(), "a sanitizer reports crashes")
     def test_crash_in_the_tool_names_the_driver(self):
         folder = self.drivers(bad=("DEVICES", "abort()"))
-        for verb in (["devices", "--start", "--device", "auto"], ["devices", "--start", "--device", "opencl"]):
+        for verb in (["devices", "--start", "--device", "auto"],
+                     ["devices", "--start", "--device", "opencl"]):
             found = run(*verb, "--json", code=5, OCL_ICD_VENDORS=folder)
             error = json.loads(found.stdout)["error"]
             self.assertRegex(error["message"], rf"^a driver crashed .*signal 6.*: {folder}/bad\.so$")
@@ -154,7 +163,8 @@ class Doctor(unittest.TestCase):
         data = pathlib.Path(folder, "d.csv")
         data.write_text("x,y\n" + "".join(f"{i},{i % 5}\n" for i in range(50)))
         for environment, code in (({}, 5), ({"KILN_WITHOUT": "opencl,cuda"}, 0)):
-            found = run("explain", "linreg", data, "--target", "y", code=code, OCL_ICD_VENDORS=folder, **environment)
+            found = run("explain", "linreg", data, "--target", "y", code=code, OCL_ICD_VENDORS=folder,
+                        **environment)
             self.assertEqual("bad.so" in found.stderr, code == 5)
 
 

@@ -20,15 +20,18 @@ class Explain(unittest.TestCase):
     def test_scaling(self):
         shape = ["--rows", 10 ** 9, "--columns", 28, "--type", "f32", "--gpus", 8, "--nodes", 3]
         rows = as_json("explain", "logreg", *shape)["scaling"]
-        self.assertEqual([(row["gpus"], row["nodes"]) for row in rows], [(1, 1), (2, 1), (4, 1), (8, 1), (16, 2), (24, 3)])
+        self.assertEqual([(row["gpus"], row["nodes"]) for row in rows],
+                         [(1, 1), (2, 1), (4, 1), (8, 1), (16, 2), (24, 3)])
         self.assertEqual(rows[0]["times"], 1)
         self.assertTrue(7 < rows[3]["times"] < 8)
         for row in rows:
             parts = sum(row[part + "_seconds"] for part in ("read", "beside", "sum", "alone"))
             self.assertAlmostEqual(row["pass_seconds"] / parts, 1)
         for name, nnz, least in (("pagerank", 268 * 10 ** 6, 1.6), ("als", 10 ** 9, 1.2), ("mds", 0, 1.5)):
-            square = ["--rows", 10 ** 6 if name == "als" else 30000 if name == "mds" else 2 ** 24, "--type", "f32", "--gpus", 2]
-            square += ["--columns", square[1]] + (["--nnz", nnz] if nnz else []) + (["--k", 64] if name == "als" else [])
+            square = ["--rows", 10 ** 6 if name == "als" else 30000 if name == "mds" else 2 ** 24, "--type",
+                      "f32", "--gpus", 2]
+            square += (["--columns", square[1]] + (["--nnz", nnz] if nnz else [])
+                       + (["--k", 64] if name == "als" else []))
             self.assertTrue(least < as_json("explain", name, *square)["scaling"][1]["times"] < 2)
         text = kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--gpus", 4)[0]
         self.assertIn("on H200s, milliseconds of a pass", text)
@@ -40,7 +43,8 @@ class Explain(unittest.TestCase):
     def test_plans(self):
         for shape, form, nnz in ((SHAPE, "dense", 120000), (SPARSE, "csr", 20000)):
             result = as_json("explain", "mmchain", *shape, *CPU)
-            self.assertEqual((result["schema"], result["format"], result["nnz"]), ("kiln.explain/1", form, nnz))
+            self.assertEqual((result["schema"], result["format"], result["nnz"]),
+                             ("kiln.explain/1", form, nnz))
             plans = result["plans"]
             self.assertEqual([plan["BS"] for plan in plans if plan["chosen"]], [2])
             self.assertEqual(sorted(plan["BS"] for plan in plans), [1, 2])
@@ -50,7 +54,8 @@ class Explain(unittest.TestCase):
         text = kiln("explain", "mmchain", *SPARSE, *CPU)[0]
         self.assertIn("the choice, out of 2 plans", text)
         self.assertIn("3,000 x 40, 20,000 entries, sparse f64", text)
-        head = text.splitlines()[3].split()  # of a device's parameters those that it has, each of them explained
+        # of a device's parameters those that it has, each of them explained
+        head = text.splitlines()[3].split()
         self.assertEqual(head, ["VARIANT", "BS", "C", "BYTES", "PREDICTED", "LIMIT"])
         self.assertIn("BS: threads in a work-group (CPU: in all)", text)
         self.assertNotIn("ST:", text)
@@ -63,9 +68,11 @@ class Explain(unittest.TestCase):
 
     def test_sampled_products(self):
         result = as_json("explain", "sddmm", *SPARSE, *CPU, "--type", "f32", "--k", 16)
-        self.assertEqual((result["operation"], result["format"], result["nnz"], result["k"]), ("sddmm", "csr", 20000, 16))
+        self.assertEqual((result["operation"], result["format"], result["nnz"], result["k"]),
+                         ("sddmm", "csr", 20000, 16))
         self.assertEqual([plan["variant"] for plan in result["plans"] if plan["chosen"]], ["cpu"])
-        self.assertIn("P = (A B^T) at the entries of S, S 3,000 x 40", kiln("explain", "sddmm", *SPARSE, *CPU)[0])
+        self.assertIn("P = (A B^T) at the entries of S, S 3,000 x 40",
+                      kiln("explain", "sddmm", *SPARSE, *CPU)[0])
         self.assertIn("--nnz", kiln("explain", "sddmm", *SHAPE, *CPU, code=2)[1])
         kiln("explain", "sddmm", *SPARSE, *CPU, "--k", 4097, code=2)
         tuned = as_json("tune", "sddmm", *SPARSE, *CPU, "--k", 16, "--exhaustive")
@@ -105,20 +112,24 @@ class Explain(unittest.TestCase):
         self.assertIn("iterations  3 at most", text)
         self.assertIn("8 passes expected", text)
         self.assertIn("--device auto would take this one", text)
-        self.assertIn("leave out --device", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", code=2)[1])
+        self.assertIn("leave out --device", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay",
+                                                 "--device", "cpu", code=2)[1])
 
     def test_measuring_is_told_in_one_line_once(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         fresh = {"KILN_CACHE_DIR": folder.name}
-        explain = ["explain", "linreg", FLIGHTS, "--ignore", "carrier,origin,dest", "--target", "arr_delay", "--type", "f32"]
-        lines = [line for line in kiln(*explain, environment=fresh)[1].splitlines() if not line.endswith("s so far")]
+        explain = ["explain", "linreg", FLIGHTS, "--ignore", "carrier,origin,dest", "--target", "arr_delay",
+                   "--type", "f32"]
+        lines = [line for line in kiln(*explain, environment=fresh)[1].splitlines()
+                 if not line.endswith("s so far")]
         self.assertEqual(len(lines), 2, lines)
         self.assertRegex(lines[1], "^measuring this machine, once, .*: some seconds$")
         self.assertNotIn("measuring", kiln(*explain, environment=fresh)[1])
 
     def test_training_as_training_would_begin(self):
-        """Classes by name, each a column of y or a problem of its own, and the options that decide how often it trains."""
+        """Classes by name, each a column of y or a problem of its own, and the options that decide how often
+        it trains."""
         result = as_json("explain", "logreg", FLIGHTS, "--target", "origin")
         self.assertEqual((result["passes"], result["k"], result["columns"]), (70, 3, 124))
         self.assertIn("with 3 columns of y each", kiln("explain", "logreg", FLIGHTS, "--target", "origin")[0])
@@ -128,13 +139,15 @@ class Explain(unittest.TestCase):
         self.assertEqual(result["passes"], (4 * 5 + 1) * 70)
         result = as_json("explain", "svm", FLIGHTS, "--target", "arr_delay", "--regression")
         self.assertEqual((result["passes"], result["k"]), (70, 1))
-        for more, solver, why in ((("svm", "--solver", "dual"), "dual", "as asked for"), (("svm",), "newton", "not expected to be faster"),
+        for more, solver, why in ((("svm", "--solver", "dual"), "dual", "as asked for"),
+                                  (("svm",), "newton", "not expected to be faster"),
                                   (("logreg", "--l1", 1), "newton", "the dual is for")):
             told = as_json("explain", more[0], FLIGHTS, "--target", "origin", *more[1:])
             self.assertEqual((told["solver"], told["max_iterations"]), (solver, 100))
             self.assertIn(why, told["why"])
         kiln("explain", "logreg", FLIGHTS, "--target", "origin", "--solver", "dual", "--l1", 1, code=2)
-        self.assertIn("--l1", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--l1", 1, code=2)[1])
+        self.assertIn("--l1", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--l1", 1,
+                                   code=2)[1])
         self.assertIn("no targets", kiln("explain", "linreg", FLIGHTS, code=3)[1])
         kiln("explain", "mmchain", *SHAPE, "--cv", 5, code=2)
 
@@ -148,7 +161,8 @@ class Ranks(unittest.TestCase):
             result = as_json("explain", "pagerank", graph)
             layouts = {row["layout"]: row for row in result["layouts"]}
             self.assertEqual(set(layouts), {"csr", "hybrid", "balanced"})
-            self.assertEqual([row["layout"] for row in result["layouts"] if row["chosen"]], [result["layouts"][0]["layout"]])
+            self.assertEqual([row["layout"] for row in result["layouts"] if row["chosen"]],
+                             [result["layouts"][0]["layout"]])
             self.assertEqual(layouts["balanced"]["limit"], "gathers and rows")
             self.assertEqual(result["sizes"], [])  # nothing to compare with where there is no GPU
             forced = as_json("explain", "pagerank", graph, "--layout", "csr")["layouts"]

@@ -47,8 +47,8 @@ class Groups(unittest.TestCase):
             for i in range(400):
                 out.write(f"{(i * 7) % 5 + i % 3},{(i * 37) % 101 / 10},{'abc'[i % 3]},{'yn'[(i * 37) % 101 > 40]}\n")
         model = self.path("m.kiln")
-        self.same("glm", table, "--target", "count", "--ignore", "label", "--family", "poisson", "--standard-errors",
-                  "-o", model)
+        self.same("glm", table, "--target", "count", "--ignore", "label", "--family", "poisson",
+                  "--standard-errors", "-o", model)
         self.same("logreg", table, "--target", "label", "--l1", "1", "-o", model, digits=7)
         self.same("svm", table, "--target", "label", "-o", model, digits=7)
 
@@ -81,7 +81,8 @@ class Groups(unittest.TestCase):
         """For the same number of members."""
         models = []
         for name in ("a.kiln", "b.kiln"):
-            kiln("logreg", FLIGHTS, "--target", "origin", "--deterministic", "--device", "cpu*3", "-o", self.path(name))
+            kiln("logreg", FLIGHTS, "--target", "origin", "--deterministic", "--device", "cpu*3", "-o",
+                 self.path(name))
             with open(self.path(name), "rb") as file:
                 models.append(file.read())
         self.assertEqual(models[0], models[1])
@@ -89,7 +90,8 @@ class Groups(unittest.TestCase):
     def points(self):
         path = self.path("points.csv")
         with open(path, "w") as out:
-            out.write("x,y,z\n" + "".join(f"{i % 7},{i * i % 5},{i % 3 + (i > 50) * 9}\n" for i in range(100)))
+            out.write("x,y,z\n" + "".join(f"{i % 7},{i * i % 5},{i % 3 + (i > 50) * 9}\n"
+                                          for i in range(100)))
         return path
 
     def test_points(self):
@@ -100,7 +102,8 @@ class Groups(unittest.TestCase):
         layout = self.path("layout.kiln")
         self.same("mds", self.points(), "--seed", 1, "-o", layout, figure="stress", digits=4)
         kiln("verify", layout, self.points(), "--device", "cpu*3")
-        self.same("mds", self.points(), "--metric", "interval", "--seed", 1, "-o", layout, figure="stress", digits=3)
+        self.same("mds", self.points(), "--metric", "interval", "--seed", 1, "-o", layout, figure="stress",
+                  digits=3)
 
     def test_pagerank(self):
         graph = self.path("graph.txt")
@@ -126,11 +129,13 @@ class Groups(unittest.TestCase):
         rows, numbers = 30_000, array.array("d")
         for i in range(rows):
             numbers.extend(((i * (j + 3) * 7919) % 1009) / 1009 for j in range(8))
-        targets = array.array("d", (sum(numbers[8 * i + j] * j for j in range(8)) + i % 3 for i in range(rows)))
+        targets = array.array("d", (sum(numbers[8 * i + j] * j for j in range(8)) + i % 3
+                                    for i in range(rows)))
         for name, columns, values in (("X.npy", 8, numbers), ("y.npy", 1, targets)):
-            header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".encode().ljust(117) + b"\n"
+            header = (f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".encode().ljust(117) + b"\n")
             with open(self.path(name), "wb") as out:
-                out.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values.tobytes())
+                out.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+                          + values.tobytes())
         return "linreg", self.path("X.npy"), "--target-file", self.path("y.npy"), "-o", self.path("m.kiln")
 
     def test_rows_stay_in_the_file(self):

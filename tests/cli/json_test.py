@@ -1,6 +1,7 @@
-"""What --json prints has the keys and types of json_schema.json: each key of an object is there, with the type that it had, but for
-those whose name ends in "?"; and no other key is. A type is "integer", "number", "string", "boolean", "null", several with "|"
-between them, an object of keys, or a list of one type. Under "any" is whatever a model file says.
+"""What --json prints has the keys and types of json_schema.json: each key of an object is there, with the
+type that it had, but for those whose name ends in "?"; and no other key is. A type is "integer", "number",
+"string", "boolean", "null", several with "|" between them, an object of keys, or a list of one type. Under
+"any" is whatever a model file says.
 
 usage: json_test.py KILN           checks
        json_test.py KILN --write   writes json_schema.json anew, from what the commands print: a change of it is to be seen in review
@@ -86,7 +87,8 @@ def make_data():
     pairs = sorted({(draw.randrange(15), draw.randrange(12)) for _ in range(120)})
     write("ratings.csv", ["user,item,rating"] + [f"u{u},i{i},{draw.randrange(1, 6)}" for u, i in pairs])
     entries = sorted({(draw.randrange(1, 13), draw.randrange(1, 16)) for _ in range(90)})
-    write("docword.txt", ["12", "15", str(len(entries))] + [f"{d} {w} {draw.randrange(1, 5)}" for d, w in entries])
+    write("docword.txt", ["12", "15", str(len(entries))] + [f"{d} {w} {draw.randrange(1, 5)}"
+                                                            for d, w in entries])
     rows = []
     for i in range(60):
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)
@@ -119,7 +121,8 @@ def merge(a, b):
         merged = {}
         for key in [*plain, *(key for key in other if key not in plain)]:
             needed = key in a and key in b
-            both = merge(plain[key], other[key]) if key in plain and key in other else plain.get(key, other.get(key))
+            both = merge(plain[key],
+                         other[key]) if key in plain and key in other else plain.get(key, other.get(key))
             merged[key if needed else key + "?"] = both
         return merged
     if isinstance(a, list) and isinstance(b, list):
@@ -161,7 +164,8 @@ def problems(value, kind, where):
     if isinstance(kind, list):
         if not isinstance(value, list):
             return [f"{where}: a list is missing"]
-        return [problem for item in value for problem in problems(item, kind[0], where + "[]")] if kind else []
+        return ([problem for item in value for problem in problems(item, kind[0], where + "[]")] if kind
+                else [])
     own = type_of(value)
     fits = own == kind or (kind == "number" and own == "integer")
     return [] if fits else [f"{where}: is {own if isinstance(own, str) else 'no scalar'}, not {kind}"]
@@ -177,8 +181,8 @@ def main():
             arguments = command.split()
             chosen = arguments[0] in "hits pagerank mds kmeans als sfa gap lda linreg logreg svm glm".split()
             device = ["--device", "cpu"] if chosen and "--device" not in arguments else []
-            run = subprocess.run([kiln, *arguments, *device, "--json", "--quiet"], capture_output=True, text=True,
-                                 env={**os.environ, "KILN_WITHOUT": "cuda,opencl"}, check=False)
+            run = subprocess.run([kiln, *arguments, *device, "--json", "--quiet"], capture_output=True,
+                                 text=True, env={**os.environ, "KILN_WITHOUT": "cuda,opencl"}, check=False)
             value = json.loads(run.stdout)
             name = value.get("schema", "error")
             outputs.append((command, name, value))

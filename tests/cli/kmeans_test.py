@@ -13,7 +13,8 @@ from cli_test import Case, FLIGHTS, as_json, kiln
 
 CPU = ("--device", "cpu", "--quiet")
 COLUMNS = ("--features", "dep_delay,hour,distance,month")
-# Eight flights, and what sklearn.cluster.KMeans(8, init=START, n_init=1, tol=0) of scikit-learn 1.9.1 makes of them.
+# Eight flights, and what sklearn.cluster.KMeans(8, init=START, n_init=1, tol=0) of scikit-learn 1.9.1 makes
+# of them.
 START = """dep_delay,hour,distance,month
 2,5,1400,1
 -1,19,541,1
@@ -40,7 +41,8 @@ class KMeans(Case):
         for type, digits in (("f64", 13), ("f32", 6)):
             with self.subTest(type=type):
                 model, labels = self.path("m.kiln"), self.path("labels.txt")
-                result = self.flights("--init", start, "--tolerance", "1e-300", "--type", type, "-o", model, "--labels", labels)
+                result = self.flights("--init", start, "--tolerance", "1e-300", "--type", type, "-o", model,
+                                      "--labels", labels)
                 self.assertTrue(result["converged"])
                 self.assertAlmostEqual(result["inertia"] / INERTIA, 1, digits)
                 self.assertEqual(self.weights(result), SIZES)
@@ -61,14 +63,16 @@ class KMeans(Case):
         for algorithm in ("lloyd", "bounds", None):
             options = ("--algorithm", algorithm) if algorithm else ()
             model = self.path(f"{algorithm}.kiln")
-            result = as_json("kmeans", data, "-k", "9", *options, "-o", model, "--labels", self.path("labels.txt"), *CPU)
+            result = as_json("kmeans", data, "-k", "9", *options, "-o", model, "--labels",
+                             self.path("labels.txt"), *CPU)
             found[algorithm] = self.read("labels.txt"), result
             self.assertTrue(as_json("verify", model, data, "--quiet")["holds"])
         self.assertEqual(found["lloyd"][0], found["bounds"][0])
         self.assertEqual(found["lloyd"][1]["inertia"], found[None][1]["inertia"])  # few columns and clusters
         self.assertIsNone(found["lloyd"][1]["skipped"])
         self.assertGreater(found["bounds"][1]["skipped"], 0.1)
-        self.assertIn("of the distances skipped", kiln("kmeans", data, "-k", "9", "--algorithm", "bounds", *CPU)[0])
+        self.assertIn("of the distances skipped", kiln("kmeans", data, "-k", "9", "--algorithm", "bounds",
+                                                       *CPU)[0])
         errors = kiln("kmeans", FLIGHTS, *COLUMNS, "-k", "3", "--algorithm", "bounds", *CPU, code=3)[1]
         self.assertIn("hint: bounds are for", errors)
 
@@ -90,13 +94,15 @@ class KMeans(Case):
     def test_picture_says_what_it_shows(self):
         """Axes with names and ticks, and how many rows are drawn where these are not all."""
         picture = self.path("k.svg")
-        for columns, rows, axes in ((2, 40, ("left", "right")), (3, 40, ("direction in which the centres differ most",)), (1, 40, ("left",)),
-                                    (2, 10001, ("left", "right"))):
+        for columns, rows, axes in ((2, 40, ("left", "right")),
+                                    (3, 40, ("direction in which the centres differ most",)),
+                                    (1, 40, ("left",)), (2, 10001, ("left", "right"))):
             names = ["left", "right", "up"][:columns]
             lines = "\n".join(",".join(str((i * (j + 3)) % 17) for j in range(columns)) for i in range(rows))
             data = self.write("k.csv", ",".join(names) + "\n" + lines + "\n")
             kiln("kmeans", data, "-k", "2", "--seed", "1", "--plot", picture, *CPU)
-            texts = [text.firstChild.data for text in xml.dom.minidom.parse(picture).getElementsByTagName("text")]
+            texts = [text.firstChild.data
+                     for text in xml.dom.minidom.parse(picture).getElementsByTagName("text")]
             for axis in axes:
                 self.assertIn(axis, texts)
             self.assertGreater(sum(text.lstrip("-").replace(".", "").isdigit() for text in texts), 4)
@@ -130,7 +136,8 @@ class KMeans(Case):
     def test_more_centres_than_different_rows(self):
         data = self.write("same.csv", "a\n" + "1\n2\n" * 5)
         out, error = kiln("kmeans", data, "-k", "4", "--device", "cpu", "--quiet")
-        self.assertIn("number of distinct clusters (2) found smaller than the number wanted (4): the data have 2 different rows", error)
+        self.assertIn("number of distinct clusters (2) found smaller than the number wanted (4): the data "
+                      "have 2 different rows", error)
         far = self.write("far.csv", "a,b,c\n" + "1700000123,1e6,3\n1700000777,2e6,5\n1700003333,1e6,4\n" * 33)
         for kind in ([], ["--spherical"], ["--init", "random"]):
             result = as_json("kmeans", far, "-k", "7", "--type", "f32", "--tolerance", "1e-12", *kind, *CPU)
@@ -159,14 +166,16 @@ class KMeans(Case):
                 models = [self.path("m1.kiln"), self.path("m2.kiln"), self.path("m3.kiln")]
                 kept = self.path(verb + ".checkpoint")
                 whole = as_json(*common, models[0])
-                self.assertFalse(as_json(*common, models[1], "--max-iterations", "2", "--checkpoint", kept)["converged"])
+                self.assertFalse(as_json(*common, models[1], "--max-iterations", "2", "--checkpoint",
+                                         kept)["converged"])
                 again = as_json(*common, models[2], "--max-iterations", "1000", "--resume", kept)
                 for key in ("iterations", "converged", "inertia" if verb == "kmeans" else "stress"):
                     self.assertEqual(again[key], whole[key])
 
     def test_an_interrupted_run_keeps_its_result(self):
         model = self.path("i.kiln")
-        process = self.start("kmeans", FLIGHTS, *COLUMNS, "-k", "200", "--restarts", "100000", "--device", "cpu", "-o", model)
+        process = self.start("kmeans", FLIGHTS, *COLUMNS, "-k", "200", "--restarts", "100000", "--device",
+                             "cpu", "-o", model)
         while "iteration 4" not in process.stderr.readline().decode():
             pass
         process.send_signal(signal.SIGINT)

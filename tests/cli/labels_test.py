@@ -18,7 +18,8 @@ def npy(values, kind):
     """An .npy file of whole numbers: '<i8' or '<u8'."""
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{'q' if 'i' in kind else 'Q'}", *values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H",
+                                              len(header)) + header + struct.pack(f"<{len(values)}{'q' if 'i' in kind else 'Q'}", *values)
 
 
 class Labels(Case):
@@ -89,7 +90,8 @@ class Labels(Case):
     def test_plain_numbers_stay_numbers(self):
         rows = self.rows(["-1", "+1"])
         model = self.trained(self.csv("sign.csv", rows), "--target", "y")
-        self.assertEqual(collections.Counter(self.predicted(model, self.path("sign.csv"))), {"-1": 20, "1": 20})
+        self.assertEqual(collections.Counter(self.predicted(model, self.path("sign.csv"))),
+                         {"-1": 20, "1": 20})
         again = self.csv("again.csv", [(a, b, f"{int(y)}.0") for a, b, y in rows])
         self.assertEqual(as_json("evaluate", model, again, *CPU)["metrics"]["accuracy"], 1)
 
@@ -97,16 +99,19 @@ class Labels(Case):
         rows = self.rows(["1", "2", "3"])
         data = self.csv("kinds.csv", rows)
         model = self.trained(data, "--target", "y", "--categorical", "y")
-        self.assertEqual(as_json("evaluate", model, data, *CPU)["metrics"]["confusion"]["classes"], ["1", "2", "3"])
+        self.assertEqual(as_json("evaluate", model, data, *CPU)["metrics"]["confusion"]["classes"],
+                         ["1", "2", "3"])
         codes = self.csv("codes.csv", self.rows(["01", "02"]))
         model = self.trained(codes, "--target", "y", "--numeric", "y")
         self.assertEqual(set(self.predicted(model, self.write("x.csv", "a,b\n0,0\n1,3\n"))), {"1", "2"})
-        self.assertIn("is a number here", kiln("linreg", data, "--target", "y", "--categorical", "y", *CPU, code=2)[1])
+        self.assertIn("is a number here", kiln("linreg", data, "--target", "y", "--categorical", "y", *CPU,
+                                               code=2)[1])
 
     def test_measurements_are_no_labels(self):
         source = random.Random(2)
         rows = [(source.random(), source.random(), f"{source.uniform(0, 1000):.2f}") for _ in range(500)]
-        self.assertIn("a measurement", kiln("logreg", self.csv("prices.csv", rows), "--target", "y", *CPU, code=3)[1])
+        self.assertIn("a measurement", kiln("logreg", self.csv("prices.csv", rows), "--target", "y", *CPU,
+                                            code=3)[1])
 
     def test_missing_labels(self):
         for word in "", "NA", "null", "None", "#N/A":
@@ -122,25 +127,32 @@ class Labels(Case):
 
 class MissingText(Case):
     def shown(self, *more, code=0):
-        return kiln("linreg", self.path("t.csv"), "--target", "y", "-o", self.path("m.kiln"), *CPU, *more, code=code)
+        return kiln("linreg", self.path("t.csv"), "--target", "y", "-o", self.path("m.kiln"), *CPU, *more,
+                    code=code)
 
     def levels(self, *more):
         self.shown(*more)
-        return sorted(line["level"] for line in as_json("coefficients", self.path("m.kiln"))["coefficients"] if line["name"] == "t")
+        return sorted(line["level"] for line in as_json("coefficients", self.path("m.kiln"))["coefficients"]
+                      if line["name"] == "t")
 
     def test_one_level_or_an_error(self):
         words = ["", "NA", "null", "N/A", "n/a", "None", "#N/A", "<NA>", "nan"]
-        self.write("t.csv", "t,x,y\n" + "".join(f"{w},{i},{i % 3}\n" for i, w in enumerate(words * 3 + ["a", "b"] * 9)))
+        self.write("t.csv",
+                   "t,x,y\n" + "".join(f"{w},{i},{i % 3}\n"
+                                       for i, w in enumerate(words * 3 + ["a", "b"] * 9)))
         self.assertEqual(self.levels(), ["", "a", "b"])
         self.assertIn("text column 't': missing", self.shown("--missing", "error", code=3)[1])
         self.assertIn("None", self.levels("--categorical", "t"))
-        self.write("t.csv", "t,x,y\n" + "".join(f"a,{w},{i % 3}\n" for i, w in enumerate(["1", "2", "3"] * 9 + words[1:])))
+        self.write("t.csv",
+                   "t,x,y\n" + "".join(f"a,{w},{i % 3}\n"
+                                       for i, w in enumerate(["1", "2", "3"] * 9 + words[1:])))
         self.assertIn("numeric column 'x': missing", self.shown(code=3)[1])
         self.shown("--missing", "mean")
 
     def test_numbers_that_become_levels(self):
-        for words in (["45%", "3%", "7%"], ["12kg", "3.5kg", "1kg"], ["0x1f", "0x20", "0xff"], ["1_000", "2_000", "10_000"], ["$12", "$3", "$7"], ["-€3", "€12", "€7"], ["<5", "<1", "<9"],
-                      ["(12)", "(3)", "(7)"]):
+        for words in (["45%", "3%", "7%"], ["12kg", "3.5kg", "1kg"], ["0x1f", "0x20", "0xff"],
+                      ["1_000", "2_000", "10_000"], ["$12", "$3", "$7"], ["-€3", "€12", "€7"],
+                      ["<5", "<1", "<9"], ["(12)", "(3)", "(7)"]):
             self.write("t.csv", "t,y\n" + "".join(f"{w},{i % 3}\n" for i, w in enumerate(words * 9)))
             self.assertIn(f"such as '{words[0]}'", self.shown()[1])
             self.assertNotIn("such as", self.shown("--categorical", "t")[1])
@@ -148,14 +160,19 @@ class MissingText(Case):
             self.write("t.csv", "t,y\n" + "".join(f"{w},{i % 3}\n" for i, w in enumerate(words * 9)))
             self.assertNotIn("such as", self.shown()[1])
         self.write("t.csv", "t,y\n" + "?,1\n" * 3000 + "".join(f"{i / 8},{i % 3}\n" for i in range(1000)))
-        self.assertIn("t.csv:2: text column 't': 1000 of its 1001 levels are numbers, the first that is none is '?'", self.shown()[1])
+        self.assertIn("t.csv:2: text column 't': 1000 of its 1001 levels are numbers, the first that is none "
+                      "is '?'", self.shown()[1])
         self.assertNotIn("levels", self.shown("--missing-words", "?", "--missing", "mean")[1])
         words = lambda begin: ["?" if begin <= i < 3000 else str(i / 8) for i in range(4001)]  # noqa: E731
-        self.write("u.csv", "t,u,y\n" + "".join(f"{t},{u},{i % 3}\n" for i, (t, u) in enumerate(zip(words(9), words(5)))))
+        self.write("u.csv",
+                   "t,u,y\n" + "".join(f"{t},{u},{i % 3}\n"
+                                       for i, (t, u) in enumerate(zip(words(9), words(5)))))
         told = kiln("linreg", self.path("u.csv"), "--target", "y", *CPU)[1]
         for line, column in ((11, "t"), (7, "u")):
-            self.assertRegex(told, f"u.csv:{line}: text column '{column}': 10.. of its 10.. levels are numbers")
-        self.assertIn("text columns: t (1,001 levels)", kiln("linreg", self.path("t.csv"), "--target", "y", "--device", "cpu")[1])
+            self.assertRegex(told,
+                             f"u.csv:{line}: text column '{column}': 10.. of its 10.. levels are numbers")
+        self.assertIn("text columns: t (1,001 levels)", kiln("linreg", self.path("t.csv"), "--target", "y",
+                                                             "--device", "cpu")[1])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""An allocation that fails ends the tool with exit code 6 and says so, or changes nothing: it never crashes, takes a good model for a
-damaged one, or leaves half a result.
+"""An allocation that fails ends the tool with exit code 6 and says so, or changes nothing: it never crashes,
+takes a good model for a damaged one, or leaves half a result.
 
 usage: memory_test.py KILN PRELOADED [MOST]: of each verb's allocations at most so many fail, one a run; 0: all of them
 """
@@ -14,33 +14,41 @@ import tempfile
 KILN, PRELOADED = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 MOST = int(sys.argv[3]) if len(sys.argv) > 3 else 40
 
-VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y --json -o m3.kiln", "linreg n.csv --target y --cv 3 --json",
-         "glm n.csv --target y --family gamma --json", "svm d.csv --target y --json", "als r.csv --json -o als2.kiln",
-         "kmeans n.csv -k 3 --json", "pagerank e.txt --format edges --json", "hits e.txt --format edges", "info m.kiln --json", "info m.kiln",
-         "info n.csv --json", "predict m.kiln d.csv -o p.csv", "evaluate m.kiln d.csv --json", "verify m.kiln d.csv --json",
-         "verify km.kiln n.csv --json", "coefficients m.kiln", "recommend als.kiln r.csv", "recommend als.kiln --item i1 --json",
-         "convert d.csv d.npz", "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json", "sfa r.csv --json",
-         "gap r.csv --format ratings -k 2 --json", "mds n.csv --json", "predict km.kiln n.csv --json"]
+VERBS = ["logreg d.csv --target y --json -o m2.kiln", "linreg n.csv --target y --json -o m3.kiln",
+         "linreg n.csv --target y --cv 3 --json", "glm n.csv --target y --family gamma --json",
+         "svm d.csv --target y --json", "als r.csv --json -o als2.kiln", "kmeans n.csv -k 3 --json",
+         "pagerank e.txt --format edges --json", "hits e.txt --format edges", "info m.kiln --json",
+         "info m.kiln", "info n.csv --json", "predict m.kiln d.csv -o p.csv", "evaluate m.kiln d.csv --json",
+         "verify m.kiln d.csv --json", "verify km.kiln n.csv --json", "coefficients m.kiln",
+         "recommend als.kiln r.csv", "recommend als.kiln --item i1 --json", "convert d.csv d.npz",
+         "logreg d.csv --target y --warm-start m.kiln --json", "lda r.csv --format ratings -k 2 --json",
+         "sfa r.csv --json", "gap r.csv --format ratings -k 2 --json", "mds n.csv --json",
+         "predict km.kiln n.csv --json"]
 
 
 def begin():
     r = random.Random(1)
-    tables = {"r.csv": ["user,item,rating"] + [f"u{r.randrange(12)},i{k % 9},{r.randrange(1, 6)}" for k in range(60)],
-              "d.csv": ["a,b,c,y"] + [f"{r.random():.3f},{r.random():.3f},{r.choice('uvw')},{r.choice(['no', 'yes'])}" for _ in range(60)],
+    tables = {"r.csv": ["user,item,rating"] + [f"u{r.randrange(12)},i{k % 9},{r.randrange(1, 6)}"
+                                               for k in range(60)],
+              "d.csv": ["a,b,c,y"]
+              + [f"{r.random():.3f},{r.random():.3f},{r.choice('uvw')},{r.choice(['no', 'yes'])}"
+                 for _ in range(60)],
               "n.csv": ["a,b,y"] + [f"{r.random():.3f},{r.random():.3f},{r.random():.3f}" for _ in range(40)],
               "e.txt": [f"{k % 9} {r.randrange(9)}" for k in range(40)]}
     for name, lines in tables.items():
         with open(name, "w") as file:
             file.write("\n".join(lines) + "\n")
-    for line in ("logreg d.csv --target y -o m.kiln", "kmeans n.csv -k 3 -o km.kiln", "als r.csv --factors 2 --l2 0.1 -o als.kiln",
-                 "lda r.csv --format ratings -k 2 -o lda.kiln"):
+    for line in ("logreg d.csv --target y -o m.kiln", "kmeans n.csv -k 3 -o km.kiln",
+                 "als r.csv --factors 2 --l2 0.1 -o als.kiln", "lda r.csv --format ratings -k 2 -o lda.kiln"):
         subprocess.run([KILN, *line.split(), "--device", "cpu", "--quiet"], check=True, capture_output=True)
 
 
 def run(line, at):
-    keep = dict(os.environ, LD_PRELOAD=PRELOADED, NO_MEMORY_AT=str(at), NO_MEMORY_COUNT="count", KILN_NUM_THREADS="1", OCL_ICD_VENDORS="/nowhere")
+    keep = dict(os.environ, LD_PRELOAD=PRELOADED, NO_MEMORY_AT=str(at), NO_MEMORY_COUNT="count",
+                KILN_NUM_THREADS="1", OCL_ICD_VENDORS="/nowhere")
     device = [] if line.split()[0] in ("info", "coefficients", "convert") else ["--device", "cpu"]
-    return subprocess.run([KILN, *line.split(), *device, "--quiet"], env=keep, capture_output=True, text=True, timeout=120)
+    return subprocess.run([KILN, *line.split(), *device, "--quiet"], env=keep, capture_output=True, text=True,
+                          timeout=120)
 
 
 def wrong(line, good, found):
@@ -53,7 +61,8 @@ def wrong(line, good, found):
     if "--json" in line and (found.returncode != 6 or found.stdout):
         try:
             result = json.loads(found.stdout)
-        except ValueError:  # a list whose lines are written one by one may be cut off, with the exit code that says so
+        # a list whose lines are written one by one may be cut off, with the exit code that says so
+        except ValueError:
             if found.returncode != 6 or found.stdout[:100] != good.stdout[:100]:
                 return "no JSON"
     if found.returncode == 6:
@@ -87,7 +96,8 @@ def main():
                         os.remove(name)
                 if what:
                     wrongs += 1
-                    print(f"kiln {line}: allocation {at} of {count}: {what}\n{found.stderr.strip()}", flush=True)
+                    print(f"kiln {line}: allocation {at} of {count}: {what}\n{found.stderr.strip()}",
+                          flush=True)
         os.chdir("/")
     sys.exit(f"{wrongs} wrong" if wrongs else 0)
 

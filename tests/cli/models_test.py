@@ -1,4 +1,5 @@
-"""Drives the verbs that train, rank and judge models: logreg, glm, svm, hits, predict, verify, cross-validation.
+"""Drives the verbs that train, rank and judge models: logreg, glm, svm, hits, predict, verify,
+cross-validation.
 
 usage: models_test.py KILN FLIGHTS.csv.gz [SECONDS], as cli_test.py
 """
@@ -110,9 +111,11 @@ class Classifiers(Models):
 
     def test_auc_counts_pairs(self):
         self.fit("logreg", "two.csv")
-        scores = [float(x) for x in kiln("predict", self.path("m.kiln"), self.path("two.csv"), "--decision", *CPU)[0].split()]
+        scores = [float(x) for x in kiln("predict", self.path("m.kiln"), self.path("two.csv"), "--decision",
+                                         *CPU)[0].split()]
         labels = [line.strip().endswith("yes") for line in self.lines("two.csv")[1:]]
-        pairs = [(p > n) + (p == n) / 2 for p, y in zip(scores, labels) if y for n, z in zip(scores, labels) if not z]
+        pairs = [(p > n) + (p == n) / 2 for p, y in zip(scores, labels) if y for n, z in zip(scores, labels)
+                 if not z]
         result = as_json("predict", self.path("m.kiln"), self.path("two.csv"), *CPU)
         self.assertAlmostEqual(result["metrics"]["auc"], sum(pairs) / len(pairs), 12)
         loss = sum(math.log1p(math.exp(-s if y else s)) for s, y in zip(scores, labels)) / 300
@@ -131,8 +134,10 @@ class Classifiers(Models):
         self.assertEqual({len(line.split()) for line in out.splitlines()}, {2})
         self.fit("svm", "three.csv")
         kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--probabilities", *CPU, code=2)
-        kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--probabilities", "--decision", *CPU, code=2)
-        rows = kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--decision", *CPU)[0].splitlines()
+        kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--probabilities", "--decision", *CPU,
+             code=2)
+        rows = kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--decision",
+                    *CPU)[0].splitlines()
         self.assertEqual({len(line.split()) for line in rows}, {3})
 
     def test_C_is_another_name(self):
@@ -155,7 +160,8 @@ class Classifiers(Models):
         self.assertAlmostEqual(by_row["objective"], by_class["objective"], 9)
         self.fit("logreg", "three.csv", "--class-weight", "balanced")
         for wrong in "yes", "perhaps=2", "yes=-1", "=2", "yes=x":
-            error = kiln("logreg", self.path("two.csv"), "--target", "y", "--class-weight", wrong, *CPU, code=2)[1]
+            error = kiln("logreg", self.path("two.csv"), "--target", "y", "--class-weight", wrong, *CPU,
+                         code=2)[1]
             self.assertIn("LABEL=WEIGHT", error)
 
     def test_l1_makes_zeros(self):
@@ -178,27 +184,30 @@ class Classifiers(Models):
         models = {}
         coin = self.write("coin.csv", "\n".join(self.lines("two.csv")).replace("yes", "1").replace("no", "0"))
         for verb, data, *options in (("linreg", "number.csv"), ("svm", "number.csv", "--regression"),
-                                     ("glm", "number.csv", "--family", "gaussian"), ("logreg", coin), ("svm", coin),
-                                     ("glm", "count.csv", "--family", "poisson")):
+                                     ("glm", "number.csv", "--family", "gaussian"), ("logreg", coin),
+                                     ("svm", coin), ("glm", "count.csv", "--family", "poisson")):
             name = " ".join((verb, *options))
             models[name] = self.path(name.replace(" ", "") + ".kiln")
             self.train(verb, data, *options, "-o", models[name])
         def start(verb, data, model, *options, code):
-            return kiln(verb, self.path(data), "--target", "y", *options, "--warm-start", models[model], *CPU, code=code)[1]
+            return kiln(verb, self.path(data), "--target", "y", *options, "--warm-start", models[model], *CPU,
+                        code=code)[1]
         for first in "linreg", "svm --regression", "glm --family gaussian":
             start("linreg", "number.csv", first, code=0)
             start("svm", "number.csv", first, "--regression", code=0)
             start("glm", "number.csv", first, code=0)
             for verb in "logreg", "svm":
                 self.assertIn(f"than those of {verb}", start(verb, coin, first, code=7))
-        start("glm", "count.csv", "glm --family poisson", "--family", "tweedie", "--variance-power", 1.5, code=0)
+        start("glm", "count.csv", "glm --family poisson", "--family", "tweedie", "--variance-power", 1.5,
+              code=0)
         error = start("glm", "count.csv", "linreg", "--family", "poisson", code=7)
         self.assertIn("coefficients of linreg mean something else than those of glm with the link log", error)
         self.assertIn("coefficients of svm mean something else", start("logreg", coin, "svm", code=7))
         self.assertIn("coefficients of logreg", start("linreg", "number.csv", "logreg", code=7))
 
     def test_start_without_an_objective(self):
-        """Coefficients so large that no objective is finite: an error that says so, whatever stood on the stack."""
+        """Coefficients so large that no objective is finite: an error that says so, whatever stood on the
+        stack."""
         sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
         import mutate
 
@@ -226,8 +235,9 @@ class Classifiers(Models):
                           kiln(verb, more, "--warm-start", model, *CPU, code=7)[1])
 
     def test_converged_start_comes_back(self):
-        for verb, data, *options in (("linreg", "number.csv"), ("logreg", "two.csv", "--standardize"), ("svm", "three.csv"),
-                                     ("logreg", "three.csv", "--l1", 2), ("glm", "count.csv", "--family", "poisson"),
+        for verb, data, *options in (("linreg", "number.csv"), ("logreg", "two.csv", "--standardize"),
+                                     ("svm", "three.csv"), ("logreg", "three.csv", "--l1", 2),
+                                     ("glm", "count.csv", "--family", "poisson"),
                                      ("glm", "count.csv", "--family", "poisson", "--l1", 20, "--l2", 1)):
             first, second = self.path("first.kiln"), self.path("second.kiln")
             self.train(verb, data, *options, "-o", first)
@@ -239,7 +249,8 @@ class Classifiers(Models):
 
     def test_l1_of_a_glm(self):
         model = self.path("sparse.kiln")
-        result = self.train("glm", "count.csv", "--family", "poisson", "--cv", 3, "--l1", "1:1000:5", "-o", model)
+        result = self.train("glm", "count.csv", "--family", "poisson", "--cv", 3, "--l1", "1:1000:5", "-o",
+                            model)
         nonzeros = [row["nonzeros"] for row in result["cross_validation"]["values"]]
         self.assertEqual(nonzeros, sorted(nonzeros))
         self.assertEqual(result["options"]["l1"], result["cross_validation"]["best"])
@@ -251,7 +262,8 @@ class Classifiers(Models):
         self.assertGreater(result["metrics"]["r2"], 0.9)
         out, _ = kiln("predict", self.path("m.kiln"), self.path("number.csv"), *CPU)
         self.assertEqual(len([float(x) for x in out.split()]), 300)
-        kiln("svm", self.path("number.csv"), "--target", "y", "--regression", "--class-weight", "balanced", code=2)
+        kiln("svm", self.path("number.csv"), "--target", "y", "--regression", "--class-weight", "balanced",
+             code=2)
 
     def test_one_class(self):
         path = self.write("one.csv", "x,y\n1,a\n2,a\n")
@@ -276,7 +288,8 @@ class Classifiers(Models):
             rows = list(csv.reader(file))
         self.assertEqual(rows, [["the class"]] + [[name] for name in predictions])
         plain, error = kiln("predict", model, path, *CPU[:2])
-        self.assertEqual(plain, "".join((f'"{name}"' if "\n" in name else name) + "\n" for name in predictions))
+        self.assertEqual(plain, "".join((f'"{name}"' if "\n" in name else name) + "\n"
+                                        for name in predictions))
         self.assertIn("two?lines", error)
         self.assertIn("x" * 9 + "~", error)
         kiln("predict", model, path, "--probabilities", "-o", out, *CPU)
@@ -300,24 +313,34 @@ class Classifiers(Models):
         kiln("predict", model, self.path("two.svm"), "-o", out, *CPU)
         self.assertEqual(set(struct.unpack("<300d", self.read("p.npy")[-2400:])), {-1, 3})
         self.fit("svm", "two.csv")
-        self.assertIn("labels are text", kiln("predict", model, self.path("absent"), "-o", out, *CPU, code=2)[1])
+        self.assertIn("labels are text", kiln("predict", model, self.path("absent"), "-o", out, *CPU,
+                                              code=2)[1])
         self.assertIn(".gz", kiln("predict", model, self.path("absent"), "-o", out + ".gz", *CPU, code=2)[1])
 
     def test_optimality_gaps(self):
-        """The report, the model's too, says how far the objective is above the optimum at most, and what follows from."""
-        for verb, options, certificate in (("linreg", (), "normal equations"), ("linreg", ("--l2", 1), "duality gap"),
-                                           ("linreg", ("--solver", "cg"), None), ("svm", ("--regression",), "duality gap"),
-                                           ("glm", ("--l1", 1), "duality gap"), ("glm", ("--link", "log", "--l2", 1), None)):
+        """The report, the model's too, says how far the objective is above the optimum at most, and what
+        follows from."""
+        for verb, options, certificate in (("linreg", (), "normal equations"),
+                                           ("linreg", ("--l2", 1), "duality gap"),
+                                           ("linreg", ("--solver", "cg"), None),
+                                           ("svm", ("--regression",), "duality gap"),
+                                           ("glm", ("--l1", 1), "duality gap"),
+                                           ("glm", ("--link", "log", "--l2", 1), None)):
             result = self.fit(verb, "number.csv", *options)
             self.assertEqual(result["certificate"], certificate, (verb, options))
             self.assertEqual(result["optimality_gap"] is None, certificate is None)
             if certificate:
                 self.assertLess(result["optimality_gap"], 1e-6 * result["objective"])
-            self.assertIn(f"({certificate})" if certificate else "no bound", kiln(verb, self.path("number.csv"), "--target", "y", *options, *CPU)[0])
-        ratings = self.write("ratings.mtx", "%%MatrixMarket matrix coordinate real general\n4 3 6\n1 1 2\n1 2 3\n2 1 1\n3 3 2\n4 2 5\n4 3 1\n")
-        for verb, rank in ("als", "--factors"), ("sfa", "--factors"), ("gap", "--topics"), ("lda", "--topics"):
+            self.assertIn(f"({certificate})" if certificate else "no bound",
+                          kiln(verb, self.path("number.csv"), "--target", "y", *options, *CPU)[0])
+        ratings = self.write("ratings.mtx",
+                             "%%MatrixMarket matrix coordinate real general\n4 3 6\n1 1 2\n1 2 3\n2 1 1\n"
+                             "3 3 2\n4 2 5\n4 3 1\n")
+        for verb, rank in ("als", "--factors"), ("sfa", "--factors"), ("gap",
+                                                                       "--topics"), ("lda", "--topics"):
             result = as_json(verb, ratings, rank, 2, *CPU)
-            self.assertEqual((result["optimality_gap"], result["certificate"], result["setbacks"]), (None, None, 0), verb)
+            self.assertEqual((result["optimality_gap"], result["certificate"], result["setbacks"]),
+                             (None, None, 0), verb)
 
     def test_no_gap_without_penalty(self):
         self.assertNotIn("gap", kiln("svm", self.path("two.csv"), "--target", "y", "--l2", 0, *CPU)[0])
@@ -342,8 +365,8 @@ class Classifiers(Models):
 
 class Generalised(Models):
     def test_families(self):
-        for options in (["poisson"], ["negative-binomial", "--alpha", 0.5], ["tweedie", "--variance-power", 1.5],
-                        ["gaussian"]):
+        for options in (["poisson"], ["negative-binomial", "--alpha", 0.5],
+                        ["tweedie", "--variance-power", 1.5], ["gaussian"]):
             result = self.fit("glm", "count.csv", "--family", *options)
             metrics = result["metrics"]
             self.assertLess(metrics["deviance"], metrics["null_deviance"])
@@ -386,7 +409,8 @@ class Generalised(Models):
         self.assertEqual(predictions, as_json(*predict, "--offset", "exposure")["predictions"])
         self.assertEqual(predictions, as_json(*predict, "--offset-file", files[1])["predictions"])
         missing = kiln("predict", self.path("m.kiln"), self.path("count.csv"), *CPU, code=7)[1]
-        self.assertIn("offset 'exposure' is not a column of the file, and the model was trained with it", missing)
+        self.assertIn("offset 'exposure' is not a column of the file, and the model was trained with it",
+                      missing)
         self.assertIn("--offset-file", missing)
         kiln("predict", self.path("m.kiln"), self.path("more.csv"), "--offset", "nothing", *CPU, code=2)
         train = ["glm", self.path("more.csv"), "--target", "y", "--family", "poisson"]
@@ -399,7 +423,9 @@ class Generalised(Models):
 
     def test_a_column_without_a_standard_error(self):
         lines = self.lines("number.csv")
-        twice = self.write("twice.csv", "\n".join(["c," + lines[0]] + [f"{line.split(',')[0]},{line}" for line in lines[1:]]) + "\n")
+        twice = self.write("twice.csv",
+                           "\n".join(["c," + lines[0]] + [f"{line.split(',')[0]},{line}"
+                                                          for line in lines[1:]]) + "\n")
         result = self.fit("glm", "twice.csv", "--standard-errors")
         rows = {row["name"]: row for row in result["coefficients"]}
         self.assertIsNone(rows["a"]["standard_error"])
@@ -409,10 +435,12 @@ class Generalised(Models):
         for name, row in zip(("c", "b", "(intercept)"), alone):
             for key in "value", "standard_error", "z":
                 self.assertAlmostEqual(rows[name][key] / row[key], 1, 8)
-        self.assertIn("depends on columns before it", kiln("glm", twice, "--target", "y", "--standard-errors", *CPU)[0])
+        self.assertIn("depends on columns before it", kiln("glm", twice, "--target", "y", "--standard-errors",
+                                                           *CPU)[0])
 
     def test_levels_beside_an_intercept(self):
-        """Of the indicator columns of a text column the last one depends on the others: what is left are differences from it."""
+        """Of the indicator columns of a text column the last one depends on the others: what is left are
+        differences from it."""
         rows = [("abc"[i % 3], i % 3 + (i * i % 7) / 10) for i in range(60)]
         data = self.write("levels.csv", "group,y\n" + "".join(f"{g},{y}\n" for g, y in rows))
         table = as_json("glm", data, "--target", "y", "--standard-errors", *CPU)["coefficients"]
@@ -432,14 +460,18 @@ class Generalised(Models):
         targets = self.write("y.txt", "1\n-1\n")
         model = self.path("never.kiln")
         train = ["-o", model, *CPU]
-        for family, place in (("poisson", "bad.csv:4:3"), ("gamma", "bad.csv:4:3"), ("binomial", "bad.csv:2:3")):
+        for family, place in (("poisson", "bad.csv:4:3"), ("gamma", "bad.csv:4:3"),
+                              ("binomial", "bad.csv:2:3")):
             self.assertIn(place, kiln("glm", bad, "--target", "y", "--family", family, *train, code=3)[1])
         self.assertIn("bad.svm:3:1", kiln("glm", labels, "--family", "poisson", *train, code=3)[1])
-        self.assertIn("y.txt:2:1", kiln("glm", matrix, "--target-file", targets, "--family", "poisson", *train, code=3)[1])
+        self.assertIn("y.txt:2:1", kiln("glm", matrix, "--target-file", targets, "--family", "poisson",
+                                        *train, code=3)[1])
         for verb in "linreg", "logreg", "svm", "glm":
-            self.assertIn("bad.csv:5:5", kiln(verb, bad, "--target", "y", "--weights", "w", *train, code=3)[1])
-            self.assertIn("y.txt: number 2", kiln(verb, matrix, "--target-file", self.write("l.txt", "1\n2\n"),
-                                                  "--weights-file", targets, *train, code=3)[1])
+            self.assertIn("bad.csv:5:5", kiln(verb, bad, "--target", "y", "--weights", "w", *train,
+                                              code=3)[1])
+            self.assertIn("y.txt: number 2",
+                          kiln(verb, matrix, "--target-file", self.write("l.txt", "1\n2\n"),
+                               "--weights-file", targets, *train, code=3)[1])
         self.assertFalse(os.path.exists(model))
         self.fit("glm", "count.csv", "--family", "poisson")
         odd = self.write("odd.csv", "a,b,y\n1,2,3\n1,2,-3\n")
@@ -454,13 +486,15 @@ class Generalised(Models):
         for row in rows:
             self.assertAlmostEqual(row["z"], row["value"] / row["standard_error"], 9)
             self.assertAlmostEqual(row["p"], math.erfc(abs(row["z"]) / math.sqrt(2)), 12)
-        out, _ = kiln("glm", self.path("count.csv"), "--target", "y", "--family", "poisson", "--standard-errors", *CPU)
+        out, _ = kiln("glm", self.path("count.csv"), "--target", "y", "--family", "poisson",
+                      "--standard-errors", *CPU)
         self.assertIn("std. error", out)
 
     def test_parameters_are_needed(self):
         for family in "tweedie", "negative-binomial":
             self.assertIn("needs its parameter",
-                          kiln("glm", self.path("count.csv"), "--target", "y", "--family", family, *CPU, code=2)[1])
+                          kiln("glm", self.path("count.csv"), "--target", "y", "--family", family, *CPU,
+                               code=2)[1])
         kiln("glm", self.path("count.csv"), "--target", "y", "--link", "power", *CPU, code=2)
         kiln("glm", self.path("count.csv"), "--target", "y", "--family", "cauchy", code=2)
         kiln("glm", self.path("number.csv"), "--target", "y", "--family", "poisson", *CPU, code=3)
@@ -470,15 +504,18 @@ class Defaults(Models):
     def test_help_tells_the_verb_s_own(self):
         edges = self.write("links.edges", "a b\nb c\nc a\na c\n")
         for verb, *data in (("linreg", "number.csv", "--target", "y"), ("logreg", "two.csv", "--target", "y"),
-                            ("glm", "count.csv", "--target", "y"), ("svm", "two.csv", "--target", "y"), ("hits", edges)):
+                            ("glm", "count.csv", "--target", "y"), ("svm", "two.csv", "--target", "y"),
+                            ("hits", edges)):
             text = " ".join(kiln(verb, "--help")[0].split())
             for kind in ("f64", "f32"):
                 result = as_json(verb, self.path(data[0]), *data[1:], "--type", kind, *CPU)
                 told = re.search(r"--tolerance NUMBER .*?\[([-\de]+), of f32 ([-\de]+)\]", text)
                 self.assertEqual(float(told[1 if kind == "f64" else 2]), result["tolerance"])
-                for option, shown in (("l2", r"--l2 NUMBER .*?\[([\d.]+)\]"), ("max_iterations", r"--max-iterations N .*?\[(\d+)")):
+                for option, shown in (("l2", r"--l2 NUMBER .*?\[([\d.]+)\]"),
+                                      ("max_iterations", r"--max-iterations N .*?\[(\d+)")):
                     if option in result["options"]:
-                        self.assertEqual(float(re.search(shown, text)[1]), result["options"][option], (verb, option))
+                        self.assertEqual(float(re.search(shown, text)[1]), result["options"][option],
+                                         (verb, option))
 
 
 class Validation(Models):
@@ -515,16 +552,20 @@ class Validation(Models):
     def test_fold_is_a_file_without_its_rows(self):
         """The score of each fold, from models trained on files and judged on files."""
         told = self.path("told.csv")
-        folds = self.train("linreg", "number.csv", "--cv", 2, "--l2", 3, "--held-out", told)["cross_validation"]["values"][0]["folds"]
+        folds = self.train("linreg", "number.csv", "--cv", 2, "--l2", 3, "--held-out",
+                           told)["cross_validation"]["values"][0]["folds"]
         lines = self.lines("number.csv")
         with open(told, newline="") as file:
             fold_of = [int(row["fold"]) - 1 for row in csv.DictReader(file)]
         for fold in range(2):
             held = {row for row in range(300) if fold_of[row] == fold}
             self.assertEqual(len(held), 150)
-            parts = {name: self.write(name, "\n".join(lines[:1] + [lines[i + 1] for i in range(300) if (i in held) == want]) + "\n")
+            parts = {name: self.write(name,
+                                      "\n".join(lines[:1] + [lines[i + 1] for i in range(300) if (i in held)
+                                                             == want]) + "\n")
                      for name, want in (("train.csv", False), ("test.csv", True))}
-            as_json("linreg", parts["train.csv"], "--target", "y", "--l2", 3, *CPU, "-o", self.path("fold.kiln"))
+            as_json("linreg", parts["train.csv"], "--target", "y", "--l2", 3, *CPU, "-o",
+                    self.path("fold.kiln"))
             metrics = as_json("predict", self.path("fold.kiln"), parts["test.csv"], *CPU)["metrics"]
             self.assertAlmostEqual(metrics["rmse"], folds[fold], 9)
 
@@ -559,7 +600,8 @@ class Validation(Models):
         self.assertIn("; l2 0.5", out)
 
     def test_list_of_values(self):
-        table = self.train("linreg", "number.csv", "--cv", 3, "--l2", "0,10,0.5", "--metric", "mae")["cross_validation"]
+        table = self.train("linreg", "number.csv", "--cv", 3, "--l2", "0,10,0.5", "--metric",
+                           "mae")["cross_validation"]
         self.assertEqual([row["l2"] for row in table["values"]], [10, 0.5, 0])
         self.assertIn(table["best"], (0, 0.5, 10))
         path = self.train("linreg", "number.csv", "--l2", "0,0.5,10")["path"]
@@ -572,31 +614,38 @@ class Validation(Models):
     def test_pictures(self):
         """Ticks are round, labels lie inside, and a path over l1 shows the coefficients and their number."""
         plot = self.path("paths.svg")
-        for verb, data, options in (("logreg", "three.csv", ["--l1", "0,0.5,3,200"]), ("linreg", "number.csv", ["--l2", "1e-3:1e7:9"]),
-                                    ("linreg", "number.csv", ["--cv", 3, "--l2", "1e-3:1e7:9"]), ("svm", "two.csv", ["--cv", 2])):
+        for verb, data, options in (("logreg", "three.csv", ["--l1", "0,0.5,3,200"]),
+                                    ("linreg", "number.csv", ["--l2", "1e-3:1e7:9"]),
+                                    ("linreg", "number.csv", ["--cv", 3, "--l2", "1e-3:1e7:9"]),
+                                    ("svm", "two.csv", ["--cv", 2])):
             self.train(verb, data, *options, "--plot", plot)
             root = xml.dom.minidom.parse(plot).documentElement
             _, _, width, height = map(float, root.getAttribute("viewBox").split())
-            texts = [(text.firstChild.data if text.firstChild else "", text) for text in root.getElementsByTagName("text")]
+            texts = [(text.firstChild.data if text.firstChild else "", text)
+                     for text in root.getElementsByTagName("text")]
             for words, text in texts:
-                room = 7.5 * len(words) * {"start": 0, "middle": 0.5, "end": 1}[text.getAttribute("text-anchor")]
+                room = 7.5 * len(words) * {"start": 0, "middle": 0.5,
+                                           "end": 1}[text.getAttribute("text-anchor")]
                 self.assertTrue(0 <= float(text.getAttribute("x")) - room, words)
                 self.assertTrue(float(text.getAttribute("x")) - room + 7.5 * len(words) <= width, words)
                 self.assertTrue(0 < float(text.getAttribute("y")) < height, words)
             ticks = [words for words, _ in texts if re.fullmatch(r"-?[\d.]+(e[-+]\d+)?", words)]
             self.assertGreater(len(ticks), 6)
             for tick in ticks:
-                self.assertLessEqual(len(f"{float(tick):.12e}".split("e")[0].rstrip("0")), 4, tick)  # two digits
+                # two digits
+                self.assertLessEqual(len(f"{float(tick):.12e}".split("e")[0].rstrip("0")), 4, tick)
             self.assertNotIn("-0", ticks)
             words = [words for words, _ in texts]
             if verb == "logreg":
-                for name in ("coefficients", "coefficients that are not 0", "log_loss", "l1", "a (high)", "b (mid)", "0"):
+                for name in ("coefficients", "coefficients that are not 0", "log_loss", "l1", "a (high)",
+                             "b (mid)", "0"):
                     self.assertIn(name, words)
             if "--cv" in options:
                 self.assertIn("one standard error", words)
 
     def test_pictures_in_png(self):
-        if not any(glob.glob(folder + "/librsvg-2.so.2") for folder in ("/usr/lib", "/usr/lib64", "/usr/lib/*-linux-gnu*")):
+        if not any(glob.glob(folder + "/librsvg-2.so.2") for folder in ("/usr/lib", "/usr/lib64",
+                                                                        "/usr/lib/*-linux-gnu*")):
             print("models: no librsvg here: PNG is not tested", file=sys.stderr)
             return
         plot = self.path("cv.png")
@@ -613,7 +662,8 @@ class Validation(Models):
             file.write("none")
         error = kiln(*data, "--plot", plot, environment={"LD_LIBRARY_PATH": broken}, code=2)[1]
         self.assertIn("apt install librsvg2-2", error)
-        self.assertIn("pictures are not written as .pdf", kiln(*data, "--plot", self.path("cv.pdf"), code=2)[1])
+        self.assertIn("pictures are not written as .pdf", kiln(*data, "--plot", self.path("cv.pdf"),
+                                                               code=2)[1])
         self.assertFalse(os.path.exists(plot))
 
     def test_best_l1_is_kept(self):
@@ -636,15 +686,18 @@ class Validation(Models):
                         ["--l2", "1,1"], ["--l2", "1,"], ["--l2", "-1,1"], ["--l2", "1,x"], ["--C", "0,1"],
                         ["--l2", "1:10:3", "-o", self.path("x.kiln")],
                         ["--l1", "1:10:3", "-o", self.path("x.kiln")], ["--l1", "1:10:3", "--l2", "1:10:3"],
-                        ["--l1", "1:10:3", "--C", "1:10:3"], ["--select", "one-se"], ["--plot", self.path("x.svg")]):
+                        ["--l1", "1:10:3", "--C", "1:10:3"], ["--select", "one-se"],
+                        ["--plot", self.path("x.svg")]):
             kiln("logreg", *data, *options, code=2)
         self.assertFalse(os.path.exists(self.path("x.kiln")))
 
     def test_idle_options(self):
         absent = self.path("absent.csv")  # refused before any data are read
-        for verb, *options in (("glm", "--alpha", 1), ("glm", "--variance-power", 1.5), ("glm", "--link-power", 2),
-                               ("glm", "--standard-errors", "--l2", 1), ("glm", "--standard-errors", "--l1", 1), ("glm", "--family", "tweedie"),
-                               ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight", "balanced")):
+        for verb, *options in (("glm", "--alpha", 1), ("glm", "--variance-power", 1.5),
+                               ("glm", "--link-power", 2), ("glm", "--standard-errors", "--l2", 1),
+                               ("glm", "--standard-errors", "--l1", 1), ("glm", "--family", "tweedie"),
+                               ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight",
+                                                           "balanced")):
             kiln(verb, absent, "--target", "y", *options, code=2)
 
     def test_text_in_a_file_of_targets(self):
@@ -660,9 +713,10 @@ class Validation(Models):
         twice = self.write("weights.csv", 'x,w,y\n1,3,"a, b"\n2,3,"a, b"\n3,.5,c=d\n4,.5,c=d\n2.5,.5,c=d\n')
         by_rows = as_json("logreg", twice, "--target", "y", "--weights", "w", *CPU)
         self.assertAlmostEqual(named["objective"], by_rows["objective"], 12)
-        for text, part in (("a=1", "no label 'a'"), ("c=d=-1", "not negative"), ("c=d", "no label 'c'"), ("c", "LABEL=WEIGHT"),
-                           ("a, b=1x", "LABEL=WEIGHT")):
-            self.assertIn(part, kiln("logreg", data, "--target", "y", "--class-weight", text, *CPU, code=2)[1])
+        for text, part in (("a=1", "no label 'a'"), ("c=d=-1", "not negative"), ("c=d", "no label 'c'"),
+                           ("c", "LABEL=WEIGHT"), ("a, b=1x", "LABEL=WEIGHT")):
+            self.assertIn(part, kiln("logreg", data, "--target", "y", "--class-weight", text, *CPU,
+                                     code=2)[1])
 
     def test_separated(self):
         data = self.write("apart.csv", "x,y\n1,a\n2,a\n3,b\n4,b\n")
@@ -684,7 +738,8 @@ class Validation(Models):
         self.assertNotIn("all targets", kiln("glm", shares, "--family", "poisson", "--target", "y", *CPU)[1])
 
     def test_warnings_of_a_result(self):
-        """Groups that settle their rows, and columns that depend on each other: but for levels of text, which always do."""
+        """Groups that settle their rows, and columns that depend on each other: but for levels of text, which
+        always do."""
         def fit(name, rows, *arguments):
             data = self.write(name, rows)
             result, error = kiln(*arguments[:1], data, "--target", "y", *arguments[1:], "--json", *CPU)
@@ -743,7 +798,8 @@ class PageRank(Models):
         self.assertAlmostEqual(sum(row["value"] for row in result["ranks"]), 1)
         self.assertLessEqual(result["error_bound"], 0.85 / 0.15 * 1e-14 + 5e-12)  # what rounding may do
         self.same(self.ranks(graph, "--damping", 0.5)[1], self.reference(once, 0.5))
-        heavy = self.write("heavy.txt", "a b 3\na c 1\nb a 2\nb b 1\na b 1\n")  # a to b: 4; b to itself; c dangles
+        # a to b: 4; b to itself; c dangles
+        heavy = self.write("heavy.txt", "a b 3\na c 1\nb a 2\nb b 1\na b 1\n")
         links = [("a", "b", 4), ("a", "c", 1), ("b", "a", 2), ("b", "b", 1)]
         self.same(self.ranks(heavy)[1], self.reference(links))
         self.same(self.ranks(heavy, "--unweighted")[1], self.reference([(u, v, 1) for u, v, _ in links]))
@@ -761,9 +817,11 @@ class PageRank(Models):
         everyone = {name: 1 for name in ("ann", "bob", "cid", "dan")}
         self.same(self.ranks(graph, "--personalize", sink, "--dangling", "uniform")[1],
                   self.reference(once, teleport={"cid": 1}, dangling=everyone))
-        for text, part in (("eve\n", "seeds.txt:1: the graph has no vertex eve"), ("ann x\n", "not x"), ("ann 1 2\n", "two words"),
-                           ("# none\n", "names no vertex"), ("ann 0\n", "set 1 are 0"), ("ann -1\n", "not -1")):
-            self.assertIn(part, kiln("pagerank", graph, "--personalize", self.write("seeds.txt", text), *CPU, code=3)[1])
+        for text, part in (("eve\n", "seeds.txt:1: the graph has no vertex eve"), ("ann x\n", "not x"),
+                           ("ann 1 2\n", "two words"), ("# none\n", "names no vertex"),
+                           ("ann 0\n", "set 1 are 0"), ("ann -1\n", "not -1")):
+            self.assertIn(part, kiln("pagerank", graph, "--personalize", self.write("seeds.txt", text), *CPU,
+                                     code=3)[1])
 
     def test_model(self):
         graph, seeds = self.write("pr.txt", self.GRAPH), self.write("seeds.txt", "ann\n\nbob\n")
@@ -797,7 +855,10 @@ class PageRank(Models):
         self.assertEqual((short["iterations"], short["converged"]), (3, False))
         self.assertEqual(short["residual"], fixed["residual"])
         self.assertAlmostEqual(short["error_bound"], short["residual"] * 0.85 / 0.15)
-        self.assertIn("same vertices", kiln("pagerank", self.write("r.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 2\n"),
+        self.assertIn("same vertices",
+                      kiln("pagerank",
+                           self.write("r.mtx",
+                                      "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 2\n"),
                                      *CPU, code=3)[1])
         negative = self.write("n.txt", "a b -1\n")
         error = kiln("pagerank", negative, *CPU, code=3)[1]
@@ -856,11 +917,13 @@ class Ranking(Models):
             links = self.write(name, f"a b 1\nb c 1\na c 1\nc a {last}\n")
             mapped = self.path(name + ".npz")
             kiln("convert", links, mapped)
-            found, wanted = (as_json("hits", path, *more, *CPU) for path, more in ((mapped, ["--map"]), (links, [])))
+            found, wanted = (as_json("hits", path, *more, *CPU) for path, more in ((mapped, ["--map"]),
+                                                                                   (links, [])))
             self.assertEqual((found["weighted"], found["eigenvalue"]), (last != "1", wanted["eigenvalue"]))
 
     def test_matrix_market_and_standard_input(self):
-        matrix = self.write("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 3\n1 2\n2 3\n1 3\n")
+        matrix = self.write("g.mtx",
+                            "%%MatrixMarket matrix coordinate pattern general\n3 3 3\n1 2\n2 3\n1 3\n")
         light = "1 2\n2 3\n1 3\n"
         by_matrix = as_json("hits", matrix, *CPU)
         by_edges = as_json("hits", "-", "--format", "edges", *CPU, stdin=light.encode())
@@ -874,9 +937,12 @@ class Ranking(Models):
 
     def test_tables_of_links(self):
         links = [("a", "b", 2), ("b", "c d", 1), ("c d", "a", 3), ("a", "c d", 1), ("a", "b", 1)]
-        table = self.write("t.csv", "Source,Target,Weight\n" + "".join(f'"{u}",{v},{w}\n' for u, v, w in links))
-        plain = self.write("t.edges", "".join(f"{u.replace(' ', '_')} {v.replace(' ', '_')} {w}\n" for u, v, w in links))
-        for verb, options, key in (("pagerank", [], "ranks"), ("pagerank", ["--unweighted"], "ranks"), ("hits", [], "authorities")):
+        table = self.write("t.csv", "Source,Target,Weight\n" + "".join(f'"{u}",{v},{w}\n'
+                                                                       for u, v, w in links))
+        plain = self.write("t.edges", "".join(f"{u.replace(' ', '_')} {v.replace(' ', '_')} {w}\n"
+                                              for u, v, w in links))
+        for verb, options, key in (("pagerank", [], "ranks"), ("pagerank", ["--unweighted"], "ranks"),
+                                   ("hits", [], "authorities")):
             one, two = (as_json(verb, graph, *options, *CPU)[key] for graph in (table, plain))
             self.assertEqual([row["value"] for row in one], [row["value"] for row in two])
             self.assertEqual([row["vertex"].replace(" ", "_") for row in one], [row["vertex"] for row in two])
@@ -884,10 +950,13 @@ class Ranking(Models):
         for verb in ("pagerank", "hits"):  # a third column is the same to both
             self.assertIn("by weight", kiln(verb, table, *CPU)[0])
             self.assertIn("each counts 1", kiln(verb, table, "--unweighted", *CPU)[0])
-            self.assertIn("each counts 1", kiln(verb, self.write("u.csv", "source,target\na,b\nb,c\n"), *CPU)[0])
-            self.assertEqual([as_json(verb, table, *more, *CPU)["weighted"] for more in ([], ["--unweighted"])], [True, False])
+            self.assertIn("each counts 1", kiln(verb, self.write("u.csv", "source,target\na,b\nb,c\n"),
+                                                *CPU)[0])
+            self.assertEqual([as_json(verb, table, *more, *CPU)["weighted"]
+                              for more in ([], ["--unweighted"])], [True, False])
         for verb, header in (("pagerank", "vertex,rank"), ("hits", "vertex,hub,authority")):
-            kiln(verb, self.write("q.csv", 'source,target\n"a, b",c\nc,"a, b"\n'), "--scores", self.path("s.csv"), *CPU)
+            kiln(verb, self.write("q.csv", 'source,target\n"a, b",c\nc,"a, b"\n'), "--scores",
+                 self.path("s.csv"), *CPU)
             lines = open(self.path("s.csv")).read().split("\n")
             self.assertEqual(lines[0], header)
             self.assertTrue(lines[1].startswith('"a, b",'))
@@ -895,7 +964,8 @@ class Ranking(Models):
         self.assertEqual(as_json("info", self.path("t.mtx"))["rows"], 3)
 
     def test_bad_graphs(self):
-        for text, part in (("a b\nc\n", ":2:"), ("a b 1\nb c x\n", ":2:5"), ("a b 0\n", "0"), ("a b -1\na c -2\n", "negative")):
+        for text, part in (("a b\nc\n", ":2:"), ("a b 1\nb c x\n", ":2:5"), ("a b 0\n", "0"),
+                           ("a b -1\na c -2\n", "negative")):
             self.assertIn(part, kiln("hits", self.write("bad.edges", text), *CPU, code=3)[1])
         error = kiln("hits", self.write("bad.edges", "a b\na b\n"), "--strict", *CPU, code=3)[1]
         self.assertRegex(error, "bad.edges:2: the link from 'a' to 'b' stands twice, first in .*bad.edges:1")
@@ -917,7 +987,8 @@ class Verifying(Models):
     def test_data_with_holes_prove_nothing(self):
         self.fit("logreg", "two.csv")
         holes = self.write("holes.csv", "a,b,y\n1,2,yes\n,1,no\n")
-        claims = as_json("verify", self.path("m.kiln"), holes, "--allow-nonfinite", "--quiet", code=4)["claims"]
+        claims = as_json("verify", self.path("m.kiln"), holes, "--allow-nonfinite", "--quiet",
+                         code=4)["claims"]
         self.assertEqual([(claim["name"], claim["holds"]) for claim in claims[:3]],
                          [("objective", False), ("residual", None), ("gradient", None)])
         self.assertFalse([claim for claim in claims if claim["holds"]])
@@ -935,11 +1006,15 @@ class Verifying(Models):
             self.fit(verb, data, "--standardize")
 
     def test_layouts_of_every_kind(self):
-        """Points on a grid, of whose distances many are equal but for rounding, with a column of text that takes no part."""
+        """Points on a grid, of whose distances many are equal but for rounding, with a column of text that
+        takes no part."""
         rows = [f"{i % 7 / 10},{i // 7 / 10},{i * i % 5 / 10},{'abc'[i % 3]}" for i in range(42)]
-        data, model = self.write("grid.csv", "x,y,z,kind\n" + "\n".join(rows) + "\n"), self.path("layout.kiln")
-        for kind in (["--color", "kind"], ["--ignore", "kind", "--metric", "interval"], ["--ignore", "kind", "--metric", "ordinal"],
-                     ["--color", "kind", "--metric", "ordinal", "--ties", "secondary"], ["--ignore", "kind", "--metric", "ordinal", "--type", "f32"]):
+        data, model = self.write("grid.csv", "x,y,z,kind\n" + "\n".join(rows)
+                                 + "\n"), self.path("layout.kiln")
+        for kind in (["--color", "kind"], ["--ignore", "kind", "--metric", "interval"],
+                     ["--ignore", "kind", "--metric", "ordinal"],
+                     ["--color", "kind", "--metric", "ordinal", "--ties", "secondary"],
+                     ["--ignore", "kind", "--metric", "ordinal", "--type", "f32"]):
             kiln("mds", data, "-o", model, *kind, *CPU)
             claims = as_json("verify", model, data, "--quiet")["claims"]
             self.assertEqual([claim["holds"] for claim in claims], [True, True, True], kind)
@@ -949,7 +1024,8 @@ class Verifying(Models):
         """What was laid out or ranked is told from other data, of fewer rows and vertices, too."""
         rows, model = ["x,y", "1,2", "3,4", "5,1", "2,2", "7,3"], self.path("other.kiln")
         links = ["a b", "b c", "c a", "a c"]
-        for verb, kind, lines, short in [("mds", "csv", rows, 3), ("hits", "edges", links, 1), ("pagerank", "edges", links, 1)]:
+        for verb, kind, lines, short in [("mds", "csv", rows, 3), ("hits", "edges", links, 1),
+                                         ("pagerank", "edges", links, 1)]:
             all_of_it = self.write(f"all.{kind}", "\n".join(lines) + "\n")
             kiln(verb, all_of_it, "-o", model, *CPU)
             kiln("verify", model, all_of_it)  # the layout's stress is rounding alone
@@ -963,11 +1039,13 @@ class Interrupting(Models):
         with open(self.path("big.svm"), "w") as file:
             for _ in range(4000):
                 columns = sorted(source.sample(range(1, 3000), 60))
-                file.write(f"{source.randrange(2)} " + " ".join(f"{j}:{source.random():.4f}" for j in columns) + "\n")
+                file.write(f"{source.randrange(2)} " + " ".join(f"{j}:{source.random():.4f}" for j in columns)
+                           + "\n")
         model = self.path("some.kiln")
         process = subprocess.Popen(
-            [KILN, "logreg", self.path("big.svm"), "--l2", "1e-9", "--tolerance", "1e-300", "--max-iterations", "1000000",
-             "--device", "cpu", "--verbose", "-o", model], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [KILN, "logreg", self.path("big.svm"), "--l2", "1e-9", "--tolerance", "1e-300",
+             "--max-iterations", "1000000", "--device", "cpu", "--verbose", "-o", model],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for line in process.stderr:
             if line.startswith(b"iteration"):
                 process.send_signal(signal.SIGINT)
@@ -983,18 +1061,22 @@ class Factors(Models):
     def ratings(self):
         lines = [(u, i, 1 + (u * i) % 5) for u in range(1, 41) for i in range(1, 31) if (u * 7 + i * 3) % 4]
         head = f"%%MatrixMarket matrix coordinate real general\n40 30 {len(lines)}\n"
-        return self.write("ratings.mtx", head + "".join(f"{u} {i} {r}\n" for u, i, r in lines)), {(u, i) for u, i, _ in lines}
+        return self.write("ratings.mtx",
+                          head + "".join(f"{u} {i} {r}\n" for u, i, r in lines)), {(u, i)
+                                                                                   for u, i, _ in lines}
 
     def test_explicit(self):
         data, there = self.ratings()
         model, best = self.path("ratings.kiln"), self.path("best.tsv")
-        result = as_json("als", data, "--factors", 5, "--biases", "--l2", 1, "--test-fraction", 0.2, "--max-iterations", 500, "-o", model, *CPU)
+        result = as_json("als", data, "--factors", 5, "--biases", "--l2", 1, "--test-fraction", 0.2,
+                         "--max-iterations", 500, "-o", model, *CPU)
         self.assertGreater(result["metrics"]["test_rmse"], 0)
         self.assertEqual(result["factors"], 5)
         objectives = [row["objective"] for row in result["trace"]]
         self.assertEqual(objectives, sorted(objectives, reverse=True))
         self.assertEqual(as_json("info", model)["algorithm"], "als")
-        again = as_json("als", data, "--factors", 5, "--biases", "--l2", 1, "--test-fraction", 0.2, "--warm-start", model, *CPU)
+        again = as_json("als", data, "--factors", 5, "--biases", "--l2", 1, "--test-fraction", 0.2,
+                        "--warm-start", model, *CPU)
         self.assertLessEqual(again["objective"], result["objective"] * (1 + 1e-9))
         kiln("als", data, "--factors", 4, "--warm-start", model, *CPU, code=7)
         kiln("als", data, "--factors", 5, "--recommendations", best, "--top", 3, *CPU)
@@ -1003,31 +1085,38 @@ class Factors(Models):
         self.assertFalse({(int(u), int(i)) for u, i, _ in rows} & there)
 
     def test_start_that_grows(self):
-        """Users and items are found again by name, in any order; those that the model does not know are new."""
+        """Users and items are found again by name, in any order; those that the model does not know are
+        new."""
         _, there = self.ratings()
         lines = [f"user {u},item {i},{1 + (u * i) % 5}" for u, i in sorted(there)]
         head = "user,item,rating\n"
         old, turned, more = (self.write(name, head + "\n".join(some) + "\n") for name, some in (
             ("old.csv", lines[:-60]), ("turned.csv", lines[:-60][::-1]), ("more.csv", lines[::-1])))
-        model, options = self.path("old.kiln"), ["--factors", 3, "--biases", "--l2", 1, "--tolerance", 1e-6, *CPU]
+        model, options = self.path("old.kiln"), ["--factors", 3, "--biases", "--l2", 1, "--tolerance", 1e-6,
+                                                 *CPU]
         first = as_json("als", old, "-o", model, *options)
         again = as_json("als", turned, "--warm-start", model, *options)
         self.assertLessEqual(again["iterations"], 3)
         self.assertLess(abs(again["objective"] / first["objective"] - 1), 1e-4)
         _, error = kiln("als", more, "--warm-start", model, *[word for word in options if word != "--quiet"])
         self.assertIn("38 of 40 rows and 30 of 30 columns are the model's", error)
-        warm, cold = (as_json("als", more, "--max-iterations", 2, *start, *options) for start in (["--warm-start", model], []))
+        warm, cold = (as_json("als", more, "--max-iterations", 2, *start, *options)
+                      for start in (["--warm-start", model], []))
         self.assertLess(warm["objective"], cold["objective"])
-        self.assertIn("names", kiln("als", self.path("ratings.mtx"), "--warm-start", model, *options, code=7)[1])
-        self.assertIn("none", kiln("als", self.write("strangers.csv", "1,2,3\n4,5,6\n"), "--warm-start", model, *options, code=7)[1])
+        self.assertIn("names", kiln("als", self.path("ratings.mtx"), "--warm-start", model, *options,
+                                    code=7)[1])
+        self.assertIn("none", kiln("als", self.write("strangers.csv", "1,2,3\n4,5,6\n"), "--warm-start",
+                                   model, *options, code=7)[1])
         kiln("sfa", more, "--factors", 3, "-o", model, *CPU)
         kiln("sfa", old, "--factors", 3, "--warm-start", model, *CPU)
 
     def test_names(self):
-        """The same ratings as a matrix and as a list with names: the same model, whose rows and columns have the names."""
+        """The same ratings as a matrix and as a list with names: the same model, whose rows and columns have
+        the names."""
         data, _ = self.ratings()
         lines = [line.split() for line in self.lines("ratings.mtx")[2:]]
-        named = self.write("ratings.csv", "userId,movieId,rating,timestamp\n" + "".join(f"u{u},\"i {i}\",{r},1\n" for u, i, r in lines))
+        named = self.write("ratings.csv", "userId,movieId,rating,timestamp\n"
+                           + "".join(f"u{u},\"i {i}\",{r},1\n" for u, i, r in lines))
         model, best = self.path("named.kiln"), self.path("named.tsv")
         plain = as_json("als", data, "--factors", 2, *CPU)
         result = as_json("als", named, "--factors", 2, "-o", model, "--recommendations", best, *CPU)
@@ -1038,14 +1127,17 @@ class Factors(Models):
         self.assertEqual(sorted(about["columns"]), sorted(f"i {i}" for i in range(1, 31)))
         self.assertTrue(all(line.startswith("u") and "\ti " in line for line in self.lines("named.tsv")))
         self.assertIn(":3:", kiln("als", self.write("bad.csv", "1,2,3\n1,2,3\n1,2\n"), *CPU, code=3)[1])
-        self.assertIn("the last one counts", kiln("als", self.write("twice.csv", "1,2,3\n1,2,4\n2,2,1\n"), *CPU)[1])
+        self.assertIn("the last one counts", kiln("als", self.write("twice.csv", "1,2,3\n1,2,4\n2,2,1\n"),
+                                                  *CPU)[1])
 
     def test_solvers_and_verify(self):
-        """All solvers of one objective reach it, and what a model claims is found again, also with entries held out."""
+        """All solvers of one objective reach it, and what a model claims is found again, also with entries
+        held out."""
         data, _ = self.ratings()
         model, found = self.path("m.kiln"), {}
         for solver in ("cg", "cholesky", "ccd"):
-            result = as_json("als", data, "--factors", 2, "--biases", "--l2", 3, "--solver", solver, "--tolerance", 1e-9, "--max-iterations", 2000, "-o", model, *CPU)
+            result = as_json("als", data, "--factors", 2, "--biases", "--l2", 3, "--solver", solver,
+                             "--tolerance", 1e-9, "--max-iterations", 2000, "-o", model, *CPU)
             found[solver] = result["objective"]
             self.assertTrue(as_json("verify", model, data)["holds"])
         self.assertAlmostEqual(found["ccd"], found["cholesky"], delta=0.02 * found["cholesky"])
@@ -1055,34 +1147,43 @@ class Factors(Models):
             result, error = kiln(verb, data, "--l2", 1000, "--json", *CPU)
             self.assertIs(json.loads(result)["zero_factors"], True)
             self.assertIn("all factors are about 0", error)
-        for arguments in (["als", "--implicit"], ["als", "--counted", "--test-fraction", 0.2, "--seed", 5], ["sfa", "--test-fraction", 0.2, "--type", "f32"]):
+        for arguments in (["als", "--implicit"], ["als", "--counted", "--test-fraction", 0.2, "--seed", 5],
+                          ["sfa", "--test-fraction", 0.2, "--type", "f32"]):
             result = as_json(arguments[0], data, *arguments[1:], "--factors", 3, "-o", model, *CPU)
             claim, *more = as_json("verify", model, data)["claims"]
             self.assertEqual([other["name"] for other in more], ["residual"] if result["converged"] else [])
             values = [float(line.split()[2]) for line in self.lines("ratings.mtx")[2:]]
             share = 1 if arguments[1] == "--implicit" else 0.8  # of the entries, which is trained on
             deviation = 1 if arguments[1] == "--implicit" else statistics.pstdev(values)
-            penalty = 0.8 * deviation * ((share * len(values) / 40) ** 0.5 + (share * len(values) / 30) ** 0.5)
+            penalty = 0.8 * deviation * ((share * len(values) / 40) ** 0.5
+                                         + (share * len(values) / 30) ** 0.5)
             wanted = 0.1 * deviation if arguments[1] == "--counted" else penalty
-            self.assertAlmostEqual(result["options"]["l2"], wanted, delta=1e-9 if share == 1 else 0.05 * wanted)
+            self.assertAlmostEqual(result["options"]["l2"], wanted, delta=1e-9 if share == 1
+                                   else 0.05 * wanted)
             self.assertTrue(claim["holds"], claim)
         self.assertGreater(result["metrics"]["test_rmse"], 0)
         self.assertGreater(result["trace"][0]["test"], result["trace"][-1]["test"] * 0.5)
-        changed = self.write("changed.mtx", self.read("ratings.mtx").decode().replace("\n1 2 3\n", "\n1 2 5\n"))
+        changed = self.write("changed.mtx",
+                             self.read("ratings.mtx").decode().replace("\n1 2 3\n", "\n1 2 5\n"))
         self.assertFalse(as_json("verify", model, changed, "--quiet", code=4)["holds"])
         self.assertIn("something else", kiln("verify", model, self.write("small.csv", "1,2,3\n"), code=7)[1])
 
     def test_recommend(self):
         ratings = self.write("likes.csv", "user,item,rating\n" + "".join(
-            f"u{u},{kind}{i},{5 if (u % 2 == 0) == (kind == 'a') else 1}\n" for u in range(12) for kind in "ab" for i in range(6) if (u + i) % 3))
+            f"u{u},{kind}{i},{5 if (u % 2 == 0) == (kind == 'a') else 1}\n" for u in range(12)
+            for kind in "ab" for i in range(6) if (u + i) % 3))
         model, out = self.path("likes.kiln"), self.path("best.tsv")
         for verb in ("als", "sfa"):
-            kiln(verb, ratings, "--factors", 2, "--l2", 0.1, "--factors-out", self.path("f.npz"), "-o", model, *CPU)
+            kiln(verb, ratings, "--factors", 2, "--l2", 0.1, "--factors-out", self.path("f.npz"), "-o", model,
+                 *CPU)
             result = as_json("recommend", model, "--user", "u4", "--top", 2)
             best, = result["recommendations"]
-            self.assertEqual((result["schema"], result["score"], best["user"]), ("kiln.recommendations/1", "prediction", "u4"))
-            self.assertEqual({item["item"] for item in best["items"]}, {"a2", "a5"})  # what it likes and has not rated
-            seen, = as_json("recommend", model, "--user", "u4", "--top", 6, "--include-seen")["recommendations"]
+            self.assertEqual((result["schema"], result["score"], best["user"]),
+                             ("kiln.recommendations/1", "prediction", "u4"))
+            # what it likes and has not rated
+            self.assertEqual({item["item"] for item in best["items"]}, {"a2", "a5"})
+            seen, = as_json("recommend", model, "--user", "u4", "--top", 6,
+                            "--include-seen")["recommendations"]
             self.assertEqual({item["item"] for item in seen["items"]}, {f"a{i}" for i in range(6)})
             like, = as_json("recommend", model, "--item", "b3", "--top", 5)["recommendations"]
             self.assertEqual({item["item"] for item in like["items"]}, {f"b{i}" for i in range(6)} - {"b3"})
@@ -1095,7 +1196,8 @@ class Factors(Models):
             self.assertTrue(all(item[0] == {"me": "b", "you": "a"}[user] for user, item, _ in rows[1:]))
             kiln("recommend", model, new, "--extra-columns", "error", code=3)
             self.assertTrue(zipfile.is_zipfile(self.path("f.npz")))
-            self.assertEqual(sorted(zipfile.ZipFile(self.path("f.npz")).namelist()), ["A.npy", "B.npy", "columns.npy", "rows.npy", "settings.npy"])
+            self.assertEqual(sorted(zipfile.ZipFile(self.path("f.npz")).namelist()),
+                             ["A.npy", "B.npy", "columns.npy", "rows.npy", "settings.npy"])
         self.assertIn("best for u4", kiln("recommend", model, "--user", "u4")[0])
         self.assertIn("is it 'u4'?", kiln("recommend", model, "--user", "u44", code=2)[1])
         kiln("recommend", model, code=2)
@@ -1106,7 +1208,8 @@ class Factors(Models):
 
     def test_implicit(self):
         data, _ = self.ratings()
-        result = as_json("als", data, "--implicit", "--alpha", 2, "--factors", 3, "--test-fraction", 0.3, *CPU)
+        result = as_json("als", data, "--implicit", "--alpha", 2, "--factors", 3, "--test-fraction", 0.3,
+                         *CPU)
         self.assertTrue(0 <= result["metrics"]["recall_at_10"] <= 1)
         out, _ = kiln("als", data, "--implicit", "--factors", 3, "--test-fraction", 0.3, *CPU)
         self.assertIn("NDCG@10", out)
@@ -1114,7 +1217,8 @@ class Factors(Models):
     def test_refusals(self):
         data, _ = self.ratings()
         kiln("als", data, "--implicit", "--biases", *CPU, code=2)
-        self.assertIn("dense", kiln("als", self.write("dense.csv", "a,b\n1,2\n3,4\n"), "--format", "csv", *CPU, code=3)[1])
+        self.assertIn("dense", kiln("als", self.write("dense.csv", "a,b\n1,2\n3,4\n"), "--format", "csv",
+                                    *CPU, code=3)[1])
 
 
 class Topics(Models):
@@ -1124,18 +1228,21 @@ class Topics(Models):
         words = ["bread", "oven", "yeast", "goal", "match", "team"]
         lines = [(d, 3 * (d % 2) + i, 1 + (d + i) % 3) for d in range(1, 31) for i in (1, 2, 3)]
         self.write("vocab.things.txt", "\n".join(words) + "\n")
-        return self.write("docword.things.txt", f"30\n6\n{len(lines)}\n" + "".join(f"{d} {w} {x}\n" for d, w, x in lines))
+        return self.write("docword.things.txt",
+                          f"30\n6\n{len(lines)}\n" + "".join(f"{d} {w} {x}\n" for d, w, x in lines))
 
     def check_topics(self, verb, *options):
         data, model, table = self.documents(), self.path("t.kiln"), self.path("words.tsv")
-        result = as_json(verb, data, "--topics", 2, "--top", 3, "--test-fraction", 0.2, "--seed", 1, "-o", model, "--words", table, *options, *CPU)
+        result = as_json(verb, data, "--topics", 2, "--top", 3, "--test-fraction", 0.2, "--seed", 1, "-o",
+                         model, "--words", table, *options, *CPU)
         self.assertEqual(result["schema"], "kiln.topics/1")
         self.assertEqual({frozenset(word["word"] for word in topic["words"]) for topic in result["topics"]},
                          {frozenset(("bread", "oven", "yeast")), frozenset(("goal", "match", "team"))})
         self.assertAlmostEqual(sum(topic["share"] for topic in result["topics"]), 1)
         self.assertTrue(1 < result["metrics"]["test_perplexity"] < 6)
         rows = [line.split("\t") for line in self.lines("words.tsv")]
-        self.assertEqual([row[1] for row in rows], [word["word"] for topic in result["topics"] for word in topic["words"]])
+        self.assertEqual([row[1] for row in rows],
+                         [word["word"] for topic in result["topics"] for word in topic["words"]])
         self.assertEqual(as_json("info", model)["metadata"]["columns"][0], "bread")
         claim, figure, *more = as_json("verify", model, data)["claims"]
         self.assertEqual([other["name"] for other in more], ["residual"] if result["converged"] else [])
@@ -1146,7 +1253,8 @@ class Topics(Models):
         out, _ = kiln(verb, data, "--topics", 2, "--warm-start", model, *options, *CPU)
         self.assertIn("yeast", out)
         kiln(verb, data, "--topics", 3, "--warm-start", model, *options, *CPU, code=7)
-        shares = [[float(x) for x in line.split()] for line in kiln("predict", model, data, *CPU)[0].splitlines()]
+        shares = [[float(x) for x in line.split()] for line in kiln("predict", model, data,
+                                                                    *CPU)[0].splitlines()]
         self.assertEqual(len(shares), 30)
         for d, share in enumerate(shares):
             self.assertAlmostEqual(sum(share), 1, places=6)
@@ -1159,7 +1267,8 @@ class Topics(Models):
         self.assertEqual(bounds, sorted(bounds))
         self.check_topics("lda", "--learn-alpha")
         self.check_topics("lda", "--online", "--batch", 10, "--type", "f32")
-        self.assertIn("--learn-alpha", kiln("lda", self.documents(), "--online", "--learn-alpha", *CPU, code=2)[1])
+        self.assertIn("--learn-alpha", kiln("lda", self.documents(), "--online", "--learn-alpha", *CPU,
+                                            code=2)[1])
         picture = self.path("topics.svg")
         kiln("lda", self.documents(), "-k", 3, "--plot", picture, *CPU)
         self.assertIn("yeast", xml.dom.minidom.parse(picture).toxml())
@@ -1171,7 +1280,8 @@ class Topics(Models):
         self.check_topics("gap", "--prior", "none", "--init", "nndsvda", "--type", "f64")
         self.assertIn("density", kiln("gap", self.documents(), "-k", 2, "--init", "nndsvd", *CPU, code=2)[1])
         model, factors = self.path("gap.kiln"), self.path("gap.npz")
-        kiln("gap", self.documents(), "-k", 2, "--factors-out", factors, "-o", model, "--max-iterations", 3, *CPU)
+        kiln("gap", self.documents(), "-k", 2, "--factors-out", factors, "-o", model, "--max-iterations", 3,
+             *CPU)
         with zipfile.ZipFile(factors) as archive:
             self.assertEqual(sorted(archive.namelist()), ["A.npy", "B.npy", "columns.npy", "settings.npy"])
         other = self.write("docword.other.txt", "30\n6\n2\n1 1 3\n30 6 1\n")

@@ -1,4 +1,5 @@
-"""Tables as people have them: missing values, columns by name, levels that training has not seen, several files.
+"""Tables as people have them: missing values, columns by name, levels that training has not seen, several
+files.
 
 usage: tables_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """
@@ -26,14 +27,16 @@ def people(count=200, seed=1):
         sex, age, port = source.choice(["female", "male"]), source.randint(1, 80), source.choice("CQS")
         chance = 0.8 if sex == "female" else 0.2
         rows.append({"id": f"P{i}", "sex": sex, "age": "" if i % 5 == 3 else age, "port": port,
-                     "fare": round(source.uniform(5, 90), 2), "alive": "yes" if source.random() < chance else "no"})
+                     "fare": round(source.uniform(5, 90), 2), "alive": "yes" if source.random() < chance
+                     else "no"})
     return rows
 
 
 class Tables(Case):
     def table(self, name, rows, delimiter=",", columns=None):
         with open(self.path(name), "w", newline="") as file:
-            writer = csv.DictWriter(file, columns or list(rows[0]), delimiter=delimiter, extrasaction="ignore")
+            writer = csv.DictWriter(file, columns or list(rows[0]), delimiter=delimiter,
+                                    extrasaction="ignore")
             writer.writeheader()
             writer.writerows(rows)
         return self.path(name)
@@ -47,7 +50,8 @@ class Tables(Case):
         return as_json("info", model)["metadata"]["schema"]
 
     def train(self, verb, *options, data=None, target="alive", model="t.kiln", code=0):
-        return kiln(verb, data or self.data, "--target", target, "-o", self.path(model), "--device", "cpu", *options, code=code)[1]
+        return kiln(verb, data or self.data, "--target", target, "-o", self.path(model), "--device", "cpu",
+                    *options, code=code)[1]
 
 
 class Blanks(Tables):
@@ -80,7 +84,8 @@ class Missing(Tables):
     def test_all_problems_of_a_kind_are_told_at_once(self):
         error = self.train("logreg", code=3)
         self.assertIn("people.csv:5:", error)
-        self.assertIn("value '' in numeric column 'age': missing; 40 such values, the next: line 10 'age', line 15 'age', "
+        self.assertIn("value '' in numeric column 'age': missing; 40 such values, the next: line 10 'age', "
+                      "line 15 'age', "
                       "line 20 'age', line 25 'age'", error)
         self.assertIn("--missing drop|mean|indicator", error)
         words = self.write("words.csv", "a,y\n" + "1,1\n" * 50 + "x,1\n" + "2,1\n" * 50 + "y,1\n")
@@ -112,12 +117,13 @@ class Missing(Tables):
     def test_indicator(self):
         for columns in (None, ["age", "fare", "alive"]): # sparse, dense
             data = self.table("some.csv", self.rows, columns=columns)
-            self.train("logreg", "--missing", "indicator", *(["--ignore", "id"] if not columns else []), data=data)
+            self.train("logreg", "--missing", "indicator", *(["--ignore", "id"] if not columns else []),
+                       data=data)
             schema = self.schema(self.path("t.kiln"))
             self.assertEqual([c["name"] for c in schema["columns"] if c.get("indicator")], ["age"])
             wide = self.path("wide.csv")
-            kiln("convert", data, wide, "--missing", "indicator", "--target", "alive", "--categorical", "sex" if not columns else "age",
-                 code=3) # text targets are not converted
+            kiln("convert", data, wide, "--missing", "indicator", "--target", "alive", "--categorical",
+                 "sex" if not columns else "age", code=3) # text targets are not converted
             kiln("verify", self.path("t.kiln"), data, *CPU)
             kiln("predict", self.path("t.kiln"), data, *CPU)
 
@@ -132,20 +138,24 @@ class Missing(Tables):
     def test_words(self):
         data = self.write("w.csv", "a,y\n" + "1,1\n" * 20 + "?,1\n-,2\n")
         self.assertIn("--missing-words", kiln("linreg", data, "--target", "y", *CPU, code=3)[1])
-        out = kiln("convert", data, "-", "--to", "csv", "--missing-words", "?,-", "--missing", "mean", "--target", "y", *CPU)[0]
+        out = kiln("convert", data, "-", "--to", "csv", "--missing-words", "?,-", "--missing", "mean",
+                   "--target", "y", *CPU)[0]
         self.assertTrue(out.endswith("1,1\n1,1\n1,2\n"), out)
         self.train("linreg", "--missing-words", "?,-", "--missing", "mean", data=data, target="y")
         kiln("predict", self.path("t.kiln"), data, *CPU)
 
     def test_no_number_at_all(self):
         data = self.write("none.csv", "a,b,y\n,1,1\nNA,2,2\n")
-        self.assertIn("has no numbers", kiln("linreg", data, "--target", "y", "--missing", "mean", *CPU, code=3)[1])
+        self.assertIn("has no numbers", kiln("linreg", data, "--target", "y", "--missing", "mean", *CPU,
+                                             code=3)[1])
         every = self.write("every.csv", "a,y\n,1\nNA,2\n")
-        self.assertIn("all 2 rows", kiln("linreg", every, "--target", "y", "--missing", "drop", *CPU, code=3)[1])
+        self.assertIn("all 2 rows", kiln("linreg", every, "--target", "y", "--missing", "drop", *CPU,
+                                         code=3)[1])
 
     def test_a_target_is_not_made_up(self):
         data = self.write("noy.csv", "a,y\n1,1\n2,\n3,3\n")
-        self.assertIn("noy.csv:3:3", kiln("linreg", data, "--target", "y", "--missing", "mean", *CPU, code=3)[1])
+        self.assertIn("noy.csv:3:3", kiln("linreg", data, "--target", "y", "--missing", "mean", *CPU,
+                                          code=3)[1])
         kiln("linreg", data, "--target", "y", "--missing", "drop", *CPU)
 
 
@@ -159,22 +169,27 @@ class Columns(Tables):
         self.assertEqual(self.names("--ignore", "id,port,alive,sex"), ["age", "fare"])
         self.assertIn("did you mean 'fare'", kiln("info", self.data, "--ignore", "fair", code=2)[1])
         self.assertIn("both", kiln("info", self.data, "--ignore", "fare", "--features", "fare", code=2)[1])
-        self.assertIn("both", kiln("linreg", self.data, "--features", "fare", "--target", "fare", *CPU, code=2)[1])
-        self.assertIn("no column is left", kiln("info", self.data, "--ignore", "id,sex,age,port,fare,alive", code=3)[1])
+        self.assertIn("both", kiln("linreg", self.data, "--features", "fare", "--target", "fare", *CPU,
+                                   code=2)[1])
+        self.assertIn("no column is left", kiln("info", self.data, "--ignore", "id,sex,age,port,fare,alive",
+                                                code=3)[1])
 
     def test_kinds(self):
         data = self.write("k.csv", "zip,x,y\n" + "".join(f"{i % 3},{i},{i}\n" for i in range(30)))
-        self.assertEqual(self.names("--target", "y", "--categorical", "zip", data=data), ["zip=0", "zip=1", "zip=2", "x", "y"])
+        self.assertEqual(self.names("--target", "y", "--categorical", "zip", data=data),
+                         ["zip=0", "zip=1", "zip=2", "x", "y"])
         text = self.write("n.csv", "a,y\nu,1\n2,2\n3,3\n4,4\n")
-        self.assertIn("--numeric says so", kiln("linreg", text, "--target", "y", "--numeric", "a", *CPU, code=3)[1])
+        self.assertIn("--numeric says so", kiln("linreg", text, "--target", "y", "--numeric", "a", *CPU,
+                                                code=3)[1])
         self.assertIn("both", kiln("info", data, "--numeric", "x", "--categorical", "x", code=2)[1])
 
     def test_reference(self):
-        self.assertEqual(self.names("--features", "sex,port", "--reference", "port=S,sex=male"), ["sex=female", "port=C", "port=Q"])
+        self.assertEqual(self.names("--features", "sex,port", "--reference", "port=S,sex=male"),
+                         ["sex=female", "port=C", "port=Q"])
         self.assertIn("no level 'X'", kiln("info", self.data, "--reference", "port=X", code=2)[1])
         self.assertIn("numeric", kiln("info", self.data, "--reference", "fare=1", code=2)[1])
-        error = self.train("glm", "--family", "binomial", "--missing", "mean", "--ignore", "id", "--reference", "sex=male,port=S",
-                           "--standard-errors")
+        error = self.train("glm", "--family", "binomial", "--missing", "mean", "--ignore", "id",
+                           "--reference", "sex=male,port=S", "--standard-errors")
         self.assertIn("1 is 'yes', 0 is 'no'", error)
         columns = {column["name"]: column for column in self.schema(self.path("t.kiln"))["columns"]}
         self.assertEqual(columns["sex"]["reference"], "male")
@@ -184,22 +199,27 @@ class Columns(Tables):
 
     def test_names_with_commas(self):
         data = self.write("c.csv", '"a,b",a,"k=1",y\n1,2,u,1\n2,3,v,2\n3,5,"v,w",4\n')
-        self.assertEqual(self.names("--ignore", "a,b,a", "--target", "y", data=data), ["k=1=u", "k=1=v", '"k=1=v', 'w"', "y"])
-        self.assertEqual(self.names("--features", "k=1", "--reference", "k=1=v,w", data=data), ["k=1=u", "k=1=v"])
+        self.assertEqual(self.names("--ignore", "a,b,a", "--target", "y", data=data),
+                         ["k=1=u", "k=1=v", '"k=1=v', 'w"', "y"])
+        self.assertEqual(self.names("--features", "k=1", "--reference", "k=1=v,w", data=data),
+                         ["k=1=u", "k=1=v"])
 
     def test_binomial_targets_have_two_classes(self):
         rows = [dict(row, alive="maybe" if i == 7 else row["alive"]) for i, row in enumerate(self.rows)]
         data = self.table("three.csv", rows)
-        self.assertIn("three classes", self.train("glm", "--family", "binomial", "--missing", "mean", data=data, code=3))
+        self.assertIn("three classes", self.train("glm", "--family", "binomial", "--missing", "mean",
+                                                  data=data, code=3))
 
 
 class Warnings(Tables):
     def test_text_among_numbers(self):
         data = self.write("m.csv", "a,y\n" + "1,1\n" * 10 + "absent,2\n" * 3)
         error = kiln("linreg", data, "--target", "y", "--device", "cpu")[1]
-        self.assertIn("m.csv:12:1: column 'a' is taken as text: 3 of its first 13 values are no numbers, the first 'absent'", error)
+        self.assertIn("m.csv:12:1: column 'a' is taken as text: 3 of its first 13 values are no numbers, the "
+                      "first 'absent'", error)
         self.assertIn("--missing-words 'absent'", error)
-        self.assertNotIn("taken as text", kiln("linreg", data, "--target", "y", "--categorical", "a", "--device", "cpu")[1])
+        self.assertNotIn("taken as text", kiln("linreg", data, "--target", "y", "--categorical", "a",
+                                               "--device", "cpu")[1])
 
     def test_identifiers_and_dates(self):
         self.assertIn("text column 'id' has 200 levels in 200 rows", kiln("info", self.data)[1])
@@ -227,7 +247,8 @@ class Warnings(Tables):
     def test_decimal_commas(self):
         data = self.write("dc.csv", "a;y\n1,5;2,25\n2;3,5\n-0,5;1\n")
         self.assertIn("--decimal-comma", kiln("linreg", data, "--target", "y", *CPU, code=3)[1])
-        self.assertEqual(kiln("convert", data, "-", "--to", "csv", "--decimal-comma", "--target", "y", *CPU)[0],
+        self.assertEqual(kiln("convert", data, "-", "--to", "csv", "--decimal-comma", "--target", "y",
+                              *CPU)[0],
                          "a,y\n1.5,2.25\n2,3.5\n-0.5,1\n")
 
 
@@ -250,21 +271,25 @@ class Predictions(Tables):
         data = self.table("unseen.csv", rows)
         out, error = kiln("predict", self.model, data, "--device", "cpu")
         self.assertIn("unseen.csv:4:", error)
-        self.assertIn("values of text columns not seen in training: 50; they count as no level; the first is 'X' in column 'port'", error)
+        self.assertIn("values of text columns not seen in training: 50; they count as no level; the first is "
+                      "'X' in column 'port'", error)
         error = kiln("predict", self.model, data, "--unseen", "error", *CPU, code=7)[1]
         self.assertIn("50 such values", error)
         self.assertNotEqual(kiln("predict", self.model, data, "--unseen", "reference", "--decision", *CPU)[0],
                             kiln("predict", self.model, data, "--decision", *CPU)[0])
         classes = self.table("classes.csv", [dict(row, alive="perhaps") for row in self.rows])
-        self.assertIn("rows of a class that training has not seen: 200", kiln("predict", self.model, classes, "--device", "cpu")[1])
+        self.assertIn("rows of a class that training has not seen: 200",
+                      kiln("predict", self.model, classes, "--device", "cpu")[1])
 
     def test_further_columns(self):
         rows = [dict(row, extra=1, other="u") for row in self.rows]
         data = self.table("extra.csv", rows)
         self.assertIn("2 columns that the model does not know ignored: 'extra', 'other'",
                       kiln("predict", self.model, data, "--device", "cpu")[1])
-        self.assertNotIn("warning", kiln("predict", self.model, data, "--extra-columns", "ignore", "--device", "cpu")[1])
-        self.assertIn("'extra', 'other'", kiln("predict", self.model, data, "--extra-columns", "error", *CPU, code=7)[1])
+        self.assertNotIn("warning", kiln("predict", self.model, data, "--extra-columns", "ignore", "--device",
+                                         "cpu")[1])
+        self.assertIn("'extra', 'other'", kiln("predict", self.model, data, "--extra-columns", "error", *CPU,
+                                               code=7)[1])
         self.assertNotIn("warning", kiln("predict", self.model, self.data, "--device", "cpu")[1])
 
     def test_sparse_formats(self):
@@ -279,24 +304,29 @@ class Predictions(Tables):
         kiln("predict", self.path("s.kiln"), fewer, *CPU)
         kiln("predict", self.path("s.kiln"), rare, "--extra-columns", "error", *CPU, code=7)
         plain = self.write("plain.csv", "a,b,c\n1,2,3\n")
-        self.assertIn("taken by their place", kiln("predict", self.path("s.kiln"), plain, "--device", "cpu")[1])
+        self.assertIn("taken by their place", kiln("predict", self.path("s.kiln"), plain, "--device",
+                                                   "cpu")[1])
 
 
 class Several(Tables):
     def test_lists_of_links_and_of_ratings_in_several_files(self):
-        halves = [self.write("a.edges", "ann bob\nbob cy\n"), self.write("b.edges", "# more\ncy ann\nann cy\n")]
+        halves = [self.write("a.edges", "ann bob\nbob cy\n"),
+                  self.write("b.edges", "# more\ncy ann\nann cy\n")]
         whole = self.write("whole.edges", "ann bob\nbob cy\ncy ann\nann cy\n")
         for verb in ("hits", "pagerank"):
             one, two = (as_json(verb, *files, "-o", self.path("g.kiln"), *CPU) for files in ([whole], halves))
-            self.assertEqual((one["nnz"], one["rows"], one["top"] if "top" in one else 0), (two["nnz"], two["rows"], two["top"] if "top" in two else 0))
+            self.assertEqual((one["nnz"], one["rows"], one["top"] if "top" in one else 0),
+                             (two["nnz"], two["rows"], two["top"] if "top" in two else 0))
             self.assertTrue(as_json("verify", self.path("g.kiln"), *halves, *CPU)["holds"])
         again = self.write("again.edges", "bob dee\n\nbob cy\n")
         self.assertIn(f"{again}:3: the link from 'bob' to 'cy' stands twice, first in {halves[0]}:2",
                       kiln("hits", halves[0], again, "--strict", *CPU, code=3)[1])
         table = self.write("market.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 1\n")
-        self.assertIn("this is Matrix Market, the first file is an edge list", kiln("hits", halves[0], table, *CPU, code=3)[1])
+        self.assertIn("this is Matrix Market, the first file is an edge list",
+                      kiln("hits", halves[0], table, *CPU, code=3)[1])
 
-        rated = [self.write("a.csv", "user,item,rating\nann,tea,5\nbob,tea,3\n"), self.write("b.csv", "item,user,rating\ncocoa,ann,4\n")]
+        rated = [self.write("a.csv", "user,item,rating\nann,tea,5\nbob,tea,3\n"),
+                 self.write("b.csv", "item,user,rating\ncocoa,ann,4\n")]
         model = self.path("r.kiln")
         for verb in ("als", "sfa"):
             result = as_json(verb, *rated, "--factors", 1, "-o", model, *CPU)
@@ -332,23 +362,30 @@ class Several(Tables):
         self.assertIn("the same file", kiln("logreg", *parts, *options, "-o", parts[2], code=2)[1])
 
     def test_files_by_a_pattern(self):
-        """--parts names the files that a shell would, in the order of their bytes, behind those that are named; and says why not."""
+        """--parts names the files that a shell would, in the order of their bytes, behind those that are
+        named; and says why not."""
         for number in range(3):
-            self.write(f"share-{number}.csv", "x,y\n" + "".join(f"{i},{i * i + number}\n" for i in range(20 * number, 20 * number + 20)))
+            self.write(f"share-{number}.csv",
+                       "x,y\n" + "".join(f"{i},{i * i + number}\n"
+                                         for i in range(20 * number, 20 * number + 20)))
         names = [self.path(f"share-{number}.csv") for number in range(3)]
         expected = as_json("linreg", *names, "--target", "y", *CPU)
-        for command in (["--parts", self.path("share-*.csv")], [names[0], "--parts", self.path("share-[12].csv")]):
+        for command in (["--parts", self.path("share-*.csv")],
+                        [names[0], "--parts", self.path("share-[12].csv")]):
             found = as_json("linreg", *command, "--target", "y", *CPU)
             self.assertEqual((found["rows"], found["objective"]), (60, expected["objective"]))
-        self.assertIn("no file matches", kiln("linreg", "--parts", self.path("nothing-*"), "--target", "y", code=2)[1])
+        self.assertIn("no file matches", kiln("linreg", "--parts", self.path("nothing-*"), "--target", "y",
+                                              code=2)[1])
 
     def test_errors_name_their_file(self):
         good, bad = self.write("good.csv", "a,y\n1,2\n2,3\n"), self.write("bad.csv", "a,y\n1,2\n2,\n")
         self.assertIn("bad.csv:3:3", kiln("linreg", good, bad, "--target", "y", *CPU, code=3)[1])
-        for text, message in (("a,z\n1,2\n", "column 2 is 'z', in the first file 'y'"), ("a\n1\n", "1 columns")):
+        for text, message in (("a,z\n1,2\n", "column 2 is 'z', in the first file 'y'"),
+                              ("a\n1\n", "1 columns")):
             other = self.write("other.csv", text)
             self.assertIn(message, kiln("linreg", good, other, "--target", "y", *CPU, code=3)[1])
-        self.assertIn("none.csv", kiln("linreg", good, self.path("none.csv"), "--target", "y", *CPU, code=3)[1])
+        self.assertIn("none.csv", kiln("linreg", good, self.path("none.csv"), "--target", "y", *CPU,
+                                       code=3)[1])
 
     def test_other_formats(self):
         one, two = self.write("1.svm", "1 1:1\n0 2:1\n"), self.write("2.svm", "1 3:1\n")
@@ -357,12 +394,14 @@ class Several(Tables):
         kiln("linreg", one, two, *options, self.path("ab.kiln"))
         kiln("linreg", both, *options, self.path("c.kiln"))
         self.assertEqual(self.read("ab.kiln"), self.read("c.kiln"))
-        self.assertIn("the first file is LIBSVM", kiln("linreg", one, self.write("x.csv", "a,y\n1,2\n"), *CPU, code=3)[1])
+        self.assertIn("the first file is LIBSVM", kiln("linreg", one, self.write("x.csv", "a,y\n1,2\n"), *CPU,
+                                                       code=3)[1])
         dense = "%%MatrixMarket matrix array real general\n{} {}\n" + "1\n" * 4
         wide, tall = self.write("wide.mtx", dense.format(1, 4)), self.write("square.mtx", dense.format(2, 2))
         self.assertIn("2 columns, the first file has 4", kiln("kmeans", wide, tall, "-k", 1, *CPU, code=3)[1])
         sparse = self.write("sparse.mtx", "%%MatrixMarket matrix coordinate real general\n1 4 1\n1 1 1\n")
-        self.assertIn("a sparse matrix, that of the first file is dense", kiln("kmeans", wide, sparse, "-k", 1, *CPU, code=3)[1])
+        self.assertIn("a sparse matrix, that of the first file is dense",
+                      kiln("kmeans", wide, sparse, "-k", 1, *CPU, code=3)[1])
         more = self.write("more.svm", "1,2 1:1\n")
         self.assertIn("2 targets, the first file has 1", kiln("linreg", one, more, *CPU, code=3)[1])
         self.assertEqual(as_json("kmeans", one, two, "-k", 1, *CPU)["rows"], 3)
@@ -373,7 +412,8 @@ class Looking(Tables):
         columns = {c["name"]: c for c in as_json("info", self.data, "--target", "alive")["columns_of_file"]}
         self.assertEqual(list(columns), ["id", "sex", "age", "port", "fare", "alive"])
         age, fare = columns["age"], columns["fare"]
-        self.assertEqual((age["kind"], age["role"], age["missing"], age["levels"]), ("number", "feature", 40, None))
+        self.assertEqual((age["kind"], age["role"], age["missing"], age["levels"]),
+                         ("number", "feature", 40, None))
         self.assertEqual((age["least"], age["most"]), (min(self.ages), max(self.ages)))
         self.assertAlmostEqual(age["mean"], sum(self.ages) / len(self.ages))
         self.assertAlmostEqual(fare["mean"], sum(row["fare"] for row in self.rows) / 200)
@@ -385,16 +425,19 @@ class Looking(Tables):
 
     def test_coefficients(self):
         model = self.path("co.kiln")
-        self.train("glm", "--family", "binomial", "--missing", "indicator", "--ignore", "id", "--standard-errors",
-                   "--reference", "sex=male", model="co.kiln")
+        self.train("glm", "--family", "binomial", "--missing", "indicator", "--ignore", "id",
+                   "--standard-errors", "--reference", "sex=male", model="co.kiln")
         lines = [line.split("\t") for line in kiln("coefficients", model, "--quiet")[0].splitlines()]
-        self.assertEqual(lines[0], ["column", "level", "class", "coefficient", "std_error", "z", "p", "low_95", "high_95", "note"])
+        self.assertEqual(lines[0], ["column", "level", "class", "coefficient", "std_error", "z", "p",
+                                    "low_95", "high_95", "note"])
         student = self.path("student.kiln")  # the dispersion is estimated
-        kiln("glm", self.data, "--target", "fare", "--features", "sex", "--standard-errors", "-o", student, *CPU)
+        kiln("glm", self.data, "--target", "fare", "--features", "sex", "--standard-errors", "-o", student,
+             *CPU)
         self.assertEqual(kiln("coefficients", student, "--quiet")[0].splitlines()[0].split("\t")[5], "t")
         rows = {(line[0], line[1]): line for line in lines[1:]}
-        self.assertEqual(list(rows), [("sex", "female"), ("sex", "male"), ("age", ""), ("age", "(missing)"), ("port", "C"),
-                                      ("port", "Q"), ("port", "S"), ("fare", ""), ("(intercept)", "")])
+        self.assertEqual(list(rows), [("sex", "female"), ("sex", "male"), ("age", ""), ("age", "(missing)"),
+                                      ("port", "C"), ("port", "Q"), ("port", "S"), ("fare", ""),
+                                      ("(intercept)", "")])
         self.assertEqual(rows["sex", "male"][3:], ["0", "", "", "", "", "", "reference"])
         self.assertEqual(rows["port", "S"][-1], "dependent")
         female = rows["sex", "female"]
@@ -414,18 +457,23 @@ class Looking(Tables):
         self.assertEqual(len(rows), 3 * 5)
 
     def test_names_do_not_command_the_terminal(self):
-        data = self.write("esc.csv", 'a\x1b[2Jb,k,y\n' + "".join(f"{i},l\x1b]0;x\x07{i % 2},{i % 2}\n" for i in range(30)))
+        data = self.write("esc.csv", 'a\x1b[2Jb,k,y\n' + "".join(f"{i},l\x1b]0;x\x07{i % 2},{i % 2}\n"
+                                                                 for i in range(30)))
         kiln("logreg", data, "--target", "y", "-o", self.path("esc.kiln"), *CPU)
         kiln("glm", data, "--target", "y", "--standard-errors", "-o", self.path("glm.kiln"), *CPU)
-        hostile = self.write("more.csv", 'a\x1b[2Jb,k,y\n1,\x1b[31mnew\x9b,1\nx\x1b[3m,u,0\n'.replace("\x9b", "\x9b"))
+        hostile = self.write("more.csv",
+                             'a\x1b[2Jb,k,y\n1,\x1b[31mnew\x9b,1\nx\x1b[3m,u,0\n'.replace("\x9b", "\x9b"))
         graph = self.write("g.edges", "a\x1b[31m b\nb a\x1b[31m\n")
         odd = self.path("o\x1b[31m.kiln")
-        for arguments, code in ((["linreg", data, "--target", "y", "-o", odd], 0), (["verify", odd, data, "--target", "y"], 0),
-                                (["info", data], 0), (["info", data, "--target", "k"], 0), (["info", self.path("esc.kiln")], 0),
-                                (["coefficients", self.path("esc.kiln")], 0), (["coefficients", self.path("glm.kiln")], 0),
-                                (["glm", data, "--target", "y", "--standard-errors"], 0), (["hits", graph], 0),
-                                (["logreg", data, "--target", "k"], 0), (["info", hostile], 0),
-                                (["predict", self.path("esc.kiln"), hostile], 3), (["info", data, "--target", "\x1b[1m"], 2)):
+        for arguments, code in ((["linreg", data, "--target", "y", "-o", odd], 0),
+                                (["verify", odd, data, "--target", "y"], 0), (["info", data], 0),
+                                (["info", data, "--target", "k"], 0), (["info", self.path("esc.kiln")], 0),
+                                (["coefficients", self.path("esc.kiln")], 0),
+                                (["coefficients", self.path("glm.kiln")], 0),
+                                (["glm", data, "--target", "y", "--standard-errors"], 0),
+                                (["hits", graph], 0), (["logreg", data, "--target", "k"], 0),
+                                (["info", hostile], 0), (["predict", self.path("esc.kiln"), hostile], 3),
+                                (["info", data, "--target", "\x1b[1m"], 2)):
             with self.subTest(arguments=arguments):
                 out, error = kiln(*arguments, "--device", "cpu", code=code)
                 self.assertNotRegex(out + error, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -436,7 +484,8 @@ class Looking(Tables):
         data = self.write("labels.csv", "x,y\n" + "".join(f"{i},l\x1b[3{i % 2}m\n" for i in range(20)))
         model, graph = self.path("labels.kiln"), self.write("links.edges", "a\x1b[31m b\nb a\x1b[31m\n")
         kiln("logreg", data, "--target", "y", "-o", model, *CPU)
-        for arguments in (["predict", model, data], ["hits", graph, "--scores", "-"], ["pagerank", graph, "--scores", "-"]):
+        for arguments in (["predict", model, data], ["hits", graph, "--scores", "-"],
+                          ["pagerank", graph, "--scores", "-"]):
             master, slave = pty.openpty()
             kiln(*arguments, "--device", "cpu", stdout=slave)
             os.close(slave)
@@ -449,8 +498,10 @@ class Looking(Tables):
 
 class Validation(Tables):
     def test_metric_and_kept_scores(self):
-        options = ["--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", "--l2", "1e-2:1e2:5", *CPU]
-        object = as_json("logreg", self.data, *options, "--metric", "auc", "-o", self.path("v.kiln"))["cross_validation"]
+        options = ["--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", "--l2",
+                   "1e-2:1e2:5", *CPU]
+        object = as_json("logreg", self.data, *options, "--metric", "auc", "-o",
+                         self.path("v.kiln"))["cross_validation"]
         self.assertEqual(object["metric"], "auc")
         best = max(object["values"], key=lambda value: value["mean"])
         self.assertEqual(object["best"], best["l2"])
@@ -461,28 +512,35 @@ class Validation(Tables):
         table = kiln("logreg", self.data, *options)[0]
         self.assertIn("accuracy", table)
         self.assertIn("AUC", table)
-        self.assertIn("one of log_loss|brier|accuracy|auc", kiln("logreg", self.data, *options, "--metric", "rmse", code=2)[1])
+        self.assertIn("one of log_loss|brier|accuracy|auc", kiln("logreg", self.data, *options, "--metric",
+                                                                 "rmse", code=2)[1])
         self.assertIn("have none", kiln("svm", self.data, *options, "--metric", "rmse", code=2)[1])
 
     def test_the_end_of_a_path(self):
-        noise = ["logreg", self.data, "--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", *CPU]
-        line = ["linreg", self.write("line.csv", "x,y\n" + "".join(f"{i},{3 * i + i * i % 7}\n" for i in range(60))), "--target", "y",
-                "--cv", "4", *CPU]
+        noise = ["logreg", self.data, "--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4",
+                 *CPU]
+        line = ["linreg",
+                self.write("line.csv", "x,y\n" + "".join(f"{i},{3 * i + i * i % 7}\n" for i in range(60))),
+                "--target", "y", "--cv", "4", *CPU]
         for data, path, end, wider in ((line, "1e5,1e4,1e6", "weakest", "100:10000:5"),
                                        (noise, "1e4:1e6:3", "strongest", "1e+06:1e+08:5")):
             table = kiln(*data, "--l2", path)[0]
-            self.assertIn(f"the best value is the {end} of the path: a wider one may hold a better, as --l2 {wider}", table)
+            self.assertIn(f"the best value is the {end} of the path: a wider one may hold a better, as --l2 "
+                          f"{wider}", table)
             self.assertEqual(as_json(*data, "--l2", path)["cross_validation"]["best_at_end"], end)
         self.assertIsNone(as_json(*line, "--l2", "0,1e8,1e9")["cross_validation"]["best_at_end"])
 
 
 class Limits(Tables):
     def test_many_levels(self):
-        """Ten times the levels take about ten times the processor's time, not a hundred times as they once did."""
+        """Ten times the levels take about ten times the processor's time, not a hundred times as they once
+        did."""
         seconds = []
         for count in (30000, 300000):
-            data = self.write("levels.csv", "k,y\n" + "".join(f"level{i * 7919 % 300007},{i % 5}\n" for i in range(count)))
-            process = subprocess.Popen([KILN, "info", data, "--json", *CPU], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            data = self.write("levels.csv", "k,y\n" + "".join(f"level{i * 7919 % 300007},{i % 5}\n"
+                                                              for i in range(count)))
+            process = subprocess.Popen([KILN, "info", data, "--json", *CPU], stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL)
             self.assertEqual(json.load(process.stdout)["columns_of_file"][0]["levels"], count)
             process.stdout.close()
             _, status, usage = os.wait4(process.pid, 0)

@@ -1,12 +1,12 @@
-"""Files that lie, by structure: valid files of each format, of which one thing or a few are wrong, with checksums that are
-right, so that they reach what lies behind them. Each goes through the tool.
+"""Files that lie, by structure: valid files of each format, of which one thing or a few are wrong, with
+checksums that are right, so that they reach what lies behind them. Each goes through the tool.
 
 usage: mutate.py KILN [--count N | --seconds S] [--seed N] [--only FORMAT,...] [--keep FOLDER]
 
-A finding is an end by a signal or a sanitizer, exit code 1 or one that the verb does not have, more than 20 seconds, an error
-without a message, a parse error without a place, or a file that is accepted and, converted, not read again as the same. Exit code 1
-then, and the file stays in FOLDER with the command that it failed. libFuzzer's targets beside this script take bytes; what
-they find seldom passes a checksum.
+A finding is an end by a signal or a sanitizer, exit code 1 or one that the verb does not have, more than 20
+seconds, an error without a message, a parse error without a place, or a file that is accepted and, converted,
+not read again as the same. Exit code 1 then, and the file stays in FOLDER with the command that it failed.
+libFuzzer's targets beside this script take bytes; what they find seldom passes a checksum.
 """
 
 import argparse
@@ -28,10 +28,13 @@ import zipfile
 
 warnings.filterwarnings("ignore", "Duplicate name")
 
-ODD_NUMBERS = ["0", "-0", "1e308", "-1e308", "1e309", "1e-320", "nan", "inf", "-inf", "NA", "", " ", "1e", "0x10", "1,5", "+1", ".5",
-               "5.", "00", "1" * 400, "1e99999999999", "9007199254740993", "٣", "1 2", "-"]
-ODD_TEXTS = ["", "NA", "a" * 5000, 'q"q', "x,y", "a\nb", "a\tb", "=1", "é", "\x1b[31m", "\x00", "\ufeff", "yes", "1", " ", "l0"]
-ODD_COUNTS = [-(2**63), -1, 0, 1, 2, 3, 4, 255, 2**16, 2**31 - 1, 2**31, 2**32, 2**53, 2**61, 2**62, 2**63 - 1, 2**63, 2**64, 2**70]
+ODD_NUMBERS = ["0", "-0", "1e308", "-1e308", "1e309", "1e-320", "nan", "inf", "-inf", "NA", "", " ", "1e",
+               "0x10", "1,5", "+1", ".5", "5.", "00", "1" * 400, "1e99999999999", "9007199254740993", "٣",
+               "1 2", "-"]
+ODD_TEXTS = ["", "NA", "a" * 5000, 'q"q', "x,y", "a\nb", "a\tb", "=1", "é", "\x1b[31m", "\x00", "\ufeff",
+             "yes", "1", " ", "l0"]
+ODD_COUNTS = [-(2**63), -1, 0, 1, 2, 3, 4, 255, 2**16, 2**31 - 1, 2**31, 2**32, 2**53, 2**61, 2**62,
+              2**63 - 1, 2**63, 2**64, 2**70]
 
 
 # ------------------------------------------------------------------------------------------------- text
@@ -77,12 +80,15 @@ def csv_file(r):
 
     end = r.choice(["\n", "\n", "\r\n", "\r"] if r.random() < 0.2 else ["\n"])
     text = end.join(delimiter.join(map(field, row)) for row in table) + (end if r.random() < 0.9 else "")
-    options = r.choice([[], [], ["--target", "y"], ["--target", "c0"], ["--missing", "drop"], ["--missing", "mean"],
-                        ["--missing", "indicator"], ["--missing-words", "?,l1", "--missing", "mean"], ["--ignore", "c0"],
-                        ["--features", "c1"], ["--categorical", "c0"], ["--numeric", "c1"], ["--reference", "c1=l0"],
-                        ["--decimal-comma"], ["--allow-nonfinite"], ["--max-columns", "3"], ["--max-levels", "2"], ["--max-name", "3"],
-                        ["--type", "f32"], ["--target", "c0", "--missing", "indicator", "--type", "f32"]])
-    return (b"\xef\xbb\xbf" if r.random() < 0.05 else b"") + text.encode("utf-8", "surrogatepass"), ".csv", options
+    options = r.choice([[], [], ["--target", "y"], ["--target", "c0"], ["--missing", "drop"],
+                        ["--missing", "mean"], ["--missing", "indicator"],
+                        ["--missing-words", "?,l1", "--missing", "mean"], ["--ignore", "c0"],
+                        ["--features", "c1"], ["--categorical", "c0"], ["--numeric", "c1"],
+                        ["--reference", "c1=l0"], ["--decimal-comma"], ["--allow-nonfinite"],
+                        ["--max-columns", "3"], ["--max-levels", "2"], ["--max-name", "3"], ["--type", "f32"],
+                        ["--target", "c0", "--missing", "indicator", "--type", "f32"]])
+    return ((b"\xef\xbb\xbf" if r.random() < 0.05 else b"") + text.encode("utf-8", "surrogatepass"), ".csv",
+            options)
 
 
 def libsvm_file(r):
@@ -99,15 +105,18 @@ def libsvm_file(r):
         words = r.choice(lines)
         at = r.randrange(len(words))
         number, count = r.choice(ODD_NUMBERS), r.choice(ODD_COUNTS)
-        words[at] = r.choice([f"{count}:1", f"1:{number}", number, "1:2:3", ":", "1:", ":1", "#", "qid:3", "1 :2", "\x00"])
+        words[at] = r.choice([f"{count}:1", f"1:{number}", number, "1:2:3", ":", "1:", ":1", "#", "qid:3",
+                              "1 :2", "\x00"])
     text = r.choice(["\n", "\r\n"]).join(" ".join(words) for words in lines) + "\n"
-    return text.encode(), ".svm", r.choice([[], [], ["--zero-based"], ["--strict"], ["--type", "f32"], ["--allow-nonfinite"]])
+    return text.encode(), ".svm", r.choice([[], [], ["--zero-based"], ["--strict"], ["--type", "f32"],
+                                            ["--allow-nonfinite"]])
 
 
 def matrix_market_file(r):
     rows, cols = r.randint(0, 9), r.randint(0, 9)
     shape = r.choice(["coordinate", "array"])
-    field, symmetry = r.choice(["real", "integer", "pattern", "complex"]), r.choice(["general", "symmetric", "skew-symmetric"])
+    field, symmetry = (r.choice(["real", "integer", "pattern", "complex"]),
+                       r.choice(["general", "symmetric", "skew-symmetric"]))
     places = [(i + 1, j + 1) for i in range(rows) for j in range(cols)]
     places = r.sample(places, r.randint(0, len(places)))
     value = (lambda: "") if field == "pattern" else (lambda: str(r.randint(-5, 5)))
@@ -119,7 +128,8 @@ def matrix_market_file(r):
     for _ in range(r.choice([0, 0, 1, 2])):
         at = r.randrange(len(lines))
         words = lines[at].split(" ")
-        words[r.randrange(len(words))] = r.choice([str(r.choice(ODD_COUNTS)), r.choice(ODD_NUMBERS), "hermitian", "%", "matrix"])
+        words[r.randrange(len(words))] = r.choice([str(r.choice(ODD_COUNTS)), r.choice(ODD_NUMBERS),
+                                                   "hermitian", "%", "matrix"])
         lines[at] = " ".join(words)
     if r.random() < 0.1:
         lines.pop()
@@ -128,7 +138,9 @@ def matrix_market_file(r):
 
 def bag_of_words_file(r):
     rows, cols, count = r.choice([(3, 4, 5), (1, 1, 1), (0, 0, 0), (5, 2, 8)])
-    lines = [str(rows), str(cols), str(count)] + [f"{r.randint(1, max(rows, 1))} {r.randint(1, max(cols, 1))} {r.randint(0, 9)}" for _ in range(count)]
+    lines = [str(rows), str(cols),
+             str(count)] + [f"{r.randint(1, max(rows, 1))} {r.randint(1, max(cols, 1))} {r.randint(0, 9)}"
+                            for _ in range(count)]
     for _ in range(r.choice([0, 0, 1, 2])):
         at = r.randrange(len(lines))
         words = lines[at].split(" ")
@@ -142,7 +154,8 @@ def bag_of_words_file(r):
 def edges_file(r):
     names = [r.choice(["a", "7", "07", "seven", "é", "x" * 50]) + str(r.randint(0, 9)) for _ in range(8)]
     weighted = r.random() < 0.4
-    lines = ["# a graph"] + [[r.choice(names), r.choice(names)] + ([str(r.randint(0, 5))] if weighted else []) for _ in range(r.randint(0, 25))]
+    lines = ["# a graph"] + [[r.choice(names), r.choice(names)] + ([str(r.randint(0, 5))] if weighted else [])
+                             for _ in range(r.randint(0, 25))]
     for _ in range(r.choice([0, 0, 1, 2])):
         if len(lines) > 1:
             words = lines[r.randrange(1, len(lines))]
@@ -156,10 +169,12 @@ def edges_file(r):
 def ratings_file(r):
     separator = r.choice(["::", "\t", ",", ";", "|", " "])
     fields = r.choice([2, 3, 4])
-    lines = [[r.choice(["1", "7", "07", "u", "é"]) + str(r.randint(0, 9)), r.choice(["1", '"a""b"', "x", "a b"]), str(r.randint(0, 5)), "978300760"][:fields]
+    lines = [[r.choice(["1", "7", "07", "u", "é"]) + str(r.randint(0, 9)),
+              r.choice(["1", '"a""b"', "x", "a b"]), str(r.randint(0, 5)), "978300760"][:fields]
              for _ in range(r.randint(0, 25))]
     if r.random() < 0.4:
-        lines.insert(0, r.choice([["userId", "movieId", "rating", "timestamp"], ["a", "b", "c", "d"], ["rating", "item", "user", "x"]])[:fields])
+        lines.insert(0, r.choice([["userId", "movieId", "rating", "timestamp"], ["a", "b", "c", "d"],
+                                  ["rating", "item", "user", "x"]])[:fields])
     for _ in range(r.choice([0, 0, 1, 2])):
         if lines:
             words = r.choice(lines)
@@ -167,7 +182,8 @@ def ratings_file(r):
             if r.random() < 0.2:
                 words.append("1")
     text = "\n".join(separator.join(line) for line in lines)
-    return text.encode("utf-8", "surrogatepass"), ".ratings", ["--format", "ratings", *r.choice([[], ["--type", "f32"]])]
+    return (text.encode("utf-8", "surrogatepass"), ".ratings",
+            ["--format", "ratings", *r.choice([[], ["--type", "f32"]])])
 
 
 # ----------------------------------------------------------------------------------------------- binary
@@ -178,7 +194,8 @@ def npy_bytes(r, array=None, descr=None, shape=None, order=None, damage=0.5):
         rows, cols = r.randint(0, 6), r.randint(0, 6)
         array, shape = [r.randint(-3, 3) for _ in range(rows * cols)], (rows, cols)
     descr = descr or r.choice(["<f8", "<f4", ">f8", "<i4", "|i1", "|u1", "<i8", "|b1", ">u2"])
-    codes = {"f8": "d", "f4": "f", "i8": "q", "u8": "Q", "i4": "i", "u4": "I", "i2": "h", "u2": "H", "i1": "b", "u1": "B", "b1": "B"}
+    codes = {"f8": "d", "f4": "f", "i8": "q", "u8": "Q", "i4": "i", "u4": "I", "i2": "h", "u2": "H",
+             "i1": "b", "u1": "B", "b1": "B"}
     code = codes[descr[1:]]
     low = [abs(v) if code in "QIHB" else v for v in array]
     body = struct.pack((">" if descr[0] == ">" else "<") + str(len(low)) + code, *low)
@@ -186,9 +203,11 @@ def npy_bytes(r, array=None, descr=None, shape=None, order=None, damage=0.5):
     if r.random() < damage:
         key = r.choice(list(header))
         count = r.choice(ODD_COUNTS)
-        header[key] = {"descr": lambda: repr(r.choice(["<f2", "<c16", "|O", "<U5", "<f16", "=f8", "f8", "<i3", "", "<f8" * 99])),
+        header[key] = {"descr": lambda: repr(r.choice(["<f2", "<c16", "|O", "<U5", "<f16", "=f8", "f8", "<i3",
+                                                       "", "<f8" * 99])),
                        "fortran_order": lambda: r.choice(["True", "False", "1", "None", "'True'"]),
-                       "shape": lambda: r.choice([f"({count},)", f"({count}, 1)", f"(1, {count})", "()", "(2, 2, 2)", "(-1, 2)", "[2, 2]"])}[key]()
+                       "shape": lambda: r.choice([f"({count},)", f"({count}, 1)", f"(1, {count})", "()",
+                                                  "(2, 2, 2)", "(-1, 2)", "[2, 2]"])}[key]()
         if r.random() < 0.2:
             header[r.choice(["extra", "descr "])] = "1"
         if r.random() < 0.2:
@@ -205,7 +224,8 @@ def npy_file(r):
     if r.random() < 0.2:
         data = bytearray(data)
         data[r.randrange(len(data))] ^= 1 << r.randrange(8)
-    return bytes(data), ".npy", r.choice([[], [], ["--type", "f32"], ["--map"], ["--target", r.choice(["-1", "1", "2,1", "9"])]])
+    return bytes(data), ".npy", r.choice([[], [], ["--type", "f32"], ["--map"],
+                                          ["--target", r.choice(["-1", "1", "2,1", "9"])]])
 
 
 def dense_npz_file(r):
@@ -217,7 +237,8 @@ def dense_npz_file(r):
         for name, shape in zip(names, ((rows, cols), (r.choice([rows, rows, rows, rows + 1]),))):
             values = [r.randint(0, 3) for _ in range(math.prod(shape))]
             member = npy_bytes(r, values, r.choice(["<f8", "<f4", ">i4", "|u1"]), shape, damage=0.2)
-            archive.writestr(name + ".npy", member[:r.randrange(len(member) + 1)] if r.random() < 0.1 else member)
+            archive.writestr(name + ".npy", member[:r.randrange(len(member) + 1)] if r.random() < 0.1
+                             else member)
     return out.getvalue(), ".npz", r.choice([[], [], ["--type", "f32"], ["--map"]])
 
 
@@ -233,7 +254,8 @@ def npz_file(r):
     kind = r.choice([b"csr", b"csr", b"csc", b"coo"])
     if kind == b"csc":
         rows, cols = cols, rows
-    parts = {"data": [r.randint(-3, 3) for _ in indices], "indices": indices, "indptr": indptr, "shape": [rows, cols]}
+    parts = {"data": [r.randint(-3, 3) for _ in indices], "indices": indices, "indptr": indptr,
+             "shape": [rows, cols]}
     for _ in range(r.choice([0, 0, 1, 2])):
         part = parts[r.choice(list(parts))]
         what = r.randint(0, 3)
@@ -256,7 +278,8 @@ def npz_file(r):
                 text += " " * (-(len(text) + 11) % 64) + "\n"
                 member = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + kind
             else:
-                descr = {"data": r.choice(["<f8", "<f4", "<i8"]), "shape": "<i8"}.get(name, r.choice(["<i4", "<i8"]))
+                descr = {"data": r.choice(["<f8", "<f4", "<i8"]),
+                         "shape": "<i8"}.get(name, r.choice(["<i4", "<i8"]))
                 member = npy_bytes(r, parts[name], descr, (len(parts[name]),), damage=0.05)
             if r.random() < 0.03:
                 member = member[:r.randrange(len(member) + 1)]
@@ -284,7 +307,8 @@ def packed_file(r):
     if len(data) < 2**17 and r.random() < 0.4:
         packed = zstd_frame(r, data)
         packed += r.choice([b"", b"", b"", zstd_frame(r, b""), b"\x50\x2a\x4d\x18\x02\0\0\0ab", b"junk"])
-        return packed[:r.choice([len(packed), len(packed), r.randrange(len(packed))])], suffix + ".zst", options
+        return packed[:r.choice([len(packed), len(packed),
+                                 r.randrange(len(packed))])], suffix + ".zst", options
     packed = bytearray(gzip.compress(data, mtime=0))
     what = r.randint(0, 6)
     if what == 1:
@@ -311,7 +335,8 @@ def text_digest(text):
 
 
 def model_bytes(tensors, texts):
-    """docs/formats.md: the header with a checksum over what it says. tensors: name -> (type, rows, cols, values)."""
+    """docs/formats.md: the header with a checksum over what it says. tensors: name -> (type, rows, cols,
+    values)."""
     texts = {key: value for key, value in texts.items() if key not in ("format", "sha256")}
     digest = hashlib.sha256(text_digest("kiln 1") + number(len(texts)))
     for key in sorted(texts, key=str.encode):
@@ -319,7 +344,8 @@ def model_bytes(tensors, texts):
     header, values, at = {}, b"", 0
     for name in sorted(tensors, key=str.encode):
         kind, rows, cols, body = tensors[name]
-        digest.update(text_digest(name) + number(1 if kind == "F32" else 2) + number(rows) + number(cols) + body)
+        digest.update(text_digest(name) + number(1 if kind == "F32" else 2) + number(rows) + number(cols)
+                      + body)
         header[name] = {"dtype": kind, "shape": [rows, cols], "data_offsets": [at, at + len(body)]}
         values, at = values + body, at + len(body)
     header["__metadata__"] = dict(texts, format="kiln 1", sha256=digest.hexdigest())
@@ -332,7 +358,8 @@ def read_model(data):
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
     texts = header.pop("__metadata__")
-    tensors = {name: (t["dtype"], *t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+    tensors = {name: (t["dtype"], *t["shape"],
+                      data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
                for name, t in header.items()}
     return tensors, texts
 
@@ -345,7 +372,8 @@ def change_json(r, value, depth=0):
         if what == 0:
             del value[key]
         elif what == 1:
-            value[r.choice(["x", "levels", "mean", "reference", "indicator", "ignored", "missing"])] = value[key]
+            value[r.choice(["x", "levels", "mean", "reference", "indicator", "ignored",
+                            "missing"])] = value[key]
         else:
             value[key] = change_json(r, value[key], depth + 1)
         return value
@@ -359,7 +387,8 @@ def change_json(r, value, depth=0):
         else:
             value[at] = change_json(r, value[at], depth + 1)
         return value
-    return r.choice([None, True, False, 0, -1, 1e308, 2**62, "", "number", "text", "mean", [], {}, ["a"], {"name": "a"}, "\x1b[1m", "a" * 3000])
+    return r.choice([None, True, False, 0, -1, 1e308, 2**62, "", "number", "text", "mean", [], {}, ["a"],
+                     {"name": "a"}, "\x1b[1m", "a" * 3000])
 
 
 def change_tensors(r, tensors, what, others):
@@ -372,12 +401,15 @@ def change_tensors(r, tensors, what, others):
         tensors[r.choice(others)] = tensors[name]
     elif what == 2:
         size = 4 if kind == "F32" else 8
-        rows, cols = r.choice([(cols, rows), (rows + 1, cols), (max(rows - 1, 0), cols), (0, cols), (rows * cols, 1), (1, rows * cols)])
+        rows, cols = r.choice([(cols, rows), (rows + 1, cols), (max(rows - 1, 0), cols), (0, cols),
+                               (rows * cols, 1), (1, rows * cols)])
         tensors[name] = (kind, rows, cols, (body + bytes(8 * rows * cols))[:size * rows * cols])
     elif body:
         body = bytearray(body)
         at = r.randrange(len(body) // 8) * 8 if len(body) >= 8 else 0
-        body[at:at + 8] = struct.pack("<d", r.choice([0, -1, 1e308, float("nan"), float("inf"), 5e-324, 2]))[:len(body) - at]
+        body[at:at + 8] = struct.pack("<d",
+                                      r.choice([0, -1, 1e308, float("nan"), float("inf"), 5e-324,
+                                                2]))[:len(body) - at]
         tensors[name] = (kind, rows, cols, bytes(body))
 
 
@@ -395,7 +427,8 @@ def checkpoint_file(r, data):
     for _ in range(r.choice([1, 1, 2, 3])):
         what = r.choice([0, 1, 2, 3, 3, 3, 3, 3, 4])
         if what == 4:
-            texts[r.choice(list(texts))] = r.choice(["", "1", "off", "f32", "nan", "f64 dense, 9 x 9, 81 entries", "lda", "a" * 300])
+            texts[r.choice(list(texts))] = r.choice(["", "1", "off", "f32", "nan",
+                                                     "f64 dense, 9 x 9, 81 entries", "lda", "a" * 300])
         elif tensors:
             change_tensors(r, tensors, what, list(tensors))
     return model_bytes(tensors, texts)
@@ -408,12 +441,16 @@ def model_file(r, models):
         if what == 8 and tensors:
             empty_dimension(r, tensors)
         elif what <= 3 and tensors:
-            change_tensors(r, tensors, what, ["W", "b", "classes", "parameters", "standard_errors", "hubs", "authorities", "ranks", "A", "B",
-                                              "centres", "x"])
+            change_tensors(r, tensors, what, ["W", "b", "classes", "parameters", "standard_errors", "hubs",
+                                              "authorities", "ranks", "A", "B", "centres", "x"])
         elif what == 4:
-            texts[r.choice(["algorithm", "family", "link", "type"])] = r.choice(["linreg", "logreg", "glm", "svm", "hits", "pagerank", "als", "kmeans", "mds", "x", "", "log", "poisson"])
+            texts[r.choice(["algorithm", "family", "link", "type"])] = r.choice(["linreg", "logreg", "glm",
+                                                                                 "svm", "hits", "pagerank",
+                                                                                 "als", "kmeans", "mds", "x",
+                                                                                 "", "log", "poisson"])
         else:
-            key = r.choice(["schema", "options", "metrics", "class_names", "vertices", "features", "targets", "report", "cross_validation"])
+            key = r.choice(["schema", "options", "metrics", "class_names", "vertices", "features", "targets",
+                            "report", "cross_validation"])
             try:
                 texts[key] = json.dumps(change_json(r, json.loads(texts.get(key, "{}"))))
             except ValueError:
@@ -463,7 +500,9 @@ class Run:
         elif code and answer["error"]["code"] == "KILN_ERR_PARSE" and not answer["error"]["file"]:
             self.finding(command, "a parse error without its file", result.stderr)
         elif code and answer["error"]["code"] == "KILN_ERR_PARSE" and answer["error"]["line"] is None and answer["error"].get("offset") is None and \
-                not any(array in answer["error"]["message"] for array in ("member", "array", "indptr", "indices", "data.npy", "shape", "row ")):
+                not any(array in answer["error"]["message"] for array in ("member", "array", "indptr",
+                                                                          "indices", "data.npy", "shape",
+                                                                          "row ")):
             self.finding(command, "a parse error without a place", result.stderr)
         return code, answer
 
@@ -478,9 +517,11 @@ class Run:
         data, suffix, options = make(r)
         path = self.write("data" + suffix, data)
         mapped = "--map" in options
-        further = [self.former] if self.former and r.random() < 0.15 else []  # two files as one, mostly of other columns
+        # two files as one, mostly of other columns
+        further = [self.former] if self.former and r.random() < 0.15 else []
         self.former = shutil.copy(path, self.path("former" + suffix)) if r.random() < 0.5 else None
-        code, _ = self.run((["linreg"] if mapped else ["info"]) + [path, *further, *options], (0, 2, 3, 4) if mapped else (0, 2, 3))
+        code, _ = self.run((["linreg"] if mapped else ["info"]) + [path, *further, *options], (0, 2, 3, 4)
+                           if mapped else (0, 2, 3))
         if code == 0 and not mapped and r.random() < 0.3:
             self.again(path, [o for o in options if o not in ("--map",)])
 
@@ -505,19 +546,22 @@ class Run:
         name = r.choice(sorted(data))
         target = ["--target", r.choice(["y", "k"])] if name == "table" else []
         self.run(["evaluate", path, data[name], *target], (0, 2, 3, 7))
-        whom = r.choice([["--user", r.choice(["0", "1", "u1", "x"])], ["--item", r.choice(["1", "i2"])], [data["ratings"]], [data["rated"]],
-                         [data["graph"]]])
+        whom = r.choice([["--user", r.choice(["0", "1", "u1", "x"])], ["--item", r.choice(["1", "i2"])],
+                         [data["ratings"]], [data["rated"]], [data["graph"]]])
         self.run(["recommend", path, *whom], (0, 2, 3, 7))
         start = ["--warm-start", path, "--max-iterations", "5"]
-        self.run(r.choice([["verify", path, data[name]], ["coefficients", path], ["linreg", data["table"], "--target", "y", *start],
-                           ["logreg", data["table"], "--target", "k", *start], ["svm", data["numbers"], *start],
+        self.run(r.choice([["verify", path, data[name]], ["coefficients", path],
+                           ["linreg", data["table"], "--target", "y", *start],
+                           ["logreg", data["table"], "--target", "k", *start],
+                           ["svm", data["numbers"], *start],
                            ["glm", data["table"], "--target", "y", *start]]), (0, 2, 3, 4, 7))
         own = {"linreg": ["linreg", data["table"], "--target", "y"], "logreg": ["logreg", data["numbers"]],
-               "svm": ["svm", data["numbers"]], "glm": ["glm", data["table"], "--target", "y"], "hits": ["hits", data["graph"]],
-               "pagerank": ["pagerank", data["graph"]], "als": ["als", data["ratings"], "--factors", "2"],
+               "svm": ["svm", data["numbers"]], "glm": ["glm", data["table"], "--target", "y"],
+               "hits": ["hits", data["graph"]], "pagerank": ["pagerank", data["graph"]],
+               "als": ["als", data["ratings"], "--factors", "2"],
                "sfa": ["sfa", data["rated"], "--factors", "2"], "lda": ["lda", data["words"], "-k", "2"],
-               "gap": ["gap", data["words"], "-k", "2"],
-               "kmeans": ["kmeans", data["points"], "-k", "3", "--init", "given"],
+               "gap": ["gap", data["words"], "-k", "2"], "kmeans": ["kmeans", data["points"], "-k", "3",
+                                                                    "--init", "given"],
                "mds": ["mds", data["points"], "--init", "given"]}
         if algorithm in own:
             self.run([*own[algorithm], *start], (0, 2, 3, 4, 7))
@@ -526,22 +570,29 @@ class Run:
     def checkpoint(self, r, kept):
         command, data = r.choice(kept)
         path = self.write("run.ckpt", checkpoint_file(r, data))
-        self.run([*command, "--max-iterations", "6", "--resume", path], (0, 2, 3, 7))  # 2: numbers that no model holds
+        # 2: numbers that no model holds
+        self.run([*command, "--max-iterations", "6", "--resume", path], (0, 2, 3, 7))
 
 
 def begin_checkpoints(run, data):
     """Runs that were stopped after two iterations: the command, and the state."""
     kept = []
     for arguments in (["linreg", data["table"], "--target", "y", "--missing", "mean", "--solver", "cg"],
-                      ["logreg", data["numbers"]], ["logreg", data["table"], "--target", "k", "--missing", "mean"],
-                      ["logreg", data["numbers"], "--l1", "0.1"], ["svm", data["table"], "--target", "k", "--missing", "mean", "--ignore", "x"],
-                      ["glm", data["table"], "--target", "y", "--family", "poisson", "--missing", "mean"], ["hits", data["graph"]],
-                      ["hits", data["words"], "--solver", "lobpcg"], ["pagerank", data["graph"]],
-                      ["kmeans", data["points"], "-k", "3", "--restarts", "3", "--init", "random"],
+                      ["logreg", data["numbers"]], ["logreg", data["table"], "--target", "k", "--missing",
+                                                    "mean"],
+                      ["logreg", data["numbers"], "--l1", "0.1"],
+                      ["svm", data["table"], "--target", "k", "--missing", "mean", "--ignore", "x"],
+                      ["glm", data["table"], "--target", "y", "--family", "poisson", "--missing", "mean"],
+                      ["hits", data["graph"]], ["hits", data["words"], "--solver", "lobpcg"],
+                      ["pagerank", data["graph"]], ["kmeans", data["points"], "-k", "3", "--restarts", "3",
+                                                    "--init", "random"],
                       ["kmeans", data["points"], "-k", "3", "--batch", "4"],
-                      ["mds", data["points"], "--restarts", "2"], ["mds", data["points"], "--metric", "ordinal"],
-                      ["als", data["ratings"], "--factors", "2"], ["als", data["rated"], "--factors", "2", "--solver", "ccd"],
-                      ["sfa", data["rated"], "--factors", "2"], ["lda", data["words"], "-k", "2", "--learn-alpha"],
+                      ["mds", data["points"], "--restarts", "2"],
+                      ["mds", data["points"], "--metric", "ordinal"],
+                      ["als", data["ratings"], "--factors", "2"],
+                      ["als", data["rated"], "--factors", "2", "--solver", "ccd"],
+                      ["sfa", data["rated"], "--factors", "2"],
+                      ["lda", data["words"], "-k", "2", "--learn-alpha"],
                       ["lda", data["words"], "-k", "2", "--batch", "2"], ["gap", data["words"], "-k", "2"]):
         path = run.path("begun.ckpt")
         command = [*arguments, "--tolerance", "1e-300"]
@@ -557,34 +608,50 @@ def begin_checkpoints(run, data):
 def begin_models(run):
     rows = "".join(f"{i % 7},{'' if i % 5 == 3 else i % 4},{'uvw'[i % 3]},{i % 2}\n" for i in range(60))
     table = run.write("table.csv", ("x,h,k,y\n" + rows).encode())
-    numbers = run.write("numbers.svm", "".join(f"{i % 2} 1:{i % 5} {2 + i % 3}:1\n" for i in range(40)).encode())
+    numbers = run.write("numbers.svm",
+                        "".join(f"{i % 2} 1:{i % 5} {2 + i % 3}:1\n" for i in range(40)).encode())
     graph = run.write("graph.edges", b"a b\nb c\nc a\na c\n")
-    points = run.write("points.csv", ("a,b,c\n" + "".join(f"{i % 4},{i * i % 5},{i % 3}\n" for i in range(12))).encode())
+    points = run.write("points.csv",
+                       ("a,b,c\n" + "".join(f"{i % 4},{i * i % 5},{i % 3}\n" for i in range(12))).encode())
     ratings = run.write("ratings.mtx", ("%%MatrixMarket matrix coordinate real general\n6 5 12\n" +
-                                        "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 5 + 1}\n" for i in range(12))).encode())
-    rated = run.write("rated.csv", ("user,item,rating\n" + "".join(f"u{i % 5},i{(i + i // 5) % 6},{i % 5 + 1}\n" for i in range(25))).encode())
-    words = run.write("docword.txt", ("6\n5\n12\n" + "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 4 + 1}\n" for i in range(12))).encode())
+                                        "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 5 + 1}\n"
+                                                for i in range(12))).encode())
+    rated = run.write("rated.csv",
+                      ("user,item,rating\n" + "".join(f"u{i % 5},i{(i + i // 5) % 6},{i % 5 + 1}\n"
+                                                      for i in range(25))).encode())
+    words = run.write("docword.txt",
+                      ("6\n5\n12\n" + "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 4 + 1}\n"
+                                              for i in range(12))).encode())
     made = []
-    for i, arguments in enumerate([["linreg", table, "--target", "y", "--missing", "indicator"], ["logreg", table, "--target", "k", "--missing", "mean"],
-                                   ["logreg", numbers], ["svm", table, "--target", "k", "--missing", "mean", "--ignore", "x"],
-                                   ["svm", numbers, "--regression"], ["hits", graph],
-                                   ["pagerank", graph], ["als", ratings, "--factors", "2", "--biases"],
-                                   ["sfa", rated, "--factors", "2"], ["als", rated, "--factors", "2", "--implicit"],
+    for i, arguments in enumerate([["linreg", table, "--target", "y", "--missing", "indicator"],
+                                   ["logreg", table, "--target", "k", "--missing", "mean"],
+                                   ["logreg", numbers], ["svm", table, "--target", "k", "--missing", "mean",
+                                                         "--ignore", "x"], ["svm", numbers, "--regression"],
+                                   ["hits", graph], ["pagerank", graph],
+                                   ["als", ratings, "--factors", "2", "--biases"],
+                                   ["sfa", rated, "--factors", "2"],
+                                   ["als", rated, "--factors", "2", "--implicit"],
                                    ["lda", words, "-k", "2", "--learn-alpha"], ["gap", words, "-k", "2"],
-                                   ["kmeans", points, "-k", "3"], ["mds", points], ["mds", points, "--metric", "ordinal"],
-                                   ["glm", table, "--target", "y", "--family", "poisson", "--missing", "indicator"],
-                                   ["glm", table, "--target", "y", "--family", "binomial", "--missing", "mean", "--reference", "k=v", "--standard-errors"],
-                                   ["logreg", table, "--target", "k", "--missing", "mean", "--cv", "3", "--l2", "1e-1:1e1:3"]]):
+                                   ["kmeans", points, "-k", "3"], ["mds", points],
+                                   ["mds", points, "--metric", "ordinal"],
+                                   ["glm", table, "--target", "y", "--family", "poisson", "--missing",
+                                    "indicator"], ["glm", table, "--target", "y", "--family", "binomial",
+                                                   "--missing", "mean", "--reference", "k=v",
+                                                   "--standard-errors"],
+                                   ["logreg", table, "--target", "k", "--missing", "mean", "--cv", "3",
+                                    "--l2", "1e-1:1e1:3"]]):
         code, _ = run.run([*arguments, "-o", run.path(f"{i}.kiln")])
         if code != 0:
             sys.exit(f"mutate: cannot make a model: {arguments}")
         with open(run.path(f"{i}.kiln"), "rb") as file:
             made.append(file.read())
-    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings, "rated": rated, "words": words}
+    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings,
+                  "rated": rated, "words": words}
 
 
-FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "ratings": ratings_file,
-           "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file, "packed": packed_file, "model": None, "checkpoint": None}
+FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file,
+           "ratings": ratings_file, "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file,
+           "packed": packed_file, "model": None, "checkpoint": None}
 
 
 def main():
@@ -612,7 +679,8 @@ def main():
             else:
                 for _ in range(2):  # the second may be read with the first, of the same format
                     run.data(r, FORMATS[name])
-        print(f"mutate: {files} files, {run.executions} executions in {time.time() - start:.0f} s, exit codes "
+        print(f"mutate: {files} files, {run.executions} executions in {time.time() - start:.0f} s, exit "
+              "codes "
               f"{dict(sorted(run.codes.items()))}, {run.findings} findings (seed {options.seed})")
     finally:
         shutil.rmtree(run.folder)

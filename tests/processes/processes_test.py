@@ -1,4 +1,5 @@
-"""Several processes: kiln ... --mpi under mpirun. Any number of them finds what one finds, whatever they read and however.
+"""Several processes: kiln ... --mpi under mpirun. Any number of them finds what one finds, whatever they read
+and however.
 
 usage: processes_test.py KILN FLIGHTS UNITED STUBS
 """
@@ -23,15 +24,19 @@ import zipfile
 SKIPPED = 77
 KILN, FLIGHTS, UNITED, STUBS = map(os.path.abspath, sys.argv[1:])
 SANITIZED = "UBSAN_OPTIONS" in os.environ
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-                   OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_orte_abort_print_stack="0",
-                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")  # an MPI keeps what it has until the end
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+                   OMPI_MCA_orte_abort_print_stack="0",
+                   # an MPI keeps what it has until the end
+                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
 ROWS, COLUMNS = 3000, 40
 
 
 def launchers():
-    """The mpirun of each plug-in beside the tool; under sanitizers, which see the same plug-in's source in each, of the first."""
-    for plugin in sorted(glob.glob(os.path.join(os.path.dirname(KILN), "libkiln-*.so")))[:1 if SANITIZED else None]:
+    """The mpirun of each plug-in beside the tool; under sanitizers, which see the same plug-in's source in
+    each, of the first."""
+    for plugin in sorted(glob.glob(os.path.join(os.path.dirname(KILN),
+                                                "libkiln-*.so")))[:1 if SANITIZED else None]:
         name = os.path.basename(plugin)[len("libkiln-"):-len(".so")]
         mpirun = shutil.which(f"mpirun.{name}") or shutil.which("mpirun")
         if mpirun:
@@ -46,7 +51,8 @@ def starts(name, mpirun, environment):
 
 
 def run(command, environment=None):
-    return subprocess.run(command, env=environment or ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment or ENVIRONMENT, capture_output=True, text=True,
+                          timeout=120)
 
 
 def answer(result):
@@ -69,7 +75,8 @@ def npy(kind, values, shape):
 
 
 def write_npz(path, rows, method=zipfile.ZIP_STORED, descends=False):
-    """As scipy.sparse.save_npz writes a CSR matrix; ZIP_DEFLATED is its standard. descends: of wide indices, in any order, some twice."""
+    """As scipy.sparse.save_npz writes a CSR matrix; ZIP_DEFLATED is its standard. descends: of wide indices,
+    in any order, some twice."""
     start, columns, entries = [0], [], []
     for _, row in rows:
         there = [(j, value) for j, value in enumerate(row) if value]
@@ -79,8 +86,10 @@ def write_npz(path, rows, method=zipfile.ZIP_STORED, descends=False):
         entries += [value for _, value in there]
         start.append(len(entries))
     with zipfile.ZipFile(path, "w", method) as archive:
-        for name, data in (("indices", npy("<i8" if descends else "<i4", columns, f"({len(columns)},)")), ("indptr", npy("<i4", start, f"({len(start)},)")),
-                           ("format", npy("|S3", [b"csr"], "()")), ("shape", npy("<i8", [len(rows), COLUMNS], "(2,)")),
+        for name, data in (("indices", npy("<i8" if descends else "<i4", columns, f"({len(columns)},)")),
+                           ("indptr", npy("<i4", start, f"({len(start)},)")),
+                           ("format", npy("|S3", [b"csr"], "()")),
+                           ("shape", npy("<i8", [len(rows), COLUMNS], "(2,)")),
                            ("data", npy("<f8", entries, f"({len(entries)},)"))):
             archive.writestr(f"{name}.npy", data)
 
@@ -95,7 +104,8 @@ def write_data(folder):
         row = [draw.gauss(0, 1) if draw.random() < 0.3 else 0.0 for _ in range(COLUMNS)]
         label = 1 if sum(a * b for a, b in zip(row, weights)) + draw.gauss(0, 1) > 0 else -1
         rows.append((label, row))
-    lines = [f"{label} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value) + "\n" for label, row in rows]
+    lines = [f"{label} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value) + "\n"
+             for label, row in rows]
     with open(path("all.svm"), "w") as file:
         file.writelines(lines)
     for part in range(5):
@@ -104,7 +114,8 @@ def write_data(folder):
     with open(path("all.csv"), "w") as file:
         file.write(",".join(f"x{j}" for j in range(COLUMNS)) + ",y\n")
         file.writelines(",".join(map(repr, row)) + f",{label}\n" for label, row in rows)
-    for name, width, values in (("x.npy", COLUMNS, [value for _, row in rows for value in row]), ("y.npy", 1, [label for label, _ in rows])):
+    for name, width, values in (("x.npy", COLUMNS, [value for _, row in rows for value in row]),
+                                ("y.npy", 1, [label for label, _ in rows])):
         with open(path(name), "wb") as file:
             file.write(npy("<f8", values, f"({ROWS}, {width})"))
     write_npz(path("x.npz"), rows)
@@ -116,7 +127,8 @@ def write_data(folder):
     write_text(path, draw)
     write_market(path, rows, draw)
     with open(path("both.npy"), "wb") as file:  # more than what is read of a stream at once
-        file.write(npy("<f8", [value for label, row in rows for value in [abs(label), *row, label]], f"({ROWS}, {COLUMNS + 2})"))
+        file.write(npy("<f8", [value for label, row in rows for value in [abs(label), *row, label]],
+                       f"({ROWS}, {COLUMNS + 2})"))
     with open(path("one.npy"), "wb") as file:
         file.write(npy("<f8", [1, *rows[0][1], rows[0][0]], f"(1, {COLUMNS + 2})"))
     for name in ("all.svm", "all.csv", "quoted.csv", "text.csv", "x.mtx", "both.npy", "one.npy"):
@@ -130,11 +142,13 @@ def compress(path, members):
         data = file.read()
     with open(f"{path}.gz", "wb") as file:
         for member in range(members):
-            file.write(gzip.compress(data[member * len(data) // members:(member + 1) * len(data) // members], 1))
+            file.write(gzip.compress(data[member * len(data) // members:(member + 1) * len(data) // members],
+                                     1))
 
 
 def write_quoted(path, rows, draw):
-    """Names and notes in quotes, of which the notes hold ends of lines, commas and quotes; short and long, so that any byte may begin a part."""
+    """Names and notes in quotes, of which the notes hold ends of lines, commas and quotes; short and long, so
+    that any byte may begin a part."""
     with open(path, "w") as file:
         file.write('"the\n""note""",' + ",".join(f'"x{j}"' for j in range(COLUMNS)) + ",y\n")
         for label, row in rows:
@@ -143,11 +157,13 @@ def write_quoted(path, rows, draw):
 
 
 def write_text(path, draw):
-    """Towns and classes, most of which stand in some parts alone; values that are missing; in one file, and in three."""
+    """Towns and classes, most of which stand in some parts alone; values that are missing; in one file, and
+    in three."""
     head = "town,size,note,class\n"
     lines = []
     for i in range(900):
-        town, size = f"t{draw.randrange(i // 60, i // 60 + 30)}", "" if draw.random() < 0.05 else f"{draw.gauss(0, 1):.4f}"
+        town, size = (f"t{draw.randrange(i // 60, i // 60 + 30)}", "" if draw.random() < 0.05
+                      else f"{draw.gauss(0, 1):.4f}")
         kind = "other" if i > 890 else draw.choice(("north", "south"))
         lines.append(f'{town},{size},"a ""note"",\n{i}",{kind}\n')
     with open(path("text.csv"), "w") as file:
@@ -159,19 +175,23 @@ def write_text(path, draw):
 
 def write_market(path, rows, draw):
     """Entries in any order, some twice; a triangle of X^T X; and an array."""
-    entries = [(i + 1, j + 1, value) for i, (_, row) in enumerate(rows) for j, value in enumerate(row) if value]
+    entries = [(i + 1, j + 1, value) for i, (_, row) in enumerate(rows) for j, value in enumerate(row)
+               if value]
     entries += [(i, j, 0.5) for i, j, _ in entries[::7]]
     draw.shuffle(entries)
     with open(path("x.mtx"), "w") as file:
-        file.write(f"%%MatrixMarket matrix coordinate real general\n% a comment\n\n{ROWS} {COLUMNS} {len(entries)}\n")
+        file.write(f"%%MatrixMarket matrix coordinate real general\n% a comment\n\n"
+                   f"{ROWS} {COLUMNS} {len(entries)}\n")
         file.writelines(f"{i} {j} {value!r}\n" for i, j, value in entries)
     square = [[sum(row[i] * row[j] for _, row in rows[:200]) for j in range(i + 1)] for i in range(COLUMNS)]
     with open(path("square.mtx"), "w") as file:
         file.write(f"%%MatrixMarket matrix array real symmetric\n{COLUMNS} {COLUMNS}\n")
         file.writelines(f"{square[i][j]!r}\n" for j in range(COLUMNS) for i in range(j, COLUMNS))
     with open(path("triangle.mtx"), "w") as file:
-        file.write(f"%%MatrixMarket matrix coordinate integer skew-symmetric\n{COLUMNS} {COLUMNS} {COLUMNS * (COLUMNS - 1) // 2}\n")
-        file.writelines(f"{i + 1} {j + 1} {draw.randrange(-9, 9)}\n" for i in range(COLUMNS) for j in range(i))
+        file.write(f"%%MatrixMarket matrix coordinate integer skew-symmetric\n"
+                   f"{COLUMNS} {COLUMNS} {COLUMNS * (COLUMNS - 1) // 2}\n")
+        file.writelines(f"{i + 1} {j + 1} {draw.randrange(-9, 9)}\n" for i in range(COLUMNS)
+                        for j in range(i))
     with open(path("short.txt"), "w") as file:
         file.writelines(f"{draw.gauss(0, 1)!r}\n" for _ in range(COLUMNS))
 
@@ -204,20 +224,27 @@ def cases(path):
     yield True, ["logreg", path("all.svm.gz"), path("part-1.svm")]
     yield True, ["logreg", path("both.npy"), "--target", "-1", "--weights", "1"]
     yield True, ["logreg", path("both.npy.gz"), "--target", "-1", "--weights", "1"]
-    yield True, ["logreg", path("both.npy.gz"), path("one.npy.gz"), "--target", "-1", "--weights", "1"]  # fewer rows than processes
-    yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3", "--test-fraction", "0.2"]
-    yield True, ["sfa", path("all.svm"), "--format", "libsvm", "--factors", "3", "--max-iterations", "3", "--test-fraction", "0.2"]
+    # fewer rows than processes
+    yield True, ["logreg", path("both.npy.gz"), path("one.npy.gz"), "--target", "-1", "--weights", "1"]
+    yield True, ["als", path("all.svm"), "--format", "libsvm", "--factors", "4", "--max-iterations", "3",
+                 "--test-fraction", "0.2"]
+    yield True, ["sfa", path("all.svm"), "--format", "libsvm", "--factors", "3", "--max-iterations", "3",
+                 "--test-fraction", "0.2"]
     yield True, ["linreg", FLIGHTS, "--target", "arr_delay"]
-    yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--reference", "town=t39"]
-    yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--ignore", "note", "--missing", "drop"]
+    yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop",
+                 "--reference", "town=t39"]
+    yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--ignore", "note",
+                 "--missing", "drop"]
     yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "mean"]
-    yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--features", "size", "--missing", "indicator"]
-    yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--cv", "2", "--groups", "town"]
+    yield True, ["logreg", "--parts", path("text-?.csv"), "--target", "class", "--features", "size",
+                 "--missing", "indicator"]
+    yield True, ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop",
+                 "--cv", "2", "--groups", "town"]
 
 
 def in_turn(all_cases, turn):
-    """Each MPI takes the first case, with one process to four, and those after it in turn, with two to four: what is read, sent and
-    computed does not depend on the MPI, which only carries it."""
+    """Each MPI takes the first case, with one process to four, and those after it in turn, with two to four:
+    what is read, sent and computed does not depend on the MPI, which only carries it."""
     mine, of = turn
     for number, case in enumerate(all_cases):
         if number == 0:
@@ -238,8 +265,10 @@ def check_answers(path, mpirun, environment, turn):
 
 
 def check_predictions(path, mpirun, environment, turn):
-    """Tables for a model: levels that it has not seen, means that it remembers; predictions, and how many levels."""
-    train = ["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "-q", "-o", path("text.kiln"), "--missing"]
+    """Tables for a model: levels that it has not seen, means that it remembers; predictions, and how many
+    levels."""
+    train = ["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "-q", "-o",
+             path("text.kiln"), "--missing"]
     missing = ("mean", "indicator")[turn[0] % 2]
     assert run([KILN, *train, missing]).returncode == 0
     assert run([KILN, "mds", path("points.csv"), "-q", "-o", path("layout.kiln")]).returncode == 0
@@ -247,29 +276,37 @@ def check_predictions(path, mpirun, environment, turn):
         case = ["predict", path(f"{model}.kiln"), path(name), "-o"]
         alone = run([KILN, *case, path("alone.csv")])
         for count in (2, 4):
-            together = run([mpirun, "-n", str(count), KILN, *case, path("together.csv"), "--mpi"], environment)
+            together = run([mpirun, "-n", str(count), KILN, *case, path("together.csv"), "--mpi"],
+                           environment)
             assert alone.returncode == together.returncode == 0, (alone.stderr, together.stderr)
             assert f"each of {count} processes has read a part" in together.stderr, together.stderr
             unseen = [re.findall(r"not seen in training: \d+", result.stderr) for result in (alone, together)]
             assert unseen[0] == unseen[1], unseen  # of all processes; the place of the first is known to one
             with open(path("alone.csv")) as one, open(path("together.csv")) as other:
                 for a, b in zip(one.read().splitlines(), other.read().splitlines(), strict=True):
-                    assert all(x == y or math.isclose(float(x), float(y), rel_tol=1e-9) for x, y in zip(a.split(","), b.split(","), strict=True)), (a, b)
+                    assert all(x == y or math.isclose(float(x), float(y), rel_tol=1e-9)
+                               for x, y in zip(a.split(","), b.split(","), strict=True)), (a, b)
 
 
 def check_folds(path, mpirun, environment, turn):
-    """Missing values are filled in each fold by rows of all processes, and rows that are left out lose their weights."""
-    case = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--cv", "3", "--missing", ("indicator", "mean")[turn[0] % 2], "--json"]
+    """Missing values are filled in each fold by rows of all processes, and rows that are left out lose their
+    weights."""
+    case = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--cv", "3", "--missing",
+            ("indicator", "mean")[turn[0] % 2], "--json"]
     with open(path("text.csv"), newline="") as file:
         rows = sum(1 for _ in csv.reader(file)) - 1
     with open(path("weights.txt"), "w") as file:  # of the rows that are left out, too
         file.writelines(f"{1 + i % 3}\n" for i in range(rows))
-    drop = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop", "--weights-file", path("weights.txt"), "--json"]
-    assert agree(answer(run([mpirun, "-n", "3", KILN, *drop, "--mpi"], environment)), answer(run([KILN, *drop, "--device", "cpu", "-q"])))
-    alone = json.loads(run([KILN, *case, "--device", "cpu", "-q"]).stdout)["cross_validation"]["values"][0]["folds"]
+    drop = ["logreg", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop",
+            "--weights-file", path("weights.txt"), "--json"]
+    assert agree(answer(run([mpirun, "-n", "3", KILN, *drop, "--mpi"], environment)),
+                 answer(run([KILN, *drop, "--device", "cpu", "-q"])))
+    alone = json.loads(run([KILN, *case, "--device", "cpu",
+                            "-q"]).stdout)["cross_validation"]["values"][0]["folds"]
     together = run([mpirun, "-n", "3", KILN, *case, "--mpi"], environment)
     assert "each of 3 processes has read a part" in together.stderr, together.stderr
-    for a, b in zip(alone, json.loads(together.stdout)["cross_validation"]["values"][0]["folds"], strict=True):
+    for a, b in zip(alone, json.loads(together.stdout)["cross_validation"]["values"][0]["folds"],
+                    strict=True):
         assert math.isclose(a, b, rel_tol=1e-9), (a, b)
 
 
@@ -284,7 +321,8 @@ def tensors(path):
     for name, told in head.items():
         begin, end = told["data_offsets"]
         code = {"F64": "d", "F32": "f"}[told["dtype"]]
-        found[name] = struct.unpack(f"<{(end - begin) // struct.calcsize(code)}{code}", data[8 + size + begin:8 + size + end])
+        found[name] = struct.unpack(f"<{(end - begin) // struct.calcsize(code)}{code}",
+                                    data[8 + size + begin:8 + size + end])
     return found
 
 
@@ -312,7 +350,8 @@ def models(path):
     yield ["pagerank", path("graph.edges"), "--tolerance", "1e-13"]
     yield ["pagerank", path("few.edges")]
     yield ["mds", path("points.csv"), "--seed", "1", "--max-iterations", "20"]
-    counts = [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--test-fraction", "0.2", "--max-iterations", "4"]
+    counts = [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--test-fraction", "0.2",
+              "--max-iterations", "4"]
     yield ["als", *counts, "--factors", "3", "--biases"]
     yield ["als", *counts, "--factors", "3", "--solver", "ccd"]
     yield ["sfa", *counts, "--factors", "3"]
@@ -325,7 +364,8 @@ def check_models(path, mpirun, environment, turn):
         alone = run([KILN, *case, "--device", "cpu", "-q", "-o", path("alone.kiln")])
         assert alone.returncode in (0, 10), alone.stderr
         for count in counts:
-            together = run([mpirun, "-n", str(count), KILN, *case, "--mpi", "--deterministic", "-q", "-o", path("together.kiln")], environment)
+            together = run([mpirun, "-n", str(count), KILN, *case, "--mpi", "--deterministic", "-q", "-o",
+                            path("together.kiln")], environment)
             assert together.returncode == alone.returncode, together.stderr
             expected, found = tensors(path("alone.kiln")), tensors(path("together.kiln"))
             assert expected.keys() == found.keys()
@@ -338,9 +378,12 @@ def check_evaluated(path, mpirun, environment, turn):
     """The metrics of data of which each process has read a part, by a model of some of them."""
     every = [(["logreg", path("part-0.svm")], [path("all.svm")]),
              (["logreg", path("part-1.svm")], [path("all.svm.gz")]),
-             (["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "--missing", "mean"], [path("text.csv")]),
-             (["linreg", path("both.npy"), "--target", "-1", "--weights", "1"], [path("both.npy.gz"), "--target", "-1", "--weights", "1"]),
-             (["glm", path("x.npz"), "--target-file", path("y.npy")], [path("packed.npz"), "--target-file", path("y.npy")])]
+             (["logreg", path("text-0.csv"), "--target", "class", "--ignore", "note", "--missing", "mean"],
+              [path("text.csv")]),
+             (["linreg", path("both.npy"), "--target", "-1", "--weights", "1"],
+              [path("both.npy.gz"), "--target", "-1", "--weights", "1"]),
+             (["glm", path("x.npz"), "--target-file", path("y.npy")],
+              [path("packed.npz"), "--target-file", path("y.npy")])]
     for counts, (train, data) in in_turn(every, turn):
         trained = run([KILN, *train, "--device", "cpu", "-q", "-o", path("judged.kiln")])
         assert trained.returncode in (0, 10), (train, trained.stderr)
@@ -350,28 +393,35 @@ def check_evaluated(path, mpirun, environment, turn):
         expected = json.loads(alone.stdout)
         for count in counts:
             together = run([mpirun, "-n", str(count), KILN, *command, "--mpi"], environment)
-            assert together.returncode == 0 and f"each of {count} processes has read a part" in together.stderr, (command, together.stderr)
+            assert (together.returncode == 0
+                    and f"each of {count} processes has read a part" in together.stderr), (command, together.stderr)
             found = json.loads(together.stdout)
             assert expected["rows"] == found["rows"] and len(expected["metrics"]) > 1, (command, found)
             for name, value in expected["metrics"].items():
                 same = value == found["metrics"][name]
-                assert same or math.isclose(value, found["metrics"][name], rel_tol=1e-9, abs_tol=1e-12), (command, count, name, value, found["metrics"][name])
+                assert same or math.isclose(value, found["metrics"][name], rel_tol=1e-9,
+                                            abs_tol=1e-12), (command, count, name, value,
+                                                             found["metrics"][name])
 
 
 def check_verified(path, mpirun, environment, turn):
-    """Models verified with data of which each process has read a part: their claims are found again, as one process finds them."""
+    """Models verified with data of which each process has read a part: their claims are found again, as one
+    process finds them."""
     data = [path("counts.svm"), "--format", "libsvm"]
     train = ["--seed", "1", "--max-iterations", "4"]
-    every = [(["linreg", path("x.npz"), "--target-file", path("y.npy")], []), (["logreg", path("all.svm")], []),
+    every = [(["linreg", path("x.npz"), "--target-file", path("y.npy")], []),
+             (["logreg", path("all.svm")], []),
              (["svm", path("text.csv"), "--target", "class", "--ignore", "note", "--missing", "drop"], []),
-             (["kmeans", path("all.csv"), "-k", "3", "--seed", "1"], []), (["mds", path("points.csv")], train),
-             (["hits", *data], []), (["als", *data, "--factors", "3", "--test-fraction", "0.2"], train),
+             (["kmeans", path("all.csv"), "-k", "3", "--seed", "1"], []),
+             (["mds", path("points.csv")], train), (["hits", *data], []),
+             (["als", *data, "--factors", "3", "--test-fraction", "0.2"], train),
              (["gap", *data, "--topics", "3"], train), (["lda", *data, "--topics", "3"], train)]
     for counts, (case, more) in in_turn(every, turn):
         trained = run([KILN, *case, *more, "--device", "cpu", "-q", "-o", path("claims.kiln")])
         assert trained.returncode in (0, 10), (case, trained.stderr)
         command = ["verify", path("claims.kiln"), *case[1:]]
-        for option in ("-k", "--seed", "--factors", "--topics", "--test-fraction", "--ignore", "--missing"):  # which verify takes from the model
+        # which verify takes from the model
+        for option in ("-k", "--seed", "--factors", "--topics", "--test-fraction", "--ignore", "--missing"):
             if option in command:
                 at = command.index(option)
                 del command[at:at + 2]
@@ -379,17 +429,21 @@ def check_verified(path, mpirun, environment, turn):
         assert claims and all(claim["holds"] is not False for claim in claims), (case, claims)
         for count in counts:
             together = run([mpirun, "-n", str(count), KILN, *command, "--mpi", "--json"], environment)
-            assert together.returncode == 0 and json.loads(together.stdout)["claims"] == claims, (command, count, together.stdout, together.stderr)
+            assert (together.returncode == 0 and json.loads(together.stdout)["claims"]
+                    == claims), (command, count, together.stdout, together.stderr)
             assert f"each of {count} processes has read a part" in together.stderr, (command, together.stderr)
 
 
 def check_resumed(path, mpirun, environment):
     """Another number of processes goes on from a checkpoint."""
     for case in (["als", "--factors", "3", "--implicit"], ["als", "--factors", "3", "--solver", "ccd"]):
-        case += [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--tolerance", "1e-14", "--json", "-q", "--max-iterations"]
+        case += [path("counts.svm"), "--format", "libsvm", "--seed", "1", "--tolerance", "1e-14", "--json",
+                 "-q", "--max-iterations"]
         alone = answer(run([KILN, *case, "6", "--device", "cpu"]))
-        answer(run([mpirun, "-n", "2", KILN, *case, "3", "--mpi", "--checkpoint", path("state")], environment))
-        found = answer(run([mpirun, "-n", "3", KILN, *case, "6", "--mpi", "--resume", path("state")], environment))
+        answer(run([mpirun, "-n", "2", KILN, *case, "3", "--mpi", "--checkpoint", path("state")],
+                   environment))
+        found = answer(run([mpirun, "-n", "3", KILN, *case, "6", "--mpi", "--resume", path("state")],
+                           environment))
         assert agree(found, alone), (case, alone, found)
         os.remove(path("state"))
 
@@ -422,8 +476,10 @@ def check_errors(path, mpirun, environment):
     with open(path("bad.csv"), "w") as file:
         file.writelines(lines_of_csv)
     targets = ["--target-file", path("y.npy")]
-    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["logreg", path("bad.svm.gz")], "bad.svm.gz:2501:"),
-                          (["linreg", path("bad.csv"), "--target", "y"], "bad.csv:2501:"), (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
+    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"),
+                          (["logreg", path("bad.svm.gz")], "bad.svm.gz:2501:"),
+                          (["linreg", path("bad.csv"), "--target", "y"], "bad.csv:2501:"),
+                          (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
                           (["linreg", path("lost.mtx"), *targets], "the file ends after 29999 entries"),
                           (["linreg", path("x.mtx"), *targets, "--strict"], "stands twice, first in"),
                           (["linreg", "--parts", path("nothing-*")], "no file matches"),
@@ -431,7 +487,8 @@ def check_errors(path, mpirun, environment):
                           (["logreg", path("all.svm"), "--bogus"], "unknown option")):
         alone = run([KILN, *case, "-q"])
         together = run([mpirun, "-n", "3", KILN, *case, "--mpi", "-q"], environment)
-        assert alone.returncode == together.returncode != 0, (case, alone.returncode, together.returncode, together.stderr)
+        assert (alone.returncode == together.returncode != 0), (case, alone.returncode, together.returncode,
+                                                                together.stderr)
         assert together.stderr.count(message) == 1, (message, together.stderr)
     case = ["linreg", path("x.npz"), *targets, "--memory", "4K", "--device", "cpu", "-q"]
     alone, together = run([KILN, *case]), run([mpirun, "-n", "2", KILN, *case, "--mpi"], environment)
@@ -456,13 +513,17 @@ def members(mark):
 
 
 def lose(path, mpirun, environment, signal_number, whose, silence):
-    """Kills or stops one of three processes in the middle of a run; how long the others took to end, and their exit code."""
+    """Kills or stops one of three processes in the middle of a run; how long the others took to end, and
+    their exit code."""
     state = path("state")
-    work = ["als", path("all.svm"), "--format", "libsvm", "--factors", "8", "--max-iterations", "1000000", "--tolerance", "1e-15"]
+    work = ["als", path("all.svm"), "--format", "libsvm", "--factors", "8", "--max-iterations", "1000000",
+            "--tolerance", "1e-15"]
     if os.path.exists(state):
         os.remove(state)
-    run_of = subprocess.Popen([mpirun, "-n", "3", KILN, *work, "--mpi", "-q", "--checkpoint", state, "--checkpoint-every", "0.1"],
-                              env=dict(environment, KILN_MPI_SILENCE=str(silence)), stderr=subprocess.PIPE, text=True)
+    run_of = subprocess.Popen([mpirun, "-n", "3", KILN, *work, "--mpi", "-q", "--checkpoint", state,
+                               "--checkpoint-every", "0.1"],
+                              env=dict(environment, KILN_MPI_SILENCE=str(silence)), stderr=subprocess.PIPE,
+                              text=True)
     while not os.path.exists(state):
         assert run_of.poll() is None, run_of.stderr.read()
         time.sleep(0.05)
@@ -489,7 +550,8 @@ def check_losses(path, mpirun, environment):
 
 
 def check_other_files(path, mpirun, environment):
-    """Processes that see files of another length, or of another beginning, under the same name: an error that names the first of them."""
+    """Processes that see files of another length, or of another beginning, under the same name: an error that
+    names the first of them."""
     with open(path("all.svm")) as file:
         lines = file.readlines()
     for kept in (lines[:-1], lines[1:] + lines[:1]):
@@ -499,7 +561,8 @@ def check_other_files(path, mpirun, environment):
                 file.writelines(kept if number == 2 else lines)
         work = 'cd "$0-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$1" logreg rows.svm --mpi -q -o model'
         together = run([mpirun, "-n", "3", "sh", "-c", work, path("of"), KILN], environment)
-        assert together.returncode and together.stderr.count("process 3 of 3 sees another rows.svm") == 1, together
+        assert (together.returncode and together.stderr.count("process 3 of 3 sees another rows.svm")
+                == 1), together
         assert not os.path.exists(path("of-0/model"))
     middle = [*lines[:2000], "1 3:x" + lines[2000][5:], *lines[2001:]]  # as long, with the same ends
     for whose in (1, 2):
@@ -514,18 +577,23 @@ def check_other_files(path, mpirun, environment):
     numbers = list(map(float, range(COLUMNS * 300)))
     for number in range(3):
         with open(path(f"of-{number}/x.npy"), "wb") as file:
-            file.write(npy("<f8", [*numbers[:6010], math.nan, *numbers[6011:]] if number == 1 else numbers, f"(300, {COLUMNS})"))
+            file.write(npy("<f8", [*numbers[:6010], math.nan, *numbers[6011:]] if number == 1 else numbers,
+                           f"(300, {COLUMNS})"))
     work = work.replace("logreg rows.svm", "kmeans x.npy -k 2")
     together = run([mpirun, "-n", "3", "sh", "-c", work, path("of"), KILN], environment)
-    assert together.returncode == 3 and "x.npy: process 2 of 3: value nan" in together.stderr, together  # no byte: its part begins anew
+    # no byte: its part begins anew
+    assert together.returncode == 3 and "x.npy: process 2 of 3: value nan" in together.stderr, together
     assert "counts from where that process's part begins" in together.stderr, together
 
 
 def check_asked_to_end(path, mpirun, environment):
-    """SIGTERM to all processes, as mpirun and Slurm send it: the model so far, and a checkpoint that goes on."""
+    """SIGTERM to all processes, as mpirun and Slurm send it: the model so far, and a checkpoint that goes
+    on."""
     state, model = path("asked"), path("asked.kiln")
-    work = ["als", path("all.svm"), "--format", "libsvm", "--factors", "8", "--max-iterations", "1000000", "--tolerance", "1e-15"]
-    run_of = subprocess.Popen([mpirun, "-n", "3", KILN, *work, "--mpi", "-q", "--checkpoint", state, "--checkpoint-every", "0.1", "-o", model],
+    work = ["als", path("all.svm"), "--format", "libsvm", "--factors", "8", "--max-iterations", "1000000",
+            "--tolerance", "1e-15"]
+    run_of = subprocess.Popen([mpirun, "-n", "3", KILN, *work, "--mpi", "-q", "--checkpoint", state,
+                               "--checkpoint-every", "0.1", "-o", model],
                               env=environment, stderr=subprocess.PIPE, text=True)
     while not os.path.exists(state):
         assert run_of.poll() is None, run_of.stderr.read()
@@ -551,24 +619,29 @@ def check_program(path, name, mpirun, environment):
     compiler = shutil.which(f"mpicc.{name}") or shutil.which("mpicc")
     if not compiler or SANITIZED or not os.path.exists(os.path.join(build, "libkiln.so")):
         return
-    built = run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(here, "..", "..", "include"),
-                 os.path.join(here, "program.c"), "-o", path("program"), "-L", build, "-lkiln", f"-Wl,-rpath,{build}"])
+    built = run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I",
+                 os.path.join(here, "..", "..", "include"), os.path.join(here, "program.c"), "-o",
+                 path("program"), "-L", build, "-lkiln", f"-Wl,-rpath,{build}"])
     assert built.returncode == 0, built.stderr
     done = run([mpirun, "-n", "3", path("program")], environment)
-    assert done.stdout.split() == ["210", "103", "32", "321", "210", "103", "32", "of", "3"], (done.stdout, done.stderr)
+    assert done.stdout.split() == ["210", "103", "32", "321", "210", "103", "32", "of",
+                                   "3"], (done.stdout, done.stderr)
 
 
 def check_united(mpirun, environment):
     """NCCL between processes, on the stubs of it and of CUDA."""
     environment = dict(environment, LD_LIBRARY_PATH=STUBS, KILN_NVRTC_PATH="")
-    for count, case in ((1, "apart"), (2, "apart"), (3, "apart"), (3, "shared"), (2, "unconnected"), (3, "broken")):
+    for count, case in ((1, "apart"), (2, "apart"), (3, "apart"), (3, "shared"), (2, "unconnected"),
+                        (3, "broken")):
         done = run([mpirun, "-n", str(count), UNITED, case], environment)
-        assert (done.returncode == 0) == (case != "broken") and "united.c" not in done.stderr, (count, case, done.returncode, done.stderr)
+        assert (done.returncode == 0) == (case
+                                          != "broken") and "united.c" not in done.stderr, (count, case, done.returncode, done.stderr)
 
 
 def check_missing(path):
     """Without the plug-in the tool says how to get it; under mpirun without --mpi, that it is alone."""
-    missing = run([KILN, "logreg", path("all.svm"), "--mpi"], dict(ENVIRONMENT, KILN_MPI_PATH="/nowhere/libkiln-openmpi.so"))
+    missing = run([KILN, "logreg", path("all.svm"), "--mpi"],
+                  dict(ENVIRONMENT, KILN_MPI_PATH="/nowhere/libkiln-openmpi.so"))
     assert missing.returncode == 5 and "mpicc" in missing.stderr, missing.stderr
     for rank, times in ("0", 1), ("1", 0):
         alone = run([KILN, "logreg", path("all.svm")], dict(ENVIRONMENT, PMI_RANK=rank, PMI_SIZE="2"))

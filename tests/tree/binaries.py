@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """binaries.py LIBRARY TOOL: what is shipped is hardened, and the library exports nothing but kiln_*.
 
-Full RELRO (relocations resolved at start, then read-only), no library path baked in, no segment both writable and
-executable, no executable stack, position-independent code.
+Full RELRO (relocations resolved at start, then read-only), no library path baked in, no segment both writable
+and executable, no executable stack, position-independent code.
 """
 import re
 import subprocess

@@ -6,7 +6,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 X, y = load_diabetes(return_X_y=True)
-model = make_pipeline(StandardScaler(), LassoCV(cv=10, tol=1e-6, n_jobs=1, selection="cyclic", precompute="auto")).fit(X, y)
+model = make_pipeline(StandardScaler(), LassoCV(cv=10, tol=1e-6, n_jobs=1, selection="cyclic",
+                                                precompute="auto")).fit(X, y)
 lasso = model[-1]
 plt.semilogx(lasso.alphas_, lasso.mse_path_)
 plt.semilogx(lasso.alphas_, lasso.mse_path_.mean(axis=-1))

@@ -10,4 +10,5 @@ model = LogisticRegression(C=10.0, solver="lbfgs", tol=1e-8, max_iter=1000).fit(
 grid = np.stack(np.meshgrid(np.linspace(4, 8, 30), np.linspace(2, 5, 30)), axis=-1).reshape(-1, 2)
 plt.imshow(model.predict_proba(grid)[:, 1].reshape(30, 30))
 plt.figure()
-DecisionBoundaryDisplay.from_estimator(model, X[:, :2], response_method="predict", grid_resolution=40, ax=plt.gca())
+DecisionBoundaryDisplay.from_estimator(model, X[:, :2], response_method="predict", grid_resolution=40,
+                                       ax=plt.gca())
