@@ -133,7 +133,7 @@ def test_not_converging_is_a_warning():
     from sklearn.exceptions import ConvergenceWarning
 
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="max_iterations.*raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter ended it.*raise max_iter"):
         kiln.LogisticRegression(max_iter=1, device="cpu").fit(X, y)
 
 
