@@ -2,6 +2,7 @@
  * rows, recommendations, what is refused. */
 #include <stdio.h>
 
+#include "algorithms/algorithm.h"
 #include "algorithms/on_cpu.h"
 
 enum { M = 60, N = 45, K = 4 };
@@ -495,6 +496,32 @@ static void on_opencl(void **state) {
     kiln_device_close(gpu);
 }
 
+/* A rise is a setback where it is more than rounding: of a sum of squares f, units of sqrt(f squares), not of what
+ * the start's objective was. */
+static void setbacks_are_rises(void **state) {
+    static const struct {
+        double objectives[3], squares;
+        kiln_type type;
+        int expected;
+    } runs[] = {{{1e6, 1, 1.05}, 1e6, KILN_F32, 0}, /* 1.2e-4 of sqrt(1e6) is 0.12 */
+                {{1e6, 1, 10}, 1e6, KILN_F32, 1},   /* 1.2e-4 of 1e6 is 119 */
+                {{1e6, 1, 1 + 1e-6}, 1e6, KILN_F64, 1},
+                {{1e6, 1, 1 + 1e-11}, 1e6, KILN_F64, 0},
+                {{1e6, 1e5, 1e5 * (1 + 1e-3)}, 1e6, KILN_F32, 1},
+                {{1e6, 1, 10}, 0, KILN_F32, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        kiln_trace_row rows[3] = {{0}};
+        kiln_report report = {.trace = rows, .trace_count = 3};
+        for (int row = 0; row < 3; row++) rows[row].objective = runs[i].objectives[row];
+        assert_int_equal(ki_report_begin(&report), KILN_OK);
+        ki_report_setbacks(&report, 1, 0, runs[i].type, runs[i].squares);
+        if (kiln_report_figure(&report, "setbacks") != runs[i].expected) fail_msg("run %zu", i);
+        report.trace = NULL;
+        kiln_report_free(&report);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objective_as_defined_and_never_rising),
@@ -507,6 +534,7 @@ int main(void) {
         cmocka_unit_test(rankings_by_hand),
         cmocka_unit_test(similar_and_seen),
         cmocka_unit_test(refusals_and_stopping),
+        cmocka_unit_test(setbacks_are_rises),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

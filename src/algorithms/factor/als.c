@@ -270,9 +270,11 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                                    .given = {{"the entries held out", o->test}}}));
     TRY(als_iterate(&s));
     ki_report_figure(own, "mean", s.mean);
-    ki_report_setbacks(own, 1, 0, kiln_matrix_type(R));
+    const double entries = (double)kiln_matrix_nnz(R);
+    ki_report_setbacks(own, 1, 0, kiln_matrix_type(R),
+                       o->implicit ? 0 : s.spread.squares + pow(s.spread.mean, 2) * entries);
     TRY(ki_factor_figures(own, o->l2, s.A, s.B, kiln_matrix_cols(A) - (o->biases != 0),
-                          s.spread.squares + pow(s.spread.mean - s.mean, 2) * (double)kiln_matrix_nnz(R)));
+                          s.spread.squares + pow(s.spread.mean - s.mean, 2) * entries));
     if (o->test && !o->implicit) ki_report_figure(own, "test_rmse", s.test_rmse);
     TRY(ki_copy(A, s.A));
     TRY(ki_copy(B, s.B));
