@@ -3,7 +3,8 @@
 #   ./test.sh          what CI runs: gcc, sanitizers, Python, format, lint
 #   ./test.sh quick    one gcc build, the warnings of clang, and the tests
 #   ./test.sh long     what takes long and seldom finds something: clang's optimiser, kernels as PoCL optimises them for users,
-#                      a minute of each fuzz target, deep lint, and an audit of many problems; writes bench/results/long.json
+#                      a hundred runs of what once failed in a few, a minute of each fuzz target, deep lint, and an audit of
+#                      many problems; writes bench/results/long.json and determinism.json
 set -eu
 cd "$(dirname "$0")"
 . ./scripts/install.sh
@@ -78,6 +79,11 @@ run_long() {
     seed=$(date +%y%m%d)
     say "every operation in f32 with kernels as PoCL compiles them for users"
     run_tests build-gcc -L long
+    say "a hundred times, beside each other: what memory and threads of others once made fail in a few runs"
+    run_tests build-gcc -R '^(cli_safety|conformance_opencl_[37]_.*)$' --repeat until-fail:100
+    say "the same bits in 20 runs, on each number of threads"
+    KILN_CACHE_DIR=$cache/kiln python3 tests/cli/determinism_test.py build-gcc/kiln --devices 'cpu,cpu*2,opencl' --runs 20 \
+        --json bench/results/determinism.json
     build build-clang compiler_tests -DCMAKE_C_COMPILER=clang-14 -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
     say "what depends on a compiler, with clang's optimiser"
     run_tests build-clang -L compilers
@@ -86,6 +92,10 @@ run_long() {
         -DKILN_FUZZ=ON -DKILN_FUZZ_SECONDS=60
     say "fuzz targets, a minute each"
     run_tests build-fuzz -L fuzz -E '^fuzz_mutate$'
+    say "a hundred times under sanitizers: factors that fail"
+    build build-sanitize linreg -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=ON \
+        -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
+    run_tests build-sanitize -R '^linreg(_avx2|_avx512)?$' --repeat until-fail:100
     say "clang-tidy, with a deep walk through the paths of each function"
     ./scripts/lint.sh build-gcc deep
     say "an audit of many problems, seed $seed"

@@ -1,17 +1,23 @@
-"""With --deterministic every verb and solver gives the same bits in each run, on any number of threads.
+"""With --deterministic every verb, solver, start and type gives the same bits in each run, on any number of threads.
 
-usage: determinism_test.py KILN [DEVICE [VERB [RUNS]]]
+Each case goes through both types on each device; its runs are spread over 1, 2, 3 and 7 threads where the device has threads. Another
+device may have other bits. The last line that is printed says what ran, as JSON: ./test.sh long keeps it.
 """
 
+import argparse
+import concurrent.futures
+import datetime
+import json
+import math
 import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
+import time
 
 THREADS = (1, 2, 3, 7)
-RUNS = 3
 
 
 def tables(folder):
@@ -38,113 +44,155 @@ def tables(folder):
     with open(os.path.join(folder, "links.txt"), "w") as out:
         out.writelines(f"{dice.randrange(800)} {int(800 * dice.random() ** 2)}\n" for _ in range(9000))
     with open(os.path.join(folder, "wide.csv"), "w") as out:
-        out.write(",".join(f"x{j}" for j in range(20)) + "\n")
-        out.writelines(",".join(f"{dice.gauss(2 * (i % 7), 1):.5f}" for _ in range(20)) + "\n" for i in range(1500))
-    with open(os.path.join(folder, "points.csv"), "w") as out:
-        out.write("a,b,c\n")
-        out.writelines(",".join(f"{dice.gauss(3 * (i % 4), 1):.5f}" for _ in range(3)) + "\n" for i in range(120))
+        out.write(",".join(f"x{j}" for j in range(26)) + "\n")
+        out.writelines(",".join(f"{dice.gauss(2 * (i % 7), 1):.5f}" for _ in range(26)) + "\n" for i in range(1500))
+    with open(os.path.join(folder, "positive.csv"), "w") as out:
+        out.write("a,b,y\n")
+        for _ in range(1500):
+            a, b = dice.gauss(0, 1), dice.gauss(0, 1)
+            out.write(f"{a:.6f},{b:.6f},{math.exp(0.3 * a - 0.2 * b) * dice.gammavariate(4, 0.25):.6f}\n")
+    for name, width, count in (("points.csv", 3, 120), ("centres.csv", 26, 7)):
+        with open(os.path.join(folder, name), "w") as out:
+            out.write(",".join(f"x{j}" for j in range(width)) + "\n")
+            out.writelines(",".join(f"{dice.gauss(3 * (i % 4), 1):.5f}" for _ in range(width)) + "\n" for i in range(count))
 
 
 TABLE = ("--target", "y", "--ignore", "k,n")
+COUNTS = ("--target", "n", "--ignore", "k,y")
+CLASSES = ("--target", "k", "--ignore", "n,y")
+MEASURES = ("--ignore", "k,n")
 CASES = (
-    ("linreg", "table.csv", *TABLE),
-    ("linreg", "table.csv", *TABLE, "--solver", "cg"),
-    ("linreg", "two.svm", "--solver", "cg"),
-    ("linreg", "two.svm", "--solver", "cholesky"),
+    *(("linreg", *data, "--solver", solver) for data in (("table.csv", *TABLE), ("two.svm",)) for solver in ("cg", "cholesky")),
     ("linreg", "few.svm", "--l2", "1"),
     ("linreg", "table.csv", *TABLE, "--cv", "3", "--l2", "0.1,1"),
-    ("logreg", "two.svm", "--l2", "1", "--solver", "newton"),
-    ("logreg", "two.svm", "--l2", "1", "--solver", "dual"),
-    ("logreg", "two.svm", "--l1", "3"),
-    ("logreg", "three.svm", "--l2", "1", "--solver", "newton"),
-    ("logreg", "three.svm", "--l2", "1", "--solver", "dual"),
-    ("logreg", "three.svm", "--l1", "3"),
+    *(("logreg", data, "--l2", "1", "--solver", "newton") for data in ("two.svm", "three.svm")),
+    *(("logreg", data, "--l1", "3") for data in ("two.svm", "three.svm")),
+    ("logreg", "table.csv", *CLASSES, "--l2", "1"),
     ("logreg", "few.svm", "--l2", "1"),
     ("logreg", "two.svm", "--cv", "3", "--l2", "0.1,1"),
     ("svm", "two.svm", "--l2", "1", "--solver", "newton"),
-    ("svm", "two.svm", "--l2", "1", "--solver", "dual"),
-    ("svm", "two.svm", "--l2", "0.01", "--solver", "dual"),
-    ("svm", "three.svm", "--l2", "1", "--solver", "dual"),
-    ("svm", "three.svm", "--l2", "1", "--solver", "dual", "--no-intercept"),
+    ("svm", "table.csv", *CLASSES, "--l2", "1", "--solver", "newton"),
+    ("svm", "table.csv", *TABLE, "--l2", "1", "--regression"),
     ("svm", "few.svm", "--l2", "0.1"),
     ("svm", "two.svm", "--cv", "3", "--l2", "0.1,1"),
-    ("glm", "table.csv", "--target", "n", "--ignore", "k,y", "--family", "poisson", "--standard-errors"),
+    ("glm", "table.csv", *TABLE, "--family", "gaussian"),
+    ("glm", "table.csv", *COUNTS, "--family", "negative-binomial", "--alpha", "1"),
+    ("glm", "table.csv", *COUNTS, "--family", "tweedie", "--variance-power", "1.5"),
+    *(("glm", "positive.csv", "--target", "y", "--family", family) for family in ("gamma", "inverse-gaussian")),
+    ("glm", "table.csv", *COUNTS, "--family", "poisson", "--standard-errors"),
     ("glm", "two.svm", "--family", "binomial", "--l2", "1"),
-    ("kmeans", "table.csv", "--ignore", "k,n", "--clusters", "7", "--seed", "3"),
-    ("kmeans", "two.svm", "--clusters", "5", "--seed", "3"),
-    ("kmeans", "table.csv", "--ignore", "k,n", "--clusters", "7", "--algorithm", "lloyd", "--init", "random", "--restarts", "2"),
-    ("kmeans", "wide.csv", "--clusters", "7", "--algorithm", "bounds", "--init", "k-means-parallel"),
-    ("kmeans", "two.svm", "--clusters", "5", "--spherical"),
-    ("kmeans", "table.csv", "--ignore", "k,n", "--clusters", "7", "--batch", "256", "--seed", "3"),
+    *(("kmeans", "table.csv", *MEASURES, "-k", "7", "--seed", "3", *more) for more in ((), ("--batch", "256"))),
+    *(("kmeans", "two.svm", "-k", "5", "--seed", "3", *more) for more in ((), ("--spherical",), ("--batch", "256"))),
+    *(("kmeans", "two.svm", "-k", "5", "--init", init) for init in ("k-means-parallel", "random")),
+    ("kmeans", "table.csv", *MEASURES, "-k", "7", "--algorithm", "lloyd", "--init", "random", "--restarts", "2"),
+    *(("kmeans", "wide.csv", "-k", "7", "--init", init) for init in ("k-means-parallel", "centres.csv")),
     ("hits", "links.txt", "--solver", "power"),
-    ("hits", "links.txt", "--solver", "lobpcg", "--type", "f32"),
-    ("pagerank", "links.txt", "--layout", "csr"),
-    ("pagerank", "links.txt", "--layout", "hybrid"),
-    ("pagerank", "links.txt", "--layout", "balanced", "--type", "f32"),
-    ("mds", "points.csv", "--seed", "2"),
-    ("mds", "points.csv", "--metric", "interval", "--init", "random", "--seed", "2"),
-    ("mds", "points.csv", "--metric", "ordinal", "--type", "f32"),
-    ("als", "counts.mtx", "--seed", "1"),
-    ("als", "counts.mtx", "--implicit", "--seed", "1"),
-    ("als", "counts.mtx", "--solver", "cg", "--no-biases", "--type", "f32"),
-    ("als", "counts.mtx", "--solver", "cholesky", "--seed", "1"),
-    ("als", "counts.mtx", "--solver", "ccd", "--seed", "1"),
+    ("hits", "links.txt", "--solver", "lobpcg"),
+    *(("pagerank", "links.txt", "--layout", layout) for layout in ("csr", "hybrid", "balanced")),
+    *(("mds", "points.csv", "--metric", metric, "--seed", "2") for metric in ("ratio", "interval")),
+    *(("mds", "points.csv", "--metric", "ordinal", "--ties", ties) for ties in ("primary", "secondary")),
+    ("mds", "points.csv", "--init", "random", "--restarts", "2", "--seed", "2"),
+    *(("als", "counts.mtx", "--solver", solver, *more) for solver in ("cg", "cholesky", "ccd") for more in ((), ("--no-biases",))),
+    *(("als", "counts.mtx", "--implicit", "--solver", solver) for solver in ("cg", "cholesky")),
     ("sfa", "counts.mtx", "--seed", "1"),
     ("lda", "counts.mtx", "--topics", "5", "--seed", "1"),
-    ("lda", "counts.mtx", "--topics", "5", "--batch", "64", "--seed", "1"),
-    ("gap", "counts.mtx", "--topics", "5", "--seed", "1"),
-    ("gap", "counts.mtx", "--topics", "5", "--init", "nndsvda"),
+    ("lda", "counts.mtx", "--topics", "5", "--learn-alpha"),
+    ("lda", "counts.mtx", "--topics", "5", "--online", "--batch", "64", "--seed", "1"),
+    *(("gap", "counts.mtx", "--topics", "5", "--init", init) for init in ("random", "nndsvda")),
+    ("gap", "counts.mtx", "--topics", "5", "--prior", "none", "--init", "nndsvd"),
+)
+# The dual is for sparse rows in the CPU's memory, bounds are for dense ones on one device.
+CPU_CASES = (
+    *(("logreg", data, "--l2", "1", "--solver", "dual") for data in ("two.svm", "three.svm")),
+    *(("svm", "two.svm", "--l2", l2, "--solver", "dual") for l2 in ("1", "0.01")),
+    *(("svm", "three.svm", "--l2", "1", "--solver", "dual", *more) for more in ((), ("--no-intercept",))),
+    ("kmeans", "wide.csv", "-k", "7", "--algorithm", "bounds"),
 )
 
 
 def model_of(kiln, folder, device, case, threads):
     """The tensors of the model; its header has no times in it."""
     verb, data, *options = case
-    model = os.path.join(folder, "model.kiln")
-    command = [kiln, verb, os.path.join(folder, data), *options, "-o", model, "--deterministic", "-q"]
-    command += ["--device", device, *(["--threads", str(threads)] if threads else [])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        return f"exit {done.returncode}: {done.stderr.strip()[-300:]}".encode()
-    with open(model, "rb") as of:
-        data = of.read()
+    options = [os.path.join(folder, value) if value.endswith(".csv") else value for value in options]
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".kiln") as model:
+        command = [kiln, verb, os.path.join(folder, data), *options, "-o", model.name, "--deterministic", "-q"]
+        command += ["--device", device, *(["--threads", str(threads)] if threads else [])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if done.returncode:
+            return f"exit {done.returncode}: {done.stderr.strip()[-300:]}".encode()
+        with open(model.name, "rb") as of:
+            data = of.read()
     return data[8 + int.from_bytes(data[:8], "little") :]
 
 
-def solvers_left_out(kiln):
-    """Solvers that the tool's hint offers and no case asks for."""
-    named = {(verb, value) for verb, _, *options in CASES for name, value in zip(options, options[1:]) if name == "--solver"}
+def left_out(kiln):
+    """What the tool's hints offer for an option that names a way, and no case asks for."""
+    asked = {(case[0], name, value) for case in (*CASES, *CPU_CASES) for name, value in zip(case[2:], case[3:])}
+    ways = [(verb, "--solver") for verb in sorted({case[0] for case in CASES})]
+    ways += [("glm", "--family"), ("pagerank", "--layout"), ("mds", "--metric"), ("mds", "--ties"), ("gap", "--init")]
     offered = set()
-    for verb in {case[0] for case in CASES}:
-        said = subprocess.run([kiln, verb, "-", "--solver", "?"], capture_output=True, text=True, check=False).stderr
-        found = re.search(r"hint: one of ([a-z|]+)", said)
-        offered |= {(verb, value) for value in found.group(1).split("|")} if found else set()
-    return sorted(offered - named) if offered else ["any"]
+    for verb, option in ways:
+        said = subprocess.run([kiln, verb, "-", option, "?"], capture_output=True, text=True, check=False).stderr
+        found = re.search(r"hint: one of ([a-z|-]+)", said)
+        offered |= {(verb, option, value) for value in found.group(1).split("|")} if found else set()
+    return sorted(offered - asked) if offered else ["any"]
 
 
-def main(kiln, device="cpu", only="", runs=RUNS):
-    left_out = solvers_left_out(kiln)
-    failed = len(left_out)
-    if failed:
-        print("FAIL no case asks for", *left_out)
-    with tempfile.TemporaryDirectory() as folder:
+def run_case(kiln, folder, device, case, runs):
+    """How a case failed, or nothing."""
+    first = None
+    for run in range(runs):
+        threads = THREADS[run % len(THREADS)] if device.startswith("cpu") else 0
+        got = model_of(kiln, folder, device, case, threads)
+        first = got if first is None else first
+        if got != first or got.startswith(b"exit "):
+            why = got.decode() if got.startswith(b"exit ") else "other bits"
+            return " ".join(case) + f" on {device}, threads {threads}, run {run}: {why}"
+    return None
+
+
+def first_line(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\n")[0].strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kiln")
+    parser.add_argument("--devices", default="cpu", help="separated by commas")
+    parser.add_argument("--verb", default="", help="its cases alone")
+    parser.add_argument("--runs", type=int, default=len(THREADS), help="of each case")
+    parser.add_argument("--at-once", type=int, default=2, help="cases")
+    parser.add_argument("--json", help="the file for the last line")
+    arguments = parser.parse_args()
+    began, counts = time.monotonic(), {}
+    failures = [f"no case asks for {way}" for way in left_out(arguments.kiln)]
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.at_once) as workers:
         tables(folder)
-        for case in CASES:
-            if only and case[0] != only:
-                continue
-            first = None
-            for threads in THREADS if device.startswith("cpu") else (0,):
-                for run in range(int(runs)):
-                    got = model_of(kiln, folder, device, case, threads)
-                    first = got if first is None else first
-                    if got != first or got.startswith(b"exit "):
-                        failed += 1
-                        why = got.decode() if got.startswith(b"exit ") else "other bits"
-                        print("FAIL", *case, f"threads {threads}, run {run}: {why}", flush=True)
-                        break
-    print(f"{len(CASES)} cases, {failed} failures")
-    return failed > 0
+        for device in arguments.devices.split(","):
+            cases = [*CASES, *(CPU_CASES if device == "cpu" else ())]
+            cases = [case for case in cases if arguments.verb in ("", case[0])]
+            typed = [(*case, "--type", kind) for case in cases for kind in ("f32", "f64")]
+            counts[device] = len(typed)
+            found = workers.map(lambda case: run_case(arguments.kiln, folder, device, case, arguments.runs), typed)  # noqa: B023
+            for failure in filter(None, found):
+                print("FAIL", failure, flush=True)
+                failures.append(failure)
+    result = {
+        "date": datetime.date.today().isoformat(),
+        "commit": first_line("git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"),
+        "machine": first_line("sh", "-c", "grep -m 1 'model name' /proc/cpuinfo | cut -d: -f2"),
+        "cases": counts,
+        "runs": arguments.runs,
+        "threads": THREADS,
+        "seconds": round(time.monotonic() - began),
+        "failures": failures,
+    }
+    print(json.dumps(result))
+    if arguments.json:
+        with open(arguments.json, "w") as out:
+            out.write(json.dumps(result) + "\n")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())
