@@ -223,6 +223,13 @@ class Claims(Case):
                     self.assertTrue(result.returncode != 0 or not object["converged"] or object["objective"] is not None,
                                     (verb, option, result.stdout))
 
+    def test_a_weight_that_no_header_names(self):
+        """A third column under a header without a source and a target is a weight, and both verbs say so."""
+        for text, told in (("person,friend,when\n1,2,3\n2,3,4\n", True), ("person,friend,when\nann,bob,3\nbob,ann,4\n", True),
+                           ("person,friend\n1,2\n2,3\n", False), ("1,2,3\n2,3,4\n", False), ("from,to,weight\n1,2,3\n2,3,4\n", False)):
+            for verb in ("pagerank", "hits"):
+                self.assertEqual("3 as the weight" in kiln(verb, self.write("links.csv", text), *CPU)[1], told, (verb, text))
+
     def test_data_that_change_in_their_file(self):
         """The data's exit code, and no model, though the file looks as old and as long as before."""
         data, target, model = self.path("change.npy"), self.path("change-y.npy"), self.path("change.kiln")

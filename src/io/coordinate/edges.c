@@ -42,7 +42,8 @@ struct reader {
     int part_count, words;
     bool table; /* the file is one, of this layout */
     struct ki_ratings_layout layout;
-    bool unnamed_weight;
+    bool unnamed_weight;  /* a header names the ends of a link, but no weight */
+    bool weight_by_place; /* a header names neither */
     struct ki_names names;
     struct ki_entries entries;
 };
@@ -233,6 +234,8 @@ static bool find_layout(struct reader *reader, struct ki_fault *fault, const cha
         numbered(layout, &next, end) == 1)
         numbered(layout, &first, end); /* words above numbers are a header */
     reader->unnamed_weight = reader->unnamed_weight || layout->unnamed_value;
+    reader->weight_by_place =
+        reader->weight_by_place || (!layout->named && first != line && layout->role[WEIGHT] >= 0);
     *begin = first;
     return true;
 }
@@ -324,6 +327,11 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
     if (status == KILN_OK && reader->unnamed_weight)
         status = ki_warn(&table->warnings, &place, "call the column of weights \"weight\" in the header",
                          "no column is called weight, value or count, so that each line counts 1");
+    if (status == KILN_OK && reader->weight_by_place)
+        status = ki_warn(
+            &table->warnings, &place,
+            "call the columns source, target and weight in the header, or remove the third",
+            "the header names no source and target: columns 1 and 2 are taken as these, 3 as the weight");
     return status == KILN_OK ? ki_names_take(&table->feature_names, &table->name_text, &reader->names)
                              : status;
 }
