@@ -1,6 +1,7 @@
 /* --device auto. */
 #include "choose.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "commands.h"
@@ -160,5 +161,6 @@ int64_t choose_width(const struct verb *verb, const struct settings *settings) {
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
     if (!kiln_algorithm_named(verb->name)) return 1;
     const double most = algorithm_value(verb->name, settings, "max_iterations");
-    return kiln_algorithm_passes(verb->name, columns, (int64_t)most) * trainings(settings);
+    const double starts = fmax(algorithm_value(verb->name, settings, "restarts"), 1);
+    return kiln_algorithm_passes(verb->name, columns, (int64_t)most) * trainings(settings) * (int64_t)starts;
 }

@@ -106,17 +106,16 @@ static void put_estimate(struct result *row, const void *of, int64_t i) {
                  text_bytes(e->up));
     if (e->prepare_seconds > 0) {
         PUT_LINE(row, "    prepare    %s", duration(e->prepare_seconds));
-        PUT_LINE(row, "    a pass     %s", duration(e->pass_seconds));
+        PUT_LINE(row, "    iteration  %s", duration(e->pass_seconds));
     } else {
         PUT_LINE(row, "    a pass     %s: %s, %s/s of the %s/s that the memory gives",
                  duration(e->pass_seconds), text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds),
                  text_bytes(e->read));
     }
-    PUT_LINE(row, "    beside it  %s in each pass: launches, waiting, vectors",
-             duration(e->overhead_seconds));
-    PUT_LINE(row, "    in all     %s = start + move + %s%lld * (pass + beside)%s", duration(e->seconds),
+    PUT_LINE(row, "    beside it  %s in each: launches, waiting, vectors", duration(e->overhead_seconds));
+    PUT_LINE(row, "    in all     %s = start + move + %s%lld * (%s + beside)%s", duration(e->seconds),
              e->prepare_seconds > 0 ? "prepare + " : "", (long long)all->passes,
-             e->measured ? "" : " at most; not measured");
+             e->prepare_seconds > 0 ? "iteration" : "pass", e->measured ? "" : " at most; not measured");
 }
 
 /* This tells where work of the same kind on less and on more rows would go: with them computation and
@@ -218,7 +217,7 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     put_work(&result, verb, work);
     PUT(&result, NULL, BYTES(all->list[0].bytes), .before = ", ", .after = " of X");
     PUT(&result, "passes", COUNT(work->passes), .before = ", ", .after = " expected",
-        .shown = result_words(&result, "%s", text_plural(work->passes, "pass")));
+        .shown = result_words(&result, "%s", text_plural(work->passes, work->trial ? "iteration" : "pass")));
     PUT(&result, "k", COUNT(work->k), .unit = work->trial ? NULL : "column",
         .before = work->k < 2   ? NULL
                   : work->trial ? ", k = "
@@ -228,6 +227,11 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     PUT(&result, "estimates", TABLE(all->count, put_estimate, all));
     PUT_LINE(&result, "%s", "");
     PUT_LINE(&result, "* --device auto would take this one");
+    PUT_LINE(&result,
+             "  These are figures of as many %s as most data take; a run ends when it has converged.",
+             work->trial ? "iterations" : "passes");
+    if (work->trial)
+        PUT_LINE(&result, "  Options that change an iteration (solver, metric, batches) are not counted.");
     if (all->sizes) PUT_LINE(&result, "%s", "");
     PUT(&result, "sizes", TABLE(all->sizes, put_size, all));
     put_scaling(&result, &scaling, run, verb, work);

@@ -21,6 +21,10 @@ const kiln_matrix *factors_training(const struct solving *s) {
     return state->train ? state->train : solving_X(s);
 }
 
+int64_t factors_width(const struct settings *settings) {
+    return ((const struct factors_wanted *)(const void *)settings->own.bytes)->factors;
+}
+
 /* ------------------------------------------------------------------------------------------- the run */
 
 int factors_check(struct solving *s) {

@@ -29,6 +29,7 @@ struct factors_state {
 const kiln_matrix *factors_training(const struct solving *s); /* without the entries held out */
 
 /* For struct solver. A verb's check sets title, biases and implicit before it calls factors_check; its solve fills A, B and model. */
+int64_t factors_width(const struct settings *settings); /* a verb's */
 int factors_check(struct solving *s);
 int factors_prepare(struct solving *s);
 double factors_penalty(const struct solving *s);      /* that held */

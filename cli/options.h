@@ -165,7 +165,8 @@ struct verb {
     /* More of them, by a table of the library: number 0, 1, ... until it is false; a name of NULL: none. */
     bool (*own_told)(struct option *option, int number);
     int (*verify)(struct run *run, struct verifying *v);
-    int64_t (*width)(const struct settings *settings); /* columns that a pass takes at once; NULL: 1 */
+    /* Columns that a pass takes at once: factors, topics, clusters; NULL: 1. */
+    int64_t (*width)(const struct settings *settings);
     const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */
     kiln_file_format
         tables; /* what its CSV files and edge lists are read as where no --format says; 0: as that */

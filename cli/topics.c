@@ -16,6 +16,10 @@ static const struct topics_wanted *wanted_of(const struct solving *s) {
     return s->own;
 }
 
+int64_t topics_width(const struct settings *settings) {
+    return ((const struct topics_wanted *)(const void *)settings->own.bytes)->topics;
+}
+
 int topics_check(struct solving *s) {
     if (kiln_matrix_format(solving_X(s)) == KILN_CSR) return 0;
     return fail_with(

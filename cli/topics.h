@@ -56,6 +56,7 @@ struct topics {
     "zstd.\n\nA table of the topics goes to standard output, those with the largest share of all words "     \
     "first. kiln predict gives the mixture of topics of new documents."
 
+int64_t topics_width(const struct settings *settings);       /* a verb's; 0: its standard */
 int topics_check(struct solving *s);                         /* that the data are sparse */
 int topics_prepare(struct solving *s);                       /* A and B, from --warm-start if there is one */
 const kiln_matrix *topics_training(const struct solving *s); /* what is not held out */

@@ -142,7 +142,9 @@ const struct verb tool_verbs[] = {
      "start, transfer, and the passes over X with what goes on beside them; --device auto "
      "takes the fastest. It takes all options of the algorithm, as --cv and paths make "
      "passes. The "
-     "figures are measured once and kept in the machine's profile in the cache folder. --gpus and --nodes "
+     "figures are measured and kept for a month (an hour, if the machine was busy with other things) in its "
+     "profile in the cache folder. Iterations are as many as most data take, of the algorithm's standard "
+     "solver. --gpus and --nodes "
      "add what groups of H200s would take, whether they are there or not.",
      "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
      "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"

@@ -121,6 +121,7 @@ const struct verb verb_of_als = {
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .width = factors_width,
     .verify = verify_als,
     .tables = KILN_FILE_RATINGS,
     .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",

@@ -94,5 +94,6 @@ const struct verb verb_of_gap = {
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .width = topics_width,
     .verify = verify_gap,
 };

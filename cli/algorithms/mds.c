@@ -25,6 +25,10 @@ struct layout {
     int64_t classes;
 };
 
+static int64_t width(const struct settings *settings) {
+    return ((const struct wanted *)(const void *)settings->own.bytes)->dimensions;
+}
+
 static int64_t dimensions_of(const struct solving *s) {
     return ((const struct wanted *)s->own)->dimensions;
 }
@@ -325,6 +329,7 @@ const struct verb verb_of_mds = {
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .width = width,
     .verify = verify_mds,
     .work = work_on_pairs,
 };

@@ -83,6 +83,7 @@ const struct verb verb_of_sfa = {
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .width = factors_width,
     .verify = verify_sfa,
     .tables = KILN_FILE_RATINGS,
     .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",

@@ -54,7 +54,8 @@ struct ki_algorithm {
 };
 
 /* algorithms/trials.c */
-extern const struct kiln_trial ki_trial_pagerank, ki_trial_kmeans, ki_trial_mds;
+extern const struct kiln_trial ki_trial_pagerank, ki_trial_kmeans, ki_trial_mds, ki_trial_als, ki_trial_sfa,
+    ki_trial_lda, ki_trial_gap;
 
 /* The row of a model's algorithm: kiln_model_create and kiln_model_load let no model pass without one. */
 const struct ki_algorithm *ki_algorithm_of(const kiln_model *model);

@@ -1,10 +1,10 @@
-/* The runs by which the cost model learns what PageRank, K-Means and multi-dimensional scaling take (choose/trial.h): their
- * data, and what an iteration's time grows with. None of these runs is to converge before its iterations are over. */
+/* The runs by which the cost model learns what PageRank, K-Means, multi-dimensional scaling, factor and topic
+ * models take (choose/trial.h): their data, and what an iteration's time grows with. None of these runs is to converge before its iterations are over. */
 #include "algorithms/algorithm.h"
 #include "algorithms/registry.h"
 #include "choose/trial.h"
 
-enum { LINKS = 8, COLUMNS = 16, CLUSTERS = 16, DIMENSIONS = 2 };
+enum { LINKS = 8, COLUMNS = 16, CLUSTERS = 16, DIMENSIONS = 2, FACTORS = 16 };
 static const double NEVER = 1e-300; /* a tolerance */
 
 /* Rows spread evenly in a cube. */
@@ -48,8 +48,20 @@ static double links_of(const kiln_work *work) {
     return (double)work->nnz * (1 + 0.3 * (double)(work->k - 1)) + (double)work->rows;
 }
 
+/* Ones to fives by turns. */
+static void rate(void *values, kiln_type type, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const int value = 1 + (int)(i * 7 % 11 % 5);
+        if (type == KILN_F32)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+}
+
 /* A link of each vertex to somewhere in each eighth of the vertices, so that links ascend and differ. */
-static kiln_status make_graph(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
+static kiln_status make_links(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows,
+                              bool rated) {
     kiln_status status = KILN_OK;
     uint64_t state = 1;
     const int64_t count = rows * LINKS, stretch = rows / LINKS;
@@ -61,12 +73,17 @@ static kiln_status make_graph(kiln_matrix **X, kiln_device *device, kiln_type ty
     for (int64_t i = 0; i <= rows; i++) start[i] = i * LINKS;
     for (int64_t i = 0; i < count; i++)
         to[i] = (int32_t)(i % LINKS * stretch + (int64_t)(ki_next_uniform(&state) * (double)stretch));
+    if (rated) rate(values, type, count);
     TRY(kiln_matrix_csr(X, device, type, rows, rows, start, to, values));
 done:
     ki_free(start);
     ki_free(to);
     ki_free(values);
     return status;
+}
+
+static kiln_status make_graph(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
+    return make_links(X, device, type, rows, false);
 }
 
 static kiln_status run_pagerank(int64_t *done, const kiln_matrix *X, int64_t iterations) {
@@ -123,8 +140,15 @@ const struct kiln_trial ki_trial_kmeans = {.name = "kmeans",
 
 /* ------------------------------------------------------------------------------- multi-dimensional scaling */
 
+/* A pair's dissimilarity and distance cost as much as three dimensions. */
 static double pairs_of(const kiln_work *work) {
-    return (double)work->rows * (double)work->rows / 2;
+    return (double)work->rows * (double)work->rows / 2 * (double)(work->k + 3);
+}
+
+static kiln_work work_on_layout(int64_t rows) {
+    kiln_work work = work_on_points(rows);
+    work.k = DIMENSIONS;
+    return work;
 }
 
 static kiln_status run_mds(int64_t *done, const kiln_matrix *X, int64_t iterations) {
@@ -141,12 +165,84 @@ done:
     return status;
 }
 
-const struct kiln_trial ki_trial_mds = {.name = "mds",
+const struct kiln_trial ki_trial_mds = {.name = "layout",
                                         .rows = {1 << 7, 1 << 10, 1 << 12},
                                         .times_gpu = 3,
-                                        .slow = 5e-9,
-                                        .bytes = 64,
-                                        .work = work_on_points,
+                                        .slow = 1e-9,
+                                        .bytes = 13,
+                                        .work = work_on_layout,
                                         .units = pairs_of,
                                         .make = make_points,
                                         .run = run_mds};
+
+/* -------------------------------------------------------------------------------- factors and topics */
+
+/* Numbers of rows and columns that an iteration takes up: those that meet at an entry, and each one's own. */
+static double factors_of(const kiln_work *work) {
+    return (double)(work->nnz + work->rows + work->cols) * (double)(work->k + 4);
+}
+
+static kiln_work work_on_factors(int64_t rows) {
+    kiln_work work = work_on_links(rows);
+    work.k = FACTORS;
+    return work;
+}
+
+static kiln_status make_ratings(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
+    return make_links(X, device, type, rows, true);
+}
+
+enum model { ALS, SFA, LDA, GAP };
+
+static kiln_status train(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, enum model model,
+                         int64_t iterations, kiln_report *report) {
+    switch (model) {
+    case ALS:
+        return kiln_als(A, B, X, &(kiln_als_options){.tolerance = NEVER, .max_iterations = iterations},
+                        report);
+    case SFA:
+        return kiln_sfa(A, B, X, &(kiln_sfa_options){.tolerance = NEVER, .max_iterations = iterations},
+                        report);
+    case LDA:
+        return kiln_lda(A, B, X, &(kiln_lda_options){.tolerance = NEVER, .max_iterations = iterations},
+                        report);
+    default:
+        return kiln_gap(A, B, X, &(kiln_gap_options){.tolerance = NEVER, .max_iterations = iterations},
+                        report);
+    }
+}
+
+static kiln_status run_factors(int64_t *done, const kiln_matrix *X, int64_t iterations, enum model model) {
+    kiln_device *device = kiln_matrix_device(X);
+    kiln_matrix *A = NULL, *B = NULL;
+    kiln_report report = {.size = sizeof report};
+    kiln_status status;
+    TRY(kiln_matrix_dense(&A, device, kiln_matrix_type(X), kiln_matrix_rows(X), FACTORS, NULL));
+    TRY(kiln_matrix_dense(&B, device, kiln_matrix_type(X), kiln_matrix_cols(X), FACTORS, NULL));
+    TRY(train(A, B, X, model, iterations, &report));
+    *done = report.iterations;
+done:
+    kiln_report_free(&report);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+    return status;
+}
+
+#define FACTOR_TRIAL(of, model)                                                                              \
+    static kiln_status run_##of(int64_t *done, const kiln_matrix *X, int64_t iterations) {                   \
+        return run_factors(done, X, iterations, model);                                                      \
+    }                                                                                                        \
+    const struct kiln_trial ki_trial_##of = {.name = #of,                                                    \
+                                             .rows = {1 << 7, 1 << 10, 1 << 13},                             \
+                                             .times_gpu = 16,                                                \
+                                             .slow = 1e-7,                                                   \
+                                             .bytes = 24,                                                    \
+                                             .work = work_on_factors,                                        \
+                                             .units = factors_of,                                            \
+                                             .make = make_ratings,                                           \
+                                             .run = run_##of};
+
+FACTOR_TRIAL(als, ALS)
+FACTOR_TRIAL(sfa, SFA)
+FACTOR_TRIAL(lda, LDA)
+FACTOR_TRIAL(gap, GAP)

@@ -17,6 +17,7 @@ struct ki_trial_figures {
 };
 
 struct ki_figures {
+    double until;    /* seconds since 1970: then they are measured again */
     double start;    /* seconds to open the device and to load its kernels */
     double process;  /* seconds of a process that opens the device and does nothing else; 0: not told */
     double up, down; /* bytes a second from the host and back; 0 where nothing moves */

@@ -1,9 +1,13 @@
 /* A device's figures for the cost model, in the machine's profile. What measures them is in choose/figures_rates.c. */
+#define _GNU_SOURCE
 #include "choose/figures.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "core/kernels/cache.h"
 #include "core/seams.h"
@@ -40,6 +44,9 @@ static const struct figure figures_kept[] = {
     {"sparse 4194304", AT(sparse[3]), SPARSE, EVERY},
     {"thin 4194304", AT(thin), SPARSE, EVERY},
     {"iteration", AT(iteration), DENSE | SPARSE, EVERY},
+    {"dense until", AT(until), DENSE, EVERY},
+    {"sparse until", AT(until), SPARSE, EVERY},
+    {"until", AT(until), TRIAL, EVERY},
     {"units 0", AT(trial.units[0]), TRIAL, EVERY},
     {"units 1", AT(trial.units[1]), TRIAL, EVERY},
     {"units 2", AT(trial.units[2]), TRIAL, EVERY},
@@ -81,6 +88,7 @@ kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_devi
         if (status != KILN_OK) return status;
         all = there || figure->of == TOLD;
     }
+    all = all && (double)time(NULL) < recalled.until;
     *found = all;
     if (all) *figures = recalled;
     figures->process = recalled.process;
@@ -107,10 +115,19 @@ void ki_figures_tell(const kiln_device *device, bool *told) {
     *told = true;
 }
 
+/* Until when figures that are measured now are good: on a machine with more work than processors for an hour. */
+static double good_until(void) {
+    enum { HOUR = 3600, MONTH = 30 * 24 * HOUR };
+    double load;
+    const bool busy = getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return (double)time(NULL) + (busy ? HOUR : MONTH);
+}
+
 static kiln_status measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work) {
     const kiln_device_options options = device->options;
     kiln_status status;
     device->options.message = NULL; /* what the samples need is nobody's concern */
+    figures->until = good_until();
     TRY(kiln_device_bandwidth(&figures->read, device, 0));
     if (work->trial) {
         TRY(ki_trial_measure(&figures->trial, device, work->type, work->trial));

@@ -85,7 +85,7 @@ static const kiln_option options_table[] = {
 
 const struct ki_algorithm ki_algorithm_als = {
     .shown = {"als", "Factor a matrix of ratings or counts by alternating least squares",
-              KI_OPTIONS(options_table, kiln_als_options), .components = 32},
+              KI_OPTIONS(options_table, kiln_als_options), .components = 32, .trial = &ki_trial_als},
     .given = offsetof(kiln_als_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
@@ -95,7 +95,7 @@ const struct ki_algorithm ki_algorithm_als = {
     .transform = transform,
     .biases = has_biases,
     .instead = "kiln recommend shows what it recommends to a user",
-    .passes = {80, 2, false}};
+    .passes = {20, 0, false}};
 
 void ki_als_fill(kiln_als_options *o, kiln_type type) {
     ki_options_fill(o, &ki_algorithm_als, type);

@@ -199,7 +199,7 @@ static const kiln_option options_table[] = {
 
 const struct ki_algorithm ki_algorithm_sfa = {
     .shown = {"sfa", "Factor a matrix of ratings about its means by conjugate gradient",
-              KI_OPTIONS(options_table, kiln_sfa_options), .components = 32},
+              KI_OPTIONS(options_table, kiln_sfa_options), .components = 32, .trial = &ki_trial_sfa},
     .given = offsetof(kiln_sfa_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
@@ -209,7 +209,7 @@ const struct ki_algorithm ki_algorithm_sfa = {
     .transform = transform,
     .biases = has_biases,
     .instead = "kiln recommend shows what it recommends to a user",
-    .passes = {300, 2, false}};
+    .passes = {25, 0, false}};
 
 void ki_sfa_fill(kiln_sfa_options *o, kiln_type type) {
     ki_options_fill(o, &ki_algorithm_sfa, type);

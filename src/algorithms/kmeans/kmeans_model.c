@@ -66,4 +66,4 @@ const struct ki_algorithm ki_algorithm_kmeans = {
     .given = offsetof(kiln_kmeans_options, given),
     .tensors = {{"centres", 'k', 'n', false, false, false}, {"clusters", 'k', '3', false, false, false}},
     .predict = predict,
-    .passes = {20, 0, false}};
+    .passes = {40, 0, false}};

@@ -390,7 +390,7 @@ const struct ki_algorithm ki_algorithm_mds = {
     .given = offsetof(kiln_mds_options, given),
     .tensors = {{"layout", 'n', 'p', false, false, false}, {"points", 'n', 'q', true, false, false}},
     .predict = ki_mds_predict,
-    .passes = {100, 0, false}};
+    .passes = {300, 0, false}};
 
 /* --------------------------------------------------------------------------------------------- the whole */
 

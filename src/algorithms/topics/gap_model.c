@@ -103,7 +103,8 @@ static const kiln_option options_table[] = {
 
 const struct ki_algorithm ki_algorithm_gap = {
     .shown = {"gap", "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
-              KI_OPTIONS(options_table, kiln_gap_options), .predicts = 1, .components = 10},
+              KI_OPTIONS(options_table, kiln_gap_options), .predicts = 1, .components = 10,
+              .trial = &ki_trial_gap},
     .given = offsetof(kiln_gap_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
@@ -113,7 +114,7 @@ const struct ki_algorithm ki_algorithm_gap = {
     .transform = transform,
     .biases = no_biases,
     .topics = KI_TOPICS_RATES,
-    .passes = {200, 1, false}};
+    .passes = {60, 0, false}};
 
 void ki_gap_fill(kiln_gap_options *o, kiln_type type) {
     ki_options_fill(o, &ki_algorithm_gap, type);

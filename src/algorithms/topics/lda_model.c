@@ -100,7 +100,8 @@ static const kiln_option options_table[] = {
 
 const struct ki_algorithm ki_algorithm_lda = {
     .shown = {"lda", "Find topics in documents by latent Dirichlet allocation",
-              KI_OPTIONS(options_table, kiln_lda_options), .predicts = 1, .components = 10},
+              KI_OPTIONS(options_table, kiln_lda_options), .predicts = 1, .components = 10,
+              .trial = &ki_trial_lda},
     .given = offsetof(kiln_lda_options, given),
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
@@ -110,7 +111,7 @@ const struct ki_algorithm ki_algorithm_lda = {
     .predict = mixtures,
     .transform = transform,
     .topics = KI_TOPICS_SHARES,
-    .passes = {300, 1, false}};
+    .passes = {50, 0, false}};
 
 void ki_lda_fill(kiln_lda_options *o, int64_t topics, kiln_type type) {
     ki_options_fill(o, &ki_algorithm_lda, type);
