@@ -422,3 +422,17 @@ def test_without_scikit_learn_loaded():
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                              check=True).stdout.split()
     assert printed[0] in ("UserWarning", "ConvergenceWarning") and printed[1] == "<string>"
+
+
+def test_batches_at_rest_have_not_converged():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(8, 5))[random.integers(0, 8, 2000)] * 2 + random.normal(size=(2000, 5))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = kiln.MiniBatchKMeans(8, max_iter=300, batch_size=100, random_state=0, device="cpu").fit(X)
+    assert model.report_.stopped_by == "stalled" and not model.report_.converged
+    said = [str(one.message) for one in caught]
+    assert len(said) == 1 and "batches no longer move the centres" in said[0], said
+    assert caught[0].category.__name__ == "ConvergenceWarning"
+    moved = sum(np.sum((X[model.labels_ == c].mean(axis=0) - model.cluster_centers_[c]) ** 2) for c in range(8))
+    assert abs(model.report_.residual * X.var(axis=0).mean() - moved) <= 1e-9 * moved
