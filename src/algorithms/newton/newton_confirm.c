@@ -13,7 +13,8 @@
  * coordinate descent. Third, the next step's model: g^T H^-1 g / 2 by the present Hessian, and what
  * conjugate gradient may have left out of it (newton_work.h, rest). That goes by the least curvature it has met
  * with, and where columns have lost theirs, or M lacks some, by the penalty: a direction that it has not seen may
- * have less (ki_newton_loose). While none of them tells, steps go on, each a digit more exact than what is there,
+ * have less (ki_newton_loose). With l1 alone no penalty bounds that of several classes: there the duality gap has to tell
+ * where a column has lost its curvature and the rows in all have not. While none of them tells, steps go on, each a digit more exact than what is there,
  * and by the present diagonal.
  *
  * A model is believed only where the step left every row's curvature about as it was. A row of 1e12 that is
@@ -202,6 +203,39 @@ done:
     return ki_arena_free(&arena, status);
 }
 
+/* Whether l1 alone penalises several classes: where a column has lost its curvature neither the model nor a penalty
+ * bounds what is left. */
+static bool alone(const struct ki_newton_work *work) {
+    const struct ki_newton *newton = work->newton;
+    return newton->k > 1 && newton->l1 > 0 && !(newton->l2 > 0);
+}
+
+/* The duality gap of certificate.h at `here`, of first order: t scaled by theta until no column has more than its l1_j. */
+static kiln_status by_scaling(double *left, struct ki_newton_work *work) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = kiln_matrix_cols(newton->X), k = newton->k;
+    double theta = 1, half = 0, sum = 0, *g = ki_arena_reals(&arena, n * k),
+           *w = ki_arena_reals(&arena, n * k), *l1 = ki_arena_reals(&arena, n);
+    TRY(arena.status);
+    TRY(ki_vector_get(g, work->here.gradient.w));
+    TRY(ki_vector_get(w, work->here.at.w));
+    TRY(ki_vector_get(l1, work->l1));
+    if (work->mean) TRY(by_curvature(&half, NULL, work, &work->here.gradient));
+    for (int64_t e = 0; e < n * k; e++) {
+        const double size = fabs(g[e]) + sqrt(half * ki_newton_spread(newton, e / k));
+        if (work->diagonal[e / k] > 0 && size > l1[e / k]) theta = fmin(theta, l1[e / k] / size);
+    }
+    for (int64_t e = 0; e < n * k; e++) {
+        const double z = (w[e] < 0 ? g[e] : -g[e]) - sqrt(half * ki_newton_spread(newton, e / k));
+        if (work->diagonal[e / k] > 0) sum += fabs(w[e]) * fmax(l1[e / k] - theta * z, 0);
+    }
+    *left = sum + (1 - theta) * work->here.loss + half;
+done:
+    return ki_arena_free(&arena, status);
+}
+
 bool ki_newton_doubtful(const struct ki_newton_work *work) {
     if (!(work->newton->l2 > 0)) return false;
     return work->fallen || (ki_newton_factored(work) && !ki_newton_firm(work));
@@ -228,6 +262,7 @@ static kiln_status refresh(struct ki_newton_work *work) {
     TRY(ki_newton_furnish(work));
     TRY(ki_newton_squares(work, &total));
     TRY(ki_vector_get(floor, work->square));
+    work->uneven = false;
     for (int64_t j = 0; j < n; j++) {
         const bool kept = work->diagonal[j] > 0;
         const double penalty = ki_newton_penalty_of(newton, j),
@@ -236,6 +271,8 @@ static kiln_status refresh(struct ki_newton_work *work) {
                                   : columns->weight * columns->variance[j] / columns->square[j],
                      present = fmin(work->diagonal[j], spread * floor[j] + penalty);
         less = less || present < FAR * work->diagonal[j];
+        work->uneven =
+            work->uneven || (kept && floor[j] * columns->weight < FAR * total * columns->square[j]);
         floor[j] = kept ? fmax((penalty + 0.01 * present) / work->scale, 1 / most) : 0;
         work->diagonal[j] = kept ? fmax(present, work->scale / most) : 0;
     }
@@ -371,6 +408,8 @@ kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     if (wanted(work) && !bounded) {
         if (!(left <= enough)) return KILN_OK;
         TRY((ki_newton_hinged(work) ? kinks_settled : is_regular)(&regular, work));
+        if (regular && alone(work)) TRY(refresh(work));
+        regular = regular && !(alone(work) && work->uneven);
     } else if (ki_newton_bends_down(&work->problem)) {
         TRY(is_regular(&regular, work));
     }
@@ -387,7 +426,7 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     if (!ki_newton_meets(work)) return KILN_OK;
     if (work->newton->k > 1) TRY(is_regular(&regular, work)); /* while there.C is what it needs */
     if (!ki_newton_bends_down(&work->problem)) {
-        TRY(by_penalty(&bound, work, &work->here.gradient));
+        TRY(alone(work) ? by_scaling(&bound, work) : by_penalty(&bound, work, &work->here.gradient));
         work->proved = bound <= enough_of(work);
     }
     if (!work->proved) TRY(ki_newton_prove(work, left));

@@ -47,6 +47,7 @@ struct ki_newton_work {
     double goal; /* the tolerance that steps are made for: the run's, or less where it proved too little */
     bool proved; /* `here` has converged */
     bool fallen; /* a column has lost most of the curvature that it had at the origin */
+    bool uneven; /* at the last look a column had next to none of the curvature that the rows have in all */
     bool led;    /* a step that every column could take part in has led here */
     bool ahead;  /* S is the next step from here */
     bool looked,
