@@ -1,9 +1,10 @@
-/* Data sets of published shapes, from a seed: HIGGS (dense, 11,000,000 x 28) and KDD2010 (sparse, 15,009,374 x 29,890,095
- * with 423,865,484 entries, popular columns as in Zipf's law), at any scale.
+/* Data sets of published shapes, from a seed: HIGGS (dense, 11,000,000 x 28) and KDD2010 (sparse, 15,009,374
+ * x 29,890,095 with 423,865,484 entries, popular columns as in Zipf's law), at any scale.
  *
- * Every row has a random stream of its own, so that the data do not depend on the number of threads. A sparse row draws
- * until it has as many distinct columns as it should, hence the number of entries is exact; its values are alike and
- * of unit norm, as in the KDD2010 set. Targets are X w + noise with a w from the seed, also known without X. */
+ * Every row has a random stream of its own, so that the data do not depend on the number of threads. A sparse
+ * row draws until it has as many distinct columns as it should, hence the number of entries is exact; its
+ * values are alike and of unit norm, as in the KDD2010 set. Targets are X w + noise with a w from the seed,
+ * also known without X. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <math.h>
@@ -56,7 +57,8 @@ static const char usage[] =
     "  --shuffled  popular columns anywhere instead of first\n"
     "  --rows ...  a shape of one's own\n";
 
-/* ------------------------------------------------------------------------------------------ random numbers */
+/* ------------------------------------------------------------------------------------------ random
+ * numbers */
 
 /* splitmix64 (Steele, Lea and Flood, OOPSLA 2014). */
 static uint64_t mix(uint64_t z) {

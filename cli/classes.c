@@ -168,8 +168,9 @@ int classes_translate(double *y, int64_t rows, const struct classes *classes, co
 
 /* ---------------------------------------------------------------------------------- class weights */
 
-/* The class whose label stands before a '=' at the beginning of text, and the label's length. The longest that fits, as labels
- * may hold commas and signs of equality; a number also goes by another spelling. -1: none, *length up to '=' or comma. */
+/* The class whose label stands before a '=' at the beginning of text, and the label's length. The longest
+ * that fits, as labels may hold commas and signs of equality; a number also goes by another spelling. -1:
+ * none, *length up to '=' or comma. */
 static int64_t class_before(const struct classes *classes, const char *text, size_t *length) {
     char buffer[SHORTEST_ROOM], *end;
     int64_t class = -1;

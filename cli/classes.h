@@ -15,8 +15,9 @@ int64_t classes_find(const struct classes *classes, double value); /* -1: none o
 /* The class's name; *buffer (SHORTEST_ROOM bytes) is used where that is a number. */
 const char *classes_name(const struct classes *classes, int64_t number, char *buffer);
 
-/* y (rows) as the data have it becomes values of the classes; NaN: of no class that these know. Labels are one where their texts are
- * equal, or where both are plain numbers of one value: a file may say 1.0 for 1. 0 or an exit code. */
+/* y (rows) as the data have it becomes values of the classes; NaN: of no class that these know. Labels are
+ * one where their texts are equal, or where both are plain numbers of one value: a file may say 1.0 for 1. 0
+ * or an exit code. */
 int classes_translate(double *y, int64_t rows, const struct classes *classes, const kiln_data *data);
 
 /* The class with the largest score: of one column by its sign. */

@@ -59,7 +59,8 @@ int cv_tell_path(struct run *run, const struct training *job, const struct valid
 double cv_nonzeros(const struct validation *validation, const struct tried *tried); /* mean over the folds */
 int cv_plot(const char *path, const struct validation *validation, const struct training *job);
 
-/* cv_train.c: trains all models and takes what comes of them. 0, or an exit code; EXIT_INTERRUPTED with what is finished. */
+/* cv_train.c: trains all models and takes what comes of them. 0, or an exit code; EXIT_INTERRUPTED with what
+ * is finished. */
 int cv_train(struct run *run, struct training *job, struct validation *validation);
 /* cv_state.c: what is kept of it, nothing without --checkpoint and --resume. */
 /* Takes what the file to go on from has, by which some folds may be finished; 0 or an exit code. */
@@ -68,7 +69,8 @@ void cv_state_note(struct validation *validation); /* a fold is finished */
 
 /* cv_folds.c: the fold of each row. */
 int cv_deal(int32_t *fold, const struct training *job, int64_t folds);
-/* cv_held_out.c, nothing without --held-out. rows: those that `fitted` has, by number. value: the one that was chosen. */
+/* cv_held_out.c, nothing without --held-out. rows: those that `fitted` has, by number. value: the one that
+ * was chosen. */
 int cv_held_out_new(struct validation *validation, const struct training *job);
 void cv_held_out_keep(const struct validation *validation, const struct training *job, int64_t value,
                       const struct fitted *fitted, const int64_t *rows);

@@ -1,7 +1,9 @@
-/* Which fold holds each row out. Rows are dealt out in a random order, class by class, so that each fold has its share of each class;
- * of a numeric target the classes are those between its quantiles.
- * Groups are dealt out as wholes, the largest first, each to the fold where the squares of the folds' shares of the classes,
- *   sum_f sum_c (n_fc / n_c)^2,  grow least: that is balance of the classes and, where there is but one, of the rows. */
+/* Which fold holds each row out. Rows are dealt out in a random order, class by class, so that each fold has
+ * its share of each class; of a numeric target the classes are those between its quantiles.
+ * Groups are dealt out as wholes, the largest first, each to the fold where the squares of the folds' shares
+ * of the classes,
+ *   sum_f sum_c (n_fc / n_c)^2,  grow least: that is balance of the classes and, where there is but one, of
+ *   the rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,9 @@ static int no_memory(void) {
 
 enum { QUANTILES = 10 };
 
-/* Rows whose share in each fold should be the same: the classes; of a binomial glm those below and above a half; of another numeric
- * target those between its quantiles. Of several targets no one says how they are to be shared, and all rows are alike. */
+/* Rows whose share in each fold should be the same: the classes; of a binomial glm those below and above a
+ * half; of another numeric target those between its quantiles. Of several targets no one says how they are to
+ * be shared, and all rows are alike. */
 struct strata {
     const struct classes *classes; /* or NULL: stratum 0 lies below least[0], the next below least[1], ... */
     double least[QUANTILES];

@@ -1,5 +1,5 @@
-/* Held-out predictions: of each row by the model that was trained without its fold, with the penalty that was chosen in the end. It is
- * known at the end only, so those of all values are kept until then. */
+/* Held-out predictions: of each row by the model that was trained without its fold, with the penalty that was
+ * chosen in the end. It is known at the end only, so those of all values are kept until then. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

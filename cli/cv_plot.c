@@ -1,5 +1,5 @@
-/* The picture of a cross-validation, its scores with their errors, or of a path: how the coefficients grow as the penalty gets
- * weaker. With l1 also how many of them are not 0. */
+/* The picture of a cross-validation, its scores with their errors, or of a path: how the coefficients grow as
+ * the penalty gets weaker. With l1 also how many of them are not 0. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

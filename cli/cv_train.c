@@ -1,5 +1,6 @@
 /* The models of a cross-validation, or of a path, from the library: kiln_path hands them over one or several
- * at once, and each is judged by the rows that its fold holds out, or by all rows where there are no folds. */
+ * at once, and each is judged by the rows that its fold holds out, or by all rows where there are no
+ * folds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,8 @@ static int take_rows(struct work *work) {
     return 0;
 }
 
-/* The rows that models of fold f are judged by; without folds all, whose targets and weights are the data's. */
+/* The rows that models of fold f are judged by; without folds all, whose targets and weights are the
+ * data's. */
 static int begin_fold(struct work *work, int64_t f) {
     const struct training *job = work->job;
     const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data));

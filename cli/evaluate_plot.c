@@ -1,5 +1,5 @@
-/* The picture of an evaluation. A classifier's: how scores rank rows, and whether probabilities come true. Of numbers: whether
- * predictions come true, and how far off single rows are. */
+/* The picture of an evaluation. A classifier's: how scores rank rows, and whether probabilities come true. Of
+ * numbers: whether predictions come true, and how far off single rows are. */
 #include <math.h>
 #include <stdlib.h>
 

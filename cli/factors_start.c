@@ -1,5 +1,6 @@
-/* --warm-start of factor models. The model's rows and columns are found again by their names, or without names by their numbers; those
- * that it does not know are new users and items, and begin at random, as all do without a start. */
+/* --warm-start of factor models. The model's rows and columns are found again by their names, or without
+ * names by their numbers; those that it does not know are new users and items, and begin at random, as all do
+ * without a start. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ static json_t *numbers_of(const kiln_model *model, const char *key) {
     return numbers;
 }
 
-/* mine, of r columns and random, gets the rows that the model knows; the others become small, without a bias. */
+/* mine, of r columns and random, gets the rows that the model knows; the others become small, without a
+ * bias. */
 static void fill_side(double *mine, struct side *side, const double *theirs, int64_t r, bool biases,
                       const struct solving *s) {
     json_t *numbers = numbers_of(s->warm, side->names);

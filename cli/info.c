@@ -10,8 +10,8 @@
 #include "verbs.h"
 
 /* A safetensors file begins with the length of its header, 8 bytes, little endian and at most 100 MB (so the
- * last four are 0), and the header with '{'. No text format does. Standard input and pipes are read once, so they are not
- * looked at: to open a FIFO and close it again would break its writer's pipe. */
+ * last four are 0), and the header with '{'. No text format does. Standard input and pipes are read once, so
+ * they are not looked at: to open a FIFO and close it again would break its writer's pipe. */
 static bool looks_like_model(const char *path) {
     unsigned char start[9];
     struct stat about;

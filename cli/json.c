@@ -15,7 +15,8 @@ static bool incomplete, printing;
 
 static const char no_memory[] = "out of memory while reading or building JSON";
 
-/* Jansson that gets no memory takes a good text for a wrong one, or loses a key, and does not say which: the tool ends then. */
+/* Jansson that gets no memory takes a good text for a wrong one, or loses a key, and does not say which: the
+ * tool ends then. */
 static void *memory_or_end(size_t bytes) {
     void *memory = malloc(bytes);
     if (memory || bytes == 0) return memory;

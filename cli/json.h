@@ -7,7 +7,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Before the first use: no memory for JSON, the library's included, ends the tool with the exit code that says so. */
+/* Before the first use: no memory for JSON, the library's included, ends the tool with the exit code that
+ * says so. */
 void json_begin(void);
 
 /* Each puts one value under the key. NaN and infinity, which JSON cannot say, become null; so does a NULL

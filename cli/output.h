@@ -16,10 +16,11 @@ struct output {
 int output_open(struct output *output, const char *path); /* NULL or "-": standard output */
 int output_commit(struct output *output);
 void output_abandon(struct output *output);
-/* Writes a name from the data: as it is, or where it holds a byte of `special` quoted as in CSV; on a terminal without the
- * control characters, which it would obey. */
+/* Writes a name from the data: as it is, or where it holds a byte of `special` quoted as in CSV; on a
+ * terminal without the control characters, which it would obey. */
 void output_text(const struct output *output, const char *text, const char *special);
-/* Removes the temporary files of all outputs that are open; async-signal-safe, for a process that ends at once. */
+/* Removes the temporary files of all outputs that are open; async-signal-safe, for a process that ends at
+ * once. */
 void output_abandon_all(void);
 
 #endif

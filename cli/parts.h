@@ -4,7 +4,8 @@
 
 #include "options.h"
 
-/* Puts the files that --parts names behind the command's arguments, in the order of their bytes. False: *problem and *hint say why not. */
+/* Puts the files that --parts names behind the command's arguments, in the order of their bytes. False:
+ * *problem and *hint say why not. */
 bool parts_add(struct command *command, const char **problem, const char **hint);
 
 #endif

@@ -1,5 +1,5 @@
-/* A picture in a file, as its name says: SVG, or PNG. Drawn as SVG in any case, which is text; librsvg, where the machine has it,
- * turns that into pixels. */
+/* A picture in a file, as its name says: SVG, or PNG. Drawn as SVG in any case, which is text; librsvg, where
+ * the machine has it, turns that into pixels. */
 #ifndef CLI_PICTURE_H
 #define CLI_PICTURE_H
 
@@ -17,9 +17,11 @@ struct picture {
     struct output output;
 };
 
-/* Before any work: whether a picture of that name can be made here. NULL: none is wanted. 0 or an exit code. */
+/* Before any work: whether a picture of that name can be made here. NULL: none is wanted. 0 or an exit
+ * code. */
 int picture_check(const char *path);
-/* Width and height in units of SVG. Text and lines in currentColor are dark on light pages, light on dark ones. */
+/* Width and height in units of SVG. Text and lines in currentColor are dark on light pages, light on dark
+ * ones. */
 int picture_open(struct picture *picture, const char *path, int width, int height);
 /* Written as a whole or not at all. Each returns 0 or the exit code of an error that it has reported. */
 int picture_close(struct picture *picture);

@@ -1,5 +1,5 @@
-/* The table of plans. A plan has more parameters than a screen has room for, and a device sets only some of them: a column is
- * shown where it says something, and the ones that are shown are explained below. */
+/* The table of plans. A plan has more parameters than a screen has room for, and a device sets only some of
+ * them: a column is shown where it says something, and the ones that are shown are explained below. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Predictions on files: lines of text, or, as the name says, CSV with a header, or an .npy array.
  *
- * A label may hold anything: in CSV it is quoted where it must be, in plain lines only where it would be two of them. */
+ * A label may hold anything: in CSV it is quoted where it must be, in plain lines only where it would be two
+ * of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static void write_row(const struct prediction *p, int64_t i, bool csv, const str
     }
 }
 
-/* A score or a probability belongs to a class, the only one of two classes to the second; all else to a target. */
+/* A score or a probability belongs to a class, the only one of two classes to the second; all else to a
+ * target. */
 static void write_header(const struct prediction *p, const struct output *output) {
     const char *known = kiln_model_text(p->model, "targets");
     json_t *targets = known ? json_loads(known, 0, NULL) : NULL;

@@ -1,5 +1,6 @@
-/* Timing whole processes: this program runs itself, `kiln devices --start`, which opens a device, multiplies something small, and
- * ends. Nothing within a process could see how long the driver goes on cleaning up after it. */
+/* Timing whole processes: this program runs itself, `kiln devices --start`, which opens a device, multiplies
+ * something small, and ends. Nothing within a process could see how long the driver goes on cleaning up after
+ * it. */
 #define _GNU_SOURCE
 #include "process.h"
 

@@ -1,5 +1,5 @@
-/* A run of an algorithm, the same for all: read the data, choose a device, solve, keep the model, write what else
- * was asked for, tell. What differs is a row of functions, struct solver. */
+/* A run of an algorithm, the same for all: read the data, choose a device, solve, keep the model, write what
+ * else was asked for, tell. What differs is a row of functions, struct solver. */
 #ifndef CLI_SOLVE_H
 #define CLI_SOLVE_H
 

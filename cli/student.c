@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
-/* p = I_x(v/2, 1/2) at x = v / (v + t^2), the regularised incomplete beta function by its continued fraction (Lentz's method; Press et
- * al., Numerical Recipes, 6.4), which converges fast on the side of the mean where it is taken. */
+/* p = I_x(v/2, 1/2) at x = v / (v + t^2), the regularised incomplete beta function by its continued fraction
+ * (Lentz's method; Press et al., Numerical Recipes, 6.4), which converges fast on the side of the mean where
+ * it is taken. */
 #include "student.h"
 
 #include <math.h>

@@ -16,8 +16,9 @@ const char *text_cell(const char *text,
 
 int text_letter(const char *at); /* length of the UTF-8 character there, 0 if it is none */
 
-/* Writes text that may come from a file: control characters, which a terminal would obey, as \\x1b; of bytes that are not UTF-8 a
- * terminal takes some for controls, so these too. Line feeds and tabs stay where `lines`. */
+/* Writes text that may come from a file: control characters, which a terminal would obey, as \\x1b; of bytes
+ * that are not UTF-8 a terminal takes some for controls, so these too. Line feeds and tabs stay where
+ * `lines`. */
 void text_put(FILE *file, const char *text, int lines);
 
 /* The shortest decimal that reads back to the same number; single: to the same float. Returns its length. */

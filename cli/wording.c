@@ -1,5 +1,6 @@
-/* The library speaks to those who call it: "kiln_glm: ...", "kiln_glm_options.l2 is -1". Its convention (kiln.h, kiln_error)
- * makes both recognisable, so that one rule serves every message, also those yet to be written. */
+/* The library speaks to those who call it: "kiln_glm: ...", "kiln_glm_options.l2 is -1". Its convention
+ * (kiln.h, kiln_error) makes both recognisable, so that one rule serves every message, also those yet to be
+ * written. */
 #include "wording.h"
 
 #include <stdbool.h>

@@ -1,12 +1,13 @@
-/* A method of one's own, by operations of the library: the power iteration for the largest singular value of A.
+/* A method of one's own, by operations of the library: the power iteration for the largest singular value of
+ * A.
  *
  *   v <- A^T A v / ||A^T A v||,   sigma^2 = ||A^T A v||, which rises
  *
  *   03_power_iteration [DEVICE]
  *
- * A is made here: which of 20 places in a row are neighbours. Its largest singular value is 2 cos(pi / 21) = 1.9777.
- * Vectors stay on the device, and one pass over A is all that an iteration takes; it is the same source on a CPU and on
- * a GPU, for a dense A and for a sparse one, in f32 and in f64. */
+ * A is made here: which of 20 places in a row are neighbours. Its largest singular value is 2 cos(pi / 21) =
+ * 1.9777. Vectors stay on the device, and one pass over A is all that an iteration takes; it is the same
+ * source on a CPU and on a GPU, for a dense A and for a sparse one, in f32 and in f64. */
 #include <kiln.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* FusedMM's kernels (Rahman, Sujon and Azad, IPDPS 2021; github.com/HipGraph/FusedMM) behind one C function, so that sddmm.py times them
- * on the same arrays: Z = P B with P = A B^T at the pattern, its function of the product being the product itself. The generated
- * sources, of 32 and 128 numbers, come from a clone; bench/peers/fusedmm.sh makes them. */
+/* FusedMM's kernels (Rahman, Sujon and Azad, IPDPS 2021; github.com/HipGraph/FusedMM) behind one C function,
+ * so that sddmm.py times them on the same arrays: Z = P B with P = A B^T at the pattern, its function of the
+ * product being the product itself. The generated sources, of 32 and 128 numbers, come from a clone;
+ * bench/peers/fusedmm.sh makes them. */
 #include <stdint.h>
 
 static inline int SOP_UDEF_FUNC(float product, float *out) {

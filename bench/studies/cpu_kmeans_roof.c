@@ -1,6 +1,7 @@
-/* What a processor with AVX-512 needs for the instructions of K-Means' labels alone, nothing loaded and nothing stored: for sixteen
- * numbers of f32 (eight of f64) and one centre, the products of n columns, then also the least two scores, then also the label. Two
- * threads at once, the least of some repeats, in nanoseconds.
+/* What a processor with AVX-512 needs for the instructions of K-Means' labels alone, nothing loaded and
+ * nothing stored: for sixteen numbers of f32 (eight of f64) and one centre, the products of n columns, then
+ * also the least two scores, then also the label. Two threads at once, the least of some repeats, in
+ * nanoseconds.
  *
  *     gcc -O2 -mavx512f bench/studies/cpu_kmeans_roof.c -o roof -lpthread && ./roof */
 #include <pthread.h>
@@ -9,7 +10,8 @@
 
 enum { THREADS = 2, REPEATS = 5, ROUNDS = 300000, SCORES = 8 };
 
-/* Scores in registers 0 to 7, numbers of rows and centres in 30 and 31, the least two and the label in 24 to 29. */
+/* Scores in registers 0 to 7, numbers of rows and centres in 30 and 31, the least two and the label in 24 to
+ * 29. */
 #define OF_EACH(a, type)                                                                                     \
     a(type, 0) a(type, 1) a(type, 2) a(type, 3) a(type, 4) a(type, 5) a(type, 6) a(type, 7)
 #define PRODUCT(type, i) "vfmadd231" #type " %%zmm30, %%zmm31, %%zmm" #i "\n"

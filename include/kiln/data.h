@@ -40,7 +40,8 @@ typedef struct kiln_model kiln_model; /* named tensors and text, one file */
  * filled without a model, and kiln_path fills them anew for each fold. */
 typedef enum kiln_missing {
     KILN_MISSING_DEFAULT =
-        0, /* what the model remembers; else an error in numeric columns and targets, a level in text columns */
+        0, /* what the model remembers; else an error in numeric columns and targets, a level in text
+            * columns */
     KILN_MISSING_ERROR = 1, /* in text columns too */
     KILN_MISSING_DROP = 2,  /* the row is left out */
     KILN_MISSING_MEAN = 3,  /* a number becomes the column's mean; text that is missing is the empty level */

@@ -1,6 +1,6 @@
-/* Kiln: dense factors of half precision. What sampled products wait for is the rows that their entries gather;
- * in half precision these are half as long. An object of its own and not a type of matrix, so that nothing can
- * be given one that does not take it. kiln.h does not include this header.
+/* Kiln: dense factors of half precision. What sampled products wait for is the rows that their entries
+ * gather; in half precision these are half as long. An object of its own and not a type of matrix, so that
+ * nothing can be given one that does not take it. kiln.h does not include this header.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,14 +31,14 @@ KILN_API kiln_status kiln_half_copy(kiln_half **half, kiln_half_type type, const
 KILN_API void kiln_half_free(kiln_half *half); /* NULL is allowed */
 
 /* kiln_sddmm with factors A (m x k) and B (n x k) of one half precision: P_ij = alpha * f(s_ij, a_i . b_j) +
- * beta * P_ij and *sum, where S and P are f32, and products are of f32 and added up in f32. sample names kind,
- * floor and S; its A and B are NULL.
+ * beta * P_ij and *sum, where S and P are f32, and products are of f32 and added up in f32. sample names
+ * kind, floor and S; its A and B are NULL.
  * Cost: as kiln_sddmm, of half the bytes of A and B. Determinism: as kiln_sddmm. Errors: as kiln_sddmm;
  * ERR_ARGUMENT also where S is not f32, or A and B differ in type; ERR_UNSUPPORTED (a group of devices). */
 KILN_API kiln_status kiln_sddmm_half(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample,
                                      const kiln_half *A, const kiln_half *B, double beta);
-/* kiln_sddmm_multiply with such factors: Y = alpha * Q B + beta * Z, or alpha * Q^T A + beta * Z, and *sum, where
- * S, Y and Z are f32, and all sums, too. Y may be Z.
+/* kiln_sddmm_multiply with such factors: Y = alpha * Q B + beta * Z, or alpha * Q^T A + beta * Z, and *sum,
+ * where S, Y and Z are f32, and all sums, too. Y may be Z.
  * Cost: as kiln_sddmm_multiply, of half the bytes of A and B. Determinism: as kiln_sddmm. Errors: as
  * kiln_sddmm_multiply and kiln_sddmm_half. */
 KILN_API kiln_status kiln_sddmm_multiply_half(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,

@@ -49,8 +49,8 @@ typedef struct kiln_memory {
  * needed, and results do not go back to it. Host arrays begin at multiples of their element's size, device
  * memory at multiples of 256 bytes, as allocators give it. Lent memory counts against no budget. Errors:
  * those of kiln_matrix_csr; ERR_UNSUPPORTED (on_device for an OpenCL device or a group of GPUs). On failure
- * release is not called. Cost: the check of a sparse structure, one pass over col; in device memory the device
- * makes it, and where the columns of a row do not ascend, they are downloaded, too. */
+ * release is not called. Cost: the check of a sparse structure, one pass over col; in device memory the
+ * device makes it, and where the columns of a row do not ascend, they are downloaded, too. */
 KILN_API kiln_status kiln_matrix_wrap(kiln_matrix **A, kiln_device *device, const kiln_memory *memory);
 /* The reverse: where a dense matrix's values lie, for others to use in place, as DLPack hands them over.
  * Fills type, rows, cols, values and on_device; all work on them is done. From then on the matrix stays where

@@ -29,8 +29,9 @@ typedef struct kiln_option {
     const char *name; /* the field's */
     kiln_option_kind kind;
     size_t offset; /* of the field in the struct */
-    /* What a field of 0 stands for, for an X in f64 and in f32; 0 where the data or other options decide. A flag's
-     * field of 0 is off in any case: tools and bindings set it where nobody says and its standard is 1. */
+    /* What a field of 0 stands for, for an X in f64 and in f32; 0 where the data or other options decide. A
+     * flag's field of 0 is off in any case: tools and bindings set it where nobody says and its standard is
+     * 1. */
     double standard, standard_f32;
     double least, most;
     const char *choices; /* "gaussian|poisson|..."; NULL but for a choice */
@@ -44,10 +45,11 @@ typedef struct kiln_algorithm {
     int64_t option_count;
     size_t options_bytes; /* sizeof its options struct */
     int predicts;         /* 1: kiln_predict takes its models */
-    /* for kiln_work.trial (kiln/tune.h): how to find out what a run takes; NULL: what its passes over X take */
+    /* for kiln_work.trial (kiln/tune.h): how to find out what a run takes; NULL: what its passes over X
+     * take */
     const struct kiln_trial *trial;
-    /* how many factors, topics or coordinates tools and bindings ask for where nobody says; 0: it must be said, or
-     * there is nothing to say */
+    /* how many factors, topics or coordinates tools and bindings ask for where nobody says; 0: it must be
+     * said, or there is nothing to say */
     int64_t components;
 } kiln_algorithm;
 
@@ -55,11 +57,12 @@ typedef struct kiln_algorithm {
  * stands for the default: a tolerance of 0 (until rounding allows no more), no damping, no penalty.
  *   kiln_pagerank_options options = {.size = sizeof options, .damping = 0};
  *   kiln_option_give("pagerank", &options, "damping");
- * Where 0 makes no sense, as of max_iterations, the algorithm refuses it. option: the field's name, of those that
- * the registry lists. Errors: ERR_ARGUMENT (no such algorithm or option; a size without the field `given`). */
+ * Where 0 makes no sense, as of max_iterations, the algorithm refuses it. option: the field's name, of those
+ * that the registry lists. Errors: ERR_ARGUMENT (no such algorithm or option; a size without the field
+ * `given`). */
 KILN_API kiln_status kiln_option_give(const char *algorithm, void *options, const char *option);
-/* An option's value in force for an X of that type: as it stands, or what 0 stands for by the table. NaN where there is no
- * such option. options: the algorithm's options struct, of its full size. */
+/* An option's value in force for an X of that type: as it stands, or what 0 stands for by the table. NaN
+ * where there is no such option. options: the algorithm's options struct, of its full size. */
 KILN_API double kiln_option_value(const char *algorithm, const void *options, const char *option,
                                   kiln_type type);
 
@@ -81,10 +84,10 @@ typedef struct kiln_solver {
 } kiln_solver;
 /* What the algorithm would do with X, on its device, for k columns of y (classes, where these are more than
  * 2) and with `options`, its options struct (NULL: defaults). Fields that are no settings are not looked at.
- * At most 65,536 of X's entries are looked at: a rule that only the data can bring into force, as a factor that turns out useless,
- * may lead to another solver in the end. Errors: ERR_ARGUMENT (no algorithm of that name, or X is NULL, k <
- * 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for such an X). On failure
- * *choice is untouched. */
+ * At most 65,536 of X's entries are looked at: a rule that only the data can bring into force, as a factor
+ * that turns out useless, may lead to another solver in the end. Errors: ERR_ARGUMENT (no algorithm of that
+ * name, or X is NULL, k < 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for
+ * such an X). On failure *choice is untouched. */
 KILN_API kiln_status kiln_solver_choose(kiln_solver *choice, const char *name, const void *options,
                                         const kiln_matrix *X, int64_t k);
 

@@ -132,12 +132,12 @@ KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kil
  * bound of log p(X), of the gamma and lambda that are returned; without `batch` it never falls from then on
  * but for rounding (with learn_alpha neither). report->residual is its relative change in the last
  * iteration. With `batch` an iteration is a pass over batches of documents in an order of its own, each of
- * which moves lambda a part of the way; then `steps` for all documents, which the bound is of. Once a pass has
- * changed the bound by no more than the tolerance, iterations are as without `batch`, and one of these ends the
- * run: it has converged to what a run without batches would leave, too.
+ * which moves lambda a part of the way; then `steps` for all documents, which the bound is of. Once a pass
+ * has changed the bound by no more than the tolerance, iterations are as without `batch`, and one of these
+ * ends the run: it has converged to what a run without batches would leave, too.
  * Figures: "perplexity_bound", exp(-bound / words); with `batch` "batches" taken, without it "setbacks",
- * iterations in which the bound fell by more than rounding, from where it never should; with a test "test_perplexity" (kiln_perplexity). On
- * failure A, B, alphas and the report are untouched.
+ * iterations in which the bound fell by more than rounding, from where it never should; with a test
+ * "test_perplexity" (kiln_perplexity). On failure A, B, alphas and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without words, or with negative entries, NaN or infinity; a warm start
  * that is not above 0); memory and device errors. Determinism: run to run. Cost: 4 nnz k (steps + 1) flops an
  * iteration; online more, as batches begin anew.

@@ -1,7 +1,9 @@
-/* Kiln's plug-in for MPI: bytes and sums between processes (src/processes/transport.h), for Open MPI or MPICH.
+/* Kiln's plug-in for MPI: bytes and sums between processes (src/processes/transport.h), for Open MPI or
+ * MPICH.
  *
- * Every MPI call is one that does not wait, and is made under a lock; who waits, tests and sleeps in turn. So an MPI that serves one
- * thread at a time is enough for two: the program's, and the one that watches (watch.c). */
+ * Every MPI call is one that does not wait, and is made under a lock; who waits, tests and sleeps in turn. So
+ * an MPI that serves one thread at a time is enough for two: the program's, and the one that watches
+ * (watch.c). */
 #define _GNU_SOURCE
 #include "transport.h"
 
@@ -132,8 +134,9 @@ static void *finalize(void *nothing) {
     return nothing;
 }
 
-/* MPICH 4.0 over UCX's TCP may stay in MPI_Finalize for ever, without Kiln, too: who has disconnected waits for the end of all, and serves
- * nobody who is still disconnecting from it. All has been sent and taken by then, so after `limit` seconds the process goes on without. */
+/* MPICH 4.0 over UCX's TCP may stay in MPI_Finalize for ever, without Kiln, too: who has disconnected waits
+ * for the end of all, and serves nobody who is still disconnecting from it. All has been sent and taken by
+ * then, so after `limit` seconds the process goes on without. */
 static void end_mpi(double limit) {
     pthread_t thread;
     struct timespec until;
@@ -194,7 +197,8 @@ static int connect_all(struct ki_transport *transport, struct link *link, int co
     MPI_Comm_set_errhandler(link->work, MPI_ERRORS_RETURN);
     MPI_Comm_rank(link->work, &link->rank);
     MPI_Comm_size(link->work, &link->count);
-    /* Where the program began MPI for one thread at a time, its own calls would meet those of the watching thread. */
+    /* Where the program began MPI for one thread at a time, its own calls would meet those of the watching
+     * thread. */
     transport->watched =
         link->count > 1 && threads >= (link->began ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
     code = count_local(transport, link->work);

@@ -20,11 +20,12 @@ struct link {
     struct watch *watch;
 };
 
-/* MPI_Abort, and the end of this process some seconds later where MPI waits for a machine that is gone. Without the lock, whose holder
- * may be the reason. */
+/* MPI_Abort, and the end of this process some seconds later where MPI waits for a machine that is gone.
+ * Without the lock, whose holder may be the reason. */
 void abort_all(const struct link *link, int code);
 
-/* The thread that tells the next process that this one is there, and ends all if the one before is silent for `limit` seconds. */
+/* The thread that tells the next process that this one is there, and ends all if the one before is silent for
+ * `limit` seconds. */
 int watch_begin(struct link *link, double limit);
 /* Its end, in all processes at once. */
 void watch_end(struct link *link);

@@ -1,5 +1,5 @@
-/* Checks that algorithms make of their arguments; an error's message begins with the call's name and says which entry of
- * which operand is of no use. */
+/* Checks that algorithms make of their arguments; an error's message begins with the call's name and says
+ * which entry of which operand is of no use. */
 #include "algorithms/run/arena.h"
 
 kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *X,

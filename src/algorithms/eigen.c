@@ -1,4 +1,5 @@
-/* Jacobi's rotations: each makes one element off the diagonal 0, and all of them smaller from sweep to sweep. */
+/* Jacobi's rotations: each makes one element off the diagonal 0, and all of them smaller from sweep to
+ * sweep. */
 #include "algorithms/eigen.h"
 
 #include <math.h>

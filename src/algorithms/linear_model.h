@@ -1,4 +1,5 @@
-/* What the rows of the linear models share: their losses (model_loss.c) and predictions (predict_linear.c). */
+/* What the rows of the linear models share: their losses (model_loss.c) and predictions
+ * (predict_linear.c). */
 #ifndef KI_LINEAR_MODEL_H
 #define KI_LINEAR_MODEL_H
 

@@ -1,4 +1,5 @@
-/* Families and links by name, the loss that a model was trained with, and whether that makes it a start for another. */
+/* Families and links by name, the loss that a model was trained with, and whether that makes it a start for
+ * another. */
 #include <stdio.h>
 
 #include "algorithms/linear_model.h"

@@ -2,10 +2,11 @@
  *
  *   mean_j = c_j + a_j / S,   centred_j = b_j - a_j^2 / S,   a_j = sum_i s_i (x_ij - c_j),   b_j = sum_i s_i (x_ij - c_j)^2,
  *
- * S the sum of the weights s, for any c. About a c near the mean next to nothing cancels, however far from zero a column is (years,
- * time stamps), and of a constant column every x_ij - c_j is 0. So a dense X is walked about the means of a few rows, and once more
- * about the means themselves where these were far off. Other walks over X know no c: of a column whose mean dwarfs its spread there,
- * the numbers are copied out into a dense matrix. A sparse X has few such columns, as nearly all of their numbers are entries. */
+ * S the sum of the weights s, for any c. About a c near the mean next to nothing cancels, however far from
+ * zero a column is (years, time stamps), and of a constant column every x_ij - c_j is 0. So a dense X is
+ * walked about the means of a few rows, and once more about the means themselves where these were far off.
+ * Other walks over X know no c: of a column whose mean dwarfs its spread there, the numbers are copied out
+ * into a dense matrix. A sparse X has few such columns, as nearly all of their numbers are entries. */
 #include "algorithms/run/arena.h"
 
 enum {

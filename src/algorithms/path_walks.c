@@ -1,7 +1,8 @@
 /* Sums over the rows of every fold, for ways that train a path's models together.
  *
- * A walk for each fold takes the rows that it holds out, so that all walks are one over X. What a fold trains on is the sum of
- * the other folds' walks: sums of squares add up, and nothing cancels, as it would where a fold's own were taken off the whole. */
+ * A walk for each fold takes the rows that it holds out, so that all walks are one over X. What a fold trains
+ * on is the sum of the other folds' walks: sums of squares add up, and nothing cancels, as it would where a
+ * fold's own were taken off the whole. */
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/path.h"
 

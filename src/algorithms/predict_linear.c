@@ -1,4 +1,5 @@
-/* The predictions of linear models: P = X W + 1 b^T, and what the model makes of it: itself, probabilities, means.
+/* The predictions of linear models: P = X W + 1 b^T, and what the model makes of it: itself, probabilities,
+ * means.
  *
  * The outer product goes into P first, so that X W is added in the one pass over X that it takes anyway. */
 #include "algorithms/linear_model.h"
@@ -44,7 +45,8 @@ done:
     return status;
 }
 
-/* For two classes the softmax of (0, eta), which is both probabilities; Eta (0 1) makes the two columns of one. */
+/* For two classes the softmax of (0, eta), which is both probabilities; Eta (0 1) makes the two columns of
+ * one. */
 static kiln_status pair_of(kiln_matrix **pair, const kiln_matrix *Eta) {
     const double choice[] = {0, 1};
     const float choice_f32[] = {0, 1};

@@ -1,5 +1,6 @@
-/* Bits of CPUID and XCR0 by Intel's manual (volume 2A, CPUID; volume 1, 13.3), one for each option that CMakeLists.txt compiles the
- * bodies with, and for those that -mavx2 brings along. The compiler's own __builtin_cpu_supports does not know all of them. */
+/* Bits of CPUID and XCR0 by Intel's manual (volume 2A, CPUID; volume 1, 13.3), one for each option that
+ * CMakeLists.txt compiles the bodies with, and for those that -mavx2 brings along. The compiler's own
+ * __builtin_cpu_supports does not know all of them. */
 #include "backends/cpu_isa.h"
 
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 /* CUDA: the driver API for memory and launching, NVRTC for building.
  *
- * One primary context (shared with whatever else uses CUDA in this process), one stream a device for computing and one
- * for uploads beside it. The context is made current at each entry: the caller may use other devices or libraries in
- * between, and the call costs little. */
+ * One primary context (shared with whatever else uses CUDA in this process), one stream a device for
+ * computing and one for uploads beside it. The context is made current at each entry: the caller may use
+ * other devices or libraries in between, and the call costs little. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,8 +394,8 @@ done:
     return status;
 }
 
-/* Peers read each other's memory over NVLink or the bus once it is enabled, which another library may have done. Two handles of
- * one GPU share a context. */
+/* Peers read each other's memory over NVLink or the bus once it is enabled, which another library may have
+ * done. Two handles of one GPU share a context. */
 static kiln_status cuda_meet(kiln_device *device, kiln_device *other, bool *direct) {
     enum { PEER_ACCESS_ALREADY_ENABLED = 704 };
     const struct cuda *cuda = device->impl, *peer = other->impl;
@@ -425,8 +425,8 @@ done:
     return status;
 }
 
-/* With unified addresses one call serves two devices as well as one; where peers do not reach each other the driver goes through
- * host memory. */
+/* With unified addresses one call serves two devices as well as one; where peers do not reach each other the
+ * driver goes through host memory. */
 static kiln_status cuda_copy(kiln_device *device, struct ki_buffer *to, int64_t to_offset,
                              const struct ki_buffer *from, int64_t from_offset, int64_t bytes) {
     struct cuda *cuda = device->impl;

@@ -1,4 +1,5 @@
-/* Collectives of CUDA devices, of one process or of several: who may take part, and their streams for NCCL (nccl.c). */
+/* Collectives of CUDA devices, of one process or of several: who may take part, and their streams for NCCL
+ * (nccl.c). */
 #include "backends/cuda_device.h"
 #include "backends/cuda_driver.h"
 #include "backends/nccl.h"

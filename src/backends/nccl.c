@@ -1,5 +1,6 @@
-/* Finding NCCL, and its collectives over the members of a group, or over processes. A group's members are of one process, so that one
- * thread queues the parts of all of them between ncclGroupStart and ncclGroupEnd; a process that accepts an invitation queues its own. */
+/* Finding NCCL, and its collectives over the members of a group, or over processes. A group's members are of
+ * one process, so that one thread queues the parts of all of them between ncclGroupStart and ncclGroupEnd; a
+ * process that accepts an invitation queues its own. */
 #include "backends/nccl.h"
 
 #include <pthread.h>

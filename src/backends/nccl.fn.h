@@ -1,4 +1,5 @@
-/* The functions of NCCL, collectives of several GPUs, that Kiln calls: FUNCTION(member, symbol, parameters). */
+/* The functions of NCCL, collectives of several GPUs, that Kiln calls: FUNCTION(member, symbol,
+ * parameters). */
 FUNCTION(version, ncclGetVersion, (int *version))
 FUNCTION(unite, ncclCommInitAll, (nccl_comm * comms, int count, const int *devices))
 FUNCTION(invite, ncclGetUniqueId, (struct ki_invitation * made))

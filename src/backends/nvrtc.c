@@ -133,12 +133,13 @@ static kiln_status compile_failed(nvrtc_program program, int code) {
 static const char *const always[] = {"-default-device", "-fmad=true", "-ftz=false", "-prec-div=true",
                                      "-prec-sqrt=true"};
 enum { ALWAYS = sizeof always / sizeof *always, OPTIONS_MAX = 64 };
-/* Without declarations of textures and of CUDA's run-time library, which no kernel uses: a third of what NVRTC does of one program at
- * a time, whatever threads ask. The machine code is the same. */
+/* Without declarations of textures and of CUDA's run-time library, which no kernel uses: a third of what
+ * NVRTC does of one program at a time, whatever threads ask. The machine code is the same. */
 static const char minimal[] = "--minimal";
 
-/* Which line an instruction comes from, for profilers and sanitizers: a tenth of the compiler's time, two thirds of what it writes, and not one
- * instruction. Whoever names the kernels' sources wants it, and begins with an empty cache, which knows nothing of it. */
+/* Which line an instruction comes from, for profilers and sanitizers: a tenth of the compiler's time, two
+ * thirds of what it writes, and not one instruction. Whoever names the kernels' sources wants it, and begins
+ * with an empty cache, which knows nothing of it. */
 static const char lines[] = "-lineinfo";
 
 /* Splits text, in place, at spaces. */

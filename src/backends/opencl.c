@@ -76,12 +76,14 @@ static bool platform_is(const struct ki_opencl_device *device, const char *name)
            strcmp(platform, name) == 0;
 }
 
-/* NVIDIA's own compiler has options of its own, and takes kernels that declare as much local memory as a group may have on the
- * device, whatever DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No query tells how much that is; this is
- * what compute capability 9.0 has, less the few bytes that the compiler adds. */
+/* NVIDIA's own compiler has options of its own, and takes kernels that declare as much local memory as a
+ * group may have on the device, whatever DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No
+ * query tells how much that is; this is what compute capability 9.0 has, less the few bytes that the compiler
+ * adds. */
 static void describe_nvidia(struct ki_properties *properties, const struct ki_opencl_device *device,
                             int architecture) {
-    enum { DRIVERS_LOCAL = 1024 }; /* of a group's memory, which the driver may want beside what a launch asks for */
+    enum { DRIVERS_LOCAL = 1024 }; /* of a group's memory, which the driver may want beside what a launch
+                                    * asks for */
     if (!platform_is(device, "NVIDIA CUDA")) return;
     properties->registers_option = "-cl-nv-maxrregcount=";
     properties->local_max -= DRIVERS_LOCAL;
@@ -400,8 +402,8 @@ static void opencl_unload(kiln_device *device, void *module, void *function) {
     KI_OPENCL(device, release_program, module);
 }
 
-/* A buffer's handle is its cl_mem, and a handle of 0 means a null pointer here too. What begins in the middle of a buffer is
- * a buffer of its own, *view, which OpenCL keeps until the launch is over. */
+/* A buffer's handle is its cl_mem, and a handle of 0 means a null pointer here too. What begins in the middle
+ * of a buffer is a buffer of its own, *view, which OpenCL keeps until the launch is over. */
 static kiln_status set_argument(kiln_device *device, void *function, unsigned i, const struct ki_arg *arg,
                                 cl_object *view) {
     const struct {

@@ -1,4 +1,5 @@
-/* kiln_kernels_build: each program for each architecture through NVRTC, as devices build it, and all of them in one file. */
+/* kiln_kernels_build: each program for each architecture through NVRTC, as devices build it, and all of them
+ * in one file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* PoCL 3.1 keeps code for each size of a kernel's launches, and gives back, when one ends, the code that was last looked up for the
- * kernel: it aborts where that has meanwhile been another one, which a launch of more threads looks up. So the kernels of one queue run at
- * a time, and behind a kernel none of more threads is launched before it has ended. */
+/* PoCL 3.1 keeps code for each size of a kernel's launches, and gives back, when one ends, the code that was
+ * last looked up for the kernel: it aborts where that has meanwhile been another one, which a launch of more
+ * threads looks up. So the kernels of one queue run at a time, and behind a kernel none of more threads is
+ * launched before it has ended. */
 #include "backends/pocl.h"
 
 #include <pthread.h>

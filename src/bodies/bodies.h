@@ -12,7 +12,8 @@
 #include "ops/vectors/bodies.h"
 #include "pass/bodies.h"
 
-/* Rows BODY(result, name, (parameters)) of all folders, of the table's type; and of doubles, whatever the table's type. */
+/* Rows BODY(result, name, (parameters)) of all folders, of the table's type; and of doubles, whatever the
+ * table's type. */
 #define KI_BODY_LIST(BODY)                                                                                   \
     KI_BODIES_choose(BODY) KI_BODIES_batch(BODY) KI_BODIES_graph(BODY) KI_BODIES_linear(BODY)                \
         KI_BODIES_points(BODY) KI_BODIES_sampled(BODY) KI_BODIES_vectors(BODY) KI_BODIES_pass(BODY)
@@ -28,8 +29,8 @@ struct ki_bodies {
 extern const struct ki_bodies ki_bodies_base[2], ki_bodies_avx2[2], ki_bodies_avx512[2];
 
 const struct ki_bodies *ki_bodies(const kiln_matrix *A); /* those for A's device and type */
-/* ... and for a pass: sparse rows times one column of y, whose time is gathers' and scatters', go without AVX-512's where those are
- * slow. */
+/* ... and for a pass: sparse rows times one column of y, whose time is gathers' and scatters', go without
+ * AVX-512's where those are slow. */
 const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain);
 enum ki_isa ki_chain_isa(const struct ki_chain *chain); /* whose bodies these are */
 

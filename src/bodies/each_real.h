@@ -1,5 +1,6 @@
-/* The bodies of one file, twice: for float and for double. In a body, `real` is the element type and FN(name) a name of its own
- * for that type. CMake makes a source of each x.cpu.h, which names the file, KI_BODY_FILE, and includes this. */
+/* The bodies of one file, twice: for float and for double. In a body, `real` is the element type and FN(name)
+ * a name of its own for that type. CMake makes a source of each x.cpu.h, which names the file, KI_BODY_FILE,
+ * and includes this. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

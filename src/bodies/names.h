@@ -1,6 +1,6 @@
-/* Names of CPU bodies. A row BODY(result, name, (parameters)) of a folder's bodies.h stands for two functions in each instruction
- * set, FN(name) in the file that it is in (each_real.h): ki_assign_f32_avx2 and ki_assign_f64_avx2. CMake names the instruction
- * set, KI_BODY_ISA. */
+/* Names of CPU bodies. A row BODY(result, name, (parameters)) of a folder's bodies.h stands for two functions
+ * in each instruction set, FN(name) in the file that it is in (each_real.h): ki_assign_f32_avx2 and
+ * ki_assign_f64_avx2. CMake names the instruction set, KI_BODY_ISA. */
 #ifndef KI_BODY_NAMES_H
 #define KI_BODY_NAMES_H
 

@@ -35,8 +35,8 @@ static kiln_status measure(double *bytes_per_second, kiln_device *device) {
     const struct ki_properties *properties = &device->properties;
     kiln_matrix *A = NULL, *sums = NULL;
     kiln_status status;
-    /* f32, which every device has. Twice a processor's caches, through which one walk after the other finds nothing of
-     * the one before; 4 GiB make launches negligible on a GPU. */
+    /* f32, which every device has. Twice a processor's caches, through which one walk after the other finds
+     * nothing of the one before; 4 GiB make launches negligible on a GPU. */
     int64_t bytes = properties->is_gpu ? (int64_t)4 << 30 : ki_max(2 * properties->cache, (int64_t)256 << 20);
     bytes = ki_min(ki_min(bytes, properties->alloc_max / 2),
                    (device->budget - device->statistics.memory_used) / 2);

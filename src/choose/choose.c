@@ -1,9 +1,9 @@
 /* Which device ends the work first: the host, where the data lie, or the best GPU.
  *
- * The order of questions keeps small work free of cost. Pessimistic figures of a processor need no measuring, and no GPU
- * starts in less than START_LEAST: work that ends sooner stays on the host, and no GPU's library is even loaded. Then the
- * host is measured. Then the GPU's figures are recalled by the name that the profile remembers, which needs no GPU
- * either. Only if the GPU wins, or is not known yet, is it opened. */
+ * The order of questions keeps small work free of cost. Pessimistic figures of a processor need no measuring,
+ * and no GPU starts in less than START_LEAST: work that ends sooner stays on the host, and no GPU's library
+ * is even loaded. Then the host is measured. Then the GPU's figures are recalled by the name that the profile
+ * remembers, which needs no GPU either. Only if the GPU wins, or is not known yet, is it opened. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -73,7 +73,8 @@ static kiln_status begin(struct choice *choice, kiln_device *host) {
     return status;
 }
 
-/* ------------------------------------------------------- the GPU that was seen last: name, description, bytes */
+/* ------------------------------------------------------- the GPU that was seen last: name, description,
+ * bytes */
 
 static kiln_status remember_gpu(kiln_device *gpu) {
     struct ki_cache *cache;
@@ -124,7 +125,8 @@ static kiln_status recall_gpu(struct choice *choice) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------------- opening and measuring */
+/* -------------------------------------------------------------------------------------- opening and
+ * measuring */
 
 /* The best GPU, as "auto" finds it. *gpu stays NULL if there is none, and why says why. */
 static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_options *options) {
@@ -146,8 +148,9 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
     return KILN_OK;
 }
 
-/* How long a process takes that opens the GPU seen last and does nothing else, asked once and before this one opens a GPU: a
- * driver that somebody uses starts and ends sooner. Negative: nobody was asked, or nobody knows. */
+/* How long a process takes that opens the GPU seen last and does nothing else, asked once and before this one
+ * opens a GPU: a driver that somebody uses starts and ends sooner. Negative: nobody was asked, or nobody
+ * knows. */
 static double ask_for_process(struct choice *choice) {
     const kiln_choose_options *options = &choice->options;
     if (!options->process || !*choice->gpu.info.name || choice->gpu.figures.process > 0) return -1;
@@ -155,7 +158,8 @@ static double ask_for_process(struct choice *choice) {
     return options->process(options->user, choice->gpu.info.name);
 }
 
-/* Keeps what was said, if it was of the GPU that is open now; else what was said before is recalled with the rest. */
+/* Keeps what was said, if it was of the GPU that is open now; else what was said before is recalled with the
+ * rest. */
 static kiln_status take_process(struct candidate *gpu, const char *asked, double seconds) {
     gpu->figures.process = 0;
     return seconds > 0 && seconds <= DBL_MAX && strcmp(asked, gpu->device->info.name) == 0
@@ -173,8 +177,8 @@ done:
     return status;
 }
 
-/* Opens the GPU and completes its figures. A GPU that is not there, lacks the type, or fails is left out, and why says
- * why. */
+/* Opens the GPU and completes its figures. A GPU that is not there, lacks the type, or fails is left out, and
+ * why says why. */
 static kiln_status look_at_gpu(struct choice *choice) {
     struct candidate *gpu = &choice->gpu;
     const kiln_device_info seen = gpu->info;
@@ -204,7 +208,8 @@ static kiln_status ask_for_host(struct choice *choice) {
                                              : KILN_OK;
 }
 
-/* A host too full to be measured is judged by the pessimistic figures: what is to be done there does not fail for that. */
+/* A host too full to be measured is judged by the pessimistic figures: what is to be done there does not fail
+ * for that. */
 static void measure_host(struct choice *choice) {
     struct candidate *host = &choice->host;
     if (host->measured) return;
@@ -246,7 +251,8 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------- telling */
+/* -------------------------------------------------------------------------------------------------
+ * telling */
 
 static void explain(kiln_estimate *row, const struct choice *choice, const struct candidate *candidate,
                     const struct candidate *other, bool chosen) {

@@ -1,11 +1,12 @@
 /* seconds = start + move + prepare + passes * (pass + overhead)
  *
- * The overhead model of the iterative-kernels paper (its section 4.2, T = c + o) with the terms that it leaves
- * to "whether data have to be transferred" spelt out; start is that of a process that uses the device, and its end. What an
- * iteration of an algorithm with a trial takes, and what comes before the first, was measured (choose/trial.h). Elsewhere a pass is
- * limited by memory: a dense one by bytes, a sparse one by its rows and its entries, at a rate that depends on the number of
- * columns, as the sums in w leave one cache after the other. Between the measured widths the rate is interpolated on a
- * logarithmic scale, as caches are nested on one. */
+ * The overhead model of the iterative-kernels paper (its section 4.2, T = c + o) with the terms that it
+ * leaves to "whether data have to be transferred" spelt out; start is that of a process that uses the device,
+ * and its end. What an iteration of an algorithm with a trial takes, and what comes before the first, was
+ * measured (choose/trial.h). Elsewhere a pass is limited by memory: a dense one by bytes, a sparse one by its
+ * rows and its entries, at a rate that depends on the number of columns, as the sums in w leave one cache
+ * after the other. Between the measured widths the rate is interpolated on a logarithmic scale, as caches are
+ * nested on one. */
 #include "choose/cost.h"
 
 #include <math.h>
@@ -14,9 +15,11 @@
 #include "core/sized.h"
 #include "choose/trial.h"
 
-/* Vectors of n x k that an iteration of conjugate gradient reads or writes (kiln_cg_step, and w and y of the pass). */
+/* Vectors of n x k that an iteration of conjugate gradient reads or writes (kiln_cg_step, and w and y of the
+ * pass). */
 static const double VECTORS = 11;
-/* What a pass takes with 8 columns of y, as a multiple of one column's time, and how many columns share a pass. */
+/* What a pass takes with 8 columns of y, as a multiple of one column's time, and how many columns share a
+ * pass. */
 static const double EIGHT_COLUMNS = 1.3;
 enum { COLUMNS_A_PASS = 8 };
 /* X, and beside it what passes need: vectors, partial sums, what is derived from X. */

@@ -8,9 +8,9 @@
 enum { KI_FIGURE_OWNER = 200 };
 void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
 
-/* Figures that a pass of this work needs, from the profile. *found = false if one is not there: then they are as they were, but for
- * `process`, which is there whenever it has been told. `device` gives the cache folder and may be another than the owner, which need
- * not be open. */
+/* Figures that a pass of this work needs, from the profile. *found = false if one is not there: then they are
+ * as they were, but for `process`, which is there whenever it has been told. `device` gives the cache folder
+ * and may be another than the owner, which need not be open. */
 kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
                               const kiln_work *work);
 /* The same for an open device, measuring what is missing, but for `start` and `process`. *told as below. */
@@ -18,8 +18,8 @@ kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, 
                                bool *told);
 /* Says, unless *told, that this machine is being measured: one line, whatever is measured for one choice. */
 void ki_figures_tell(const kiln_device *device, bool *told);
-/* For a device that began to open at that time: runs an iteration, which loads kernels, and keeps how long all of it
- * took, but for building kernels. The least counts. */
+/* For a device that began to open at that time: runs an iteration, which loads kernels, and keeps how long
+ * all of it took, but for building kernels. The least counts. */
 kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                   double opened_at);
 /* Somebody has told how long a process takes that opens the device and does nothing else. */

@@ -1,9 +1,10 @@
 /* Rates of a device for the cost model: what is run to find them (choose/figures.c keeps them).
  *
- * Rates are those of the fused pass itself on matrices larger than the caches of one core, since no bandwidth tells how
- * scattered sums proceed. What an iteration costs beside computing is found as in the iterative-kernels paper, section 4.2:
- * with twice the rows the computing doubles and the overhead stays, T = c + o and T' = 2c + o, hence o = 2T - T'. A sparse
- * row's cost beside its entries is found alike, from short rows and long ones. */
+ * Rates are those of the fused pass itself on matrices larger than the caches of one core, since no bandwidth
+ * tells how scattered sums proceed. What an iteration costs beside computing is found as in the
+ * iterative-kernels paper, section 4.2: with twice the rows the computing doubles and the overhead stays, T =
+ * c + o and T' = 2c + o, hence o = 2T - T'. A sparse row's cost beside its entries is found alike, from short
+ * rows and long ones. */
 #include <math.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ static kiln_status pass(const struct probe *probe) {
     return kiln_mmchain(probe->w, 1, probe->X, NULL, probe->y, 0, NULL);
 }
 
-/* The fastest of a few passes, the first of which builds the kernels, and the second what is derived from X. */
+/* The fastest of a few passes, the first of which builds the kernels, and the second what is derived from
+ * X. */
 static kiln_status time_pass(double *seconds, const struct probe *probe) {
     kiln_status status;
     double best = INFINITY, all = 0;
@@ -71,7 +73,8 @@ done:
     return status;
 }
 
-/* Bytes worth reading, within what is free: sparse rates fall with the columns long before they fall with the bytes. */
+/* Bytes worth reading, within what is free: sparse rates fall with the columns long before they fall with the
+ * bytes. */
 static int64_t sample_bytes(const kiln_device *device, kiln_format format) {
     const struct ki_properties *properties = &device->properties;
     const int64_t wanted = (int64_t)(properties->is_gpu ? 1 << 30 : 128 << 20) / (format == KILN_CSR ? 2 : 1);
@@ -108,16 +111,17 @@ done:
     return status;
 }
 
-/* What a sparse X is to look like. Data lie between columns that are all alike and columns as Zipf's law has them, with which
- * a pass takes up to 1.6 times less, or more, than with the former. */
+/* What a sparse X is to look like. Data lie between columns that are all alike and columns as Zipf's law has
+ * them, with which a pass takes up to 1.6 times less, or more, than with the former. */
 struct pattern {
     int64_t cols, per_row;
     int64_t samples; /* sample_bytes, so many times */
     int64_t zipf;    /* one row in so many has columns by Zipf's law; 0 = none */
 };
 
-/* `per_row` entries a row, one in each of as many equal stretches of the columns, so that they ascend and differ. Their values
- * differ too: a GPU does not read equal ones, and a processor finds zeros that nobody wrote in its cache. */
+/* `per_row` entries a row, one in each of as many equal stretches of the columns, so that they ascend and
+ * differ. Their values differ too: a GPU does not read equal ones, and a processor finds zeros that nobody
+ * wrote in its cache. */
 static void fill_pattern(int64_t *row_start, int32_t *col, void *values, kiln_type type, int64_t rows,
                          const struct pattern *pattern) {
     uint64_t state = 1;
@@ -178,8 +182,8 @@ static double rate_beside(double entry, double row, int64_t per_row) {
     return 1 / fmax(entry - row / (double)per_row, 0.1 * entry);
 }
 
-/* Columns that are alike are taken in panels on a processor if there are so many, which vectors as long must not outweigh;
- * others row by row. */
+/* Columns that are alike are taken in panels on a processor if there are so many, which vectors as long must
+ * not outweigh; others row by row. */
 static kiln_status measure_wide(double *entry, kiln_device *device, kiln_type type, int64_t cols) {
     const struct pattern alike = {cols, LONG_ROW, 4, 0}, skewed = {cols, LONG_ROW, 2, 1};
     double tiled, row_by_row;

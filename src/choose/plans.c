@@ -1,5 +1,5 @@
-/* The plans of a pass, for people: what kiln_mmchain could do on a device, what it does, and what that is expected to
- * take. GPUs: the launch model's candidates (launch.h). CPU: numbers of threads. */
+/* The plans of a pass, for people: what kiln_mmchain could do on a device, what it does, and what that is
+ * expected to take. GPUs: the launch model's candidates (launch.h). CPU: numbers of threads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -119,7 +119,8 @@ done:
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------- running one */
+/* --------------------------------------------------------------------------------------------- running
+ * one */
 
 static kiln_status run_numbered(const struct ki_chain *chain, const kiln_plan *plan,
                                 const struct ki_plan *found, int n) {
@@ -141,7 +142,8 @@ static kiln_status run_on_gpu(const struct ki_chain *chain, const kiln_plan *pla
     struct ki_plan plans[KI_CSR_PLANS];
     int n = 0, chosen;
     kiln_status status;
-    /* Those of a sparse X are complete without their kernels, and looking for these takes longer than a short pass. */
+    /* Those of a sparse X are complete without their kernels, and looking for these takes longer than a short
+     * pass. */
     if (chain->X->format == KILN_CSR) {
         n = ki_csr_plans(plans, &chosen, chain);
         return run_numbered(chain, plan, plan->number >= 0 && plan->number < n ? &plans[plan->number] : NULL,

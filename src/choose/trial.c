@@ -12,8 +12,8 @@ static const double BEFORE = 2e-3, WAITING = 100e-6;
 /* Iterations that what comes before them takes as long as, at most. */
 static const double PREPARING = 10;
 
-/* Seconds of the fastest of a few runs, the first of which builds kernels. X is a new one for each, as what an
- * algorithm derives from X is part of what it takes. */
+/* Seconds of the fastest of a few runs, the first of which builds kernels. X is a new one for each, as what
+ * an algorithm derives from X is part of what it takes. */
 static kiln_status time_run(double *seconds, int64_t *done, kiln_device *device, kiln_type type, int64_t rows,
                             const struct kiln_trial *trial, int64_t iterations) {
     kiln_matrix *X = NULL;

@@ -2,9 +2,10 @@
  *
  *   seconds = prepare(units) + iterations * iteration(units)
  *
- * units are what an iteration's time grows with: links, pairs, products. On made data of three sizes the algorithm makes a few
- * iterations and then more. What differs is iterations', what is left is what comes before them: building a layout, a start.
- * An iteration of the smallest is launches and waiting, the overhead o of the iterative-kernels paper's T = c + o. */
+ * units are what an iteration's time grows with: links, pairs, products. On made data of three sizes the
+ * algorithm makes a few iterations and then more. What differs is iterations', what is left is what comes
+ * before them: building a layout, a start. An iteration of the smallest is launches and waiting, the overhead
+ * o of the iterative-kernels paper's T = c + o. */
 #ifndef KI_TRIAL_H
 #define KI_TRIAL_H
 

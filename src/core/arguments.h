@@ -1,5 +1,5 @@
-/* A kernel gets its arguments from one list, which its parameters come from too, so that neither their number nor their
- * order can differ. <file>.cl begins with it:
+/* A kernel gets its arguments from one list, which its parameters come from too, so that neither their number
+ * nor their order can differ. <file>.cl begins with it:
  *
  *     #define ARGUMENTS_fill(FIRST, NEXT) FIRST(OUT, real, W) NEXT(VALUE, long, count) NEXT(VALUE, real, value)
  *     #ifndef KI_HOST
@@ -16,15 +16,16 @@
  *     TABLE, SPACE  a buffer that is there; SPACE where the kernel writes it
  *     VALUE         a number: int, long, real (as the elements) or wide (the device's widest)
  *     SIXTEEN       sixteen of these, name0 ... name15 to the kernel, an array to the host
- * A list may contain another, ARGUMENTS_part(NEXT, NEXT), or be appended to one as a build or a plan has it. */
+ * A list may contain another, ARGUMENTS_part(NEXT, NEXT), or be appended to one as a build or a plan has
+ * it. */
 #ifndef KI_ARGUMENTS_H
 #define KI_ARGUMENTS_H
 #define KI_HOST
 
 #include "core/kernels/kernels.h"
 
-/* struct K_arguments, K_pack, which writes to to[0 .. K_count) and returns `to`. `like` is a matrix of the elements' type on
- * the device. */
+/* struct K_arguments, K_pack, which writes to to[0 .. K_count) and returns `to`. `like` is a matrix of the
+ * elements' type on the device. */
 #define KI_ARGUMENTS(kernel)                                                                                 \
     struct kernel##_arguments {                                                                              \
         ARGUMENTS_##kernel(KI_FIELD, KI_FIELD)                                                               \
@@ -37,7 +38,8 @@
     }                                                                                                        \
     enum { kernel##_count = 0 ARGUMENTS_##kernel(KI_COUNT, KI_COUNT) }
 
-/* The last two arguments of a launch: the packed list, which lives as long as the block around, and its length. */
+/* The last two arguments of a launch: the packed list, which lives as long as the block around, and its
+ * length. */
 #define KI_PACK(kernel, like, ...)                                                                           \
     kernel##_pack((struct ki_arg[kernel##_count]){{0}}, like, &(struct kernel##_arguments){__VA_ARGS__}),    \
         kernel##_count

@@ -7,8 +7,9 @@
 
 #include "kiln/matrix.h"
 
-/* Device memory. `handle` is a host pointer (cpu), a CUdeviceptr (cuda) or a cl_mem (opencl); 0 = empty. OpenCL has no
- * pointers into the middle of a buffer, hence the offset, a multiple of properties.align; 0 but in views. */
+/* Device memory. `handle` is a host pointer (cpu), a CUdeviceptr (cuda) or a cl_mem (opencl); 0 = empty.
+ * OpenCL has no pointers into the middle of a buffer, hence the offset, a multiple of properties.align; 0 but
+ * in views. */
 struct ki_buffer {
     uint64_t handle;
     int64_t bytes;  /* of all that the handle stands for: a view of its end has the same */
@@ -47,7 +48,8 @@ struct ki_properties {
     char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */
 };
 
-/* One kernel argument: every kind fits in eight bytes. Size 0 is no argument: i64 bytes of on-chip memory for each group. */
+/* One kernel argument: every kind fits in eight bytes. Size 0 is no argument: i64 bytes of on-chip memory for
+ * each group. */
 struct ki_arg {
     size_t size;
     union {
@@ -82,15 +84,16 @@ struct ki_backend {
                           int64_t bytes);
     kiln_status (*download)(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
                             int64_t bytes);
-    /* A second queue, for uploads while kernels run: an upload begins when the kernels launched before it are through, and
-     * `from` must stay until upload_wait. NULL where nothing moves. */
+    /* A second queue, for uploads while kernels run: an upload begins when the kernels launched before it are
+     * through, and `from` must stay until upload_wait. NULL where nothing moves. */
     kiln_status (*upload_queue)(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                                 int64_t bytes);
     kiln_status (*upload_wait)(kiln_device *device);
     /* Host memory that the device then reads at full speed. NULL where there is no difference. */
     kiln_status (*pin)(kiln_device *device, void *memory, int64_t bytes);
     void (*unpin)(kiln_device *device, void *memory);
-    /* Finds the compiler, and completes properties.cache_key: called before either is used. NULL where open has done it. */
+    /* Finds the compiler, and completes properties.cache_key: called before either is used. NULL where open
+     * has done it. */
     kiln_status (*compiler)(kiln_device *device);
     /* Compiles source to a binary that load accepts; *binary comes from ki_resize and belongs to the
      * caller. */
@@ -100,38 +103,42 @@ struct ki_backend {
     kiln_status (*load)(kiln_device *device, void **module, void **function, const void *binary, size_t bytes,
                         const char *name, const char *options);
     void (*unload)(kiln_device *device, void *module, void *function);
-    /* How many groups of that size a compute unit runs at once, which registers and local memory decide. NULL in the
-     * table where the API does not tell. */
+    /* How many groups of that size a compute unit runs at once, which registers and local memory decide. NULL
+     * in the table where the API does not tell. */
     kiln_status (*resident)(kiln_device *device, int64_t *groups, void *function, int64_t group_size);
-    /* The same for groups that get `local_bytes` each at launch (ki_arg_local). NULL where no launch gives any. */
+    /* The same for groups that get `local_bytes` each at launch (ki_arg_local). NULL where no launch gives
+     * any. */
     kiln_status (*resident_with)(kiln_device *device, int64_t *groups, void *function, int64_t group_size,
                                  int64_t local_bytes);
-    /* Queues groups x group_size threads. Work on one device runs in order. `together`: the groups wait for each other, and
-     * begin when there is room for all; an API that cannot say so, as OpenCL, begins with those that there is room for. */
+    /* Queues groups x group_size threads. Work on one device runs in order. `together`: the groups wait for
+     * each other, and begin when there is room for all; an API that cannot say so, as OpenCL, begins with
+     * those that there is room for. */
     kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                           bool together, const struct ki_arg *args, int count);
     kiln_status (*sync)(kiln_device *device);
     /* Waits for the work of everybody in this process. NULL where memory is not shared with others. */
     kiln_status (*settle)(kiln_device *device);
-    /* Between two devices of the backend; all NULL where copies go through host memory. meet, once a pair and direction: *direct
-     * tells whether `device` reads the memory of `other` without the host. after: what is queued on `device` from now on begins
-     * after what has been queued on `other` so far. copy is queued on `device`, one of the two. */
+    /* Between two devices of the backend; all NULL where copies go through host memory. meet, once a pair and
+     * direction: *direct tells whether `device` reads the memory of `other` without the host. after: what is
+     * queued on `device` from now on begins after what has been queued on `other` so far. copy is queued on
+     * `device`, one of the two. */
     kiln_status (*meet)(kiln_device *device, kiln_device *other, bool *direct);
     kiln_status (*after)(kiln_device *device, kiln_device *other);
     kiln_status (*copy)(kiln_device *device, struct ki_buffer *to, int64_t to_offset,
                         const struct ki_buffer *from, int64_t from_offset, int64_t bytes);
-    /* Collectives of several devices, each queued on all of them; all NULL where there are none. unite: NULL where they do not serve
-     * these devices. sum: the first's buffer += those of the others; spread: theirs = the first's. part: the end; a lost
-     * device is not asked to disconnect, as it might wait for ever. */
+    /* Collectives of several devices, each queued on all of them; all NULL where there are none. unite: NULL
+     * where they do not serve these devices. sum: the first's buffer += those of the others; spread: theirs =
+     * the first's. part: the end; a lost device is not asked to disconnect, as it might wait for ever. */
     void *(*unite)(kiln_device *const *members, int count);
     void (*part)(void *united, bool alive);
     kiln_status (*sum)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
                        int64_t count, kiln_type type);
     kiln_status (*spread)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
                           int64_t count, kiln_type type);
-    /* Collectives of devices of several processes, each of which has one; all NULL where there are none. identity: the device's own number
-     * among those of all machines; 0: it has no collectives. The first process invites, all accept at the same time, which waits for
-     * all of them; NULL: it has not worked. Then sum and spread with that one member and buffer, and part, serve them, too. */
+    /* Collectives of devices of several processes, each of which has one; all NULL where there are none.
+     * identity: the device's own number among those of all machines; 0: it has no collectives. The first
+     * process invites, all accept at the same time, which waits for all of them; NULL: it has not worked.
+     * Then sum and spread with that one member and buffer, and part, serve them, too. */
     int64_t (*identity)(kiln_device *device);
     bool (*invite)(kiln_device *device, struct ki_invitation *invitation);
     void *(*accept)(kiln_device *device, const struct ki_invitation *invitation, int rank, int count);

@@ -9,7 +9,8 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-/* Instruction sets that CPU bodies are built for, ascending; as devices and plans print them, and as KILN_ISA takes them. */
+/* Instruction sets that CPU bodies are built for, ascending; as devices and plans print them, and as KILN_ISA
+ * takes them. */
 enum ki_isa { KI_ISA_BASE, KI_ISA_AVX2, KI_ISA_AVX512, KI_ISA_COUNT };
 extern const char *const ki_isa_names[KI_ISA_COUNT];
 /* The best that the environment's KILN_ISA allows; KI_ISA_COUNT: its value is none of the names. */
@@ -61,7 +62,8 @@ kiln_status ki_fork_fail(const kiln_device *device); /* ERR_DEVICE_LOST for one 
 struct ki_fork_owner {
     atomic_int generation; /* 1 + the number of forks before it; 0: none has */
 };
-/* Called before a driver is started, and before each use of it: ERR_DEVICE with a hint in a child of the process that has. */
+/* Called before a driver is started, and before each use of it: ERR_DEVICE with a hint in a child of the
+ * process that has. */
 kiln_status ki_fork_own(struct ki_fork_owner *owner, const char *driver);
 
 #endif

@@ -1,4 +1,5 @@
-/* What is done to the rows of a matrix where they lie: here, or in each of the processes that have some; and some of its entries. */
+/* What is done to the rows of a matrix where they lie: here, or in each of the processes that have some; and
+ * some of its entries. */
 #ifndef KI_EACH_H
 #define KI_EACH_H
 
@@ -8,11 +9,11 @@
 
 enum { KI_EACH_MADE = 2, KI_EACH_SUMS = 4, KI_EACH_CALL = 24 };
 
-/* What is done to the rows of a sparse X where they lie, by each process itself: matrices are made of them, which lie as X does, and
- * sums taken. It travels as it is, so that it has no pointers but to code. */
+/* What is done to the rows of a sparse X where they lie, by each process itself: matrices are made of them,
+ * which lie as X does, and sums taken. It travels as it is, so that it has no pointers but to code. */
 struct ki_each {
-    /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new matrices of those rows, NULL
-     * before; sums: 0 before. */
+    /* On rows of X, the first of which is X's row `row` and has its entry number `entry`. made: as many new
+     * matrices of those rows, NULL before; sums: 0 before. */
     kiln_status (*run)(const struct ki_each *each, const kiln_matrix *rows, int64_t row, int64_t entry,
                        kiln_matrix **made, double *sums);
     int made, sums;          /* how many */
@@ -22,7 +23,8 @@ struct ki_each {
     kiln_type type;
 };
 
-/* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing is made. */
+/* `each` on all of X, wherever its rows lie; made and sums may be NULL if there are none. On failure nothing
+ * is made. */
 kiln_status ki_each_run(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
 
 /* Entries [first, first + count) of a dense matrix, elements of its type, to host memory. */

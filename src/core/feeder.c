@@ -1,5 +1,6 @@
-/* Reading ahead. A panel is read in stripes, which any thread takes, the waiting one among them: so it goes on, if slowly,
- * where no thread can be had, and several threads read from the page cache as fast as memory allows. */
+/* Reading ahead. A panel is read in stripes, which any thread takes, the waiting one among them: so it goes
+ * on, if slowly, where no thread can be had, and several threads read from the page cache as fast as memory
+ * allows. */
 #define _POSIX_C_SOURCE 200809L
 #include "core/feeder.h"
 
@@ -49,7 +50,8 @@ static kiln_status read_stripe(const struct ki_feeder *f, int64_t i, int stripe)
     return ki_matrix_read((int32_t *)place[KI_COL] + begin, f->A, KI_COL, panel->begin + begin, count);
 }
 
-/* Takes a stripe that may be read and reads it; false if there is none. Called and left with the mutex locked. */
+/* Takes a stripe that may be read and reads it; false if there is none. Called and left with the mutex
+ * locked. */
 static bool work(struct ki_feeder *f) {
     const int64_t item = f->taken, i = item / f->stripes;
     if (f->status != KILN_OK || i >= f->allowed || i >= f->count) return false;

@@ -15,7 +15,8 @@ struct ki_panel {
 
 struct ki_feeder;
 
-/* Panel i goes to places[i % slots], values and columns; slots <= KI_AHEAD. Panels must stay until the end. Reading begins. */
+/* Panel i goes to places[i % slots], values and columns; slots <= KI_AHEAD. Panels must stay until the end.
+ * Reading begins. */
 kiln_status ki_feeder_start(struct ki_feeder **feeder, const kiln_matrix *A, const struct ki_panel *panels,
                             int64_t count, void *places[][KI_PARTS], int slots);
 /* Waits until panel i is there; says why it never will be. */

@@ -1,5 +1,6 @@
 /* A matrix's arrays in a file, where they lie as they would in memory: data need not fit into it. They are
- * read with pread, not mapped: a file that is cut off, or whose disk fails, then is an error and no signal. */
+ * read with pread, not mapped: a file that is cut off, or whose disk fails, then is an error and no
+ * signal. */
 #ifndef KI_FILE_H
 #define KI_FILE_H
 

@@ -1,8 +1,9 @@
 /* What a forked child may use of what its parent had.
  *
- * The child has one thread, the one that forked, and a copy of the memory as it was at that instant. The library's own locks and
- * threads are renewed in it, by the files that have them, so that the CPU works at once. GPU drivers do not survive a fork: what the
- * parent had of them is lost in the child, and so is the driver itself, which a process can start once. */
+ * The child has one thread, the one that forked, and a copy of the memory as it was at that instant. The
+ * library's own locks and threads are renewed in it, by the files that have them, so that the CPU works at
+ * once. GPU drivers do not survive a fork: what the parent had of them is lost in the child, and so is the
+ * driver itself, which a process can start once. */
 #include <pthread.h>
 
 #include "core/device.h"

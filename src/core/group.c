@@ -270,8 +270,9 @@ done:
     return status;
 }
 
-/* Seconds, and a byte's: NCCL's all-reduce between two H200s (8 MB in 49 us, 64 MB in 239, 240 MB in 798); a copy from GPU to GPU
- * there (393 GB/s) and its sum, which the first member does for each other one in turn. */
+/* Seconds, and a byte's: NCCL's all-reduce between two H200s (8 MB in 49 us, 64 MB in 239, 240 MB in 798); a
+ * copy from GPU to GPU there (393 GB/s) and its sum, which the first member does for each other one in
+ * turn. */
 static const double COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12, COPY = 8e-6, COPY_BYTE = 2.55e-12,
                     ADD_BYTE = 0.75e-12;
 

@@ -1,7 +1,7 @@
 /* Several devices of one backend under one name: "cuda:0,1", "cuda:all", "cpu*3".
  *
- * The group's handle is its first member, and a matrix on the group lies there as on any device. Passes over X are split over the
- * members (pass/group.c); core only opens them and copies between them. */
+ * The group's handle is its first member, and a matrix on the group lies there as on any device. Passes over
+ * X are split over the members (pass/group.c); core only opens them and copies between them. */
 #ifndef KI_GROUP_H
 #define KI_GROUP_H
 
@@ -31,23 +31,24 @@ void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device)
 /* An error's record, once more, with the member that it happened on. */
 kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki_error_copy *error);
 
-/* What is queued on `device` from now on begins after what `other` has been given so far: copies between them, and kernels that
- * use what was copied, need it where a backend copies without waiting. */
+/* What is queued on `device` from now on begins after what `other` has been given so far: copies between
+ * them, and kernels that use what was copied, need it where a backend copies without waiting. */
 kiln_status ki_device_after(kiln_device *device, kiln_device *other);
-/* Queues a copy behind the work of `queue`, one of the two devices; through host memory, and at once, where the backend has no way
- * between two devices. */
+/* Queues a copy behind the work of `queue`, one of the two devices; through host memory, and at once, where
+ * the backend has no way between two devices. */
 kiln_status ki_device_copy(kiln_device *queue, kiln_device *to_device, struct ki_buffer *to,
                            int64_t to_offset, kiln_device *from_device, const struct ki_buffer *from,
                            int64_t from_offset, int64_t bytes);
 
-/* Seconds that a copy of so many bytes is under way from one member to another, both of which go on computing; 0 where they do
- * not. */
+/* Seconds that a copy of so many bytes is under way from one member to another, both of which go on
+ * computing; 0 where they do not. */
 double ki_group_copy_seconds(const kiln_device *device, int64_t bytes);
-/* Whether sums and copies of so many bytes to all members go by the backend's collectives and not from member to member: where it
- * has some, and is predicted to be through sooner. The first such question connects the members, which takes tenths of a second. */
+/* Whether sums and copies of so many bytes to all members go by the backend's collectives and not from member
+ * to member: where it has some, and is predicted to be through sooner. The first such question connects the
+ * members, which takes tenths of a second. */
 bool ki_group_collects(kiln_device *device, int64_t bytes);
-/* What ki_group_collects has said yes to: buffers of each member in turn, then NULL, queued on all. sum: the first's += the others'; spread:
- * theirs = the first's. */
+/* What ki_group_collects has said yes to: buffers of each member in turn, then NULL, queued on all. sum: the
+ * first's += the others'; spread: theirs = the first's. */
 kiln_status ki_group_sum(kiln_device *device, const struct ki_buffer *const *buffers, int64_t count,
                          kiln_type type);
 kiln_status ki_group_spread(kiln_device *device, const struct ki_buffer *const *buffers, int64_t count,

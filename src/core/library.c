@@ -64,8 +64,8 @@ static KI_PRINTF(2, 3) bool take_pattern(struct ki_library *library, const char 
     return library->handle != NULL;
 }
 
-/* Environment variables that lead to an installation, and where in it libraries lie. The last match is tried first, so a
- * newer version wins. */
+/* Environment variables that lead to an installation, and where in it libraries lie. The last match is tried
+ * first, so a newer version wins. */
 static const struct {
     const char *variable, *folder,
         *below; /* between folder and below stands the wheel, where there is a below */
@@ -95,8 +95,9 @@ bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, 
     return library->handle != NULL;
 }
 
-/* The file that this code is in, "" where nobody knows its whole path. What the linker calls the program itself is whatever the
- * program was called with, such as ./kiln from a folder of somebody else's: the kernel knows better. */
+/* The file that this code is in, "" where nobody knows its whole path. What the linker calls the program
+ * itself is whatever the program was called with, such as ./kiln from a folder of somebody else's: the kernel
+ * knows better. */
 static void own_file(char *file, size_t room) {
     Dl_info info;
     struct link_map *map = NULL;

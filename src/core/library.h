@@ -16,18 +16,20 @@ struct ki_library {
     char broken[200]; /* why a file that is there would not load; "" if there was none */
 };
 
-/* Each returns whether the library is open now, and does nothing if it already was. A name goes through the system's search
- * path. */
+/* Each returns whether the library is open now, and does nothing if it already was. A name goes through the
+ * system's search path. */
 bool ki_library_name(struct ki_library *library, const char *name);
-/* A library of the CUDA toolkit, by its sonames (newest first, then NULL): a copy in this process (PyTorch's, CuPy's), then
- * the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in pip's packages. */
+/* A library of the CUDA toolkit, by its sonames (newest first, then NULL): a copy in this process (PyTorch's,
+ * CuPy's), then the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in
+ * pip's packages. */
 bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel);
 /* The folder that this code is in; "" where nobody knows its whole path, or it is longer than that. */
 void ki_library_own_folder(char *folder, size_t room);
-/* One of ours: beside the library or the tool, as where they were built, or in the lib folder beside the tool's; then as a name. */
+/* One of ours: beside the library or the tool, as where they were built, or in the lib folder beside the
+ * tool's; then as a name. */
 bool ki_library_beside(struct ki_library *library, const char *name);
-/* The file that the environment variable names by its absolute path, and no other. False if the variable is not set; else
- * library->handle tells. */
+/* The file that the environment variable names by its absolute path, and no other. False if the variable is
+ * not set; else library->handle tells. */
 bool ki_library_chosen(struct ki_library *library, const char *variable);
 
 /* One row for each function of an API's list: where its pointer goes. */

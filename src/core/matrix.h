@@ -26,8 +26,9 @@ struct kiln_matrix {
     struct ki_buffer values;    /* dense: rows*cols, row-major; CSR: nnz */
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
-    /* CSR matrices that share their row starts and columns (core/share.c): the hidden matrix that owns these, and no values;
-     * row_start and col above are its buffers then, as long as this matrix is on the device. NULL: they are its own. */
+    /* CSR matrices that share their row starts and columns (core/share.c): the hidden matrix that owns these,
+     * and no values; row_start and col above are its buffers then, as long as this matrix is on the device.
+     * NULL: they are its own. */
     kiln_matrix *structure;
     int users;             /* of a hidden matrix; 0 = this is a matrix like any other */
     struct ki_slot *slots; /* what was derived from it on this device */
@@ -121,7 +122,8 @@ static inline bool ki_matrix_clean(const kiln_matrix *A) {
 }
 
 /* A matrix whose values, and columns, lie in a file, which belongs to it from then on, as does row_start
- * (NULL if dense). The file has been checked. Passes on the CPU stream it; other devices may also bring it. */
+ * (NULL if dense). The file has been checked. Passes on the CPU stream it; other devices may also bring
+ * it. */
 kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                  int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file);
 /* A sharing matrix is on its device, or leaves it: its structure comes along and stays as long. */
@@ -155,7 +157,8 @@ kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_typ
 kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                 int64_t cols, int64_t nnz, int64_t *row_start, int32_t *col, void *values);
 
-/* A to another device (core/move.c); from the CPU without a second copy in host memory. On failure A stays. */
+/* A to another device (core/move.c); from the CPU without a second copy in host memory. On failure A
+ * stays. */
 kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device);
 
 #endif

@@ -1,4 +1,5 @@
-/* Which bytes are on a device: allocation within its budget, blocks kept for reuse, eviction and return of matrices. */
+/* Which bytes are on a device: allocation within its budget, blocks kept for reuse, eviction and return of
+ * matrices. */
 #include "core/memory.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "core/threads.h"
 #include "core/upload.h"
 
-/* A kept block serves what is up to an eighth smaller; all of them together take an eighth of the budget at most. */
+/* A kept block serves what is up to an eighth smaller; all of them together take an eighth of the budget at
+ * most. */
 enum { SLACK = 8, IDLE_SHARE = 8 };
 
 /* ------------------------------------------------------------------------------------------ blocks */
@@ -82,7 +84,8 @@ static int64_t resident_bytes(const kiln_matrix *A) {
     return bytes;
 }
 
-/* What lies in the caller's device memory leaves no room behind, and what others have the address of stays. */
+/* What lies in the caller's device memory leaves no room behind, and what others have the address of
+ * stays. */
 static bool evictable(const kiln_matrix *A) {
     return ki_matrix_resident(A) && A->held == 0 && !A->lent_buffers && !A->lent_out;
 }
@@ -158,8 +161,8 @@ static bool drop_slot(const kiln_device *device) {
     return false;
 }
 
-/* Gives one thing up: kept blocks, then work space that nobody uses, then what was derived from a matrix, then a matrix.
- * *made = false: there was none. */
+/* Gives one thing up: kept blocks, then work space that nobody uses, then what was derived from a matrix,
+ * then a matrix. *made = false: there was none. */
 static kiln_status make_room(kiln_device *device, bool *made) {
     kiln_matrix *A;
     *made = true;
@@ -425,7 +428,8 @@ done:
     return status;
 }
 
-/* The operand as the memory manager sees it: its place may change, its values do not. Views are held by their owner. */
+/* The operand as the memory manager sees it: its place may change, its values do not. Views are held by their
+ * owner. */
 static kiln_matrix *owner_of(const struct ki_operand *operand) {
     const kiln_matrix *A = operand->matrix;
     return A && !A->view ? (kiln_matrix *)(uintptr_t)A : NULL;

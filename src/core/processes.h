@@ -1,4 +1,5 @@
-/* What core, pass and io know of a device whose operations several processes share (src/processes): the calls that they hand on. */
+/* What core, pass and io know of a device whose operations several processes share (src/processes): the calls
+ * that they hand on. */
 #ifndef KI_PROCESSES_H
 #define KI_PROCESSES_H
 
@@ -13,14 +14,15 @@ struct ki_processes {
     int count;
     /* An operation on an X that the processes share (pass/group.h). */
     kiln_status (*share)(const struct ki_shared *shared);
-    /* Data of which each process reads a part: X's rows stay with them, all else comes into the table. *X is left NULL where they
-     * cannot be read in parts, and nothing has been read then. */
+    /* Data of which each process reads a part: X's rows stay with them, all else comes into the table. *X is
+     * left NULL where they cannot be read in parts, and nothing has been read then. */
     kiln_status (*read)(kiln_matrix **X, struct ki_table *table, kiln_file_format *format, int64_t *bytes,
                         kiln_device *device, const char *path, const kiln_read_options *options);
     /* Of an X whose rows lie in the processes: kiln_rows, and kiln_norm with KILN_NORM_MAX. */
     kiln_status (*rows)(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
     kiln_status (*largest)(double *largest, const kiln_matrix *X);
-    /* Of the same: ki_each_run, its transposed matrix in parts, one of its arrays (KI_VALUES, ...) to host memory, and new values. */
+    /* Of the same: ki_each_run, its transposed matrix in parts, one of its arrays (KI_VALUES, ...) to host
+     * memory, and new values. */
     kiln_status (*each)(kiln_matrix **made, double *sums, const struct ki_each *each, const kiln_matrix *X);
     kiln_status (*transpose)(kiln_matrix **T, const kiln_matrix *X);
     kiln_status (*fetch)(void *to, const kiln_matrix *X, int part);

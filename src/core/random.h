@@ -1,4 +1,5 @@
-/* A linear congruential generator (Knuth's MMIX), for orders and made data that no other device has to repeat. */
+/* A linear congruential generator (Knuth's MMIX), for orders and made data that no other device has to
+ * repeat. */
 #ifndef KI_RANDOM_H
 #define KI_RANDOM_H
 

@@ -61,8 +61,9 @@ static void compress(uint32_t state[8], const uint8_t *block, size_t blocks) {
 #undef WORD
 
 #ifdef __x86_64__
-/* The same with the processor's own instructions, seven times as fast: a model of 30 million columns is checked in 0.15 s. They
- * keep the words as a, b, e, f and c, d, g, h, highest first, and do four rounds at once. */
+/* The same with the processor's own instructions, seven times as fast: a model of 30 million columns is
+ * checked in 0.15 s. They keep the words as a, b, e, f and c, d, g, h, highest first, and do four rounds at
+ * once. */
 __attribute__((target("sha,sse4.1"))) static void compress_x86(uint32_t state[8], const uint8_t *block,
                                                                size_t blocks) {
     const __m128i bytes = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);

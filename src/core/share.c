@@ -1,6 +1,7 @@
-/* Matrices that share the structure of a CSR matrix: row starts and columns lie in a hidden matrix S without values, which each
- * of them counts (S->users) and which goes with the last. To the memory of a device S is a matrix like any other, counted once:
- * each sharing matrix that is on the device holds it there (S->held), so that it leaves after all of them and comes with the first. */
+/* Matrices that share the structure of a CSR matrix: row starts and columns lie in a hidden matrix S without
+ * values, which each of them counts (S->users) and which goes with the last. To the memory of a device S is a
+ * matrix like any other, counted once: each sharing matrix that is on the device holds it there (S->held), so
+ * that it leaves after all of them and comes with the first. */
 #include "core/matrix.h"
 #include "core/processes.h"
 #include "core/seams.h"

@@ -1,7 +1,8 @@
 /* Public structs that may grow. Each begins with `size_t size`, the caller's sizeof, and fields are only
  * ever appended; so a program and a library of different releases agree on what both know.
  *
- * Nothing of the caller's beyond its size is read or written. The library works on a full struct of its own. */
+ * Nothing of the caller's beyond its size is read or written. The library works on a full struct of its
+ * own. */
 #ifndef KI_SIZED_H
 #define KI_SIZED_H
 
@@ -66,17 +67,19 @@ struct ki_layout {
     (&(const struct ki_layout){                                                                              \
         #type, offsetof(type, KI_LAST_##type) + sizeof(((type *)NULL)->KI_LAST_##type), sizeof(type)})
 
-/* *own = what the caller gave, with the fields that it does not know 0; all 0 if given is NULL. own->size = sizeof *own.
+/* *own = what the caller gave, with the fields that it does not know 0; all 0 if given is NULL. own->size =
+ * sizeof *own.
  * ERR_ARGUMENT: an impossible size. ERR_UNSUPPORTED: fields that this library does not know are not 0. */
 #define KI_TAKE(type, own, given)                                                                            \
     ki_take(1 ? (own) : (type *)NULL, 1 ? (given) : (const type *)NULL, KI_LAYOUT(type))
 /* The size of a result that is to be filled; NULL passes. To be called before work begins. */
 #define KI_CHECK_RESULT(type, given) ki_check_size(1 ? (given) : (const type *)NULL, KI_LAYOUT(type))
-/* *given = *own as far as the caller's struct reaches, but for its size; fields beyond *own become 0. given may be NULL. */
+/* *given = *own as far as the caller's struct reaches, but for its size; fields beyond *own become 0. given
+ * may be NULL. */
 #define KI_GIVE(type, given, own)                                                                            \
     ki_give(1 ? (given) : (type *)NULL, 1 ? (own) : (const type *)NULL, KI_LAYOUT(type))
-/* *given = a list of *count rows that lie `size` bytes apart, the caller's sizeof, from a list of full ones that
- * ki_free takes and that this call takes over. */
+/* *given = a list of *count rows that lie `size` bytes apart, the caller's sizeof, from a list of full ones
+ * that ki_free takes and that this call takes over. */
 #define KI_GIVE_ROWS(type, given, count, size, rows, listed)                                                 \
     ki_give_rows(1 ? (void **)(given) : (void **)(type **)NULL, (count), (size), 1 ? (rows) : (type *)NULL,  \
                  (listed), KI_LAYOUT(type))

@@ -36,7 +36,8 @@ kiln_status ki_fail_at(kiln_status status, const struct ki_place *place, const c
 /* Adds what to do about it to the error just recorded; returns its status. */
 kiln_status ki_hint(const char *format, ...) KI_PRINTF(1, 2);
 
-/* An error that another thread is to report: the one keeps the record that it has just made, the other renews it. */
+/* An error that another thread is to report: the one keeps the record that it has just made, the other renews
+ * it. */
 struct ki_error_copy {
     kiln_error error;
     char message[1024], hint[512], file[1024];

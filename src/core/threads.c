@@ -103,8 +103,8 @@ static void *serve(void *of) {
     }
 }
 
-/* A team without threads or a loop. A forked child has none of its parent's threads, and what it copied of their loops, which may
- * be open, is none of its own. */
+/* A team without threads or a loop. A forked child has none of its parent's threads, and what it copied of
+ * their loops, which may be open, is none of its own. */
 static void renew(void) {
     for (struct team *team = teams; team < teams + TEAMS; team++) {
         atomic_store(&team->ticket, CLOSED);

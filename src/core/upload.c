@@ -1,7 +1,8 @@
-/* Host memory that a device can read at the link's full speed must be pinned, and pinning what is uploaded once costs more than
- * the upload (measured: 2.5 GB take 44 ms at 55 GB/s, pinning and unpinning them 135 ms, leaving it to the driver 290 ms). So
- * there are two halves of pinned staging memory: while one is on its way, threads fill the other. What fills them may as well
- * be a file, whose bytes then pass through no other memory. */
+/* Host memory that a device can read at the link's full speed must be pinned, and pinning what is uploaded
+ * once costs more than the upload (measured: 2.5 GB take 44 ms at 55 GB/s, pinning and unpinning them 135 ms,
+ * leaving it to the driver 290 ms). So there are two halves of pinned staging memory: while one is on its
+ * way, threads fill the other. What fills them may as well be a file, whose bytes then pass through no other
+ * memory. */
 #include "core/upload.h"
 
 #include <limits.h>
@@ -11,8 +12,8 @@
 #include "core/size.h"
 #include "core/threads.h"
 
-/* Halves are large enough that waking threads and starting transfers does not show, and a part of the whole, as the first one
- * is filled while nothing moves; pieces small enough to even out threads held up. */
+/* Halves are large enough that waking threads and starting transfers does not show, and a part of the whole,
+ * as the first one is filled while nothing moves; pieces small enough to even out threads held up. */
 enum { HALVES = 2, HALF_MIN = 4 << 20, HALF_MAX = 32 << 20, HALVES_IN_ALL = 8, PIECE = 1 << 20 };
 
 struct upload {

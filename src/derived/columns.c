@@ -1,5 +1,5 @@
-/* A sparse matrix by columns: its slots, and the copy on the CPU, counted and then moved by bands of rows, a thread each, so that a column
- * keeps the order of its rows however many there are. */
+/* A sparse matrix by columns: its slots, and the copy on the CPU, counted and then moved by bands of rows, a
+ * thread each, so that a column keeps the order of its rows however many there are. */
 #include "derived/columns.h"
 
 #include <string.h>

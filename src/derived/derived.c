@@ -75,8 +75,8 @@ done:
 
 /* ---- what is due ---- */
 
-/* Offsets into panels are of 32 bits, and a group's last turn reaches beyond its piece. A device may have less memory on chip than OpenCL
- * promises of all but small ones. */
+/* Offsets into panels are of 32 bits, and a group's last turn reaches beyond its piece. A device may have
+ * less memory on chip than OpenCL promises of all but small ones. */
 static bool panels_due(const kiln_matrix *X, const struct ki_popular *popular) {
     const bool cached = popular->count ? X->cols <= popular->count
                                        : X->cols * ki_type_bytes(X->type) <= ki_limits.cached_bytes;
@@ -112,8 +112,8 @@ done:
     return status;
 }
 
-/* Too little memory is no error where passes can do without. A deterministic pass needs the transpose: the rest changes no
- * order of sums. */
+/* Too little memory is no error where passes can do without. A deterministic pass needs the transpose: the
+ * rest changes no order of sums. */
 static kiln_status make_or_do_without(bool *made, struct history *history, const kiln_matrix *X, bool again,
                                       int64_t chip) {
     const kiln_status status = make(made, history, X, again, chip);

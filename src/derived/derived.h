@@ -5,14 +5,17 @@
  *   popular    The most frequent columns, ranked, and a copy of X's column numbers in which those of popular ones are ~rank, so
  *              that a pass sees from the entry alone where its sum gathers (popular.c). 4 bytes an entry.
  *   panels     A copy of the entries in the other columns, or in all of them where none is popular: by panels of columns whose
- *              y and w the second cache level holds (panels.c, pass/csr/panels.cl). An index and a value for each such entry.
- *   transpose  A deterministic device has the transpose of X, in compressed columns, instead of panels, and goes through it for
- *              popular columns, too: no sum is atomic there (transpose.c). An index and a value for each entry.
+ *              y and w the second cache level holds (panels.c, pass/csr/panels.cl). An index and a value for
+ *              each such entry.
+ *   transpose  A deterministic device has the transpose of X, in compressed columns, instead of panels, and
+ *   goes through it for
+ *              popular columns, too: no sum is atomic there (transpose.c). An index and a value for each
+ *              entry.
  *
  * Where all values of X are the same number, as those of yes-or-no data are, nothing reads or copies them.
  *
- * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once would not gain by
- * it. */
+ * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once
+ * would not gain by it. */
 #ifndef KI_DERIVED_H
 #define KI_DERIVED_H
 
@@ -37,8 +40,8 @@ struct ki_popular {
     struct ki_buffer code;    /* of X's entries: ~rank, or the column */
 };
 
-/* Panels of 2^bits columns, each cut into blocks of `height` rows. An entry is a word: its row within the block above its
- * column within the panel. */
+/* Panels of 2^bits columns, each cut into blocks of `height` rows. An entry is a word: its row within the
+ * block above its column within the panel. */
 struct ki_panels {
     int bits, height;
     int64_t count, blocks; /* panels, and blocks of each */
@@ -68,17 +71,18 @@ struct ki_derived {
 /* Entries of a row for a thread of its vector, which has registers for them; longer rows are in lists. */
 enum { KI_TURNS = 6 };
 
-/* Finds all that, for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. X is
- * held. */
+/* Finds all that, for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as
+ * it is due. X is held. */
 kiln_status ki_derived_get(struct ki_derived *derived, const kiln_matrix *X, bool scatters,
                            int64_t chip_columns);
 struct ki_programs;
-/* Lists the kernels by which the first two passes that scatter into w, of which chip_columns fit on chip, look at X. Returns whether
- * columns will be ranked. */
+/* Lists the kernels by which the first two passes that scatter into w, of which chip_columns fit on chip,
+ * look at X. Returns whether columns will be ranked. */
 bool ki_derived_programs(struct ki_programs *programs, const kiln_matrix *X, int64_t chip_columns);
 /* Threads that should share a row of a matrix, for one column of y. */
 int ki_rows_vector(const kiln_device *device, int64_t nnz, int64_t rows);
-/* y of the popular columns into y_hot (unless y is NULL) and zeros into w_hot (unless that is NULL); the sums to `out`. */
+/* y of the popular columns into y_hot (unless y is NULL) and zeros into w_hot (unless that is NULL); the sums
+ * to `out`. */
 kiln_status ki_popular_pack(const struct ki_popular *popular, const struct ki_buffer *y_hot,
                             const struct ki_buffer *w_hot, const kiln_matrix *X, const kiln_matrix *y,
                             int first, int columns);

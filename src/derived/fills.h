@@ -1,5 +1,6 @@
 /* Entries of a matrix where a number was missing, which a reader has filled with the mean of its column: the
- * matrix knows which these are (kiln_matrix.filled), for those who are to learn from some of the rows alone. */
+ * matrix knows which these are (kiln_matrix.filled), for those who are to learn from some of the rows
+ * alone. */
 #ifndef KI_FILLS_H
 #define KI_FILLS_H
 

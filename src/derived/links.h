@@ -1,12 +1,13 @@
-/* The links of a graph by where they lead, in a layout for sums over them: row v of a layout is vertex v with the sources of the
- * links that lead to it. A is the adjacency matrix (row i links to column j), or some columns of it, of which a layout is made once and
- * kept in slots.
+/* The links of a graph by where they lead, in a layout for sums over them: row v of a layout is vertex v with
+ * the sources of the links that lead to it. A is the adjacency matrix (row i links to column j), or some
+ * columns of it, of which a layout is made once and kept in slots.
  *
  *   csr       rows one after the other (derived/columns.h)
  *   hybrid    windows of rows, each window's rows sorted by length: rows of equal length are done together, so that no row waits
- *             for a longer one and nothing is padded. On a GPU they lie column by column (ELLPACK), each run of equal rows for
- *             itself, and rows of more than KI_LONG links are a balanced matrix of their own; on the CPU they lie row by row
- *   balanced  csr, cut into shares of equal work, rows and links counted together, wherever rows begin and end
+ *             for a longer one and nothing is padded. On a GPU they lie column by column (ELLPACK), each run
+ *             of equal rows for itself, and rows of more than KI_LONG links are a balanced matrix of their own; on the CPU they lie row by row
+ *   balanced  csr, cut into shares of equal work, rows and links counted together, wherever rows begin and
+ *   end
  *
  * None has a value for a link unless weights are asked for. */
 #ifndef KI_LINKS_H
@@ -48,7 +49,8 @@ struct ki_windows {
      * (rows of the run - 1) << 20, all within the window; -1 for a long row */
     struct ki_buffer place;
     struct ki_buffer
-        start; /* by place, rows + 1: where a row's links would begin, row by row; int64_t on the CPU, int32_t on a GPU */
+        start; /* by place, rows + 1: where a row's links would begin, row by row; int64_t on the CPU,
+                * int32_t on a GPU */
     struct ki_buffer source, weight;
     struct ki_buffer runs; /* CPU: int32_t, KI_RUNS for each window: rows in a run */
     /* GPU: the rows of more than KI_LONG links */

@@ -1,6 +1,6 @@
-/* Windows of rows by length on the CPU. A branch that follows a row's length is guessed wrong at most rows of a web graph; within
- * a run it is always the same. Windows are so small that what belongs to their rows stays in the second-level cache, and rows that
- * were near each other, and so gather what is near, stay so. */
+/* Windows of rows by length on the CPU. A branch that follows a row's length is guessed wrong at most rows of
+ * a web graph; within a run it is always the same. Windows are so small that what belongs to their rows stays
+ * in the second-level cache, and rows that were near each other, and so gather what is near, stay so. */
 #include <string.h>
 
 #include "core/seams.h"

@@ -1,10 +1,11 @@
-/* Rows that take more than one vector's turn: a list of them by length, and the segments of those that would take many turns
- * of the widest vector.
+/* Rows that take more than one vector's turn: a list of them by length, and the segments of those that would
+ * take many turns of the widest vector.
  *
- * Where lengths differ much, as those of columns by popularity do, the mean says little of the rows that there are most of.
- * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each but the last of rows
- * whose lengths differ by a factor of four at most. A list has a launch of its own: rows that are little longer than the
- * others, or few, stay with them. */
+ * Where lengths differ much, as those of columns by popularity do, the mean says little of the rows that
+ * there are most of.
+ * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each
+ * but the last of rows whose lengths differ by a factor of four at most. A list has a launch of its own: rows
+ * that are little longer than the others, or few, stay with them. */
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -30,8 +31,8 @@ static int below(const int32_t ends[COUNTERS], int class) {
     return class > 0 ? ends[class - 1] : 0;
 }
 
-/* The class from which on rows are long: vectors of 2^class threads suit those below it. ends: of the classes. Rows that are cut
- * into segments count as short ones, as if there were few of them. */
+/* The class from which on rows are long: vectors of 2^class threads suit those below it. ends: of the
+ * classes. Rows that are cut into segments count as short ones, as if there were few of them. */
 static int first_long(const int32_t ends[COUNTERS], int64_t count, int vector) {
     int class = 0;
     while (1 << class < vector) class ++;
@@ -46,8 +47,8 @@ static int first_long(const int32_t ends[COUNTERS], int64_t count, int vector) {
     return class;
 }
 
-/* Classes from `first` on that stay with the others, if that leaves none for a list: two at most. Lengths taper off: a class's
- * mean is near its lower end. */
+/* Classes from `first` on that stay with the others, if that leaves none for a list: two at most. Lengths
+ * taper off: a class's mean is near its lower end. */
 static int classes_left(const int32_t ends[COUNTERS], int first) {
     double beyond = 0;
     int class = first;
@@ -59,7 +60,8 @@ static int classes_left(const int32_t ends[COUNTERS], int first) {
                : 0;
 }
 
-/* Two classes a list, for vectors that suit the longer one; vectors of 2^suits threads suit the rows that are in none. */
+/* Two classes a list, for vectors that suit the longer one; vectors of 2^suits threads suit the rows that are
+ * in none. */
 static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int suits, int first, int segmented) {
     rows->vector = 1 << suits;
     rows->longest = first < KI_ROW_CLASSES ? (int)ki_min(KI_TURNS << first, segmented) : segmented;

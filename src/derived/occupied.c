@@ -1,5 +1,6 @@
-/* A bit says whether a column has entries. How many such columns lie before a word of 64 bits is kept with it, and a column's new number is
- * that and the bits below its own: tables that the cache holds even for a million columns, where one of numbers would not stay. */
+/* A bit says whether a column has entries. How many such columns lie before a word of 64 bits is kept with
+ * it, and a column's new number is that and the bits below its own: tables that the cache holds even for a
+ * million columns, where one of numbers would not stay. */
 #include <string.h>
 
 #include "core/matrix.h"

@@ -1,5 +1,6 @@
-/* Panels: a stable distribution of the entries over panels of columns. A work-group counts and moves those of one block of
- * rows, in the order of the rows, so that the counters of all blocks, panel by panel, are at once where each begins. */
+/* Panels: a stable distribution of the entries over panels of columns. A work-group counts and moves those of
+ * one block of rows, in the order of the rows, so that the counters of all blocks, panel by panel, are at
+ * once where each begins. */
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "derived/derived.cl"

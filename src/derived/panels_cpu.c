@@ -50,9 +50,10 @@ struct history {
 static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix",
                                                  .size = sizeof(struct history)};
 
-/* Whether half of the entries are in so few lines of y and w that the cache keeps them, as where some columns are far more
- * frequent than others: then a fused pass over the rows, which reads X once, is faster. Entries are looked at with random
- * gaps: even ones would see the same place in each row, where rows are equally long. */
+/* Whether half of the entries are in so few lines of y and w that the cache keeps them, as where some columns
+ * are far more frequent than others: then a fused pass over the rows, which reads X once, is faster. Entries
+ * are looked at with random gaps: even ones would see the same place in each row, where rows are equally
+ * long. */
 static kiln_status look_for_skew(struct history *history, const kiln_matrix *X) {
     enum { COUNTS = 256 };
     const int64_t columns = 64 / (2 * ki_type_bytes(X->type)), lines = ki_ceil_div(X->cols, columns);
@@ -228,8 +229,9 @@ static kiln_status make_and_tell(struct history *history, const kiln_matrix *X) 
     return KILN_OK;
 }
 
-/* Panels are made in the second pass that scatters, unless fused passes do without, or at once on a deterministic device, so
- * that the first pass adds up as the later ones do; products alone are taken from the rows there at all times. */
+/* Panels are made in the second pass that scatters, unless fused passes do without, or at once on a
+ * deterministic device, so that the first pass adds up as the later ones do; products alone are taken from
+ * the rows there at all times. */
 kiln_status ki_cpu_panels_get(const struct ki_cpu_panels **panels, const kiln_matrix *X, bool scatters,
                               bool fused) {
     const bool exact = X->device->options.deterministic;

@@ -1,20 +1,22 @@
-/* The things derived from a sparse matrix, each made on the device by the file of its name, and what they have in common. */
+/* The things derived from a sparse matrix, each made on the device by the file of its name, and what they
+ * have in common. */
 #ifndef KI_DERIVED_PARTS_H
 #define KI_DERIVED_PARTS_H
 
 #include "core/kernels/kernels.h"
 #include "derived/derived.h"
 
-/* Launches one of derived.cl's kernels: n elements, a thread each up to a grid that strides, or in ranges of their own. */
+/* Launches one of derived.cl's kernels: n elements, a thread each up to a grid that strides, or in ranges of
+ * their own. */
 kiln_status ki_derive_for_all(kiln_device *device, const char *function, const char *defines, kiln_type type,
                               int64_t n, const struct ki_arg *args, int count);
 kiln_status ki_derive_in_ranges(kiln_device *device, const char *function, const char *defines,
                                 kiln_type type, int64_t n, const struct ki_arg *args, int count);
 kiln_status ki_number_at(int32_t *value, kiln_device *device, const struct ki_buffer *from, int64_t i);
 
-/* Lists rows by classes of length, which begin above `least` entries and double. vector: threads that suit the mean, at most
- * what unlisted rows get. Rows of more than `segmented` entries are cut into segments of `segment`; `compact` starts are of 32
- * bits. */
+/* Lists rows by classes of length, which begin above `least` entries and double. vector: threads that suit
+ * the mean, at most what unlisted rows get. Rows of more than `segmented` entries are cut into segments of
+ * `segment`; `compact` starts are of 32 bits. */
 struct ki_lengths {
     int vector, least, segmented, segment;
 };
@@ -43,8 +45,8 @@ struct ki_sort {
     struct ki_buffer key, payload, value; /* value: empty if there is none */
 };
 void ki_sort_drop(kiln_device *device, struct ki_sort *sort);
-/* Sorts n elements by the lowest `bits` bits of their keys, stable; `other` is space of the same size, and the two change
- * places as needed: the result is in `data`. */
+/* Sorts n elements by the lowest `bits` bits of their keys, stable; `other` is space of the same size, and
+ * the two change places as needed: the result is in `data`. */
 kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, struct ki_sort *other,
                     int64_t n, int bits);
 /* values[i] becomes the sum of those before it, for i in [0, n]; n > 0. */

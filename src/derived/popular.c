@@ -1,6 +1,6 @@
-/* Popular columns: which they are, the copy of X's column numbers that has their ranks, and their y and w, which lie together in
- * the order of the ranks. X's own numbers stay, for whoever else reads X, at the price of 4 bytes an entry: a third of an X in
- * f64, half of one in f32. */
+/* Popular columns: which they are, the copy of X's column numbers that has their ranks, and their y and w,
+ * which lie together in the order of the ranks. X's own numbers stay, for whoever else reads X, at the price
+ * of 4 bytes an entry: a third of an X in f64, half of one in f32. */
 #include "core/arguments.h"
 #include "core/group.h"
 #include "core/limits.h"
@@ -23,8 +23,8 @@ KI_ARGUMENTS(unpack_hot);
 /* Part of X's entries that the columns on chip must hold for them to be worth it. */
 static const double CHIP_SHARE = 0.1;
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
-/* Threads of a group that counts. Each has so much of a compute unit's local memory for counters of its own that there is one
- * group a unit. */
+/* Threads of a group that counts. Each has so much of a compute unit's local memory for counters of its own
+ * that there is one group a unit. */
 enum { COUNT_GROUP = 1024, COUNT_GROUP_CPU = 64 };
 /* Of a column's number and its counter. */
 static const int64_t COUNTER_BYTES = 8;
@@ -73,8 +73,8 @@ done:
     return status;
 }
 
-/* *least: how often a column comes up that is popular; *selected: how many do. Columns that come up as often as each other are popular
- * together or not at all, so that fewer may be than are allowed. */
+/* *least: how often a column comes up that is popular; *selected: how many do. Columns that come up as often
+ * as each other are popular together or not at all, so that fewer may be than are allowed. */
 static kiln_status choose(int32_t *least, int64_t *selected, const struct ki_buffer *count,
                           const kiln_matrix *X) {
     kiln_device *device = X->device;
@@ -119,8 +119,8 @@ done:
     return status;
 }
 
-/* The most frequent columns, *selected of them, in descending order of their frequency, which is `count`. A frequency beyond
- * KEY_MOST counts as that many. */
+/* The most frequent columns, *selected of them, in descending order of their frequency, which is `count`. A
+ * frequency beyond KEY_MOST counts as that many. */
 static kiln_status rank_columns(struct ki_sort *sorted, int64_t *selected, struct ki_buffer *count,
                                 const kiln_matrix *X) {
     kiln_device *device = X->device;

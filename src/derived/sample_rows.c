@@ -1,6 +1,7 @@
-/* A dense matrix's rows, a sample: the rows are cut into as many parts as are wanted, and of each part one row is taken, now here, now
- * there (the golden ratio's multiples), so that rows in order, or in a pattern, give a fair share of what they hold. Also finds columns in
- * which the sample hardly varies, by Boyer and Moore's vote: each row either is like the value that leads, or is paired with a row of it. */
+/* A dense matrix's rows, a sample: the rows are cut into as many parts as are wanted, and of each part one
+ * row is taken, now here, now there (the golden ratio's multiples), so that rows in order, or in a pattern,
+ * give a fair share of what they hold. Also finds columns in which the sample hardly varies, by Boyer and
+ * Moore's vote: each row either is like the value that leads, or is paired with a row of it. */
 #include <string.h>
 
 #include "core/matrix.h"

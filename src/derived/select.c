@@ -1,6 +1,6 @@
-/* Columns of a sparse matrix, copied part of the rows by part to where counts say. Which entries are wanted cannot be
- * foreseen by a processor, so that there are no branches: an entry that is not wanted goes where the next one will overwrite
- * it. */
+/* Columns of a sparse matrix, copied part of the rows by part to where counts say. Which entries are wanted
+ * cannot be foreseen by a processor, so that there are no branches: an entry that is not wanted goes where
+ * the next one will overwrite it. */
 #include "derived/select.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Some columns of a sparse matrix on the CPU: by rows, as a matrix, or by columns, as plain arrays. Algorithms that work on a
- * few columns for a while (newton_descent.c) then read no others. Also a sample of the rows of a dense matrix. */
+/* Some columns of a sparse matrix on the CPU: by rows, as a matrix, or by columns, as plain arrays.
+ * Algorithms that work on a few columns for a while (newton_descent.c) then read no others. Also a sample of
+ * the rows of a dense matrix. */
 #ifndef KI_OPS_SELECT_H
 #define KI_OPS_SELECT_H
 
@@ -24,7 +25,8 @@ struct ki_selection {
     int64_t *next;  /* for each part of the rows the same of its entries, and where others may go */
 };
 
-/* X lies on the CPU, in memory, and has rows that 32 bits number. Columns are selected only where X is sparse, rows only where it is dense. */
+/* X lies on the CPU, in memory, and has rows that 32 bits number. Columns are selected only where X is
+ * sparse, rows only where it is dense. */
 bool ki_selectable(const kiln_matrix *X);
 kiln_status ki_selector_open(struct ki_selector *selector, const kiln_matrix *X);
 void ki_selector_close(struct ki_selector *selector);
@@ -47,17 +49,18 @@ void ki_selection_columns(int32_t *row, double *value, struct ki_selection *sele
 
 /* ---- rows ---- */
 
-/* few = as many rows as it has of a dense X that is ki_selectable, spread over all of it: the same ones for every X of as many rows
- * (sample_rows.c). */
+/* few = as many rows as it has of a dense X that is ki_selectable, spread over all of it: the same ones for
+ * every X of as many rows (sample_rows.c). */
 void ki_sample_rows(kiln_matrix *few, const kiln_matrix *X);
-/* Pairs of rows that differ in a column, no row in two of them, in such a sample of `count`; up to `enough`. With two values that is how
- * often the rarer one is there, with more at least half of the rows that do not have the most frequent one. */
+/* Pairs of rows that differ in a column, no row in two of them, in such a sample of `count`; up to `enough`.
+ * With two values that is how often the rarer one is there, with more at least half of the rows that do not
+ * have the most frequent one. */
 int64_t ki_sample_differs(const kiln_matrix *X, int64_t count, int64_t column, int64_t enough);
 
 /* ---- columns without entries ---- */
 
-/* The columns that have entries, where there are far more that have none: documents of a large vocabulary. Costs as much as the entries,
- * and a bit for each column (occupied.c). */
+/* The columns that have entries, where there are far more that have none: documents of a large vocabulary.
+ * Costs as much as the entries, and a bit for each column (occupied.c). */
 struct ki_occupied {
     kiln_matrix *X; /* m x count: the same entries, of columns numbered anew in the same order */
     int32_t *kept;  /* count: which columns they were */
@@ -67,8 +70,8 @@ struct ki_occupied {
 /* X: ki_selectable, with entries. */
 kiln_status ki_occupied_open(struct ki_occupied *occupied, const kiln_matrix *X);
 void ki_occupied_close(struct ki_occupied *occupied);
-/* Of dense matrices in the CPU's memory, n x k and count x k, of X's type: few = wide's rows of the kept columns; and wide = few's
- * rows there, 0 elsewhere. */
+/* Of dense matrices in the CPU's memory, n x k and count x k, of X's type: few = wide's rows of the kept
+ * columns; and wide = few's rows there, 0 elsewhere. */
 void ki_occupied_gather(kiln_matrix *few, const kiln_matrix *wide, const struct ki_occupied *occupied);
 void ki_occupied_spread(kiln_matrix *wide, const kiln_matrix *few, const struct ki_occupied *occupied);
 

@@ -1,5 +1,5 @@
-/* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements and counters
- * of its own, so that no order is lost and nothing is added atomically. */
+/* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements
+ * and counters of its own, so that no order is lost and nothing is added atomically. */
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"

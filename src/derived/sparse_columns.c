@@ -1,5 +1,5 @@
-/* Columns that stay. X lies by rows, so that a column costs a pass over all of it: what was copied once is kept, and a step that
- * wants no new columns reads nothing but those it wants. */
+/* Columns that stay. X lies by rows, so that a column costs a pass over all of it: what was copied once is
+ * kept, and a step that wants no new columns reads nothing but those it wants. */
 #include "derived/sparse_columns.h"
 
 #include <string.h>
@@ -62,8 +62,8 @@ done:
     return status;
 }
 
-/* Those of the chosen columns that are not there yet; where these hold most of X, all that are not there, as some more would be
- * wanted soon. */
+/* Those of the chosen columns that are not there yet; where these hold most of X, all that are not there, as
+ * some more would be wanted soon. */
 static int64_t find_missing(int32_t *missing, const struct ki_sparse_columns *columns, const int32_t *chosen,
                             int64_t count) {
     const struct ki_selector *selector = columns->selector;

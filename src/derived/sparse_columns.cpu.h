@@ -1,8 +1,8 @@
 /* CPU bodies of sparse columns (sparse_columns.h), of doubles whatever X's type.
  *
- * Columns are short and come in any order, which the hardware's prefetching copes with; asking for lines ahead, as sparse_row.h
- * does for rows, would bring in what lies behind a column for nothing. Gathers take 0.6 times as long as single loads;
- * scatters take longer than single stores. */
+ * Columns are short and come in any order, which the hardware's prefetching copes with; asking for lines
+ * ahead, as sparse_row.h does for rows, would bring in what lies behind a column for nothing. Gathers take
+ * 0.6 times as long as single loads; scatters take longer than single stores. */
 #if real_bytes == 8
 
 #if defined(__AVX2__)

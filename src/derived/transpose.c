@@ -1,9 +1,10 @@
-/* The transpose of X, in compressed columns: its entries are sorted by column, and keep the order of their rows.
+/* The transpose of X, in compressed columns: its entries are sorted by column, and keep the order of their
+ * rows.
  *
- * A column gathers the rows' factors, and that costs more than all that is streamed where they come from memory or from the
- * second cache level. So where columns are so few that each has entries in every part of the rows, they are cut into bands of
- * rows whose factors the first cache level holds. Each band is transposed for itself, and the bands' sums are added afterwards,
- * in order. */
+ * A column gathers the rows' factors, and that costs more than all that is streamed where they come from
+ * memory or from the second cache level. So where columns are so few that each has entries in every part of
+ * the rows, they are cut into bands of rows whose factors the first cache level holds. Each band is
+ * transposed for itself, and the bands' sums are added afterwards, in order. */
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "derived/columns.h"

@@ -1,6 +1,7 @@
-/* A matrix over the caller's memory. Host memory is the CPU's values, row starts and columns themselves, and to a GPU a host copy
- * that is valid until the matrix is written to; device memory is used where it lies. What is lent is never written but as the
- * matrix is, never freed, and returned once: when the matrix and all that share its structure are gone. */
+/* A matrix over the caller's memory. Host memory is the CPU's values, row starts and columns themselves, and
+ * to a GPU a host copy that is valid until the matrix is written to; device memory is used where it lies.
+ * What is lent is never written but as the matrix is, never freed, and returned once: when the matrix and all
+ * that share its structure are gone. */
 #include <string.h>
 
 #include "core/arguments.h"
@@ -85,7 +86,8 @@ done:
     return status;
 }
 
-/* Whether row starts and each row's columns ascend, and these lie in the matrix: the device itself sees it in one pass. */
+/* Whether row starts and each row's columns ascend, and these lie in the matrix: the device itself sees it in
+ * one pass. */
 static kiln_status columns_ascend(bool *ascend, const kiln_matrix *A) {
     struct ki_buffer found = {0};
     int32_t wrong = 0;

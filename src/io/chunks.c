@@ -1,9 +1,10 @@
-/* Reading from the page cache is copying: one thread does 7 GB/s where sixteen do 65, and memory that is new to the process
- * costs as much again, which threads share as well when each is the first to touch what it reads. A chunk is as large as a
- * huge page, so that no two threads meet in one, and small enough to be still in the second-level cache when it is checked.
+/* Reading from the page cache is copying: one thread does 7 GB/s where sixteen do 65, and memory that is new
+ * to the process costs as much again, which threads share as well when each is the first to touch what it
+ * reads. A chunk is as large as a huge page, so that no two threads meet in one, and small enough to be still
+ * in the second-level cache when it is checked.
  *
- * Chunks are taken in order: those before one that fails have been begun and are finished, so that the first failure is the
- * same however many threads there are. The caller's thread alone talks to the caller. */
+ * Chunks are taken in order: those before one that fails have been begun and are finished, so that the first
+ * failure is the same however many threads there are. The caller's thread alone talks to the caller. */
 #include "io/chunks.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* An array's elements in chunks, by several threads: each is read, checked and converted while it is in the cache. */
+/* An array's elements in chunks, by several threads: each is read, checked and converted while it is in the
+ * cache. */
 #ifndef KI_CHUNKS_H
 #define KI_CHUNKS_H
 

@@ -1,4 +1,5 @@
-/* A dense table in memory: columns named by number are copied out, then each row closes up over them, from the first on. */
+/* A dense table in memory: columns named by number are copied out, then each row closes up over them, from
+ * the first on. */
 #include "io/numbered.h"
 
 #include <string.h>

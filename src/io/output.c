@@ -23,8 +23,8 @@
 
 enum { BUFFER_BYTES = 1 << 18, TEMPORARIES = 16 };
 
-/* The temporary files that exist, for kiln_abandon_files: a handler of signals may read the table at any instant. Where more
- * outputs are open than it holds, the rest have no place in it. */
+/* The temporary files that exist, for kiln_abandon_files: a handler of signals may read the table at any
+ * instant. Where more outputs are open than it holds, the rest have no place in it. */
 static _Atomic(const char *) temporaries[TEMPORARIES];
 
 static void remember(const char *path) {

@@ -23,7 +23,8 @@ kiln_status ki_csv_beginning(struct ki_beginning *beginning, const char *path,
 kiln_status ki_cut_csv(struct ki_input_piece *piece, struct ki_beginning *beginning,
                        const struct ki_file *file, int64_t size, const kiln_read_options *options,
                        struct ki_part part);
-/* An input of the part's lines of a compressed file; with quotes its records. skipped: bytes of text at the beginning that are no part's. */
+/* An input of the part's lines of a compressed file; with quotes its records. skipped: bytes of text at the
+ * beginning that are no part's. */
 kiln_status ki_cut_compressed(struct ki_input **lines, const char *path, bool quotes, int64_t skipped,
                               const kiln_read_options *options, struct ki_part part);
 /* The part's rows of an .npy stream: all before them are decoded, too. */

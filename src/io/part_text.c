@@ -1,7 +1,8 @@
-/* How text is cut: at the beginnings of lines, CSV at those of records, with the line of names before each part.
+/* How text is cut: at the beginnings of lines, CSV at those of records, with the line of names before each
+ * part.
  *
- * Where quotes are, a line may begin within them: that is known by the parity of all quotes before, which the parts count, each in its own
- * share, and tell each other (ki_part.open). */
+ * Where quotes are, a line may begin within them: that is known by the parity of all quotes before, which the
+ * parts count, each in its own share, and tell each other (ki_part.open). */
 #include <string.h>
 
 #include "core/seams.h"
@@ -12,7 +13,8 @@
 
 enum { WINDOW = 1 << 16 };
 
-/* The end of the line or record that goes on at `at`; the size if it is not closed. open: whether `at` lies within quotes. */
+/* The end of the line or record that goes on at `at`; the size if it is not closed. open: whether `at` lies
+ * within quotes. */
 static kiln_status record_end(int64_t *end, const struct ki_file *file, int64_t at, int64_t size, bool quotes,
                               bool open) {
     char window[WINDOW];

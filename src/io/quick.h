@@ -31,8 +31,8 @@ static inline uint64_t ki_quick_value(uint64_t word, int count) {
            UINT32_MAX;
 }
 
-/* A bit for each of 16 bytes, the first one lowest: whether it is no digit. The product moves the top bits of a
- * word's bytes together, no two to one place. */
+/* A bit for each of 16 bytes, the first one lowest: whether it is no digit. The product moves the top bits of
+ * a word's bytes together, no two to one place. */
 static inline unsigned ki_quick_others(const char *text) {
     unsigned mask = 0;
     for (int i = 0; i < 2; i++) {

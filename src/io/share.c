@@ -1,4 +1,5 @@
-/* A line, or record, is the part's if its first byte lies in the share. So that byte alone decides, and a line goes on beyond the share. */
+/* A line, or record, is the part's if its first byte lies in the share. So that byte alone decides, and a
+ * line goes on beyond the share. */
 #include "io/share.h"
 
 #include <string.h>

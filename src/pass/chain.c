@@ -1,5 +1,5 @@
-/* A pass: its operands on the device, X with them or in panels, and the CPU body or GPU kernels. Before it, the checks that
- * all operations share. */
+/* A pass: its operands on the device, X with them or in panels, and the CPU body or GPU kernels. Before it,
+ * the checks that all operations share. */
 #include "pass/chain.h"
 
 #include "bodies/bodies.h"

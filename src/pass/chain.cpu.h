@@ -1,10 +1,11 @@
 /* CPU body of the passes over X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * The rows are cut into parts of about equal work, each with a copy of w of its own; a block of rows is used for its products
- * with y and, while it is still in the cache, scattered into w. The copies are added up in order at the end. How many parts
- * there are depends on the shape alone, and so the result does not depend on the number of threads, wherever copies for
- * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
- * deterministic. A sparse X of very many columns is taken in panels (panels.cpu.h). */
+ * The rows are cut into parts of about equal work, each with a copy of w of its own; a block of rows is used
+ * for its products with y and, while it is still in the cache, scattered into w. The copies are added up in
+ * order at the end. How many parts there are depends on the shape alone, and so the result does not depend on
+ * the number of threads, wherever copies for sixteen threads are small beside X; where they are not, there is
+ * one part a thread, unless the device was opened as deterministic. A sparse X of very many columns is taken
+ * in panels (panels.cpu.h). */
 
 #include "dialect/sparse_row.h"
 #include "derived/panels_cpu.h"
@@ -36,8 +37,8 @@ struct FN(pass) {
 #include "pass/cpu/csr.h"
 #include "pass/cpu/panels.h"
 
-/* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with exponentials want
- * enough rows to fill their vectors. */
+/* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with
+ * exponentials want enough rows to fill their vectors. */
 static int64_t FN(dense_block_rows)(const struct ki_chain *chain, int64_t batch) {
     const int64_t little = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
     const int64_t bytes = chain->k > 1 && !FN(is_narrow)(chain) ? FN(several_bytes)(chain) : little;
@@ -113,8 +114,8 @@ static void FN(run_part)(void *arg, int part) {
 
 enum { FN(SUM_PARTS) = 64, FN(SUM_CHUNK) = 256 };
 
-/* out = alpha * (sum of the copies) + beta z, for elements j of column c, j in [first, end). Copies of narrow rows lie column by
- * column; sparse ones lie as out does, and are taken for one long column. */
+/* out = alpha * (sum of the copies) + beta z, for elements j of column c, j in [first, end). Copies of narrow
+ * rows lie column by column; sparse ones lie as out does, and are taken for one long column. */
 static void FN(add_column)(const struct FN(pass) * pass, int64_t c, int64_t stride, int64_t first,
                            int64_t end) {
     const struct ki_chain *chain = pass->chain;
@@ -238,8 +239,8 @@ static void FN(lay_out_y)(struct FN(pass) * pass) {
         for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + j] = y[j * pass->k + c];
 }
 
-/* Divides the device's work space among tallies with what they point to, copies, y and tails, each on cache lines of its
- * own. */
+/* Divides the device's work space among tallies with what they point to, copies, y and tails, each on cache
+ * lines of its own. */
 static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t y_size) {
     enum { LINE = 64 };
     const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;

@@ -1,5 +1,5 @@
-/* W = a X + b Y and W = value: what passes do with their results, and the public operations behind their checks; and sums of what
- * groups leave. */
+/* W = a X + b Y and W = value: what passes do with their results, and the public operations behind their
+ * checks; and sums of what groups leave. */
 #include "pass/combine.h"
 
 #include <string.h>

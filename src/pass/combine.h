@@ -1,12 +1,12 @@
-/* Sums of dense matrices, for passes and for the operations above them; how kernels over elements are launched, and how what groups
- * leave comes to the host. */
+/* Sums of dense matrices, for passes and for the operations above them; how kernels over elements are
+ * launched, and how what groups leave comes to the host. */
 #ifndef KI_COMBINE_H
 #define KI_COMBINE_H
 
 #include "core/kernels/kernels.h"
 
-/* One thread for each of `count` elements or rows, on the device and in the type of W, the largest operand; the kernels
- * walk on where there are more elements than threads. */
+/* One thread for each of `count` elements or rows, on the device and in the type of W, the largest operand;
+ * the kernels walk on where there are more elements than threads. */
 kiln_status ki_launch_elements(const kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count);
 

@@ -1,13 +1,14 @@
-/* An operation on an X that is split over the members of a group, such as a pass  w = sum_i X_i^T (v_i .* (X_i y)),  member i on
- * its rows X_i.
+/* An operation on an X that is split over the members of a group, such as a pass  w = sum_i X_i^T (v_i .*
+ * (X_i y)),  member i on its rows X_i.
  *
- * The operands' roles (roles.h) say what each member gets. The whole of every operand lies on the first member, and so do all
- * results, which other operations want there next. ROW and ENTRY: a member's part, copied to it once and kept until the operand is
- * written anew; what it writes goes back. COLUMN: a copy of all of it, kept as long. SUM: a place of its own, added up on the
- * first in the members' order, so that the same number of members gives the same bits. GATHER, MEMBER and OWN: a copy of all of it; an
- * operation of several rounds keeps its members' parts where they are until the last, and exchanges no more than what others read.
- * group_operands.c makes all that. Each member sends its results as soon as it has them, while others compute; large sums and copies to
- * many go by the backend's collectives (core/group.h). */
+ * The operands' roles (roles.h) say what each member gets. The whole of every operand lies on the first
+ * member, and so do all results, which other operations want there next. ROW and ENTRY: a member's part,
+ * copied to it once and kept until the operand is written anew; what it writes goes back. COLUMN: a copy of
+ * all of it, kept as long. SUM: a place of its own, added up on the first in the members' order, so that the
+ * same number of members gives the same bits. GATHER, MEMBER and OWN: a copy of all of it; an operation of
+ * several rounds keeps its members' parts where they are until the last, and exchanges no more than what
+ * others read. group_operands.c makes all that. Each member sends its results as soon as it has them, while
+ * others compute; large sums and copies to many go by the backend's collectives (core/group.h). */
 #include "pass/group.h"
 
 #include <string.h>
@@ -20,7 +21,8 @@
 
 /* ----------------------------------------------------------------------------------------- results */
 
-/* Sends what member i has written: rows and entries to their places in the whole, parts of sums to where they are added. */
+/* Sends what member i has written: rows and entries to their places in the whole, parts of sums to where they
+ * are added. */
 static kiln_status send(struct ki_pass *pass, int i) {
     struct ki_pass_part *part = &pass->parts[i];
     kiln_status status = KILN_OK;
@@ -86,8 +88,8 @@ static void run_part(void *of, int i) {
     if (part->status != KILN_OK) ki_error_keep(&part->error);
 }
 
-/* Whether the members' work is queued and not waited for: X is there, and nothing goes to host memory. Then one thread has queued it
- * all before others would be awake. */
+/* Whether the members' work is queued and not waited for: X is there, and nothing goes to host memory. Then
+ * one thread has queued it all before others would be awake. */
 static bool only_queues(const struct ki_pass *pass) {
     bool queues = pass->device->backend->copy && !pass->shared->sums;
     for (int i = 0; queues && i < pass->split->count; i++) queues = ki_matrix_resident(pass->split->X[i]);

@@ -16,21 +16,25 @@ struct ki_split {
 
 /* How X is cut: into rows with as many entries; rows with as many pairs (i, j), j > i; columns. */
 enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS };
-/* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a file. */
+/* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a
+ * file. */
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by cut);
 
-/* The row of n before which that share of all pairs (i, j), j > i, lies, each one row i's. Whole tiles of rows, if there are many. */
+/* The row of n before which that share of all pairs (i, j), j > i, lies, each one row i's. Whole tiles of
+ * rows, if there are many. */
 int64_t ki_row_of_pairs(int64_t n, double share);
 
-/* The same of a sparse X in slices of columns, with about as many columns and entries each: matrices of the members' own. */
+/* The same of a sparse X in slices of columns, with about as many columns and entries each: matrices of the
+ * members' own. */
 kiln_status ki_split_columns_of(const struct ki_split **split, const kiln_matrix *X);
 
-/* X to host memory, from where slices by columns are taken; ERR_UNSUPPORTED: it lies in a file. And what frees a split. */
+/* X to host memory, from where slices by columns are taken; ERR_UNSUPPORTED: it lies in a file. And what
+ * frees a split. */
 kiln_status ki_split_in_memory(const kiln_matrix *X);
 void ki_split_free(kiln_device *device, void *split);
 
-/* The members' copies of their part of an operand that is sliced with X, kept in a slot of it while nobody writes it. NULL: none
- * yet. `first`: where their parts begin, in rows or in entries. */
+/* The members' copies of their part of an operand that is sliced with X, kept in a slot of it while nobody
+ * writes it. NULL: none yet. `first`: where their parts begin, in rows or in entries. */
 struct ki_rows {
     int count;
     int64_t first[KI_MEMBERS + 1];
@@ -44,8 +48,8 @@ bool ki_copies_there(const kiln_matrix *A);
 /* Drops both, where copies that were begun may not be whole. */
 void ki_copies_drop(const kiln_matrix *A);
 
-/* Whether the members share operations on X: it lies on a group, and its values came from outside. What operations make stays on
- * the first member, where they want it next. */
+/* Whether the members share operations on X: it lies on a group, and its values came from outside. What
+ * operations make stays on the first member, where they want it next. */
 bool ki_is_split(const kiln_matrix *X);
 
 /* Who share them: a group's devices, or processes. */
@@ -59,9 +63,9 @@ struct ki_shared {
     bool fresh;           /* what KI_CHANGES says of an operand does not hold this time: it is only written */
     enum ki_split_by cut; /* of X; into columns: what has the role KI_ROW is cut like them */
     kiln_status (*run)(const void *slice); /* on one device; holds its operands itself */
-    /* In place of `run`: so many rounds, between which the members exchange what has the role KI_GATHER or KI_MEMBER. Kinds 0 and 1
-     * take turns, so that a round overwrites nothing that another member still reads in the one before: its results have another
-     * matrix for their place than theirs. */
+    /* In place of `run`: so many rounds, between which the members exchange what has the role KI_GATHER or
+     * KI_MEMBER. Kinds 0 and 1 take turns, so that a round overwrites nothing that another member still reads
+     * in the one before: its results have another matrix for their place than theirs. */
     int64_t rounds;
     kiln_status (*run_round)(const void *slice, int64_t round);
 };

@@ -1,5 +1,6 @@
-/* What each member of a group gets of an operation's operands, by their roles (roles.h): a part or a copy that is kept until the operand
- * is written anew, or a place for its part of a sum. On the CPU, where members share the memory, views stand for copies. */
+/* What each member of a group gets of an operation's operands, by their roles (roles.h): a part or a copy
+ * that is kept until the operand is written anew, or a place for its part of a sum. On the CPU, where members
+ * share the memory, views stand for copies. */
 #include <string.h>
 
 #include "pass/group_pass.h"
@@ -8,7 +9,8 @@ static void set(const struct ki_pass *pass, struct ki_pass_part *part, int j, co
     ki_operand_set(part->slice, &pass->rules->rule[j], A);
 }
 
-/* What the slice has as operand j on the CPU: a view on the member's device, which may be written where the whole may. */
+/* What the slice has as operand j on the CPU: a view on the member's device, which may be written where the
+ * whole may. */
 static void view_here(const struct ki_pass *pass, struct ki_pass_part *part, int j, const kiln_matrix *A) {
     kiln_matrix *view = &part->views[j];
     *view = *A;
@@ -18,8 +20,8 @@ static void view_here(const struct ki_pass *pass, struct ki_pass_part *part, int
     set(pass, part, j, view);
 }
 
-/* On a device of its own a member keeps one matrix of the operand, rows x cols, until that is written anew: what lies in A from element
- * `from` on, if it is `filled`. */
+/* On a device of its own a member keeps one matrix of the operand, rows x cols, until that is written anew:
+ * what lies in A from element `from` on, if it is `filled`. */
 static kiln_status give_kept(kiln_matrix **kept, const struct ki_pass *pass, struct ki_pass_part *part, int j,
                              int64_t rows, int64_t cols, int64_t from, bool filled) {
     const kiln_matrix *A = ki_pass_whole(pass, j);
@@ -76,8 +78,8 @@ done:
     return status;
 }
 
-/* A place for this time, on the CPU, too, where the others' must not be written: for the member's part of a sum, or with a copy. What
- * a sum only reads, the first member takes. */
+/* A place for this time, on the CPU, too, where the others' must not be written: for the member's part of a
+ * sum, or with a copy. What a sum only reads, the first member takes. */
 static kiln_status give_place(struct ki_pass *pass, int i, int j) {
     struct ki_pass_part *part = &pass->parts[i];
     const kiln_matrix *A = ki_pass_whole(pass, j);

@@ -59,8 +59,8 @@ static inline int64_t ki_pass_bytes(const kiln_matrix *A) {
 
 /* Which operands go by collectives: these take all members. */
 void ki_pass_choose(struct ki_pass *pass);
-/* Where the parts of sums arrive, made before any member is told to begin: what they send must not overtake what the first member
- * still does with that memory. */
+/* Where the parts of sums arrive, made before any member is told to begin: what they send must not overtake
+ * what the first member still does with that memory. */
 kiln_status ki_pass_room(struct ki_pass *pass);
 /* Member i's struct of the operation, with its operands, which it holds from then on. */
 kiln_status ki_pass_prepare(struct ki_pass *pass, int i);

@@ -18,7 +18,8 @@ int ki_power_of_two(int64_t at_least) {
     return p;
 }
 
-/* Work space has as many columns as a launch takes, and a group's last turn may begin before the end and reach beyond it. */
+/* Work space has as many columns as a launch takes, and a group's last turn may begin before the end and
+ * reach beyond it. */
 const char *ki_index_define(const struct ki_chain *chain, int64_t own) {
     const int64_t columns = ki_max(chain->k, ki_plan_columns(chain));
     const int64_t operands = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * columns);
@@ -45,7 +46,8 @@ static const char *plan_defines(char text[KI_DEFINES_MOST], const struct ki_plan
                  plan->lag, plan->sure);
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
-    /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */
+    /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the
+     * end. */
     const char *option = X->device->properties.registers_option;
     if (option && exchanges(plan))
         snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));

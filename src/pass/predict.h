@@ -1,4 +1,5 @@
-/* What launch models have in common that take a plan's time from several bounds, and lists of plans, the best predicted one first. */
+/* What launch models have in common that take a plan's time from several bounds, and lists of plans, the best
+ * predicted one first. */
 #ifndef KI_PREDICT_H
 #define KI_PREDICT_H
 
@@ -7,7 +8,8 @@
 #include "core/device.h"
 #include "kiln/tune.h"
 
-/* The most of `count` bounds in seconds, which hides the others but for a share of them. *worst: which is the most. */
+/* The most of `count` bounds in seconds, which hides the others but for a share of them. *worst: which is the
+ * most. */
 static inline double ki_bounded(const double *seconds, int count, double not_hidden, int *worst) {
     double sum = 0;
     *worst = 0;

@@ -1,5 +1,5 @@
-/* Row maps of a pass on a GPU: their arguments, what becomes of the records, and the composition X y, map, X^T for more
- * classes than one launch holds. */
+/* Row maps of a pass on a GPU: their arguments, what becomes of the records, and the composition X y, map,
+ * X^T for more classes than one launch holds. */
 #include <stdio.h>
 
 #include "core/arguments.h"

@@ -25,8 +25,9 @@ static bool works_in_place(const struct ki_single *single) {
     return false;
 }
 
-/* An operation allocates before it writes, so that one that found too little memory can be begun again; not so where the driver
- * failed it later, which would tell if an operand, already overwritten, were read again. */
+/* An operation allocates before it writes, so that one that found too little memory can be begun again; not
+ * so where the driver failed it later, which would tell if an operand, already overwritten, were read
+ * again. */
 static kiln_status run_with_X(const struct ki_single *single, const kiln_matrix *X) {
     const struct ki_operand held = {X, false};
     if (X->streams) return ki_stream(single);

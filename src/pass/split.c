@@ -1,9 +1,10 @@
-/* The slices of a matrix that lies on a group: consecutive rows with about as many entries for each member, or, where vectors are
- * long, some more for the first.
+/* The slices of a matrix that lies on a group: consecutive rows with about as many entries for each member,
+ * or, where vectors are long, some more for the first.
  *
- * On the CPU a slice is a view with row starts of its own. On GPUs the whole stays in host memory, from where each member's
- * memory manager takes its rows, keeps them, or streams them if they are too many: they are matrices like any other to it. Of an X in
- * a file a slice is the file once more, whose arrays begin at its rows. */
+ * On the CPU a slice is a view with row starts of its own. On GPUs the whole stays in host memory, from where
+ * each member's memory manager takes its rows, keeps them, or streams them if they are too many: they are
+ * matrices like any other to it. Of an X in a file a slice is the file once more, whose arrays begin at its
+ * rows. */
 #include <math.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ static int64_t row_of(const kiln_matrix *X, int64_t entries) {
     return ki_row_at(row_starts(X), X->rows, entries, 0);
 }
 
-/* The entries that the first member takes beyond what each other one has: what it reads while they wait for a vector, and while
- * theirs is on its way back. */
+/* The entries that the first member takes beyond what each other one has: what it reads while they wait for a
+ * vector, and while theirs is on its way back. */
 static int64_t ahead(const kiln_matrix *X) {
     const double sparse = 0.17, dense = 0.9; /* of the memory's bandwidth that a pass gets, on an H200 */
     const double read = X->device->properties.bandwidth * (X->format == KILN_CSR ? sparse : dense);

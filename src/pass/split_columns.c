@@ -1,8 +1,9 @@
-/* The slices of a sparse matrix that lies on a group by columns: where the results are sums over columns, as PageRank's are, each
- * member has all that adds up to a part of them, and no sums are exchanged.
+/* The slices of a sparse matrix that lies on a group by columns: where the results are sums over columns, as
+ * PageRank's are, each member has all that adds up to a part of them, and no sums are exchanged.
  *
- * A slice has a row for each of the whole's, with its entries in the slice's columns. Unlike a slice of rows it is no piece of the
- * whole's arrays, but copied once, by a thread for each member, which reads the whole twice: to count, and to copy. */
+ * A slice has a row for each of the whole's, with its entries in the slice's columns. Unlike a slice of rows
+ * it is no piece of the whole's arrays, but copied once, by a thread for each member, which reads the whole
+ * twice: to count, and to copy. */
 #include <string.h>
 
 #include "core/limits.h"
@@ -32,7 +33,8 @@ static struct arrays arrays_of(const kiln_matrix *X) {
     return (struct arrays){part[KI_ROW_START], part[KI_COL], part[KI_VALUES]};
 }
 
-/* Where the columns are cut: each has about as many columns and entries as others, by the entries of every so-manyth row. */
+/* Where the columns are cut: each has about as many columns and entries as others, by the entries of every
+ * so-manyth row. */
 static kiln_status cut(struct ki_split *split, const kiln_matrix *X, const struct arrays *of) {
     const int64_t every = ki_ceil_div(ki_max(X->nnz, 1), ki_limits.sampled_entries), parts = split->count;
     int64_t *count = ki_calloc((size_t)ki_max(X->cols, 1) * sizeof *count), all = X->cols, before = 0;

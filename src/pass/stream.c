@@ -1,8 +1,9 @@
-/* An operation on the rows of an X that is too large for its device, such as a pass:  for each panel X_i of rows
- * w += alpha X_i^T (v_i .* (X_i y)).
+/* An operation on the rows of an X that is too large for its device, such as a pass:  for each panel X_i of
+ * rows w += alpha X_i^T (v_i .* (X_i y)).
  *
- * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A panel is a matrix
- * of its own to the bodies and kernels; pass/roles.h takes the operands at its rows and adds up. */
+ * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A
+ * panel is a matrix of its own to the bodies and kernels; pass/roles.h takes the operands at its rows and
+ * adds up. */
 #include <string.h>
 
 #include "core/feeder.h"
@@ -146,8 +147,8 @@ static kiln_status compute(struct stream *s, int64_t i) {
 
 /* -------------------------------------------------------------------------------------------- pass */
 
-/* What is on its way lies in X itself where that is host memory, but for row starts; else in the staging memory. On the CPU
- * nothing is on its way. */
+/* What is on its way lies in X itself where that is host memory, but for row starts; else in the staging
+ * memory. On the CPU nothing is on its way. */
 static kiln_status make_places(struct stream *s) {
     const kiln_matrix *X = s->X;
     char *staging = NULL;
@@ -215,7 +216,8 @@ done:
     return status;
 }
 
-/* Elsewhere a panel is read while the one before moves, and that moves while the one before it is computed with. */
+/* Elsewhere a panel is read while the one before moves, and that moves while the one before it is computed
+ * with. */
 static kiln_status run_gpu(struct stream *s, bool *begun) {
     const struct ki_backend *backend = s->device->backend;
     kiln_status status;
@@ -248,9 +250,10 @@ static kiln_status run(struct stream *s, bool *begun) {
     return status;
 }
 
-/* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once a panel, is
- * small beside it; a quarter of that from a file, for what its panels pass through should stay in the processor's caches.
- * Both slots and the pass's own work space must fit; a processor's is larger, copies of w among it. */
+/* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once
+ * a panel, is small beside it; a quarter of that from a file, for what its panels pass through should stay in
+ * the processor's caches. Both slots and the pass's own work space must fit; a processor's is larger, copies
+ * of w among it. */
 static int64_t first_target(const struct stream *s) {
     const kiln_matrix *X = s->X;
     const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 32 : 128) << 20;

@@ -1,4 +1,5 @@
-/* Slices of X that run one after the other on one device: what is summed over rows is added up from one to the next. */
+/* Slices of X that run one after the other on one device: what is summed over rows is added up from one to
+ * the next. */
 #include <string.h>
 
 #include "core/seams.h"

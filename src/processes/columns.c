@@ -1,8 +1,9 @@
-/* Columns of a sparse matrix whose rows the processes have: each sends every other one the entries of its rows that lie in the other's
- * columns, all at once, after the leader has found out how long the columns are and cut them.
+/* Columns of a sparse matrix whose rows the processes have: each sends every other one the entries of its
+ * rows that lie in the other's columns, all at once, after the leader has found out how long the columns are
+ * and cut them.
  *
- * What a process gets from the others in their order are its columns row by row, so that nothing need be sorted. As rows of the transposed
- * matrix they are counted and placed, once. */
+ * What a process gets from the others in their order are its columns row by row, so that nothing need be
+ * sorted. As rows of the transposed matrix they are counted and placed, once. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -85,7 +86,8 @@ done:
     return status;
 }
 
-/* As many columns and entries each; as long as there are columns each has one. By counts, which doubles hold exactly. */
+/* As many columns and entries each; as long as there are columns each has one. By counts, which doubles hold
+ * exactly. */
 static void cut(struct columns *c, const double *count) {
     const int64_t parts = processes(c);
     int64_t all = c->cols, before = 0, entries = 0, at = 0;
@@ -234,7 +236,8 @@ static kiln_status make(kiln_matrix **made, struct columns *c) {
                          : adopt(made, c, all_rows(c), own_columns(c), &c->start, &c->col, &c->values);
 }
 
-/* What all do. *outcome: what went wrong in one of them. The status is of what ends all, such as no memory for a vector. */
+/* What all do. *outcome: what went wrong in one of them. The status is of what ends all, such as no memory
+ * for a vector. */
 static kiln_status run(kiln_matrix **made, struct columns *c, kiln_status *outcome) {
     const size_t one = sizeof(int64_t);
     int64_t *ones = NULL;

@@ -1,6 +1,7 @@
-/* A Matrix Market file, whose entries come in any order, read by all processes: each takes those of its share of the bytes, and deals them
- * out to the processes whose rows they are in. Rows go to processes in ranges with about as many entries each, found from a histogram over
- * ranges of rows. Entries of one place keep the order of the file, in which they are added up.
+/* A Matrix Market file, whose entries come in any order, read by all processes: each takes those of its share
+ * of the bytes, and deals them out to the processes whose rows they are in. Rows go to processes in ranges
+ * with about as many entries each, found from a histogram over ranges of rows. Entries of one place keep the
+ * order of the file, in which they are added up.
  *
  * Errors break nothing off: after each step that may fail all learn whether to go on. */
 #include <string.h>
@@ -91,7 +92,8 @@ static struct entry entry_of(const struct dealing *d, int64_t e) {
                           ki_market_mirrors(&d->part, row, col)};
 }
 
-/* Rows for each process: by ranges with about as many entries, the leader at least one, as long as there are any. */
+/* Rows for each process: by ranges with about as many entries, the leader at least one, as long as there are
+ * any. */
 static kiln_status cut_rows(struct dealing *d) {
     struct kiln_processes *p = d->p;
     const int64_t rows = d->part.header.rows;

@@ -1,5 +1,5 @@
-/* What each process does to its own rows of a matrix (struct ki_each): parts of new matrices stay where they are made, sums go to the
- * leader. */
+/* What each process does to its own rows of a matrix (struct ki_each): parts of new matrices stay where they
+ * are made, sums go to the leader. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -58,7 +58,8 @@ done:
     return status;
 }
 
-/* Tells all what to do and where their rows begin, does the leader's share, and takes what the others report. */
+/* Tells all what to do and where their rows begin, does the leader's share, and takes what the others
+ * report. */
 static kiln_status meet(struct leading *l) {
     const int64_t count = l->p->transport.count;
     kiln_status status, outcome;

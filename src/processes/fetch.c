@@ -13,7 +13,8 @@ static kiln_status copy_part(void *to, const kiln_matrix *rows, int part) {
                           : kiln_matrix_get_csr(to, NULL, NULL, rows);
 }
 
-/* Row starts count from the first entry of the process that they come from, and its last is the next one's first. */
+/* Row starts count from the first entry of the process that they come from, and its last is the next one's
+ * first. */
 kiln_status ki_processes_fetch(void *to, const kiln_matrix *X, int part) {
     struct kiln_processes *p = (struct kiln_processes *)X->device->processes;
     struct ki_order order = {.kind = KI_ORDER_FETCH, .part = part};

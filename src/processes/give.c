@@ -1,5 +1,6 @@
-/* Rows of a matrix that lies in the leader's memory, to each process its part: as many entries each, once, at the first operation on
- * it. The leader keeps the whole, as a group does (pass/split.c), and its own rows are the first of it. */
+/* Rows of a matrix that lies in the leader's memory, to each process its part: as many entries each, once, at
+ * the first operation on it. The leader keeps the whole, as a group does (pass/split.c), and its own rows are
+ * the first of it. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -101,7 +102,8 @@ static void cut_rows(struct ki_cut *cut, const kiln_matrix *X, enum ki_split_by 
     }
 }
 
-/* Rows [0, first[1]): on the CPU a view; elsewhere a matrix of its own, so that the device has no more of X than these. */
+/* Rows [0, first[1]): on the CPU a view; elsewhere a matrix of its own, so that the device has no more of X
+ * than these. */
 static kiln_status take_own(struct ki_cut *cut, const kiln_matrix *X) {
     const int64_t rows = cut->first[1], nnz = cut->entry[1], real = ki_type_bytes(X->type);
     void *memory[KI_PARTS] = {NULL};
@@ -155,7 +157,8 @@ static kiln_status check_memory(const kiln_matrix *X) {
     return ki_hint("read the file without mapping it (--map)");
 }
 
-/* An order has gone out once anything is sent: from then on all get their rows, whatever this process can do with its own. */
+/* An order has gone out once anything is sent: from then on all get their rows, whatever this process can do
+ * with its own. */
 static kiln_status give(struct ki_cut *cut, struct kiln_processes *p, const kiln_matrix *X,
                         enum ki_split_by by) {
     struct ki_order order = {

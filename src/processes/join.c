@@ -68,7 +68,8 @@ static bool lies_in(const struct dl_phdr_info *info, uintptr_t place) {
     return false;
 }
 
-/* The linker leaves a digest of its own among the notes (--build-id). The code where it lies would not do: UCX patches what allocates memory. */
+/* The linker leaves a digest of its own among the notes (--build-id). The code where it lies would not do:
+ * UCX patches what allocates memory. */
 static int digest_notes(struct dl_phdr_info *info, size_t size, void *of) {
     struct image *image = of;
     struct ki_sha256 sum;
@@ -82,7 +83,8 @@ static int digest_notes(struct dl_phdr_info *info, size_t size, void *of) {
     return 1;
 }
 
-/* Operations travel as places in the code, and structs as they lie in memory: all processes learn whether one differs. */
+/* Operations travel as places in the code, and structs as they lie in memory: all processes learn whether one
+ * differs. */
 static kiln_status check_builds(struct kiln_processes *p) {
     struct image own = {.inside = (uintptr_t)&library};
     uint8_t leaders[sizeof own.digest];

@@ -1,9 +1,10 @@
 /* Processes that compute together: one leads, the others serve it.
  *
- * What the leader wants goes to all as an order of fixed size, with what belongs to it behind; both sides then know what is to be sent
- * to whom, and how much. An error never breaks that off: who cannot use what is sent throws it away, who cannot make what is awaited
- * sends anything, and says so in its status, which follows. So one process's want of memory is an error of the leader's call, and the
- * next call finds everything in step. */
+ * What the leader wants goes to all as an order of fixed size, with what belongs to it behind; both sides
+ * then know what is to be sent to whom, and how much. An error never breaks that off: who cannot use what is
+ * sent throws it away, who cannot make what is awaited sends anything, and says so in its status, which
+ * follows. So one process's want of memory is an error of the leader's call, and the next call finds
+ * everything in step. */
 #ifndef KI_PROCESSES_ROOM_H
 #define KI_PROCESSES_ROOM_H
 
@@ -129,13 +130,15 @@ kiln_status ki_wire_exchange(struct kiln_processes *p);
 
 /* The ways of a matrix's values. */
 enum ki_way { KI_BROADCAST, KI_SEND, KI_RECEIVE, KI_ADD_UP, KI_ADD_UP_ORDERED };
-/* `count` bytes of A's values from byte `first` on, which go to or come from `peer`, or all. A NULL: what comes is thrown away, and
- * what goes is anything. *outcome: what went wrong with A's device; the bytes go their way all the same. */
+/* `count` bytes of A's values from byte `first` on, which go to or come from `peer`, or all. A NULL: what
+ * comes is thrown away, and what goes is anything. *outcome: what went wrong with A's device; the bytes go
+ * their way all the same. */
 kiln_status ki_wire_values(struct kiln_processes *p, enum ki_way way, int peer, kiln_matrix *A, int64_t first,
                            int64_t count, kiln_type type, kiln_status *outcome);
 
-/* united.c: what ki_wire_values would do, where GPUs do it without the host. *carried, the same in all processes: they have; if not, nothing
- * has been sent. `count` bytes are all of A, in all processes. An error is of NCCL or MPI, and the end of all. */
+/* united.c: what ki_wire_values would do, where GPUs do it without the host. *carried, the same in all
+ * processes: they have; if not, nothing has been sent. `count` bytes are all of A, in all processes. An error
+ * is of NCCL or MPI, and the end of all. */
 kiln_status ki_united_values(bool *carried, struct kiln_processes *p, enum ki_way way, kiln_matrix *A,
                              int64_t count, kiln_status *outcome);
 /* The GPUs part, in all processes at once; alive: nothing has failed. */
@@ -144,11 +147,12 @@ void ki_united_end(struct kiln_processes *p, bool alive);
 /* The leader's order to all others. */
 kiln_status ki_order_send(struct kiln_processes *p, struct ki_order *order);
 kiln_status ki_order_take(struct kiln_processes *p, struct ki_order *order);
-/* Each other process's outcome to the leader, who gets the first error as an error of its own, after `own`, which counts first. */
+/* Each other process's outcome to the leader, who gets the first error as an error of its own, after `own`,
+ * which counts first. */
 kiln_status ki_outcome_send(struct kiln_processes *p, kiln_status outcome);
 kiln_status ki_outcomes_take(struct kiln_processes *p, kiln_status own);
-/* In the middle of an order: *outcome, each process's own, becomes that of all. Unless it is OK all break off; the leader has the
- * first error. */
+/* In the middle of an order: *outcome, each process's own, becomes that of all. Unless it is OK all break
+ * off; the leader has the first error. */
 kiln_status ki_agree(kiln_status *outcome, struct kiln_processes *p);
 /* The error of process `whose`, which has kept it, as one of the leader's. */
 kiln_status ki_error_fetch(struct kiln_processes *p, int whose);
@@ -159,7 +163,8 @@ void ki_number_drop(struct kiln_processes *p, int number);
 
 /* ---- leader ---- */
 
-/* A matrix that is cut into rows, or columns: what a slot of it holds. Process i has the rows, or columns, [first[i], first[i + 1]). */
+/* A matrix that is cut into rows, or columns: what a slot of it holds. Process i has the rows, or columns,
+ * [first[i], first[i + 1]). */
 struct ki_cut {
     struct kiln_processes *processes;
     int number;
@@ -167,7 +172,8 @@ struct ki_cut {
     kiln_matrix *here;      /* the leader's part */
     int64_t *first, *entry; /* count + 1 of each, of rows in one piece of memory */
 };
-/* The cut of X, which is made now if there is none: give.c. An X that was read in parts is never cut by pairs. */
+/* The cut of X, which is made now if there is none: give.c. An X that was read in parts is never cut by
+ * pairs. */
 kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X, enum ki_split_by by);
 /* The same into columns: columns.c. */
 kiln_status ki_cut_columns_of(const struct ki_cut **cut, const kiln_matrix *X);
@@ -179,13 +185,14 @@ static inline int ki_owner_of(const int64_t *first, int count, int64_t n) {
 /* A cut without places, under a number that is its own from then on, and its end. */
 kiln_status ki_cut_new(struct ki_cut **cut, struct kiln_processes *p, int number);
 void ki_cut_free(kiln_device *device, void *cut);
-/* A new cut, of parts that the processes have already: rows[i] and entries[i] are those of process i. It belongs to X, to which it
- * gives its shape, from then on; `here` does, too. */
+/* A new cut, of parts that the processes have already: rows[i] and entries[i] are those of process i. It
+ * belongs to X, to which it gives its shape, from then on; `here` does, too. */
 kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, kiln_matrix *here,
                         const int64_t *rows, const int64_t *entries);
 /* The same of a cut that has its places and the leader's rows. */
 kiln_status ki_cut_give(kiln_matrix *X, struct ki_cut *cut);
-/* The rows of X, which has been made of another matrix's, are those of that one's cut: what is kept of operands serves both. */
+/* The rows of X, which has been made of another matrix's, are those of that one's cut: what is kept of
+ * operands serves both. */
 void ki_cut_alike(const kiln_matrix *X, const struct ki_cut *other);
 kiln_status ki_processes_share(const struct ki_shared *shared);
 kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file_format *format,

@@ -1,5 +1,6 @@
-/* An operation in rounds, such as steps of PageRank: after each the processes tell each other what they have written of operands that
- * all have as a whole (KI_GATHER: their rows; KI_MEMBER: their row). Each sends to all at once, and nothing passes through the leader. */
+/* An operation in rounds, such as steps of PageRank: after each the processes tell each other what they have
+ * written of operands that all have as a whole (KI_GATHER: their rows; KI_MEMBER: their row). Each sends to
+ * all at once, and nothing passes through the leader. */
 #include "core/seams.h"
 #include "processes/sharing.h"
 

@@ -1,4 +1,5 @@
-/* A process's part of a shared operation (share.c): it gets its operands, runs, and sends what it has written. */
+/* A process's part of a shared operation (share.c): it gets its operands, runs, and sends what it has
+ * written. */
 #include <string.h>
 
 #include "core/seams.h"

@@ -1,9 +1,11 @@
-/* An operation on an X whose rows processes have, such as a pass  w = sum_i X_i^T (v_i .* (X_i y)),  process i on its rows X_i.
+/* An operation on an X whose rows processes have, such as a pass  w = sum_i X_i^T (v_i .* (X_i y)),  process
+ * i on its rows X_i.
  *
- * As in a group (pass/group.c), the operands' roles say what each gets: ROW and ENTRY a part, sent once and kept until the operand is
- * written anew, COLUMN, GATHER and MEMBER a copy of all, OWN the same for this time, SUM a place of its own that is added up in the leader.
- * What processes write to rows goes back to the whole at once, and what they write for all between rounds to all (rounds.c), so that no
- * matrix is ever in two states. The operation's struct travels as it is; pointers in it are replaced. */
+ * As in a group (pass/group.c), the operands' roles say what each gets: ROW and ENTRY a part, sent once and
+ * kept until the operand is written anew, COLUMN, GATHER and MEMBER a copy of all, OWN the same for this
+ * time, SUM a place of its own that is added up in the leader. What processes write to rows goes back to the
+ * whole at once, and what they write for all between rounds to all (rounds.c), so that no matrix is ever in
+ * two states. The operation's struct travels as it is; pointers in it are replaced. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -55,7 +57,8 @@ static uint64_t digest_of(const kiln_matrix *A) {
     return ki_on_cpu(A->device) ? ki_digest(ki_host(&A->values), A->nnz * ki_type_bytes(A->type)) : 0;
 }
 
-/* The number under which the others have operand j, or will have it. *old: what they have is not what it is now. */
+/* The number under which the others have operand j, or will have it. *old: what they have is not what it is
+ * now. */
 static kiln_status number_of(struct sharing *s, int j, bool *old) {
     struct ki_order_operand *operand = &s->order.share.operand[j];
     const struct ki_slot_kind *kind = kind_of(operand);
@@ -172,8 +175,9 @@ done:
     return status;
 }
 
-/* The leader's own rows: its sums and what it writes to rows are the beginning of the whole's. What is whole everywhere it writes through
- * views: to write the whole itself would drop what says that the others have it. */
+/* The leader's own rows: its sums and what it writes to rows are the beginning of the whole's. What is whole
+ * everywhere it writes through views: to write the whole itself would drop what says that the others have
+ * it. */
 static kiln_status run_own(struct sharing *s, kiln_status *outcome) {
     kiln_matrix views[KI_RULES_MOST];
     union {
@@ -247,7 +251,8 @@ done:
     return status;
 }
 
-/* On the CPU a written operand keeps its slots of copies and parts, whose digests are renewed, and loses all others. */
+/* On the CPU a written operand keeps its slots of copies and parts, whose digests are renewed, and loses all
+ * others. */
 static void list_operands(struct ki_operand operands[KI_RULES_MOST], const struct sharing *s) {
     ki_operands_list(operands, s->rules, s->shared->whole);
     for (int j = 0; j < s->rules->count; j++) {

@@ -18,7 +18,8 @@ static inline bool ki_adds_up(const struct ki_order_operand *operand) {
     return operand->role == KI_SUM && (operand->use & KI_WRITES);
 }
 
-/* What is only read comes before what is written, which may be the same matrix: the j-th operand in that order, from 0. */
+/* What is only read comes before what is written, which may be the same matrix: the j-th operand in that
+ * order, from 0. */
 static inline int ki_in_turn(const struct ki_rules *rules, int j) {
     for (int written = 0; written < 2; written++)
         for (int i = 0; i < rules->count; i++)
@@ -26,7 +27,8 @@ static inline int ki_in_turn(const struct ki_rules *rules, int j) {
     return 0;
 }
 
-/* What is whole in every process: the same numbers after the operation as before it, or as all have written them in rounds. */
+/* What is whole in every process: the same numbers after the operation as before it, or as all have written
+ * them in rounds. */
 static inline bool ki_is_whole(const struct ki_order_operand *operand) {
     return ki_role_is_whole(operand->role);
 }
@@ -46,7 +48,8 @@ static inline int64_t ki_share_rows(const int64_t *first, int i) {
     return first[i + 1] - first[i];
 }
 
-/* An operation in rounds (ki_shared.rounds), between which each process sends the others what it has written for all. */
+/* An operation in rounds (ki_shared.rounds), between which each process sends the others what it has written
+ * for all. */
 struct ki_rounds {
     struct kiln_processes *p;
     const struct ki_order *order;

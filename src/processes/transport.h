@@ -1,9 +1,11 @@
-/* What the plug-in for MPI (plugins/mpi) does for the library: bytes and sums between the processes of a communicator. This header is
- * all that both know of each other, so that a plug-in is built against an MPI without the library, and the library without an MPI.
+/* What the plug-in for MPI (plugins/mpi) does for the library: bytes and sums between the processes of a
+ * communicator. This header is all that both know of each other, so that a plug-in is built against an MPI
+ * without the library, and the library without an MPI.
  *
- * Every int is 0, or a code that `text` explains. One thread at a time calls. A call that waits for other processes does not wait for
- * ever: each process tells the next one every second that it is there, and one that has been silent for `limit` seconds, because it was
- * killed, was stopped or lost its machine, ends all of them (`end`). */
+ * Every int is 0, or a code that `text` explains. One thread at a time calls. A call that waits for other
+ * processes does not wait for ever: each process tells the next one every second that it is there, and one
+ * that has been silent for `limit` seconds, because it was killed, was stopped or lost its machine, ends all
+ * of them (`end`). */
 #ifndef KI_TRANSPORT_H
 #define KI_TRANSPORT_H
 
@@ -32,7 +34,8 @@ struct ki_transport {
     int (*receive)(void *of, int from, void *bytes, int64_t count);
     /* With every other process at once, count of them; what stands for this one is not looked at. */
     int (*exchange)(void *of, const struct ki_exchange *with);
-    /* Process 0's numbers += those of all others, float or double; ordered: in the order of the processes, for the same bits. */
+    /* Process 0's numbers += those of all others, float or double; ordered: in the order of the processes,
+     * for the same bits. */
     int (*sum)(void *of, void *numbers, int64_t count, int real_bytes, int ordered);
     void (*text)(int code, char *text, int64_t bytes);
     /* Ends all processes at once, this one too, with an exit code. */
@@ -41,8 +44,9 @@ struct ki_transport {
     void (*leave)(void *of);
 };
 
-/* The plug-in's one symbol. communicator: as Fortran knows it (MPI_Comm_c2f), or -1 for all processes, whose MPI begins here if it has
- * not. The caller sets `limit` and `version`; of another version the plug-in tells its own, and does no more. */
+/* The plug-in's one symbol. communicator: as Fortran knows it (MPI_Comm_c2f), or -1 for all processes, whose
+ * MPI begins here if it has not. The caller sets `limit` and `version`; of another version the plug-in tells
+ * its own, and does no more. */
 typedef int ki_transport_join(struct ki_transport *transport, int communicator);
 #define KI_TRANSPORT_SYMBOL "kiln_transport_join"
 

@@ -1,10 +1,10 @@
-/* Sums over processes, and copies to all of them, from GPU to GPU: by the backend's collectives (core/backend.h), behind the kernels that
- * are queued, where each process has a GPU of its own. MPI makes them meet: at the first large sum it tells all who has which GPU, and
- * hands the invitation round.
+/* Sums over processes, and copies to all of them, from GPU to GPU: by the backend's collectives
+ * (core/backend.h), behind the kernels that are queued, where each process has a GPU of its own. MPI makes
+ * them meet: at the first large sum it tells all who has which GPU, and hands the invitation round.
  *
- * A collective waits on the GPU until all have come, and nothing can be thrown away there. So the processes first tell each other
- * whether they are well, and where one is not all take MPI's way, which serves those, too. One that fails in the middle of a collective
- * ends all, as MPI would: others already wait for it. */
+ * A collective waits on the GPU until all have come, and nothing can be thrown away there. So the processes
+ * first tell each other whether they are well, and where one is not all take MPI's way, which serves those,
+ * too. One that fails in the middle of a collective ends all, as MPI would: others already wait for it. */
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"

@@ -78,8 +78,8 @@ done:
     return status;
 }
 
-/* In rounds: a piece to each process that still awaits some, and from each that still has some. Both ends of a pair know how many
- * pieces that is, so that nobody waits for what does not come. */
+/* In rounds: a piece to each process that still awaits some, and from each that still has some. Both ends of
+ * a pair know how many pieces that is, so that nobody waits for what does not come. */
 kiln_status ki_wire_exchange(struct kiln_processes *p) {
     const struct ki_transport *t = &p->transport;
     struct ki_exchange *all = p->exchange;
@@ -219,8 +219,9 @@ done:
 
 /* ---------------------------------------------------------------------------------------- numbers */
 
-/* Both lists have room for all numbers that there are, so that a drop cannot fail: what is free has been dropped, and what has been
- * dropped twice since the last order, as its number was taken again meanwhile, is listed once. */
+/* Both lists have room for all numbers that there are, so that a drop cannot fail: what is free has been
+ * dropped, and what has been dropped twice since the last order, as its number was taken again meanwhile, is
+ * listed once. */
 kiln_status ki_number_take(int *number, struct kiln_processes *p) {
     if (p->free_count) {
         *number = p->free_numbers[--p->free_count];

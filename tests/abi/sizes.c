@@ -1,7 +1,8 @@
-/* Structs of other sizes than this release's: those of a program that was built with the first release's header, or with a
- * newer one. Canaries stand behind the short ones.
+/* Structs of other sizes than this release's: those of a program that was built with the first release's
+ * header, or with a newer one. Canaries stand behind the short ones.
  *
- * As long as no field has been appended, the library that is told of an older layout is ki_take and ki_give with one made up. */
+ * As long as no field has been appended, the library that is told of an older layout is ki_take and ki_give
+ * with one made up. */
 #include <math.h>
 #include <string.h>
 
@@ -155,7 +156,8 @@ static void older_structs(void **state) {
     assert_true(own.size == sizeof own && own.first == 0 && own.third == 0);
 }
 
-/* A zero that was given is one; the bits lie beyond the first release's layout, and then a size must be told. */
+/* A zero that was given is one; the bits lie beyond the first release's layout, and then a size must be
+ * told. */
 static void zero_can_be_given(void **state) {
     (void)state;
     kiln_linreg_options options = {.size = sizeof options};

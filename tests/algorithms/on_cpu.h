@@ -1,4 +1,5 @@
-/* For tests of algorithms in f32 and f64 against plain loops: one device "cpu" for all of them, and numbers from a seed. */
+/* For tests of algorithms in f32 and f64 against plain loops: one device "cpu" for all of them, and numbers
+ * from a seed. */
 #ifndef TEST_ON_CPU_H
 #define TEST_ON_CPU_H
 

@@ -1,13 +1,14 @@
-/* The least objective of logistic regression with an L2 penalty, by Newton's method in long double: a reference
- * that shares nothing with the library, and does not stop where that does. A row's part of the model is taken
- * about its likeliest class m: with p the others' probabilities, and coordinates of predictors less that of m,
+/* The least objective of logistic regression with an L2 penalty, by Newton's method in long double: a
+ * reference that shares nothing with the library, and does not stop where that does. A row's part of the
+ * model is taken about its likeliest class m: with p the others' probabilities, and coordinates of predictors
+ * less that of m,
  *
  *   H_i = diag(p) - p p^T = U^T U,
  *   U = [ sqrt(p_1 (1 - p_1))   -p_1 p_2 / U_11 ;   0   sqrt(p_2 p_m / (1 - p_1)) ],
  *
- * where nothing cancels. A step is the solution of the least squares problem of these rows and the penalty's by
- * Householder's reflections with exchanges of rows and columns, which keep what rows of 1 say beside those of
- * 1e12 (Cox and Higham, BIT 38, 1998). */
+ * where nothing cancels. A step is the solution of the least squares problem of these rows and the penalty's
+ * by Householder's reflections with exchanges of rows and columns, which keep what rows of 1 say beside those
+ * of 1e12 (Cox and Higham, BIT 38, 1998). */
 #ifndef OPTIMUM_H
 #define OPTIMUM_H
 
@@ -172,8 +173,8 @@ static inline void optimum_solve(struct optimum *o) {
     }
 }
 
-/* Whether the step moves no row that matters by more than a tenth: others have, before and after it, as good as
- * no curvature beside the penalty's and the other rows'. */
+/* Whether the step moves no row that matters by more than a tenth: others have, before and after it, as good
+ * as no curvature beside the penalty's and the other rows'. */
 static inline bool optimum_settled(const struct optimum *o) {
     const int n = o->p->n;
     long double before[3], after[3], z[OPTIMUM_SIZE], all = 0;
@@ -198,10 +199,10 @@ static inline bool optimum_settled(const struct optimum *o) {
     return settled;
 }
 
-/* The least objective, and never less than that. *proved: that it is: where the step is settled, the curvature
- * between here and the optimum is the present one but for a factor of e^0.3 or so, and the objective above it by
- * about half of g^T H^-1 g. Rows of 1e12 that are certain of their class are moved by rounding of the
- * coefficients alone, and may leave that open. */
+/* The least objective, and never less than that. *proved: that it is: where the step is settled, the
+ * curvature between here and the optimum is the present one but for a factor of e^0.3 or so, and the
+ * objective above it by about half of g^T H^-1 g. Rows of 1e12 that are certain of their class are moved by
+ * rounding of the coefficients alone, and may leave that open. */
 static inline double least_objective(bool *proved, const struct problem *p, const struct question *q) {
     struct optimum o;
     optimum_open(&o, p, q);

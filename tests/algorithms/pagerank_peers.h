@@ -1,6 +1,7 @@
-/* PageRank of a graph of 100 vertices by networkx 3.6.1 and igraph 1.0.0, which agree to 3e-16. Vertex i links to 0, (i^2 + 1) mod 100 and
- * (3i + 2) mod 100, where these differ as one link each, and link i to j weighs 1 + (i + j) mod 5; every seventh vertex from 3 on has
- * no links. 86 links lead to vertex 0. The seeds are 3 and 50, and 77 with twice their weight. */
+/* PageRank of a graph of 100 vertices by networkx 3.6.1 and igraph 1.0.0, which agree to 3e-16. Vertex i
+ * links to 0, (i^2 + 1) mod 100 and (3i + 2) mod 100, where these differ as one link each, and link i to j
+ * weighs 1 + (i + j) mod 5; every seventh vertex from 3 on has no links. 86 links lead to vertex 0. The seeds
+ * are 3 and 50, and 77 with twice their weight. */
 #ifndef PAGERANK_PEERS_H
 #define PAGERANK_PEERS_H
 

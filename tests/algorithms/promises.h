@@ -1,5 +1,5 @@
-/* Problems that hurt for the tests of "converged", and what the word promises: columns far from 0, rows that leave the
- * loss, classes that are told apart, columns that nearly depend on each other.
+/* Problems that hurt for the tests of "converged", and what the word promises: columns far from 0, rows that
+ * leave the loss, classes that are told apart, columns that nearly depend on each other.
  *
  * Logistic regression's optimum is found by optimum.h. That of a support vector machine is at most the least
  * objective of a run that goes on to 1e-13, computed by the referee in long double; the runs themselves are
@@ -75,7 +75,8 @@ static inline double rounding_of(const struct problem *p, const struct solution 
     return sum;
 }
 
-/* Whether the run says that it has converged: then the model is as near to the least objective as that promises. */
+/* Whether the run says that it has converged: then the model is as near to the least objective as that
+ * promises. */
 static inline bool keeps_its_word(const struct problem *p, const struct question *q, kiln_type type,
                                   const struct solution *s, bool converged, double least, uint64_t seed) {
     const double reached = examine(p, q, s->W, s->b).objective, tolerance = type == KILN_F32 ? 1e-4 : 1e-8,

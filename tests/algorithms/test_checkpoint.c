@@ -400,8 +400,8 @@ static void test_every_iteration(void **state) {
     }
 }
 
-/* A run that has ended at a limit of iterations goes on under a higher one, in the start, or the problem, that the limit
- * has cut. */
+/* A run that has ended at a limit of iterations goes on under a higher one, in the start, or the problem,
+ * that the limit has cut. */
 static void test_limits(void **state) {
     (void)state;
     static struct outcome whole, part;

@@ -1,5 +1,6 @@
-/* Descent in the dual against the referee, and against Newton's method alone: hinge, logistic loss and softmax, intercept, weights, classes,
- * scaled penalties, empty rows and columns; what it refuses, and what stopping it leaves. */
+/* Descent in the dual against the referee, and against Newton's method alone: hinge, logistic loss and
+ * softmax, intercept, weights, classes, scaled penalties, empty rows and columns; what it refuses, and what
+ * stopping it leaves. */
 #include "algorithms/classifiers.h"
 #include "ops/linear/dual.h"
 
@@ -148,7 +149,8 @@ static void moves_save_sweeps(void **state) {
 }
 
 /* A descent that judges itself says what the engine would, which judges where a checkpoint is kept.
- * One thread: with more, two descents end at different points, whose residuals differ by more than rounding. */
+ * One thread: with more, two descents end at different points, whose residuals differ by more than
+ * rounding. */
 static void judges_as_the_engine(void **state) {
     (void)state;
     kiln_device *one_thread = NULL;
@@ -228,7 +230,8 @@ static void refuses_columns_out_of_range(void **state) {
         }
 }
 
-/* Rows leave a sweep that two threads share, and come back: before each sweep every row stands in the order once. */
+/* Rows leave a sweep that two threads share, and come back: before each sweep every row stands in the order
+ * once. */
 static void no_row_is_lost(void **state) {
     (void)state;
     enum { ROWS = 400, COLS = 30, EACH = 6, SWEEPS = 12, AGAIN = 4 };

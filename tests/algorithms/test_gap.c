@@ -1,5 +1,5 @@
-/* Gamma-Poisson factors and KL-NMF: each step against plain loops, the objective by its definition over all cells, that it never
- * rises, new documents, perplexity, what is refused. */
+/* Gamma-Poisson factors and KL-NMF: each step against plain loops, the objective by its definition over all
+ * cells, that it never rises, new documents, perplexity, what is refused. */
 #include "topic_data.h"
 
 struct fit {

@@ -1,6 +1,7 @@
-/* K-Means with bounds takes the steps of K-Means without: the same labels, centres and inertia but for roundings of double, on data
- * that make bounds fail: far from the origin, equal rows and centres, huge numbers, weights, clusters that lose all rows, and noise, where
- * bounds save too little and are tried again later. */
+/* K-Means with bounds takes the steps of K-Means without: the same labels, centres and inertia but for
+ * roundings of double, on data that make bounds fail: far from the origin, equal rows and centres, huge
+ * numbers, weights, clusters that lose all rows, and noise, where bounds save too little and are tried again
+ * later. */
 #include <stdio.h>
 
 #include "algorithms/on_cpu.h"

@@ -273,7 +273,8 @@ static void a_factor_can_be_cancelled(void **state) {
     (void)done;
 }
 
-/* What rounding alone may make of figures at a solution: m + n + 8 operations at most follow one another in an element of each. Of the
+/* What rounding alone may make of figures at a solution: m + n + 8 operations at most follow one another in
+ * an element of each. Of the
  * relative residual ||D^-1 g|| / ||D^-1 g_0||, D the centred columns' norms and g_0 the gradient at W = 0, the gradient's elements
  * sum_i x_ij r_i; and of the objective r. r / 2 over all targets. With r_i = y_i - x_i. w - b come terms of size |y_i| + |x_i|. |w| + |b|. */
 struct rounding {
@@ -307,8 +308,8 @@ static struct rounding rounding_at(const struct problem *p, const struct solutio
     return most;
 }
 
-/* What rounding does to a factor is noticed: columns that are the same but for the last digits have none, and the result is as
- * good as that of conjugate gradient, but for rounding. By rows is for a penalty only. */
+/* What rounding does to a factor is noticed: columns that are the same but for the last digits have none, and
+ * the result is as good as that of conjugate gradient, but for rounding. By rows is for a penalty only. */
 static void a_factor_that_fails_gives_way(void **state) {
     (void)state;
     const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
@@ -353,7 +354,8 @@ static void few_rows_take_a_factor(void **state) {
     problem_free(&wide);
 }
 
-/* A factor that is asked for is that of the smaller matrix, and what the device has no memory for is an error. */
+/* A factor that is asked for is that of the smaller matrix, and what the device has no memory for is an
+ * error. */
 static void a_factor_without_room(void **state) {
     (void)state;
     enum { ROWS = 4, COLS = 5000 };

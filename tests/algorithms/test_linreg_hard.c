@@ -247,7 +247,8 @@ static void constant_columns_of_many_rows_get_zero(void **state) {
         }
 }
 
-/* Targets whose spread is 1e-11 of their mean: what is reported is the coefficients' own, wherever a run stops. */
+/* Targets whose spread is 1e-11 of their mean: what is reported is the coefficients' own, wherever a run
+ * stops. */
 static void spreads_of_the_target_may_be_tiny(void **state) {
     (void)state;
     enum { M = 55, N = 3 };

@@ -1,5 +1,5 @@
-/* kiln_logreg with every option against the referee, dense and CSR, f32 and f64, on the CPU and on OpenCL; and what different
- * ways of saying the same must agree on. */
+/* kiln_logreg with every option against the referee, dense and CSR, f32 and f64, on the CPU and on OpenCL;
+ * and what different ways of saying the same must agree on. */
 #include "algorithms/classifiers.h"
 
 static const double class_weights[] = {0.5, 2, 1};
@@ -120,8 +120,8 @@ static void weights_are_repetitions(void **state) {
     problem_free(&twice);
 }
 
-/* Scaling columns by hand is what standardize does without touching X: the coefficients of columns scaled to unit variance
- * are sigma_j times those of X, for l1 as for l2. */
+/* Scaling columns by hand is what standardize does without touching X: the coefficients of columns scaled to
+ * unit variance are sigma_j times those of X, for l1 as for l2. */
 static void standardizing_is_scaling(void **state) {
     (void)state;
     const struct run run = plain_run();
@@ -178,7 +178,8 @@ static void warm_start_goes_on(void **state) {
     problem_free(&p);
 }
 
-/* Columns that are nearly the same, and a weak penalty: what first-order methods take thousands of steps for. */
+/* Columns that are nearly the same, and a weak penalty: what first-order methods take thousands of steps
+ * for. */
 static void weak_l1_of_like_columns(void **state) {
     (void)state;
     const struct run run = plain_run();
@@ -199,8 +200,8 @@ static void weak_l1_of_like_columns(void **state) {
     problem_free(&p);
 }
 
-/* So many columns that the l1 model goes by columns and its faces by conjugate gradient, in one part and in several: the optimum,
- * and the same bits with any number of threads. */
+/* So many columns that the l1 model goes by columns and its faces by conjugate gradient, in one part and in
+ * several: the optimum, and the same bits with any number of threads. */
 static void l1_on_faces(void **state) {
     (void)state;
     struct problem p = labelled(200, 1000, 2, 0.3, false, 22);

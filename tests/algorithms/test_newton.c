@@ -8,10 +8,10 @@ static struct run on(int device, kiln_type type) {
     return (struct run){devices[device], type, KILN_DENSE, NULL};
 }
 
-/* X is read twice for the columns' means and spreads, once for value, gradient and curvature of each point, once for each
- * Hessian product, once for the preconditioner (but for its diagonal at the origin), whose price for so few columns is less than
- * one product: but for softmax it gives each step by itself; kiln_svm reads it twice more for the gap. These problems need no shortened step, which would be
- * one more point. */
+/* X is read twice for the columns' means and spreads, once for value, gradient and curvature of each point,
+ * once for each Hessian product, once for the preconditioner (but for its diagonal at the origin), whose
+ * price for so few columns is less than one product: but for softmax it gives each step by itself; kiln_svm
+ * reads it twice more for the gap. These problems need no shortened step, which would be one more point. */
 static void passes_are_counted(void **state) {
     (void)state;
     const struct question questions[] = {
@@ -56,7 +56,8 @@ static void passes_are_counted(void **state) {
     }
 }
 
-/* Softmax over two classes has the binomial model's probabilities: with half the penalty there, its columns are -w/2 and
+/* Softmax over two classes has the binomial model's probabilities: with half the penalty there, its columns
+ * are -w/2 and
  * w/2, as ||w/2||^2 + ||w/2||^2 = ||w||^2 / 2. */
 static void two_classes_of_softmax(void **state) {
     (void)state;
@@ -176,8 +177,8 @@ static void assert_finite(const struct solution *s, const kiln_report *report) {
     assert_true(isfinite(report->objective) && isfinite(report->residual));
 }
 
-/* Classes that a plane separates have no optimum without a penalty: the coefficients grow until the gradient is as small as
- * the tolerance asks. */
+/* Classes that a plane separates have no optimum without a penalty: the coefficients grow until the gradient
+ * is as small as the tolerance asks. */
 static void separable_data_end(void **state) {
     (void)state;
     for (int d = 0; d < device_count; d++)
@@ -196,7 +197,8 @@ static void separable_data_end(void **state) {
             }
 }
 
-/* A constant column does what the intercept does, and gets nothing; without an intercept it stands for one. */
+/* A constant column does what the intercept does, and gets nothing; without an intercept it stands for
+ * one. */
 static void constant_columns(void **state) {
     (void)state;
     const struct run run = on(0, KILN_F64);
@@ -228,8 +230,8 @@ static void constant_columns(void **state) {
     problem_free(&without);
 }
 
-/* Columns as far from zero as time stamps, and from one another as 1e-6 from 1e6, cost no more than centred ones.
- * The variance, and with it the penalty, of a column so far away is known to some seven digits. */
+/* Columns as far from zero as time stamps, and from one another as 1e-6 from 1e6, cost no more than centred
+ * ones. The variance, and with it the penalty, of a column so far away is known to some seven digits. */
 static void shifts_and_scales_do_not_matter(void **state) {
     (void)state;
     const struct run run = on(0, KILN_F64);
@@ -286,7 +288,8 @@ static void huge_numbers_end(void **state) {
                 }
 }
 
-/* A start as far out as numbers go: finite margins are come back from, infinite ones are returned as given. */
+/* A start as far out as numbers go: finite margins are come back from, infinite ones are returned as
+ * given. */
 static void wild_starts_end(void **state) {
     (void)state;
     struct run run = on(0, KILN_F64);
@@ -309,8 +312,8 @@ static void wild_starts_end(void **state) {
     problem_free(&p);
 }
 
-/* Standardised, columns may have any scale: the coefficients are those of columns of one scale, as far as numbers can tell,
- * and beyond that nothing is called converged. */
+/* Standardised, columns may have any scale: the coefficients are those of columns of one scale, as far as
+ * numbers can tell, and beyond that nothing is called converged. */
 static void scales_far_apart(void **state) {
     (void)state;
     static const struct {
@@ -378,7 +381,8 @@ static void nothing_stored(void **state) {
     }
 }
 
-/* A sample has about as many rows as are wanted and, on the whole, the curvature of all; rows of much curvature stay. */
+/* A sample has about as many rows as are wanted and, on the whole, the curvature of all; rows of much
+ * curvature stay. */
 static void samples_have_the_curvature(void **state) {
     (void)state;
     enum { ROWS = 4000, WANTED = 500 };
@@ -475,8 +479,8 @@ static const struct tall {
              {"heavy rows outside the sample", heavy_rows, false, {.classes = 2, .l2 = 1}},
              {"few rows with a weight", few_weights, false, {.classes = 2, .l2 = 1}}};
 
-/* Where rows are many the first step is a sample's solution, unless the sample tells too little of a column, the classes or the weights. The
- * optimum is the same. */
+/* Where rows are many the first step is a sample's solution, unless the sample tells too little of a column,
+ * the classes or the weights. The optimum is the same. */
 static void many_rows_begin_with_a_sample(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof talls / sizeof *talls; i++) {

@@ -1,10 +1,12 @@
-/* NIST's Statistical Reference Datasets for linear regression (StRD, in the public domain): how many digits of the certified
- * coefficients and standard errors kiln_linreg and kiln_glm (Gaussian) find in f64. The data test arithmetic: columns whose
- * means dwarf their spreads, polynomials of degree 5 on 0..20 and of degree 10, residuals far larger or smaller than the fit.
+/* NIST's Statistical Reference Datasets for linear regression (StRD, in the public domain): how many digits
+ * of the certified coefficients and standard errors kiln_linreg and kiln_glm (Gaussian) find in f64. The data
+ * test arithmetic: columns whose means dwarf their spreads, polynomials of degree 5 on 0..20 and of degree
+ * 10, residuals far larger or smaller than the fit.
  *
- * Least squares by conjugate gradient stops at a tolerance on the gradient, and what that leaves of the coefficients grows
- * with the condition of the normal equations: the polynomials want a tolerance of 1e-16 (linreg) or 1e-13 (glm). Digits are
- * -log10 of the largest relative error, the floors lie below what every instruction set's order of summation gives. */
+ * Least squares by conjugate gradient stops at a tolerance on the gradient, and what that leaves of the
+ * coefficients grows with the condition of the normal equations: the polynomials want a tolerance of 1e-16
+ * (linreg) or 1e-13 (glm). Digits are -log10 of the largest relative error, the floors lie below what every
+ * instruction set's order of summation gives. */
 #include "algorithms/least_squares.h"
 
 enum { POINTS = 82, TERMS = 10 };
@@ -46,7 +48,8 @@ static const double longley_y[] = {60323, 61122, 60171, 61187, 63221, 63639, 649
 static const double wampler2_y[] = {1,        1.11111,  1.24992,  1.42753,  1.65984,  1.96875,  2.38336,
                                     2.94117,  3.68928,  4.68559,  6,        7.71561,  9.92992,  12.75603,
                                     16.32384, 20.78125, 26.29536, 33.05367, 41.26528, 51.16209, 63};
-/* What Wampler3, 4 and 5 add to Wampler1, 1, 100 and 10000 times: orthogonal to all polynomials of degree 5. */
+/* What Wampler3, 4 and 5 add to Wampler1, 1, 100 and 10000 times: orthogonal to all polynomials of degree
+ * 5. */
 static const double wampler_noise[] = {759,   -2048, 2048,  -2048, 2523,  -2048, 2048,
                                        -2048, 1838,  -2048, 2048,  -2048, 1838,  -2048,
                                        2048,  -2048, 2523,  -2048, 2048,  -2048, 759};
@@ -295,8 +298,8 @@ static void certified_digits(void **state) {
     }
 }
 
-/* Filip: a polynomial of degree 10 whose normal equations have a condition beyond double precision. No coefficient can be
- * right, the fitted values still are, and the report does not call it converged. */
+/* Filip: a polynomial of degree 10 whose normal equations have a condition beyond double precision. No
+ * coefficient can be right, the fitted values still are, and the report does not call it converged. */
 static void filip_fits(void **state) {
     (void)state;
     struct set set = {"Filip", .intercept = true};

@@ -1,4 +1,5 @@
-/* kiln_path where X is sparse and of many columns: the models of all folds, trained side by side, against trainings of their own. */
+/* kiln_path where X is sparse and of many columns: the models of all folds, trained side by side, against
+ * trainings of their own. */
 #include "algorithms/on_cpu.h"
 
 enum { ROWS = 90, COLS = 1100, ENTRIES = 20, FOLDS = 4, VALUES = 5 };

@@ -1,5 +1,6 @@
-/* The same numbers: a deterministic CPU gives a model file of the same bytes with any number of threads and in every run, and
- * training that was broken off goes on from its saved model as it would have from memory, to the same optimum.
+/* The same numbers: a deterministic CPU gives a model file of the same bytes with any number of threads and
+ * in every run, and training that was broken off goes on from its saved model as it would have from memory,
+ * to the same optimum.
  *
  * KILN_TEST_RUNS repeats each number of threads, 2 without it. */
 #define _GNU_SOURCE
@@ -218,7 +219,8 @@ static void load(struct job *job, const char *path) {
     kiln_model_free(model);
 }
 
-/* Broken off after so many iterations, saved, loaded on a device of another number of threads, and continued. */
+/* Broken off after so many iterations, saved, loaded on a device of another number of threads, and
+ * continued. */
 static void resume(const struct trainer *trainer, int64_t broken_off, bool sparse, const kiln_report *whole) {
     struct job stays = job_new(trainer, 2, sparse), other = job_new(trainer, 3, sparse);
     kiln_report from_memory = {0}, from_file = {0};

@@ -216,7 +216,8 @@ static void generalised(void **state) {
 }
 
 /* Rows of weight 0 might as well not be there: the trick of cross-validation's folds. */
-/* Rows so far from the boundary that their means are 0 or 1 have a loss and a deviance, by their predictors. */
+/* Rows so far from the boundary that their means are 0 or 1 have a loss and a deviance, by their
+ * predictors. */
 static void far_from_the_boundary(void **state) {
     enum { FAR = 4 };
     static const double x[] = {-1, 1, 1, -0.25}, y[] = {0, 1, 0, 1}, scales[] = {1, 2e4, 1e12};
@@ -245,8 +246,8 @@ static void far_from_the_boundary(void **state) {
     }
 }
 
-/* Three rows under an intercept have two dimensions, also where one column is ten thousand times as far from 0 as
- * its values from each other. */
+/* Three rows under an intercept have two dimensions, also where one column is ten thousand times as far from
+ * 0 as its values from each other. */
 static void rank_of_few_rows(void **state) {
     static const double days[] = {2462493.5, 2463516.5, 2462830.5}, one[] = {0, 1, 1}, two[] = {1, 1, 0};
     static const double s[] = {0.081149424, 0.055740548, 0.57369191};

@@ -34,7 +34,8 @@ static inline double uniform(uint64_t *seed) {
     return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
-/* Word i belongs to topic i % 3, document d mostly to topic d % 3. The last document and the last word are empty. */
+/* Word i belongs to topic i % 3, document d mostly to topic d % 3. The last document and the last word are
+ * empty. */
 struct counts {
     double x[M][N];
 };

@@ -1,4 +1,5 @@
-/* What kiln_batch_plans and kiln_dense_plans have in common: lines on stdin about a GPU that is not here, answers on stdout.
+/* What kiln_batch_plans and kiln_dense_plans have in common: lines on stdin about a GPU that is not here,
+ * answers on stdout.
  *   set I VALUE                        the constant that is the I-th in `constants`
  *   constants                          a line a constant, "NAME VALUE", then "."
  * and lines of the model's own. */
@@ -35,7 +36,8 @@ static inline kiln_type type_named(const char *name) {
     return strcmp(name, "f64") == 0 ? KILN_F64 : KILN_F32;
 }
 
-/* Each line of stdin goes to the constants or to `answer`, which returns 0 if it understood; the exit code. */
+/* Each line of stdin goes to the constants or to `answer`, which returns 0 if it understood; the exit
+ * code. */
 static inline int answer_lines(const char *program, const struct constants *of,
                                int (*answer)(kiln_device *device, const char *line), kiln_device *device) {
     char line[256];

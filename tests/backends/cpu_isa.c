@@ -1,5 +1,6 @@
-/* Bodies for AVX2 and AVX-512 run only where the processor has every instruction that their compiler was allowed (CMakeLists.txt hands
- * its options over), and the system saves their registers: processors that lack one thing each. */
+/* Bodies for AVX2 and AVX-512 run only where the processor has every instruction that their compiler was
+ * allowed (CMakeLists.txt hands its options over), and the system saves their registers: processors that lack
+ * one thing each. */
 #include "backends/cpu_isa.h"
 
 #include <string.h>
@@ -50,7 +51,8 @@ static void every_option_is_asked_for(void **state) {
     check_options(OPTIONS_OF_AVX512, KI_ISA_AVX512);
 }
 
-/* What -mavx2 brings along: SSE3, SSSE3, SSE4.1, SSE4.2, POPCNT, and AVX; and XGETBV, without which nobody knows what is saved. */
+/* What -mavx2 brings along: SSE3, SSSE3, SSE4.1, SSE4.2, POPCNT, and AVX; and XGETBV, without which nobody
+ * knows what is saved. */
 static void so_is_what_they_bring_along(void **state) {
     (void)state;
     static const int brought[] = {0, 9, 19, 20, 23, 28, 27};

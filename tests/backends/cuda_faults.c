@@ -251,7 +251,8 @@ static void test_build_log_and_bad_binary(void **state) {
     assert_int_equal(driver->live, 0);
 }
 
-/* Groups that wait for each other are started together, or the launch is refused: the stub runs four units of 2,048 threads. */
+/* Groups that wait for each other are started together, or the launch is refused: the stub runs four units of
+ * 2,048 threads. */
 static void test_launch_together(void **state) {
     (void)state;
     reset();
@@ -273,7 +274,8 @@ static void test_launch_together(void **state) {
     kiln_device_close(device);
 }
 
-/* What a pass over a group does between its members: there and back, each after what the other has been given. */
+/* What a pass over a group does between its members: there and back, each after what the other has been
+ * given. */
 static kiln_status between_members(kiln_device *first) {
     const char text[16] = "fifteen letters";
     char back[16] = "";
@@ -327,7 +329,8 @@ static void test_group(void **state) {
                 driver->code = codes[c];
                 const kiln_status status = group_scenario(names[n], &lost);
                 const char *call = driver->last_failed;
-                /* A refusal of direct reads leaves the way through the driver; who frees has nobody to tell. */
+                /* A refusal of direct reads leaves the way through the driver; who frees has nobody to
+                 * tell. */
                 const bool frees = silent(call) || !strcmp(call, "cuCtxSetCurrent");
                 const bool refused = !strcmp(call, "cuCtxEnablePeerAccess") && codes[c] < 700;
                 if (status == KILN_OK && !frees && !refused)

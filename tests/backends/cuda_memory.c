@@ -1,5 +1,6 @@
-/* Matrices that leave a CUDA device, return, and pass through it in panels while each call of the driver fails in turn: the
- * right status, nothing lost or held, and every matrix as it was. The driver is a stub that computes nothing. */
+/* Matrices that leave a CUDA device, return, and pass through it in panels while each call of the driver
+ * fails in turn: the right status, nothing lost or held, and every matrix as it was. The driver is a stub
+ * that computes nothing. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +109,8 @@ static void test_faults(void **state) {
             for (int at = 1; at <= calls; at++) {
                 struct run run = run_once(at, codes[c], sticky);
                 told += run.status != KILN_OK;
-                /* Freeing has nobody to tell; memory that cannot be pinned is only slower; where the driver has no memory
-                 * left, something else leaves, or X streams. */
+                /* Freeing has nobody to tell; memory that cannot be pinned is only slower; where the driver
+                 * has no memory left, something else leaves, or X streams. */
                 if (codes[c] == 700 && run.status != KILN_OK)
                     assert_int_equal(run.status, KILN_ERR_DEVICE_LOST);
                 if (codes[c] == 2 && run.status != KILN_OK)

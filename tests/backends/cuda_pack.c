@@ -1,6 +1,6 @@
-/* Packs of kernels: what is in one is not built, and needs no compiler; what is damaged, strange, or could be somebody else's is not used,
- * and the user learns it once. Driver and compiler are stubs that compute nothing. A process looks for packs once, so each look is a
- * process of its own. */
+/* Packs of kernels: what is in one is not built, and needs no compiler; what is damaged, strange, or could be
+ * somebody else's is not used, and the user learns it once. Driver and compiler are stubs that compute
+ * nothing. A process looks for packs once, so each look is a process of its own. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -165,7 +165,8 @@ static void remove_cache(void) {
     assert_int_equal(system(command), 0);
 }
 
-/* A byte that is not what it was anywhere: the kernel is built, and the user learns why, or the byte is another kernel's. */
+/* A byte that is not what it was anywhere: the kernel is built, and the user learns why, or the byte is
+ * another kernel's. */
 static void damaged_packs_are_not_used(void **state) {
     (void)state;
     struct stat info;

@@ -1,4 +1,5 @@
-/* Sums and copies of a group's members by NCCL, on stubs of it and of CUDA: what they leave, when they are taken, and each call failing. */
+/* Sums and copies of a group's members by NCCL, on stubs of it and of CUDA: what they leave, when they are
+ * taken, and each call failing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 

@@ -1,5 +1,6 @@
-/* Every kernel, in each variant that its lines "// build" name, compiles to machine code for an H100 or H200, if there is an NVRTC. f32
- * takes the options that users' kernels do; f64, which has the same text, does without ptxas's optimiser, a third of the time. */
+/* Every kernel, in each variant that its lines "// build" name, compiles to machine code for an H100 or H200,
+ * if there is an NVRTC. f32 takes the options that users' kernels do; f64, which has the same text, does
+ * without ptxas's optimiser, a third of the time. */
 #include "backends/nvrtc.h"
 
 #include <stdio.h>

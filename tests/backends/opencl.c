@@ -89,7 +89,8 @@ static void test_kernel(void **state) {
     backend->unload(device, module, function);
 }
 
-/* Uploads on their own queue while kernels run on the other, into a buffer of which a launch sees the rest from an offset. */
+/* Uploads on their own queue while kernels run on the other, into a buffer of which a launch sees the rest
+ * from an offset. */
 static void test_two_queues(void **state) {
     (void)state;
     enum { COUNT = 4096, ROUNDS = 20 };
@@ -181,7 +182,8 @@ static void test_list(void **state) {
     kiln_free(infos);
 }
 
-/* More local memory than the device names is used where a kernel with so much runs, and what no compiler takes is no error. */
+/* More local memory than the device names is used where a kernel with so much runs, and what no compiler
+ * takes is no error. */
 static void test_local_declared(void **state) {
     (void)state;
     struct ki_properties *p = &device->properties;
@@ -200,7 +202,8 @@ static void test_local_declared(void **state) {
     assert_int_equal(p->local_hoped, 0);
 }
 
-/* What is wrong in a forked child, 0 if nothing: the parent's device and the driver are out of reach, and the CPU works. */
+/* What is wrong in a forked child, 0 if nothing: the parent's device and the driver are out of reach, and the
+ * CPU works. */
 static int wrong_in_child(kiln_matrix *A) {
     double values[4] = {0};
     kiln_device *other = NULL, *cpu = NULL;

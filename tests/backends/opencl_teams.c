@@ -1,5 +1,6 @@
-/* Plans of team.cl forced on whatever OpenCL there is (PoCL in CI, which the model never gives them): a group with
- * several vectors, and a row that two groups share, through the words by which they wait for each other. */
+/* Plans of team.cl forced on whatever OpenCL there is (PoCL in CI, which the model never gives them): a group
+ * with several vectors, and a row that two groups share, through the words by which they wait for each
+ * other. */
 #include <stdio.h>
 #include <stdlib.h>
 

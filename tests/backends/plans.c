@@ -1,5 +1,6 @@
-/* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, the former also a smaller GPU
- * with less on-chip memory, and on one of which nothing is known: for every shape, however odd, there is one, with a time, that such a device has room for. */
+/* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, the former
+ * also a smaller GPU with less on-chip memory, and on one of which nothing is known: for every shape, however
+ * odd, there is one, with a time, that such a device has room for. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* A libnccl.so.2 over the memory of the stub of CUDA: what is asked for between ncclGroupStart and ncclGroupEnd happens at its end. Ranks
- * in processes of their own meet in a file that all of them map, whose name is the invitation. */
+/* A libnccl.so.2 over the memory of the stub of CUDA: what is asked for between ncclGroupStart and
+ * ncclGroupEnd happens at its end. Ranks in processes of their own meet in a file that all of them map, whose
+ * name is the invitation. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Preloaded: the allocation whose number NO_MEMORY_AT names gets nothing; the file NO_MEMORY_COUNT is told how many there were. */
+/* Preloaded: the allocation whose number NO_MEMORY_AT names gets nothing; the file NO_MEMORY_COUNT is told
+ * how many there were. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

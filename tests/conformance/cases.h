@@ -1,10 +1,12 @@
 /* What an operation's case file provides, and what it gets to work with.
  *
  * cases/<op>.c describes an operation once: the problems worth trying, how operands are made for one, the
- * call, its reference (in the file itself, or in reference.h where several need it), what it must refuse, and the flops
- * and bytes it costs. The conformance suite runs every problem on every device and every refusal; the benchmark
- * runs the same description at one large shape, and faults/operations.c small ones in which each allocation fails.
- * All know the library through kiln.h, and the few operations that are not public through their own headers. */
+ * call, its reference (in the file itself, or in reference.h where several need it), what it must refuse, and
+ * the flops and bytes it costs. The conformance suite runs every problem on every device and every refusal;
+ * the benchmark runs the same description at one large shape, and faults/operations.c small ones in which
+ * each allocation fails.
+ * All know the library through kiln.h, and the few operations that are not public through their own
+ * headers. */
 #ifndef CONFORMANCE_CASES_H
 #define CONFORMANCE_CASES_H
 

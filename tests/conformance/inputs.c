@@ -247,7 +247,8 @@ static double expected_entries(const struct problem *p) {
     return (double)p->rows * (double)p->per_row + (double)p->cols;
 }
 
-/* One problem of four, whatever else is in the list: the golden ratio's multiples spread evenly and have no period. */
+/* One problem of four, whatever else is in the list: the golden ratio's multiples spread evenly and have no
+ * period. */
 static bool in_sample(const struct problem *p) {
     const int64_t number = p->rows + 3 * p->cols + 5 * p->per_row + 7 * p->k + 11 * (int64_t)p->flags +
                            13 * p->kind + 17 * p->family + 19 * p->link + 23 * (int64_t)p->pattern;

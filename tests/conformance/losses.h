@@ -1,11 +1,12 @@
-/* What the cases of the losses share: problems over kinds, families and links, targets that a loss accepts, and
- * predictors that its link accepts. */
+/* What the cases of the losses share: problems over kinds, families and links, targets that a loss accepts,
+ * and predictors that its link accepts. */
 #ifndef CONFORMANCE_LOSSES_H
 #define CONFORMANCE_LOSSES_H
 
 #include "shapes.h"
 
-/* The problem's loss; k > 1 columns are softmax whatever its kind. The matrices of loss and host are the operands'. */
+/* The problem's loss; k > 1 columns are softmax whatever its kind. The matrices of loss and host are the
+ * operands'. */
 struct loss_pair {
     kiln_loss loss;
     struct host_loss host;
@@ -13,7 +14,8 @@ struct loss_pair {
 struct loss_pair loss_of(const struct work *work);
 bool loss_is_softmax(const struct problem *problem);
 
-/* Every family with every link that makes sense for it, `thin`: each family and each link once. Calls add for each. */
+/* Every family with every link that makes sense for it, `thin`: each family and each link once. Calls add for
+ * each. */
 void loss_each_model(struct problem_list *list, struct problem problem, bool thin);
 
 /* Uniform between low and high, made on the host. */

@@ -1,7 +1,7 @@
 /* One problem against its reference: run, compare every result, look after the operands, run again.
  *
- * Results start as NaN, so that an element which was not written shows; what is only read must keep its bits, and nothing may
- * be written past the last result. */
+ * Results start as NaN, so that an element which was not written shows; what is only read must keep its bits,
+ * and nothing may be written past the last result. */
 #include "suite.h"
 
 #include <stdarg.h>

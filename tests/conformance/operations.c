@@ -1,4 +1,5 @@
-/* All operations that have cases, in the order of their files' names. The list is of the build's making: see cases.cmake. */
+/* All operations that have cases, in the order of their files' names. The list is of the build's making: see
+ * cases.cmake. */
 #include "cases.h"
 
 #include "operation_list.h"

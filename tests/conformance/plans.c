@@ -1,7 +1,8 @@
-/* conformance --plans: every way in which a device could run mmchain or sddmm on a shape, forced by kiln_mmchain_with and
- * kiln_sddmm_with, against the reference.
- * What is not chosen today is chosen for another shape, on another GPU or by a better model tomorrow. The device lists its plans, so
- * that a new variant is covered by being there. Each plan runs twice: a dense pass gives the same bits. */
+/* conformance --plans: every way in which a device could run mmchain or sddmm on a shape, forced by
+ * kiln_mmchain_with and kiln_sddmm_with, against the reference.
+ * What is not chosen today is chosen for another shape, on another GPU or by a better model tomorrow. The
+ * device lists its plans, so that a new variant is covered by being there. Each plan runs twice: a dense pass
+ * gives the same bits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 
 extern const struct operation operation_mmchain, operation_sddmm;
 
-/* rows, columns, columns of y. Odd widths, for copies of 16 bytes; one row, few rows, for groups with nothing to do; rows of several
- * groups; several columns of y, in one launch and more. */
+/* rows, columns, columns of y. Odd widths, for copies of 16 bytes; one row, few rows, for groups with nothing
+ * to do; rows of several groups; several columns of y, in one launch and more. */
 static const int64_t shapes[][3] = {
     {1, 1, 1},      {1, 1003, 1},   {3, 28, 1},     {5, 20001, 1},   {9001, 1, 1},    {4001, 3, 1},
     {3001, 7, 1},   {2001, 13, 1},  {9001, 28, 1},  {3001, 101, 1},  {1001, 999, 1},  {1001, 1001, 1},
@@ -22,8 +23,8 @@ static const int64_t shapes[][3] = {
     {77, 20000, 8}, {67, 50000, 4}, {67, 50000, 2}, {19, 100000, 8}};
 enum { SHAPES = sizeof shapes / sizeof *shapes, QUICK_ENTRIES = 40000 };
 
-/* Of sampled products: rows, columns, entries a row, k, in loads of one number, of two and of four; a row of several vectors' entries;
- * vectors of several warps; rows taken in slices; and a pattern. */
+/* Of sampled products: rows, columns, entries a row, k, in loads of one number, of two and of four; a row of
+ * several vectors' entries; vectors of several warps; rows taken in slices; and a pattern. */
 static const struct {
     int64_t rows, cols, per_row, k;
     enum pattern pattern;

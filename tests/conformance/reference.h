@@ -83,8 +83,8 @@ struct host_loss {
 void reference_loss_gradient(struct expected *value, struct expected *G, struct expected *gb,
                              struct expected *C, const struct host_loss *loss, const struct host_matrix *X,
                              const struct host_matrix *W, const struct host_matrix *b);
-/* kiln_cg_pass: Q = X^T t + Z with t = s .* (X P + 1 shift), the sums of t, and of each column's (X P + 1 shift) .* t. weights,
- * shift may be NULL. */
+/* kiln_cg_pass: Q = X^T t + Z with t = s .* (X P + 1 shift), the sums of t, and of each column's (X P + 1
+ * shift) .* t. weights, shift may be NULL. */
 void reference_cg_pass(struct expected *Q, struct expected *sums, struct expected *curvature,
                        const struct host_matrix *X, const struct host_matrix *weights,
                        const struct host_matrix *P, const struct host_matrix *shift,

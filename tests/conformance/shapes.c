@@ -47,7 +47,8 @@ static void dense(struct problem_list *list) {
     add_dense(list, 1500, 300, 1);
     add_dense(list, 3001, 28, 8);
     add_dense(list, 45, 7, 1030); /* a row's products are more than a block's usually */
-    /* Several turns of the rings that GPUs keep: of narrow rows, of rows that warps share, and of rows over teams. */
+    /* Several turns of the rings that GPUs keep: of narrow rows, of rows that warps share, and of rows over
+     * teams. */
     add_dense(list, 100003, 28, 8);
     add_dense(list, 12007, 256, 4);
     add_dense(list, 481, 8192, 8);

@@ -1,5 +1,5 @@
-/* The cost model, the choice of a device, data that move to it, and plans: what they promise, on machines with and without
- * a GPU. */
+/* The cost model, the choice of a device, data that move to it, and plans: what they promise, on machines
+ * with and without a GPU. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -94,8 +94,8 @@ static void sparse_rates_fall_with_the_columns(void **state) {
 }
 
 /* They go on falling, from where tiles would begin. */
-/* Work of one kind on more and more data: a GPU is dear to begin with and cheap to go on with, so that it takes over once and for
- * good; later where there are few passes, as then moving the data counts. */
+/* Work of one kind on more and more data: a GPU is dear to begin with and cheap to go on with, so that it
+ * takes over once and for good; later where there are few passes, as then moving the data counts. */
 static double takes_over_at(kiln_format format, int64_t passes) {
     static const struct ki_figures processor = {.read = 2e10,
                                                 .dense = {1.5e10, 2e10, 1.8e10},
@@ -150,7 +150,8 @@ static void senseless_work_is_refused(void **state) {
     assert_int_equal(ki_work_check(&full, NULL), KILN_ERR_ARGUMENT);
 }
 
-/* ------------------------------------------------------------------------------------------------ choosing */
+/* ------------------------------------------------------------------------------------------------
+ * choosing */
 
 static kiln_device *host;
 
@@ -299,7 +300,8 @@ static void wrong_arguments_of_a_choice(void **state) {
     assert_null(estimates);
 }
 
-/* ---------------------------------------------------------------------------------------- moving, and plans */
+/* ---------------------------------------------------------------------------------------- moving, and
+ * plans */
 
 enum { ROWS = 70, COLS = 9 };
 

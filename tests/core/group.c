@@ -108,7 +108,8 @@ static void test_pass(void **state) {
     }
 }
 
-/* What an operation made is a vector to a group, and stays on its first member; new values from outside make it an X. */
+/* What an operation made is a vector to a group, and stays on its first member; new values from outside make
+ * it an X. */
 static void test_given(void **state) {
     (void)state;
     kiln_device *device = NULL;
@@ -133,7 +134,8 @@ static void test_given(void **state) {
     kiln_device_close(device);
 }
 
-/* w = X^T (v .* (X y)) for ones and then for twos: what members keep of v and y goes when these are written anew. */
+/* w = X^T (v .* (X y)) for ones and then for twos: what members keep of v and y goes when these are written
+ * anew. */
 static void test_copies(void **state) {
     (void)state;
     enum { M = 12, N = 2 };

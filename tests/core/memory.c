@@ -89,7 +89,8 @@ static void least_recently_used_leaves(void **state) {
     free_all(all, 4);
 }
 
-/* A clean matrix is dropped before one that would have to be written back, even if that was used longer ago. */
+/* A clean matrix is dropped before one that would have to be written back, even if that was used longer
+ * ago. */
 static void clean_copies_go_first(void **state) {
     (void)state;
     kiln_matrix *all[4];

@@ -1,4 +1,5 @@
-/* Matrices that share a structure: what they hold, that the structure takes memory once, moves once, and goes with the last. */
+/* Matrices that share a structure: what they hold, that the structure takes memory once, moves once, and goes
+ * with the last. */
 #include <string.h>
 
 #include "backends/check.h"

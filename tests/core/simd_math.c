@@ -1,5 +1,6 @@
-/* The vector exponential and logarithm of dialect/simd_math.h against long double: at most 2 units in the last place over
- * their whole range, and what they make of the ends of it. Built for the instruction set that every processor has. */
+/* The vector exponential and logarithm of dialect/simd_math.h against long double: at most 2 units in the
+ * last place over their whole range, and what they make of the ends of it. Built for the instruction set that
+ * every processor has. */
 #include <math.h>
 
 #include "core/check.h"

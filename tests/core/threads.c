@@ -1,4 +1,5 @@
-/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork. */
+/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again,
+ * and after a fork. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <setjmp.h>
@@ -131,7 +132,8 @@ static void *loop_on(void *of) {
     return NULL;
 }
 
-/* A fork may come while other threads are in the middle of loops: the child has none of them, and its own loops are whole. */
+/* A fork may come while other threads are in the middle of loops: the child has none of them, and its own
+ * loops are whole. */
 static void fork_within_loops(void **state) {
     (void)state;
     enum { CALLERS = 3, FORKS = 150 };

@@ -1,4 +1,5 @@
-/* Uploads through staging memory: every byte arrives, and the first piece that cannot be had is the one that is told. */
+/* Uploads through staging memory: every byte arrives, and the first piece that cannot be had is the one that
+ * is told. */
 #include "core/upload.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Matrices over the caller's memory: nothing is copied that need not be, it is given back once, and operations take memory that
- * begins at any element. */
+/* Matrices over the caller's memory: nothing is copied that need not be, it is given back once, and
+ * operations take memory that begins at any element. */
 #include <string.h>
 
 #include "backends/check.h"
@@ -199,7 +199,8 @@ static void refused(void **state) {
     kiln_device_close(opencl);
 }
 
-/* Device memory of another matrix, in place: it is neither copied, nor evicted, nor freed with the wrapping matrix. */
+/* Device memory of another matrix, in place: it is neither copied, nor evicted, nor freed with the wrapping
+ * matrix. */
 static void device_memory(kiln_device *device, const kiln_memory *host) {
     kiln_matrix *owner = NULL, *X = NULL;
     static double got[(ROWS + COLS) * 2], want[(ROWS + COLS) * 2];
@@ -252,7 +253,8 @@ static void in_device_memory(void **state) {
     }
 }
 
-/* A matrix in the memory of PoCL's device, whose handles serve as addresses: its columns by another, its row starts as they are there. */
+/* A matrix in the memory of PoCL's device, whose handles serve as addresses: its columns by another, its row
+ * starts as they are there. */
 static kiln_status wrap_there(kiln_matrix **X, kiln_matrix *owner, const struct ki_buffer *starts, int bits) {
     kiln_memory there = memory_of(KILN_F64, true, bits);
     there.on_device = 1;
@@ -309,8 +311,8 @@ static void assert_narrow_starts(kiln_matrix *owner) {
     ki_device_release(owner->device, &narrow);
 }
 
-/* What lies on the device is looked at there: columns in any order are right, outside the matrix or twice in a row they are refused,
- * as are row starts that decrease. */
+/* What lies on the device is looked at there: columns in any order are right, outside the matrix or twice in
+ * a row they are refused, as are row starts that decrease. */
 static void structure_on_the_device(void **state) {
     (void)state;
     kiln_device *opencl = NULL;
@@ -333,7 +335,8 @@ static void structure_on_the_device(void **state) {
     kiln_device_close(opencl);
 }
 
-/* What others have the address of: they see what operations write, and it stays where it is while others are driven out. */
+/* What others have the address of: they see what operations write, and it stays where it is while others are
+ * driven out. */
 static void lent_from_the_cpu(void **state) {
     (void)state;
     kiln_device *cpu = NULL;

@@ -1,6 +1,7 @@
 /* Every host allocation of every operation fails once: KILN_ERR_NOMEM, nothing lost, and the same call on the
- * same device and matrices then gives what the reference says, on the CPU with the bits of an undisturbed run. The operations and
- * their small problems are those of conformance/cases; what is no operation (copies, a whole training) follows. */
+ * same device and matrices then gives what the reference says, on the CPU with the bits of an undisturbed
+ * run. The operations and their small problems are those of conformance/cases; what is no operation (copies,
+ * a whole training) follows. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -293,8 +294,8 @@ static void on_a_group(void **state) {
     for (int i = 0; operations[i]; i++) operation_on(operations[i], "cpu*3");
 }
 
-/* With the kernels that other tests have built: the undisturbed run puts what is missing into their cache, and the disturbed ones
- * take it from there. */
+/* With the kernels that other tests have built: the undisturbed run puts what is missing into their cache,
+ * and the disturbed ones take it from there. */
 static void on_opencl(void **state) {
     (void)state;
     kiln_device *device = NULL;

@@ -1,6 +1,7 @@
-/* Any bytes as the files of the cache folder. As a kernel's entry, and as changes to a sound one, they are a miss that removes
- * the file, or exactly the bytes behind the key; as the machine's profile they give finite figures, and a new figure is kept
- * beside them. The hash of an entry is not compared in a fuzz build, so that what lies behind it is reached. */
+/* Any bytes as the files of the cache folder. As a kernel's entry, and as changes to a sound one, they are a
+ * miss that removes the file, or exactly the bytes behind the key; as the machine's profile they give finite
+ * figures, and a new figure is kept beside them. The hash of an entry is not compared in a fuzz build, so
+ * that what lies behind it is reached. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>

@@ -1,6 +1,7 @@
-/* Any bytes as the model of every verb that reads one: info, predict, evaluate, verify, coefficients, recommend, and the warm start of each algorithm, by the
- * tool's own code, each with rows of numbers, a table with text classes, and a graph. The checksum is not compared in a fuzz
- * build, so that what a model says is reached. */
+/* Any bytes as the model of every verb that reads one: info, predict, evaluate, verify, coefficients,
+ * recommend, and the warm start of each algorithm, by the tool's own code, each with rows of numbers, a table
+ * with text classes, and a graph. The checksum is not compared in a fuzz build, so that what a model says is
+ * reached. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Files read by several threads: values, the first error and the checksums are the same for any number of them, and the same
- * as of bytes from a pipe. */
+/* Files read by several threads: values, the first error and the checksums are the same for any number of
+ * them, and the same as of bytes from a pipe. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Targets that are text: classes numbered in the order of their names, the same for a model's further data. */
+/* Targets that are text: classes numbered in the order of their names, the same for a model's further
+ * data. */
 #define _DEFAULT_SOURCE
 #include "io/bad_file.h"
 

@@ -1,4 +1,5 @@
-/* The parts of one CSV file, each with a reader of its own: what they tell each other makes one table of them. */
+/* The parts of one CSV file, each with a reader of its own: what they tell each other makes one table of
+ * them. */
 #define _DEFAULT_SOURCE
 #include "io/reading.h"
 
@@ -34,8 +35,8 @@ static void read_part(struct ki_table *table, const char *path, int rank, const 
     table->together = NULL;
 }
 
-/* The header and the first row fill more than the first block, of 64 KiB, so that it ends with the header. Towns change every ten rows, and
- * a value is missing in rows that `left_out` has. */
+/* The header and the first row fill more than the first block, of 64 KiB, so that it ends with the header.
+ * Towns change every ten rows, and a value is missing in rows that `left_out` has. */
 static void write_file(char *path, const bool left_out[ROWS]) {
     FILE *file = fdopen(mkstemp(path), "w");
     assert_non_null(file);

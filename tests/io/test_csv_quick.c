@@ -75,8 +75,8 @@ static void number(char *to) {
         sprintf(to, "%s%.*f", below(2) ? "-" : "", (int)digits, below(2000000) / 1e5);
 }
 
-/* kinds: 0 a number, 1 a level, 2 a whole number from 0 to 2. How often a value is odd, or the record torn, is
- * one in so many. */
+/* kinds: 0 a number, 1 a level, 2 a whole number from 0 to 2. How often a value is odd, or the record torn,
+ * is one in so many. */
 static size_t write_file(char *text, const int *kinds, unsigned odd, unsigned bad, unsigned torn) {
     const char *const line_end = below(4) ? "\n" : "\r\n", *const names[] = {"x", "c", "y"};
     size_t size = 0;

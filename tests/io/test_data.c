@@ -349,7 +349,8 @@ static void wishes_that_do_not_go_together(void **state) {
     close(saved);
 }
 
-/* Weights, offset and groups of a table, its columns and classes; and several files of a format without names. */
+/* Weights, offset and groups of a table, its columns and classes; and several files of a format without
+ * names. */
 static void what_a_table_gives(void **state) {
     (void)state;
     kiln_data *data = NULL;

@@ -1,4 +1,5 @@
-/* Edge lists: names become vertices in the order of their coming, whatever they look like; what is refused, and where. */
+/* Edge lists: names become vertices in the order of their coming, whatever they look like; what is refused,
+ * and where. */
 #define _DEFAULT_SOURCE
 #include "io/bad_file.h"
 
@@ -124,7 +125,8 @@ static void refusals(void **state) {
                     &options);
 }
 
-/* Ids far apart and close together, in a file of several blocks: the same graph with one thread and with seven. */
+/* Ids far apart and close together, in a file of several blocks: the same graph with one thread and with
+ * seven. */
 static void threads_do_not_show(void **state) {
     (void)state;
     const int64_t edges = 400000;

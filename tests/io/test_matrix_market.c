@@ -326,7 +326,8 @@ static void damaged(void **state) {
 }
 
 /* A large symmetric matrix in three orders, read by 1 to 7 threads. */
-/* Most lines have a way of their own; a blank at each one's end leads past it, to the same entries and errors. */
+/* Most lines have a way of their own; a blank at each one's end leads past it, to the same entries and
+ * errors. */
 static void quick_lines_are_as_others(void **state) {
     (void)state;
     static const char *const fields[] = {"real", "integer", "pattern"};

@@ -383,7 +383,8 @@ static void prediction_is_X_W_plus_b(void **state) {
     }
 }
 
-/* A model of the algorithm with the given tensors, all f64 and 1, 2, 3, ...; the first tensor without a name ends them. */
+/* A model of the algorithm with the given tensors, all f64 and 1, 2, 3, ...; the first tensor without a name
+ * ends them. */
 struct shape {
     const char *name;
     int64_t rows, cols;

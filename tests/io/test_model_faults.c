@@ -1,5 +1,5 @@
-/* Model files when something fails: file calls, memory, and the process itself, killed while it saves. What stood under the
- * name before, or what was to stand there, is there, whole. */
+/* Model files when something fails: file calls, memory, and the process itself, killed while it saves. What
+ * stood under the name before, or what was to stand there, is there, whole. */
 #define _GNU_SOURCE
 #include "io/model_file.h"
 
@@ -67,7 +67,8 @@ static void read_faults_are_reported_or_survived(void **state) {
     kiln_model_free(model);
 }
 
-/* KILN_TEST_KILLS: of a writer; 3,000 without a torn file bound the rate of tearing by 0.1 % (95 % confidence). */
+/* KILN_TEST_KILLS: of a writer; 3,000 without a torn file bound the rate of tearing by 0.1 % (95 %
+ * confidence). */
 static int kills_wanted(void) {
     const char *text = getenv("KILN_TEST_KILLS");
     const int wanted = text ? atoi(text) : 300;

@@ -1,9 +1,11 @@
-/* A power cut while a model is saved: whatever of the file calls had reached the disk, the file is the old model or the new.
+/* A power cut while a model is saved: whatever of the file calls had reached the disk, the file is the old
+ * model or the new.
  *
- * The save's calls are recorded and replayed. A write is on the disk for certain once its file was synchronised, a change
- * of names once its folder was; before that it may be or not, each for itself. So every prefix of the calls is tried
- * with every subset of what is uncertain: a piece of a file that is missing before one that is there reads as zeros. After
- * the whole save, reported as done, only the new model will do.
+ * The save's calls are recorded and replayed. A write is on the disk for certain once its file was
+ * synchronised, a change of names once its folder was; before that it may be or not, each for itself. So
+ * every prefix of the calls is tried with every subset of what is uncertain: a piece of a file that is
+ * missing before one that is there reads as zeros. After the whole save, reported as done, only the new model
+ * will do.
  *
  * To show that this would find a missing fsync, the recorder can ignore those of files or of folders. */
 #define _GNU_SOURCE

@@ -232,7 +232,8 @@ static void short_writes_are_continued(void **state) {
     free(text);
 }
 
-/* For a program that ends at once: the temporary file goes, the old one stays, and writing that goes on after it fails. */
+/* For a program that ends at once: the temporary file goes, the old one stays, and writing that goes on after
+ * it fails. */
 static void abandoning_all_keeps_the_old_file(void **state) {
     (void)state;
     struct ki_output *output = NULL;

@@ -1,4 +1,5 @@
-/* Lists of ratings: how lines are split, what a header says, which of two ratings counts; what is refused, and where. */
+/* Lists of ratings: how lines are split, what a header says, which of two ratings counts; what is refused,
+ * and where. */
 #define _DEFAULT_SOURCE
 #include "io/bad_file.h"
 

@@ -1,4 +1,5 @@
-/* Archives: what was written is read again, with fields of 32 bits and with those of 64, which files of 4 GiB and more have. */
+/* Archives: what was written is read again, with fields of 32 bits and with those of 64, which files of 4 GiB
+ * and more have. */
 #define _GNU_SOURCE
 #include "io/scratch.h"
 
@@ -28,7 +29,8 @@ static bool has_bytes(const char *bytes, size_t size, const char *mark) {
     return memmem(bytes, size, mark, 4) != NULL;
 }
 
-/* most 0: an ordinary archive; 5: one member's size, two offsets and the directory's need 64 bits; 1: all that is not empty. */
+/* most 0: an ordinary archive; 5: one member's size, two offsets and the directory's need 64 bits; 1: all
+ * that is not empty. */
 static void what_is_written_is_read(void **state) {
     (void)state;
     static const int64_t most[] = {0, 60, 5, 1};

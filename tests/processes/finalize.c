@@ -2,7 +2,8 @@
  *
  *   mpicc.mpich -o finalize tests/processes/finalize.c && UCX_TLS=self,tcp timeout 4 mpirun.mpich -n 4 ./finalize; echo $?
  *
- * 124 is a run that did not end. MPICH 4.0.2 over UCX 1.13 (Debian 12): seven of twelve did not end (bench/results/cpu2-processes-mpich.json). */
+ * 124 is a run that did not end. MPICH 4.0.2 over UCX 1.13 (Debian 12): seven of twelve did not end
+ * (bench/results/cpu2-processes-mpich.json). */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

@@ -1,7 +1,8 @@
-/* Sums over processes and copies to all by NCCL, on stubs of it and of CUDA, with MPI between: mpirun -n N united CASE.
+/* Sums over processes and copies to all by NCCL, on stubs of it and of CUDA, with MPI between: mpirun -n N
+ * united CASE.
  *
- * apart: each process has a GPU of its own; shared: one for all; unconnected: NCCL begins in all but the second; broken: it fails in the
- * second in the middle of a sum, which ends all. */
+ * apart: each process has a GPU of its own; shared: one for all; unconnected: NCCL begins in all but the
+ * second; broken: it fails in the second in the middle of a sum, which ends all. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -64,8 +65,8 @@ static double got(const void *values, kiln_type type, int i) {
     return type == KILN_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
-/* `count` numbers, (process + 1) i each, go their way; whether the leader has their sum then, or all have the leader's. lacking: the process
- * that has none, so that whatever comes out is right. */
+/* `count` numbers, (process + 1) i each, go their way; whether the leader has their sum then, or all have the
+ * leader's. lacking: the process that has none, so that whatever comes out is right. */
 static bool moves(enum ki_way way, kiln_type type, int count, int lacking) {
     kiln_matrix *A = NULL;
     const int rank = p.transport.rank;

@@ -1,5 +1,5 @@
-/* Operations and linear regression with less device memory than X takes: the results of a device with plenty, whether X stays,
- * leaves and returns, or passes through in panels. */
+/* Operations and linear regression with less device memory than X takes: the results of a device with plenty,
+ * whether X stays, leaves and returns, or passes through in panels. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,7 +227,8 @@ static void count_message(void *count, const char *text) {
     if (!strstr(text, "building kernel")) ++*(int *)count;
 }
 
-/* A panel is transposed in every pass, of which nothing is told but the streaming, once; the same bits each time. */
+/* A panel is transposed in every pass, of which nothing is told but the streaming, once; the same bits each
+ * time. */
 static void deterministic(void **state) {
     (void)state;
     int messages = 0;
@@ -258,7 +259,8 @@ static void deterministic(void **state) {
     free(o.results);
 }
 
-/* A device that has 100 bytes less than the call asks for beside X, Y and Z: one of these leaves, and never what the call works with. */
+/* A device that has 100 bytes less than the call asks for beside X, Y and Z: one of these leaves, and never
+ * what the call works with. */
 enum { LONG = 20000, WIDE = 64, ALL = WIDE + 1 };
 enum full_call { NORM, DOT, GRAM, FULL_CALLS };
 

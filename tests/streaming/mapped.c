@@ -1,5 +1,5 @@
-/* X that stays in its file: the same results as from memory, on the CPU and on a device with and without room for it; a file
- * that changes or cannot be read is an error, and no signal. */
+/* X that stays in its file: the same results as from memory, on the CPU and on a device with and without room
+ * for it; a file that changes or cannot be read is an error, and no signal. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>
@@ -204,8 +204,8 @@ static void other_operations(void **state) {
     kiln_device_close(cpu);
 }
 
-/* Other numbers of the same size in the same place, and the time of writing set back: no result, from the CPU and from a device that
- * brings X. */
+/* Other numbers of the same size in the same place, and the time of writing set back: no result, from the CPU
+ * and from a device that brings X. */
 static void written_in_use(void **state) {
     (void)state;
     const double one = 1;
@@ -402,7 +402,8 @@ static void overwrite(int64_t offset, unsigned char byte) {
     close(fd);
 }
 
-/* Columns are checked in chunks of 2 MiB: where one ends within a row, the two neighbours are compared as well. */
+/* Columns are checked in chunks of 2 MiB: where one ends within a row, the two neighbours are compared as
+ * well. */
 static void sparse_of_several_chunks(void **state) {
     (void)state;
     enum { LONG_ROWS = 5, LONG_COLS = 400000 };

@@ -1,4 +1,5 @@
-/* X in its file, on a group: each member opens the file again and streams its own rows, within a budget of its own. */
+/* X in its file, on a group: each member opens the file again and streams its own rows, within a budget of
+ * its own. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <math.h>
@@ -96,7 +97,8 @@ static void pass(kiln_status *status, kiln_data *data, int sparse) {
 
 /* ---------------------------------------------------------------------------------------- budgets */
 
-/* Bytes that the library has from the allocator, which keeps the count, and the most at a time since it was set. */
+/* Bytes that the library has from the allocator, which keeps the count, and the most at a time since it was
+ * set. */
 static struct ki_seams real;
 static atomic_llong alive, most;
 
@@ -199,7 +201,8 @@ static rlim_t limit_files(rlim_t limit) {
     return before;
 }
 
-/* The process may have so many more files open: too few for the first member, the second, the third, and then enough. */
+/* The process may have so many more files open: too few for the first member, the second, the third, and then
+ * enough. */
 static void no_more_files(void **state) {
     (void)state;
     kiln_device *device = open_device("cpu*3", 0);

@@ -101,8 +101,8 @@ done:
     return status;
 }
 
-/* loss'^2 / loss'' is Pearson's (y - mu)^2 / V(mu) for Poisson and binomial, at most that over 2 - p for Tweedie,
- * times mu / y for gamma, and (1 + alpha mu) / (1 + alpha y) for negative binomial. */
+/* loss'^2 / loss'' is Pearson's (y - mu)^2 / V(mu) for Poisson and binomial, at most that over 2 - p for
+ * Tweedie, times mu / y for gamma, and (1 + alpha mu) / (1 + alpha y) for negative binomial. */
 kiln_status ki_glm_bend(double *bend, const struct ki_glm *glm, kiln_matrix *Eta, const kiln_matrix *D,
                         double pearson) {
     static const double SUMS = 1.01; /* for the rows' own rounding */

@@ -1,6 +1,7 @@
 /* The bound of certificate.h at the engine's result, for which the intercepts' gradient has to vanish. It is
  * the sum over the rows of
- * -t_i, of which each row gives away what it has most of, its own curvature h_i:  t_i' = t_i - theta h_i,  theta = sum t / sum h.
+ * -t_i, of which each row gives away what it has most of, its own curvature h_i:  t_i' = t_i - theta h_i,
+ * theta = sum t / sum h.
  * That stays in the losses' range, and what it costs them is of second order:
  *
  *   one column   sum_i s_i (...) <= -log(1 - |theta|) |sum t|   for losses with |loss'''| <= loss'', |theta| < 1 (Bach, Electron. J. Stat.
@@ -27,7 +28,8 @@ static void settle_column(struct ki_certificate *at, double total, double slope)
     at->drift = theta < 1 ? fabs(slope) * sqrt(fmax(at->weight * at->curvature / total - 1, 0)) : 0;
 }
 
-/* `stretch` theta^T M theta from M, which theta = 1 makes nothing of; `values` k x k for M, then k for sum t. */
+/* `stretch` theta^T M theta from M, which theta = 1 makes nothing of; `values` k x k for M, then k for sum
+ * t. */
 static double settle_classes(double *values, int64_t k, double stretch) {
     double *U = values, *theta = values + k * k, trace = 0, least = INFINITY, most = -INFINITY, sum = 0;
     double *slopes = theta + k, *scale = slopes + k;

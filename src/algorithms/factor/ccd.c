@@ -1,7 +1,9 @@
-/* E += u v^T at R's entries; then u and v in turn minimise 1/2 sum (e_ui - u_u v_i)^2 + l2_u/2 u_u^2 + l2_i/2 v_i^2; E -= u v^T.
+/* E += u v^T at R's entries; then u and v in turn minimise 1/2 sum (e_ui - u_u v_i)^2 + l2_u/2 u_u^2 + l2_i/2
+ * v_i^2; E -= u v^T.
  *
- * That minimum is kiln_factor_solve's with one factor, and E +- u v^T a sampled product with k = 1. E is kept by rows and by columns,
- * as both sides are solved by rows. A bias is the factor of a column of ones, which stays. */
+ * That minimum is kiln_factor_solve's with one factor, and E +- u v^T a sampled product with k = 1. E is kept
+ * by rows and by columns, as both sides are solved by rows. A bias is the factor of a column of ones, which
+ * stays. */
 #include "algorithms/factor/ccd.h"
 
 #include "algorithms/factor/entries.h"

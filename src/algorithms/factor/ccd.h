@@ -4,7 +4,8 @@
 
 #include "algorithms/run/arena.h"
 
-/* One column of A and of B at a time, given the residuals of all others (Algorithm 2 of Nisa et al., HiPC 2018). */
+/* One column of A and of B at a time, given the residuals of all others (Algorithm 2 of Nisa et al., HiPC
+ * 2018). */
 struct ki_ccd {
     kiln_matrix *E, *T; /* the residuals R - mean - A B^T at R's entries, by rows and by columns */
     kiln_matrix *u, *v; /* the column of A and of B at hand */

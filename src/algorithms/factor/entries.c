@@ -1,4 +1,5 @@
-/* Entries go to the host once before training: to be transposed by counting, or shared out between training and test. */
+/* Entries go to the host once before training: to be transposed by counting, or shared out between training
+ * and test. */
 #include "algorithms/factor/entries.h"
 
 #include <stdio.h>

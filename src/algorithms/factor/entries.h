@@ -17,11 +17,12 @@ void ki_host_entries_free(struct ki_host_entries *entries);
 /* A matrix of them on like's device and of its type. */
 kiln_status ki_entries_matrix(kiln_matrix **X, const struct ki_host_entries *entries,
                               const kiln_matrix *like);
-/* ERR_DATA, as an error of `call`, that names the first entry that is not finite or, of `counts`, negative; rows count from `row` on. */
+/* ERR_DATA, as an error of `call`, that names the first entry that is not finite or, of `counts`, negative;
+ * rows count from `row` on. */
 kiln_status ki_entries_check(const struct ki_host_entries *entries, const char *call, int64_t row,
                              bool counts);
-/* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not finite. Of an X whose rows lie
- * in processes T's rows do, too. */
+/* *T = X^T, on X's device, and the sum of X's entries; ERR_DATA, as an error of `call`, where one is not
+ * finite. Of an X whose rows lie in processes T's rows do, too. */
 kiln_status ki_entries_take(kiln_matrix **T, double *sum, const char *call, const kiln_matrix *X);
 /* The sum alone. */
 kiln_status ki_entries_sum(double *sum, const char *call, const kiln_matrix *X);

@@ -11,8 +11,8 @@ static inline double ki_factor_setting(const kiln_model *model, int i) {
     return ki_tensor_value(ki_model_tensor(model, "settings"), i);
 }
 
-/* The model's B for kiln_transform: a new matrix on X's device and of its type. ERR_ARGUMENT unless X is sparse, ERR_MODEL
- * unless it has B's rows as columns. */
+/* The model's B for kiln_transform: a new matrix on X's device and of its type. ERR_ARGUMENT unless X is
+ * sparse, ERR_MODEL unless it has B's rows as columns. */
 kiln_status ki_factor_columns(kiln_matrix **B, const kiln_model *model, const kiln_matrix *X);
 
 #endif

@@ -1,4 +1,5 @@
-/* The best columns of each row, by its scores A B^T: the product for a block of rows on the device, the choice on the host. */
+/* The best columns of each row, by its scores A B^T: the product for a block of rows on the device, the
+ * choice on the host. */
 #include "algorithms/factor/entries.h"
 #include "algorithms/registry.h"
 

@@ -1,4 +1,5 @@
-/* What sfa's training and its models share: the means, and factors with and without the column that holds them. */
+/* What sfa's training and its models share: the means, and factors with and without the column that holds
+ * them. */
 #ifndef KI_SFA_H
 #define KI_SFA_H
 
@@ -8,8 +9,8 @@
 struct ki_sfa_means {
     double mean, *row, *column;
 };
-/* mean: of R's entries; row[u] = sum_i (r_ui - mean) / (count + damping); column[i] = sum_u (r_ui - mean - row[u]) / (...).
- * ERR_DATA where an entry is not finite. */
+/* mean: of R's entries; row[u] = sum_i (r_ui - mean) / (count + damping); column[i] = sum_u (r_ui - mean -
+ * row[u]) / (...). ERR_DATA where an entry is not finite. */
 kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, struct ki_arena *arena, const kiln_matrix *R,
                                  double damping);
 /* *S = R less the means, at R's entries, in the arena. */

@@ -1,4 +1,5 @@
-/* Columns that are alike: the cosine of their factors. A bias says how much a column is liked, not by whom, so it does not count. */
+/* Columns that are alike: the cosine of their factors. A bias says how much a column is liked, not by whom,
+ * so it does not count. */
 #include "algorithms/registry.h"
 
 #include "algorithms/algorithm.h"

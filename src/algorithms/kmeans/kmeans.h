@@ -76,7 +76,8 @@ struct kmeans_drawn {
 kiln_status ki_kmeans_keep_start(struct kmeans *s, const struct kmeans_drawn *drawn);
 /* Takes the state of a start, where one waits; `drawn` stays as it is otherwise. */
 kiln_status ki_kmeans_resume_start(struct kmeans *s, const struct kmeans_drawn *drawn);
-/* The state of a run, for its end of an iteration; and takes one that waits. Of a state in a start the number of the start alone. */
+/* The state of a run, for its end of an iteration; and takes one that waits. Of a state in a start the number
+ * of the start alone. */
 enum { KI_KMEANS_STATE = 16 };
 void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s);
 kiln_status ki_kmeans_resume(struct kmeans *s);

@@ -1,7 +1,8 @@
-/* Mini-batches: a centre goes the share of the way to the mean of its rows in the batch that these have in all that it has seen
- * (Sculley 2010). What a single batch says is noise, so that what is compared with the tolerance is a mean over the last few.
- * Steps shrink with what the centres have seen, wherever these are: batches that move them no more end a run, but it has
- * converged only if a pass over all rows finds the centres at their rows' means. */
+/* Mini-batches: a centre goes the share of the way to the mean of its rows in the batch that these have in
+ * all that it has seen (Sculley 2010). What a single batch says is noise, so that what is compared with the
+ * tolerance is a mean over the last few. Steps shrink with what the centres have seen, wherever these are:
+ * batches that move them no more end a run, but it has converged only if a pass over all rows finds the
+ * centres at their rows' means. */
 #include "algorithms/kmeans/kmeans.h"
 
 enum { MEMORY = 16 };

@@ -11,7 +11,8 @@
 enum { ROUNDS = 5, OVERSAMPLING = 2 };
 
 /* Rows to draw from, and how likely each is to be drawn: its weight, times D once there is one. Sums of
- * blocks of KI_PIECE rows say in which block a row is that is drawn, and only that block comes to the host. */
+ * blocks of KI_PIECE rows say in which block a row is that is drawn, and only that block comes to the
+ * host. */
 struct pool {
     const kiln_matrix *X, *weights; /* NULL: ones */
     int64_t m, blocks;

@@ -1,6 +1,7 @@
-/* What a run of K-Means goes on from: the centres, what they become, and the best of former starts. The first start that ends at the
- * limit of iterations stays in the checkpoint: with a higher limit the run goes on there, and makes the starts after it again. Where a pass corrects the sums of
- * the one before, these go along, as the roundings in them are those of all passes so far. */
+/* What a run of K-Means goes on from: the centres, what they become, and the best of former starts. The first
+ * start that ends at the limit of iterations stays in the checkpoint: with a higher limit the run goes on
+ * there, and makes the starts after it again. Where a pass corrects the sums of the one before, these go
+ * along, as the roundings in them are those of all passes so far. */
 #include "algorithms/kmeans/kmeans.h"
 
 enum { LOOKED_AT = 2, FORMER = 3 };
@@ -74,7 +75,8 @@ kiln_status ki_kmeans_keep(struct kmeans *s) {
     return s->cut ? KILN_OK : ki_run_keep(&s->run);
 }
 
-/* A pass over the centres of before says which rows are theirs; the sums are those of the run that was stopped. */
+/* A pass over the centres of before says which rows are theirs; the sums are those of the run that was
+ * stopped. */
 static kiln_status resume_bounds(struct kmeans *s, const kiln_matrix *sums) {
     kiln_status status;
     struct ki_arena arena = {0};

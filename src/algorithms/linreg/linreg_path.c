@@ -1,14 +1,15 @@
 /* Least squares for all penalties and folds of a path at once.
  *
- * The normal equations of the rows that a fold trains on are the sum of those of the rows that the other folds hold out, which
- * one walk over X gives (path_walks.c). A model is then a factor of n x n on the host,
+ * The normal equations of the rows that a fold trains on are the sum of those of the rows that the other
+ * folds hold out, which one walk over X gives (path_walks.c). A model is then a factor of n x n on the host,
  *
  *   D^-1 (G + L) D^-1 = U^T U,   D^2 the diagonal of G + L,   corrected by the residual of these equations.
  *
- * What that residual does not show is how far G, which is rounded, is from the true one. The difference is linear in the
- * coefficients, so one pass tells for all models of a fold: of their sum with signs at random the true gradient, less what G makes
- * of it, has about the length that the single differences have together (Freivalds, 1977, checks products so). Where a fold misses
- * the tolerance with that added it is trained one model after the other, as all are where no such walk is to be had. */
+ * What that residual does not show is how far G, which is rounded, is from the true one. The difference is
+ * linear in the coefficients, so one pass tells for all models of a fold: of their sum with signs at random
+ * the true gradient, less what G makes of it, has about the length that the single differences have together
+ * (Freivalds, 1977, checks products so). Where a fold misses the tolerance with that added it is trained one
+ * model after the other, as all are where no such walk is to be had. */
 #include "algorithms/registry.h"
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/path.h"

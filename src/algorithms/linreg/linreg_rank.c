@@ -1,13 +1,16 @@
-/* The solution of least norm, where X's columns (centred, under an intercept) depend on each other: of all w with the least sum of
- * squares the one with the least sum of squared coefficients, each in the user's unit or, standardised, times its column's spread.
+/* The solution of least norm, where X's columns (centred, under an intercept) depend on each other: of all w
+ * with the least sum of squares the one with the least sum of squared coefficients, each in the user's unit
+ * or, standardised, times its column's spread.
  *
- * By columns: those that the factor (linreg_direct.c) leaves out may depend on the others. For each, N has what makes 0 of it and
- * them, corrected by products with X itself, as the Gram matrix knows half of the digits only:
+ * By columns: those that the factor (linreg_direct.c) leaves out may depend on the others. For each, N has
+ * what makes 0 of it and them, corrected by products with X itself, as the Gram matrix knows half of the
+ * digits only:
  *
  *   N -= D^-1 (U^T U)^-1 D^-1 (X^T S (X N)),   and it depends if || X n || <= 16 epsilon sum_j |n_j| || x_j ||,
  *
- * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole then has full rank but for
- * those that do depend, though conjugate gradient and not the factor must solve it. The solution loses its part along N.
+ * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole
+ * then has full rank but for those that do depend, though conjugate gradient and not the factor must solve
+ * it. The solution loses its part along N.
  *
  * By rows, where these are far fewer: w = M^-1 X^T K^-1 X w, K = X M^-1 X^T, M the norm's metric. K is of
  * products with X, from which means are taken afterwards: a row counts as dependent where what is left of it

@@ -1,11 +1,13 @@
-/* The first look at a problem that a factor will solve: all that the solution begins with, from one walk over X,
+/* The first look at a problem that a factor will solve: all that the solution begins with, from one walk over
+ * X,
  *
  *   A = Z^T S Z,  Z = [X - 1 c^T, Y - 1 d^T, 1],   c and d about the columns' means, from a few rows.
  *
- * The last row of A has what c and d miss the means mu by, and taking that off A, as a product of two vectors, gives what the
- * normal equations want about the means themselves: Gram matrix, right-hand sides, variances, and the sums of squares of Y.
- * Where c is no good, so that this would cost digits, or a column may be constant or leaves the type's range, the walk does
- * not count: the setup of conjugate gradient (moments.c) tells such columns apart. */
+ * The last row of A has what c and d miss the means mu by, and taking that off A, as a product of two
+ * vectors, gives what the normal equations want about the means themselves: Gram matrix, right-hand sides,
+ * variances, and the sums of squares of Y. Where c is no good, so that this would cost digits, or a column
+ * may be constant or leaves the type's range, the walk does not count: the setup of conjugate gradient
+ * (moments.c) tells such columns apart. */
 #include "algorithms/linreg/linreg_block.h"
 
 /* What a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */

@@ -65,7 +65,8 @@ kiln_status ki_mds_torgerson(struct ki_mds *s);
 kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream);
 
 /* mds_ordinal.c: disparities that are monotone in the dissimilarities. */
-/* The distance of two points in q dimensions as an order takes it: the squares in long double, one after another. */
+/* The distance of two points in q dimensions as an order takes it: the squares in long double, one after
+ * another. */
 static inline long double ki_mds_distance(const double *x, const double *y, int64_t q) {
     long double square = 0;
     for (int64_t c = 0; c < q; c++) {

@@ -1,11 +1,13 @@
-/* Ordinal (non-metric) scaling: disparities that rise with the dissimilarities and fit the layout's distances best.
+/* Ordinal (non-metric) scaling: disparities that rise with the dissimilarities and fit the layout's distances
+ * best.
  *
- * The pairs are sorted by dissimilarity once. Their distances, in that order, are replaced by the nearest sequence that does not
- * fall: neighbours whose means would fall are pooled (pool adjacent violators). Ties: primary, pairs of equal dissimilarity may
- * get different disparities, so that they are sorted by distance first; secondary, they get one, and begin as one block. What
- * differs by rounding only is equal: points on a grid have many distances that do. Which pairs are equal is a property of the
- * data: the order comes from distances in long double, the same on each device, and kiln_verify_mds finds it again. The
- * disparities are then scaled so that their weighted squares add up to the pairs' weight, which keeps the points apart. */
+ * The pairs are sorted by dissimilarity once. Their distances, in that order, are replaced by the nearest
+ * sequence that does not fall: neighbours whose means would fall are pooled (pool adjacent violators). Ties:
+ * primary, pairs of equal dissimilarity may get different disparities, so that they are sorted by distance
+ * first; secondary, they get one, and begin as one block. What differs by rounding only is equal: points on a
+ * grid have many distances that do. Which pairs are equal is a property of the data: the order comes from
+ * distances in long double, the same on each device, and kiln_verify_mds finds it again. The disparities are
+ * then scaled so that their weighted squares add up to the pairs' weight, which keeps the points apart. */
 #include "algorithms/mds/mds.h"
 
 #include <stdlib.h>
@@ -65,7 +67,8 @@ static void collect(struct ki_ordinal *o, const double *x, bool dissimilarities,
     qsort(o->pairs, (size_t)o->count, sizeof *o->pairs, by_delta);
 }
 
-/* Gives dissimilarities that rounding alone tells apart one value, once: pairs of one value change places later. */
+/* Gives dissimilarities that rounding alone tells apart one value, once: pairs of one value change places
+ * later. */
 static void tie(struct ki_ordinal *o, long double rounding) {
     for (int64_t begin = 0, end; begin < o->count; begin = end) {
         const long double least = o->pairs[begin].delta, most = least * (1 + rounding);
@@ -106,7 +109,8 @@ static void measure(struct ki_ordinal *o, int64_t p) {
     }
 }
 
-/* A block behind the last one, pooled with those before it for as long as means fall. Returns their new number. */
+/* A block behind the last one, pooled with those before it for as long as means fall. Returns their new
+ * number. */
 static int64_t pool(struct block *blocks, int64_t count, struct block next) {
     while (count > 0 && blocks[count - 1].mean >= next.mean) {
         const struct block *before = &blocks[--count];

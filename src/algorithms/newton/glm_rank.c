@@ -1,9 +1,11 @@
-/* How many columns of X do not depend on others, without their Gram matrix: the dimensions of X's null space are missing.
+/* How many columns of X do not depend on others, without their Gram matrix: the dimensions of X's null space
+ * are missing.
  *
- * Z random, W the least-squares solution of X W = X Z to which conjugate gradient comes from zero: the part of Z in the space that X's
- * rows span. Z - W is the other part, random in the null space, and k columns of it span that space if it has fewer
- * than k dimensions. In units of the columns' spreads the squares of its singular values are then about k, and what
- * rounding and the tolerance leave of the other directions is far below: where it is not, nothing is told. */
+ * Z random, W the least-squares solution of X W = X Z to which conjugate gradient comes from zero: the part
+ * of Z in the space that X's rows span. Z - W is the other part, random in the null space, and k columns of
+ * it span that space if it has fewer than k dimensions. In units of the columns' spreads the squares of its
+ * singular values are then about k, and what rounding and the tolerance leave of the other directions is far
+ * below: where it is not, nothing is told. */
 #include "algorithms/eigen.h"
 #include "algorithms/newton/glm.h"
 

@@ -1,10 +1,11 @@
 /* Where the fit of a generalised linear model begins.
  *
- * With an intercept the start is the model without columns: W = 0 and the best constant. That is in every family's range, and
- * from a point in range Newton's shortened steps stay there. The constant is found by Fisher scoring in one variable, through
- * the same operation as the fit, with an X of no columns. Without an intercept, links that take only part of all eta have no
- * such point for free: there the first step of iteratively reweighted least squares, a regression of the linked responses,
- * is tried, and then a regression of one constant. */
+ * With an intercept the start is the model without columns: W = 0 and the best constant. That is in every
+ * family's range, and from a point in range Newton's shortened steps stay there. The constant is found by
+ * Fisher scoring in one variable, through the same operation as the fit, with an X of no columns. Without an
+ * intercept, links that take only part of all eta have no such point for free: there the first step of
+ * iteratively reweighted least squares, a regression of the linked responses, is tried, and then a regression
+ * of one constant. */
 #include "algorithms/newton/glm.h"
 
 const char ki_glm_call[] = "kiln_glm";

@@ -111,8 +111,8 @@ static kiln_status logreg_again(kiln_matrix *W, kiln_matrix *b, const kiln_matri
     return kiln_logreg(W, b, X, y, options, report);
 }
 
-/* sum_i s_i p / (1 - p) of two classes, p the probability of the other: the Pearson statistic of a binomial model.
- * One pass. */
+/* sum_i s_i p / (1 - p) of two classes, p the probability of the other: the Pearson statistic of a binomial
+ * model. One pass. */
 static kiln_status bend_of_two(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
     kiln_status status;
     struct ki_arena arena = {0};

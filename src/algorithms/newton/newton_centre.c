@@ -1,10 +1,10 @@
-/* Anderson's acceleration (J. ACM 12, 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 2011) of c <- b(c). With f = b(c) - c, and what the last
- * moves changed c and f by,
+/* Anderson's acceleration (J. ACM 12, 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 2011) of c <- b(c). With
+ * f = b(c) - c, and what the last moves changed c and f by,
  *
  *   c += f - sum_j g_j (dc_j + df_j),   g the least squares of f - sum_j g_j df_j
  *
- * which for one number is the secant's step. The df_j are made orthogonal, the newest first, and one that depends on newer ones counts
- * no more. */
+ * which for one number is the secant's step. The df_j are made orthogonal, the newest first, and one that
+ * depends on newer ones counts no more. */
 #include "algorithms/newton/newton_centre.h"
 
 enum { DEPTH = 8 };

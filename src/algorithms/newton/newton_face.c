@@ -1,15 +1,16 @@
-/* The least point of a face, the elements that are not 0 with their signs, by conjugate gradient with D^2, the model's diagonal,
- * where there is no Gram matrix:
+/* The least point of a face, the elements that are not 0 with their signs, by conjugate gradient with D^2,
+ * the model's diagonal, where there is no Gram matrix:
  *
  *   z += alpha p,  alpha = s . p / p . H p,  p = D^-2 s + beta p,  beta = max(0, s . D^-2 (s - former s) / former s . D^-2 s),
  *
- * s minus the gradient on the face. Sweeps find out which elements are 0, and are slow about how large the others are. An
- * iteration costs half of a sweep, as its two products with the columns go on all threads, and fewer are needed.
+ * s minus the gradient on the face. Sweeps find out which elements are 0, and are slow about how large the
+ * others are. An iteration costs half of a sweep, as its two products with the columns go on all threads, and
+ * fewer are needed.
  *
- * Elements that a step would take across 0 stop there and leave the face, and iterations go on. That is why s is a product and
- * not kept up to date with H p, which would be the same price: it is right wherever z went, and with Polak and Ribiere's beta
- * what is known of the face is not lost. If the model is no lower then, the step ends where the first of them becomes 0.
- * Elements at 0 are left to sweeps. */
+ * Elements that a step would take across 0 stop there and leave the face, and iterations go on. That is why s
+ * is a product and not kept up to date with H p, which would be the same price: it is right wherever z went,
+ * and with Polak and Ribiere's beta what is known of the face is not lost. If the model is no lower then, the
+ * step ends where the first of them becomes 0. Elements at 0 are left to sweeps. */
 #include "algorithms/newton/newton_descent.h"
 
 enum { ITERATIONS = 100 }; /* after which sweeps may as well look at elements at 0 again */

@@ -1,5 +1,5 @@
-/* Solutions by the Newton engine's factor, M^-1 r (newton_factor.c): class by class side by side, what adds up to zero over the classes by the
- * factors and what does not by the penalty. */
+/* Solutions by the Newton engine's factor, M^-1 r (newton_factor.c): class by class side by side, what adds
+ * up to zero over the classes by the factors and what does not by the penalty. */
 #include "algorithms/newton/newton_factor.h"
 
 /* Takes a row's mean over the classes off it. */

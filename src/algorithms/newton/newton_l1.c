@@ -2,19 +2,21 @@
  *
  *   minimise  g . (z - w) + 1/2 (z - w) . H (z - w) + sum l1 |z|,
  *
- * so that columns enter and leave within one step. Near the solution the model's support is the solution's, and convergence is
- * that of Newton's method on it (Lee, Sun and Saunders, SIAM J. Optim. 24, 2014; how well to solve the model: Byrd, Nocedal
- * and Oztoprak, Math. Program. 157, 2016).
+ * so that columns enter and leave within one step. Near the solution the model's support is the solution's,
+ * and convergence is that of Newton's method on it (Lee, Sun and Saunders, SIAM J. Optim. 24, 2014; how well
+ * to solve the model: Byrd, Nocedal and Oztoprak, Math. Program. 157, 2016).
  *
- * The model is solved by conjugate gradient on its faces, after Solntsev, Nocedal and Byrd (Optim. Methods Softw. 30, 2015) and
- * Dostal's proportioning. A face is the elements that are not 0, and their signs. On it the l1 term is linear, and CG goes on
- * until an element would leave its orthant: then all that would stop at 0, at the price of one product for the projected move,
- * and a face with fewer elements begins. When what the least subgradient has on elements at 0 outweighs what it has on the
- * face, they are released. A product gives the model's gradient everywhere, so that looking beyond the face costs no pass.
+ * The model is solved by conjugate gradient on its faces, after Solntsev, Nocedal and Byrd (Optim. Methods
+ * Softw. 30, 2015) and Dostal's proportioning. A face is the elements that are not 0, and their signs. On it
+ * the l1 term is linear, and CG goes on until an element would leave its orthant: then all that would stop at
+ * 0, at the price of one product for the projected move, and a face with fewer elements begins. When what the
+ * least subgradient has on elements at 0 outweighs what it has on the face, they are released. A product
+ * gives the model's gradient everywhere, so that looking beyond the face costs no pass.
  *
  * This is the step of GPUs, of softmax, and of an X that streams; newton_descent.c has the others'.
  *
- * Each product is one pass over X; all vector work is ops/linear/newton.h's, with R for the model's gradient, Z for the point. */
+ * Each product is one pass over X; all vector work is ops/linear/newton.h's, with R for the model's gradient,
+ * Z for the point. */
 #include "algorithms/newton/newton_work.h"
 
 enum {
@@ -195,7 +197,8 @@ kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton
         TRY(look(work, &search));
     }
     model->rest = (search.free + search.fixed) / (2 * work->scale);
-    /* of several classes there is no bound of what the search leaves where columns have lost their curvature */
+    /* of several classes there is no bound of what the search leaves where columns have lost their
+     * curvature */
     model->loose = work->newton->k > 1 && ki_newton_doubtful(work);
     TRY(conclude(work, model));
 done:

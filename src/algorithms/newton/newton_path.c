@@ -6,13 +6,13 @@
  *
  *   -(H + L)^-1 g,   H the Hessian of the losses where it was formed last, for the rows that the fold trains on,
  *
- * corrected by what the gradients changed by since (L-BFGS). Neither depends on the penalty, so from one value
- * to the next only a factor of n x n is new, and the first step is Newton's from the solution before. H of
- * all folds is one weighted walk over X: each row has the curvature of the folds' mean model, which is near
- * all of them, and a fold's H is the sum of the walks over the rows that the others hold out. It is formed
- * anew once steps that a better one would have saved cost as much: in a value, after its first step, near
- * the solution. Each model meets its algorithm's own criterion, in the coordinates of newton_step.c; a fold
- * that does not, as where classes can be separated, is trained one model after the other. */
+ * corrected by what the gradients changed by since (L-BFGS). Neither depends on the penalty, so from one
+ * value to the next only a factor of n x n is new, and the first step is Newton's from the solution before. H
+ * of all folds is one weighted walk over X: each row has the curvature of the folds' mean model, which is
+ * near all of them, and a fold's H is the sum of the walks over the rows that the others hold out. It is
+ * formed anew once steps that a better one would have saved cost as much: in a value, after its first step,
+ * near the solution. Each model meets its algorithm's own criterion, in the coordinates of newton_step.c; a
+ * fold that does not, as where classes can be separated, is trained one model after the other. */
 #include "algorithms/newton/newton_path.h"
 
 enum {

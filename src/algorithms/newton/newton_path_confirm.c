@@ -1,19 +1,21 @@
-/* Whether a lane of a path that meets the criterion has converged, which is asked as newton_confirm.c does: whether its
- * objective can fall by no more than half of the tolerance's share of what the model has gained, and rounding. What a
- * lane knows of its Hessian is another point's, so that bounds alone are asked. With l2 > 0 that is
+/* Whether a lane of a path that meets the criterion has converged, which is asked as newton_confirm.c does:
+ * whether its objective can fall by no more than half of the tolerance's share of what the model has gained,
+ * and rounding. What a lane knows of its Hessian is another point's, so that bounds alone are asked. With l2
+ * > 0 that is
  *
  *   (sqrt(sum_j g_j^2 / (2 L_j)) + sqrt(drift))^2 + b^2 / (2 sum_i s_i h_i),
  *
- * g the least subgradient, b the intercept's, by the present curvatures; drift: what the intercept's step moves g by. With
- * l1 alone it is the duality gap of certificate.c, of first order. Where bounds do not tell, the model of the next step
- * does, if the last one has shown that H is right: if it left of each entry of the gradient a quarter at most, and not of
- * their norm, in which columns that have lost their curvature hardly count. A lane that meets the criterion goes on until
- * it is told. Where steps are of no use before that, rounding hides what they leave: then H is formed anew at the mean of
- * the folds' models, and right where the rows' and the columns' curvature is what the lane's is in all. Else the fold is
- * trained alone. */
+ * g the least subgradient, b the intercept's, by the present curvatures; drift: what the intercept's step
+ * moves g by. With l1 alone it is the duality gap of certificate.c, of first order. Where bounds do not tell,
+ * the model of the next step does, if the last one has shown that H is right: if it left of each entry of the
+ * gradient a quarter at most, and not of their norm, in which columns that have lost their curvature hardly
+ * count. A lane that meets the criterion goes on until it is told. Where steps are of no use before that,
+ * rounding hides what they leave: then H is formed anew at the mean of the folds' models, and right where the
+ * rows' and the columns' curvature is what the lane's is in all. Else the fold is trained alone. */
 #include "algorithms/newton/newton_path.h"
 
-/* SHARE: of the tolerance, FAR: of the curvature, as in newton_confirm.c. CHANGED: curvature that is about the same. */
+/* SHARE: of the tolerance, FAR: of the curvature, as in newton_confirm.c. CHANGED: curvature that is about
+ * the same. */
 static const double SHARE = 0.5, FAR = 0.1, CHANGED = 0.2;
 
 static bool is_glm(const struct ki_lanes *t) {
@@ -24,8 +26,8 @@ static bool is_hinged(const struct ki_lanes *t) {
     return t->loss.kind == KILN_LOSS_SQUARED_HINGE || t->loss.kind == KILN_LOSS_SQUARED_EPSILON;
 }
 
-/* The objective of the best intercept alone, at least, from the weight of the rows, and the mean and variance of their
- * targets: of two classes exactly; of a regression as svm.c has it. */
+/* The objective of the best intercept alone, at least, from the weight of the rows, and the mean and variance
+ * of their targets: of two classes exactly; of a regression as svm.c has it. */
 static double constant_of(const struct ki_lanes *t, double weight, double mean, double variance) {
     const double epsilon = t->loss.kind == KILN_LOSS_SQUARED_EPSILON ? t->loss.parameter : 0,
                  beyond = fmax(sqrt(fmax(variance, 0)) - epsilon, 0);
@@ -124,8 +126,8 @@ bool ki_lane_has_converged(const struct ki_lanes *t, struct ki_lane *lane) {
     return t->penalty > 0 ? by_penalty(t, lane) <= enough : t->l1 > 0 && by_scaling(t, lane) <= enough;
 }
 
-/* Whether the columns have the curvature that the rows have in all, or a tenth of it, by an H of about here: no row
- * that most of a column belongs to is leaving the loss, which would take its curvature along. */
+/* Whether the columns have the curvature that the rows have in all, or a tenth of it, by an H of about here:
+ * no row that most of a column belongs to is leaving the loss, which would take its curvature along. */
 static bool is_even(const struct ki_lanes *t, const struct ki_lane *lane) {
     bool even = t->wide || (t->fresh && fabs(lane->formed - lane->total) <= CHANGED * lane->total);
     for (int64_t j = 0; j < t->n && even; j++) {

@@ -2,9 +2,10 @@
  *
  *   g . d + 1/2 d . (H + L) d + sum_j l1_j |w_j + d_j|
  *
- * by coordinate descent, whose gradient is kept up to date with H (Friedman, Hastie and Tibshirani, J. Stat. Softw. 33, 2010). An H
- * that was formed elsewhere is corrected by each step's change of the gradient (BFGS) in its own place: it is a matrix here
- * anyway, so nothing is gained by keeping pairs. It has no part of the penalties, which makes it good for the next. */
+ * by coordinate descent, whose gradient is kept up to date with H (Friedman, Hastie and Tibshirani, J. Stat.
+ * Softw. 33, 2010). An H that was formed elsewhere is corrected by each step's change of the gradient (BFGS)
+ * in its own place: it is a matrix here anyway, so nothing is gained by keeping pairs. It has no part of the
+ * penalties, which makes it good for the next. */
 #include "algorithms/newton/newton_path.h"
 
 enum { SWEEPS = 400 };
@@ -15,8 +16,8 @@ double ki_lane_least(double g, double w, double l1) {
     return copysign(fmax(fabs(g) - l1, 0), g);
 }
 
-/* One sweep; `full`: also over elements that are 0. slope: the model's gradient without the l1 term. Returns what the least
- * subgradient counted for. */
+/* One sweep; `full`: also over elements that are 0. slope: the model's gradient without the l1 term. Returns
+ * what the least subgradient counted for. */
 static double sweep(const struct ki_lanes *t, struct ki_lane *lane, double *slope, bool full) {
     const int64_t size = t->size;
     double violations = 0;

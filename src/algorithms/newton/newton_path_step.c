@@ -1,5 +1,6 @@
-/* Points and steps of a path's lanes: B = H + L, corrected by the pairs of steps and changes of the losses' gradient (L-BFGS), to which
- * each penalty adds its own part, so that pairs outlast it. With l1 the step is newton_path_l1.c's. */
+/* Points and steps of a path's lanes: B = H + L, corrected by the pairs of steps and changes of the losses'
+ * gradient (L-BFGS), to which each penalty adds its own part, so that pairs outlast it. With l1 the step is
+ * newton_path_l1.c's. */
 #include "algorithms/newton/newton_path.h"
 
 enum { SHORTENINGS = 12, SHORTENINGS_NEAR = 1 }; /* where the criterion has been met already */

@@ -1,10 +1,12 @@
-/* Steps of a path's lanes where columns are too many for a Hessian: those of all folds together, by conjugate gradient on
+/* Steps of a path's lanes where columns are too many for a Hessian: those of all folds together, by conjugate
+ * gradient on
  *
  *   (X^T C_f X + L) d_f = -g_f,   C_f the curvature of fold f's losses,
  *
- * of which an iteration takes one pass over X for all folds: what takes the time of a sparse row is to fetch its entries and what belongs
- * to them, which lies side by side. The folds' Hessians are nearly the same, so that they share a preconditioner, and their
- * iterations end at about the same time. A step is as near to Newton's as newton_step.c asks for. */
+ * of which an iteration takes one pass over X for all folds: what takes the time of a sparse row is to fetch
+ * its entries and what belongs to them, which lies side by side. The folds' Hessians are nearly the same, so
+ * that they share a preconditioner, and their iterations end at about the same time. A step is as near to
+ * Newton's as newton_step.c asks for. */
 #include "algorithms/newton/newton_path.h"
 
 enum { WORN = 4, MOST = 1000 }; /* iterations after which the preconditioner is worth a pass; of a step */
@@ -26,7 +28,8 @@ done:
     return status;
 }
 
-/* t->inverse: of D^2_j = floor_j + spread_j (X .* X)^T C / (X .* X)^T s, as in newton_step.c, of all folds on average. */
+/* t->inverse: of D^2_j = floor_j + spread_j (X .* X)^T C / (X .* X)^T s, as in newton_step.c, of all folds on
+ * average. */
 static kiln_status precondition(struct ki_lanes *t) {
     kiln_status status;
     double total, largest = 0, weight = 0, curvature = 0;
@@ -59,8 +62,8 @@ done:
 
 /* ---- the start ---- */
 
-/* The weights of the last `known` solutions, the latest first, in the polynomial through them by the logarithms of their penalties, at
- * the one at hand. */
+/* The weights of the last `known` solutions, the latest first, in the polynomial through them by the
+ * logarithms of their penalties, at the one at hand. */
 static void weigh_former(double *weight, const struct ki_lanes *t, int64_t known) {
     double at[KI_FORMER] = {0};
     for (int64_t i = 0; i < known; i++) at[i] = log(ki_path_l2(t->path, t->value - 1 - i));

@@ -1,8 +1,10 @@
-/* The model of an l1 step on some columns, for coordinate descent: what a coordinate's gradient needs, in one of two ways.
+/* The model of an l1 step on some columns, for coordinate descent: what a coordinate's gradient needs, in one
+ * of two ways.
  *
- * Where the columns' Gram matrix is much smaller than their entries, it is formed, and the gradient is kept up to date with it
- * (Friedman, Hastie and Tibshirani, J. Stat. Softw. 33, 2010). Else the columns, times the square root of the curvature, and
- * r = sum of u_j d_j, d = z - w (Yuan, Ho and Lin, JMLR 13, 2012). A dense X always goes the first way.
+ * Where the columns' Gram matrix is much smaller than their entries, it is formed, and the gradient is kept
+ * up to date with it (Friedman, Hastie and Tibshirani, J. Stat. Softw. 33, 2010). Else the columns, times the
+ * square root of the curvature, and r = sum of u_j d_j, d = z - w (Yuan, Ho and Lin, JMLR 13, 2012). A dense
+ * X always goes the first way.
  *
  * With an intercept the columns are those about their means mu: eta = X d + 1 sigma, sigma = d_b - mu . d. */
 #include "algorithms/newton/newton_descent.h"

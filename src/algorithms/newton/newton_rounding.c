@@ -5,9 +5,9 @@
  *   slope^2 = sum_i s_i loss_i'^2,   each^2 = sum_i s_i (8 size_i + 2 curvature_i (|b| + |offset_i|))^2,
  *
  * by Cauchy and Schwarz. The first part is what adding up loses: c is what a sum of so many terms does
- * (ki_units), but 32 at most, as sums are made in parts. The second part is what a row's derivative is off by,
- * whose formula loses some units of its terms, and its predictor of its own. That goes into the sum and into the
- * mean's share of it alike, so that the distance from the mean counts.
+ * (ki_units), but 32 at most, as sums are made in parts. The second part is what a row's derivative is off
+ * by, whose formula loses some units of its terms, and its predictor of its own. That goes into the sum and
+ * into the mean's share of it alike, so that the distance from the mean counts.
  *
  * A generalised linear model's rows are looked at one by one: a loss is known but for a constant, which for a
  * Tweedie power near 2 is ten times what the derivative comes from, and for counts of e makes losses 0. All

@@ -1,11 +1,12 @@
-/* What the Newton engine's factor costs in passes over X: a Gram matrix, and what is done with it (newton_factor.c); and the
- * rows that a preconditioner is formed from where all would cost too much: a sample that has the curvature of all,
+/* What the Newton engine's factor costs in passes over X: a Gram matrix, and what is done with it
+ * (newton_factor.c); and the rows that a preconditioner is formed from where all would cost too much: a
+ * sample that has the curvature of all,
  *
  *   row i stays with probability p_i = min(1, v_i / tau), and then with v_i / p_i = max(v_i, tau) for its curvature,
  *
- * tau such that about so many stay as are wanted. Rows of much curvature all stay; those that a classifier is sure of, which
- * soon are most, stand for each other. Row i stays where the running sum of p passes a whole number: no random numbers, and
- * neighbours that are alike get their share. */
+ * tau such that about so many stay as are wanted. Rows of much curvature all stay; those that a classifier is
+ * sure of, which soon are most, stand for each other. Row i stays where the running sum of p passes a whole
+ * number: no random numbers, and neighbours that are alike get their share. */
 #include "algorithms/newton/newton_work.h"
 
 enum {
@@ -15,8 +16,9 @@ enum {
     SAMPLE_LEAST = 2       /* of so many for each column at least */
 };
 
-/* Costs relative to an entry's part in a pass, measured on a CPU: a multiplication of a solution; of the factorisation, beside
- * sparse and dense entries; of the curvatures of all classes, rows x k, that a class's is read out of, in cache and beyond. */
+/* Costs relative to an entry's part in a pass, measured on a CPU: a multiplication of a solution; of the
+ * factorisation, beside sparse and dense entries; of the curvatures of all classes, rows x k, that a class's
+ * is read out of, in cache and beyond. */
 static const double NEAR_CURVATURE = 0.1, FAR_CURVATURE = 1, SOLVE_STEP = 0.8, SPARSE_STEP = 0.15,
                     DENSE_STEP = 0.5;
 
@@ -48,8 +50,8 @@ int64_t ki_newton_sample_rows(const struct ki_newton *newton, double gram_price,
     return ki_min(m, ki_max((int64_t)((double)m * DEAR / gram_price), SAMPLE_LEAST * size));
 }
 
-/* The tau at which about `wanted` rows are to be expected: it falls from step to step, and stays once no further row is above
- * it. */
+/* The tau at which about `wanted` rows are to be expected: it falls from step to step, and stays once no
+ * further row is above it. */
 static double threshold(const double *v, int64_t m, double total, double wanted) {
     enum { STEPS = 32 };
     double tau = total / wanted;

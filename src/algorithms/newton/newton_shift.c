@@ -2,10 +2,11 @@
  *
  *   softmax(eta + s 1) = softmax(eta): intercepts, and without an l1 term a row of W, may be shifted alike
  *
- * An l2 penalty wants the shift of W to be 0, and nothing that of the intercepts. But a step that conjugate gradient takes with a
- * scale for each class has some of it, rounding adds to that, and in f32 the intercepts would run away together until their
- * differences drown. So the mean over the classes is taken off a start and each step: the intercepts of the centred columns add up to 0,
- * whatever the device, the type and the start; without l1 those of X's own columns do, too. With l1 W's rows have their own best shift. */
+ * An l2 penalty wants the shift of W to be 0, and nothing that of the intercepts. But a step that conjugate
+ * gradient takes with a scale for each class has some of it, rounding adds to that, and in f32 the intercepts
+ * would run away together until their differences drown. So the mean over the classes is taken off a start
+ * and each step: the intercepts of the centred columns add up to 0, whatever the device, the type and the
+ * start; without l1 those of X's own columns do, too. With l1 W's rows have their own best shift. */
 #include "algorithms/newton/newton_work.h"
 
 /* A mean that is rounding stays: a start that has converged comes back as it is. */

@@ -17,8 +17,9 @@
  * length could come of it. */
 static const double FLAT = 32;
 
-/* At a point that meets the criterion conjugate gradient makes so many products at least where the curvature that
- * it meets with is no bound: what it leaves out has to be next to nothing even if only the penalty holds it. */
+/* At a point that meets the criterion conjugate gradient makes so many products at least where the curvature
+ * that it meets with is no bound: what it leaves out has to be next to nothing even if only the penalty holds
+ * it. */
 enum { DOUBTED = 10 };
 
 static kiln_status set_shift(struct ki_newton_work *work, const struct ki_pair *at) {

@@ -1,7 +1,8 @@
-/* Memory of a call: its matrices and the numbers that it needs on the host. They are freed together, and by nobody else.
+/* Memory of a call: its matrices and the numbers that it needs on the host. They are freed together, and by
+ * nobody else.
  *
- * The first error stays with the arena, and what is asked for after it is NULL. So several things are asked for in turn, and one
- * line, TRY(arena.status), checks them all. */
+ * The first error stays with the arena, and what is asked for after it is NULL. So several things are asked
+ * for in turn, and one line, TRY(arena.status), checks them all. */
 #ifndef KI_ARENA_H
 #define KI_ARENA_H
 

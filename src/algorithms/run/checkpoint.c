@@ -1,8 +1,8 @@
 /* When a run's state is written, and when it is read again.
  *
- * A checkpoint travels in a control: one whose callback is the function below and whose user is the checkpoint, which asks the
- * caller's own control. So every algorithm has it where it has its control, and everything else that takes a control takes this
- * one as any other. */
+ * A checkpoint travels in a control: one whose callback is the function below and whose user is the
+ * checkpoint, which asks the caller's own control. So every algorithm has it where it has its control, and
+ * everything else that takes a control takes this one as any other. */
 #include "algorithms/run/parts.h"
 
 static const char call[] = "kiln_checkpoint_open";

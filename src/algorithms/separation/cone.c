@@ -1,4 +1,5 @@
-/* Whether there is a direction d that no row speaks against, a . d >= 0 for all rows a of A, and some row for: exactly.
+/* Whether there is a direction d that no row speaks against, a . d >= 0 for all rows a of A, and some row
+ * for: exactly.
  *
  *   minimise || A^T u ||  over u >= 1;   rho = A^T u
  *
@@ -6,9 +7,10 @@
  * one loses, and there is no such d (Stiemke's lemma). If it is not, rho is one: where the value is least,
  * a . rho >= 0, and = 0 for rows with u > 1, so that the gains of all rows together are 1 . A rho = || rho ||^2.
  *
- * u = 1 + v, v >= 0, is found by the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter
- * 23): rows with v > 0 are independent, so that there are no more of them than dimensions; rho is what is left of
- * the sum of all rows across them. All in double, on rows of length 1, whatever X's type and scales are. */
+ * u = 1 + v, v >= 0, is found by the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974,
+ * chapter 23): rows with v > 0 are independent, so that there are no more of them than dimensions; rho is
+ * what is left of the sum of all rows across them. All in double, on rows of length 1, whatever X's type and
+ * scales are. */
 #include "algorithms/separation/cone.h"
 
 /* ROUNDING: of sums, beside as many rows. STEPS: for each dimension. */

@@ -1,11 +1,13 @@
-/* Factors to begin with from X's singular vectors: NNDSVD, as scikit-learn has it. Of a pair u, v the positive parts are taken or the
- * negative ones, whichever have the larger product of lengths; of the first pair all is of one sign.
+/* Factors to begin with from X's singular vectors: NNDSVD, as scikit-learn has it. Of a pair u, v the
+ * positive parts are taken or the negative ones, whichever have the larger product of lengths; of the first
+ * pair all is of one sign.
  *
- * The leading pairs by subspace iteration on a few more columns than are wanted: Y = X V, Y^T Y = Q L Q^T, U = Y Q L^-1/2, then V
- * from X^T U the same way, until the sum of the singular values rests. All products are the device's; Q is found on the host.
+ * The leading pairs by subspace iteration on a few more columns than are wanted: Y = X V, Y^T Y = Q L Q^T, U
+ * = Y Q L^-1/2, then V from X^T U the same way, until the sum of the singular values rests. All products are
+ * the device's; Q is found on the host.
  *
- * Source: Boutsidis and Gallopoulos, "SVD based initialization: a head start for nonnegative matrix factorization", Pattern
- * Recognition 2008. */
+ * Source: Boutsidis and Gallopoulos, "SVD based initialization: a head start for nonnegative matrix
+ * factorization", Pattern Recognition 2008. */
 #include "algorithms/eigen.h"
 #include "algorithms/topics/gap.h"
 
@@ -38,7 +40,8 @@ static kiln_status pairs_new(struct pairs *s, struct ki_arena *arena, const kiln
     return arena->status;
 }
 
-/* W = an orthonormal basis of Y's columns, by descending singular values of Y; *sum of the first k of these. What vanishes becomes 0. */
+/* W = an orthonormal basis of Y's columns, by descending singular values of Y; *sum of the first k of these.
+ * What vanishes becomes 0. */
 static kiln_status orthonormalise(kiln_matrix *W, double *sum, struct pairs *s, const kiln_matrix *Y) {
     const int64_t p = s->p;
     const double epsilon = ki_epsilon(kiln_matrix_type(Y)) * (double)p;

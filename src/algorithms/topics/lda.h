@@ -1,5 +1,6 @@
-/* The two sides of LDA's variational bound: documents, with parameters gamma of their mixtures, and topics, with parameters lambda of
- * their words. Each is the best one given the other, so that alternating between them never lowers the bound. */
+/* The two sides of LDA's variational bound: documents, with parameters gamma of their mixtures, and topics,
+ * with parameters lambda of their words. Each is the best one given the other, so that alternating between
+ * them never lowers the bound. */
 #ifndef KI_LDA_H
 #define KI_LDA_H
 
@@ -32,7 +33,8 @@ kiln_status ki_lda_documents_begin(struct ki_lda_documents *d, struct ki_lda_top
 kiln_status ki_lda_documents_ready(struct ki_lda_documents *d, const struct ki_lda_topics *t);
 /* U, and the topics' part of the bound, of the lambda that is there. */
 kiln_status ki_lda_topics_ready(struct ki_lda_topics *t);
-/* Each document's gamma once more: gamma = alpha + T o (X / (T U^T)) U. bound, change: as kiln_dirichlet_expect; may be NULL. */
+/* Each document's gamma once more: gamma = alpha + T o (X / (T U^T)) U. bound, change: as
+ * kiln_dirichlet_expect; may be NULL. */
 kiln_status ki_lda_documents_step(struct ki_lda_documents *d, struct ki_lda_topics *t, double *bound,
                                   double *change);
 /* Z = (X / (T U^T))^T T; *fit = sum x log(sum_k exp(E log theta + E log phi)). */

@@ -1,5 +1,6 @@
-/* Newton's method for alpha in linear time: the Hessian is a diagonal and a constant (Minka, "Estimating a Dirichlet
- * distribution", 2000; Blei et al. 2003, appendix A.4.2). A step that would lower the objective, which is concave, is halved. */
+/* Newton's method for alpha in linear time: the Hessian is a diagonal and a constant (Minka, "Estimating a
+ * Dirichlet distribution", 2000; Blei et al. 2003, appendix A.4.2). A step that would lower the objective,
+ * which is concave, is halved. */
 #include "algorithms/topics/lda.h"
 
 enum { STEPS = 20, HALVINGS = 30 };

@@ -1,5 +1,6 @@
-/* Online variational Bayes: documents are shuffled once and cut into batches; each batch's gamma is found from scratch, and lambda goes
- * a part of the way, rho_t = (delay + t)^-decay, to what it would be if all documents were like the batch.
+/* Online variational Bayes: documents are shuffled once and cut into batches; each batch's gamma is found
+ * from scratch, and lambda goes a part of the way, rho_t = (delay + t)^-decay, to what it would be if all
+ * documents were like the batch.
  * Source: Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation", NIPS 2010. */
 #include "algorithms/topics/lda.h"
 

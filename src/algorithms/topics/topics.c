@@ -1,5 +1,5 @@
-/* The perplexity of words held out: mixtures and topics are normalised on the device, then one sampled product has all
- * probabilities and adds up their logarithms. */
+/* The perplexity of words held out: mixtures and topics are normalised on the device, then one sampled
+ * product has all probabilities and adds up their logarithms. */
 #include "algorithms/topics/topics.h"
 
 #include <stdio.h>

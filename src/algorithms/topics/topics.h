@@ -7,11 +7,12 @@
 
 enum { KI_TOPICS_MOST = 4096 };
 
-/* ERR_ARGUMENT unless A is m x k, B n x k, and test (may be NULL) a sparse matrix of X's shape; all of X's device and type. */
+/* ERR_ARGUMENT unless A is m x k, B n x k, and test (may be NULL) a sparse matrix of X's shape; all of X's
+ * device and type. */
 kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_matrix *B,
                             const kiln_matrix *X, const kiln_matrix *test);
-/* Sums over the entries x: of x, of x log x - x, of log(x!); the first or all of them. ERR_DATA unless the entries are finite, not
- * negative, and not all 0. */
+/* Sums over the entries x: of x, of x log x - x, of log(x!); the first or all of them. ERR_DATA unless the
+ * entries are finite, not negative, and not all 0. */
 enum { KI_TOPICS_WORDS, KI_TOPICS_ENTROPY, KI_TOPICS_FACTORIALS, KI_TOPICS_SUMS };
 kiln_status ki_topics_counts(const char *call, double *sums, int many, const kiln_matrix *X);
 

@@ -25,7 +25,8 @@ static inline double ki_verify_weight_of(const struct ki_verify_model *m, int64_
     return m->s ? m->s[i] : 1;
 }
 
-/* Fills A, scale, mean, parameters, least and unclear, of these linear predictors; eta NULL: of least squares. */
+/* Fills A, scale, mean, parameters, least and unclear, of these linear predictors; eta NULL: of least
+ * squares. */
 void ki_verify_information(struct ki_verify_model *m, const double *eta);
 /* The largest relative difference of a given standard error; those of dependent columns are negative or no
  * numbers. */

@@ -1,5 +1,5 @@
-/* One iteration of hubs and authorities again, in plain loops with sums in long double: how far the ranking is from the
- * fixed point that it claims to be. */
+/* One iteration of hubs and authorities again, in plain loops with sums in long double: how far the ranking
+ * is from the fixed point that it claims to be. */
 #include "algorithms/verify/verify.h"
 
 struct ranking {

@@ -57,7 +57,8 @@ static void add(struct tally *tally, long double term) {
     tally->size += fabsl(term);
 }
 
-/* A term that is a difference of numbers of such a size, or where a function of such a one passes through 0. */
+/* A term that is a difference of numbers of such a size, or where a function of such a one passes through
+ * 0. */
 static void add_rough(struct tally *tally, long double term, long double size) {
     tally->sum += term;
     tally->size += fmaxl(fabsl(term), size);

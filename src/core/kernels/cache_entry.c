@@ -183,7 +183,8 @@ kiln_status ki_cache_put(kiln_device *device, const char *key, const void *binar
     return KILN_OK;
 }
 
-/* The key that the entry holds, a string from ki_resize; NULL: it is damaged, or there is no memory for it. */
+/* The key that the entry holds, a string from ki_resize; NULL: it is damaged, or there is no memory for
+ * it. */
 static char *key_of(const char *entry, size_t size) {
     uint32_t length = 0;
     if (size < HEADER) return NULL;

@@ -1,5 +1,5 @@
-/* A kernel is looked for in the device's list, then in packs, then in the disk cache, else it is built: milliseconds once,
- * so a specialised kernel for each shape of a problem costs next to nothing. */
+/* A kernel is looked for in the device's list, then in packs, then in the disk cache, else it is built:
+ * milliseconds once, so a specialised kernel for each shape of a problem costs next to nothing. */
 #include "core/kernels/kernels.h"
 
 #include <pthread.h>
@@ -140,8 +140,8 @@ done:
     return status;
 }
 
-/* One thread at a time: the members of a group want the same kernels at the same moment, and what the first has built the others
- * find in the cache. */
+/* One thread at a time: the members of a group want the same kernels at the same moment, and what the first
+ * has built the others find in the cache. */
 static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
 /* A forked child does not have the thread that may have held it. */

@@ -1,4 +1,5 @@
-/* Packs are read with pread, an entry at a time, and their indexes kept in memory: a file that is cut off is then a miss. */
+/* Packs are read with pread, an entry at a time, and their indexes kept in memory: a file that is cut off is
+ * then a miss. */
 #define _GNU_SOURCE
 #include "core/kernels/pack.h"
 
@@ -86,7 +87,8 @@ static int by_key(const uint8_t *a, const uint8_t *b) {
     return order ? order : (x > y) - (x < y);
 }
 
-/* Every row's content lies in the file, and each comes after the one before: what follows may trust the index. */
+/* Every row's content lies in the file, and each comes after the one before: what follows may trust the
+ * index. */
 static const char *check_rows(const struct pack *pack) {
     const uint64_t first = HEADER + ROW * (uint64_t)pack->rows, bytes = (uint64_t)pack->bytes;
     for (int64_t i = 0; i < pack->rows; i++) {

@@ -1,4 +1,5 @@
-/* A pack: built kernels for NVIDIA's GPUs in one file, made elsewhere and ahead of time, so that a first use compiles nothing.
+/* A pack: built kernels for NVIDIA's GPUs in one file, made elsewhere and ahead of time, so that a first use
+ * compiles nothing.
  *
  *   pack   = header, index, contents; numbers are little-endian
  *   header = "KILNPACK" format[4] rows[4] build id[64] SHA-256(the 80 bytes before, index)[32]
@@ -23,8 +24,9 @@
 bool ki_pack_serves(int architecture);
 /* Whether there is a pack that is not used; `text` says which and why. */
 bool ki_pack_trouble(char *text, size_t room);
-/* The machine code of a program for the device; *code (from ki_resize) stays NULL if no pack has it. What is wrong with a pack is
- * told once through the device's message callback, and the pack is then as good as empty. */
+/* The machine code of a program for the device; *code (from ki_resize) stays NULL if no pack has it. What is
+ * wrong with a pack is told once through the device's message callback, and the pack is then as good as
+ * empty. */
 kiln_status ki_pack_get(void **code, size_t *bytes, kiln_device *device, const char *source,
                         const char *options);
 
@@ -37,8 +39,8 @@ struct ki_packed {
     size_t bytes;
 };
 void ki_pack_key(uint8_t key[32], const char *source, const char *options);
-/* Sorts *count programs and writes each once, of which there are *count afterwards; readers of the path see what was there before or
- * all of it. */
+/* Sorts *count programs and writes each once, of which there are *count afterwards; readers of the path see
+ * what was there before or all of it. */
 kiln_status ki_pack_write(const char *path, struct ki_packed *programs, int64_t *count);
 
 #endif

@@ -1,4 +1,5 @@
-/* UCI's bags of words: the numbers of documents, words and entries, a line each, then "document word count" lines.
+/* UCI's bags of words: the numbers of documents, words and entries, a line each, then "document word count"
+ * lines.
  *
  * Behind its head the file is what a Matrix Market file of integers is, so one parser reads both. */
 #include "core/size.h"

@@ -20,7 +20,8 @@ struct ki_entries {
     struct ki_bytes places;     /* with options->strict struct ki_entry_place, of each entry; else nothing */
     struct ki_entry_place last; /* the latest, */
     const char *counted;        /* and how far in its block lines have been counted */
-    /* For messages: the file; where rows and columns have names, these, and words to go before each of the two. */
+    /* For messages: the file; where rows and columns have names, these, and words to go before each of the
+     * two. */
     const char *file, *words[2];
     const struct ki_table_levels *names[2];
 };
@@ -35,14 +36,15 @@ static inline void ki_entries_file(struct ki_entries *entries, const char *file)
 
 /* What a reader makes of a block; the first of a file begins at line 1. */
 typedef kiln_status ki_take_block(void *reader, const struct ki_input *input, const struct ki_block *block);
-/* Hands over all blocks of `input` and then of options->more, which are of the same format; counts the bytes of these. */
+/* Hands over all blocks of `input` and then of options->more, which are of the same format; counts the bytes
+ * of these. */
 kiln_status ki_entries_read(struct ki_entries *entries, struct ki_table *table, struct ki_input *input,
                             kiln_file_format format, const kiln_read_options *options, ki_take_block *take,
                             void *reader);
 
 /* Fills a table, whose rows and cols are set, with CSR arrays. Entries at the same place are added up in
- * their order, or the last one counts, or with options->strict are an error. Threads share the work by rows, so their number does not
- * show. */
+ * their order, or the last one counts, or with options->strict are an error. Threads share the work by rows,
+ * so their number does not show. */
 kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
                               const kiln_read_options *options);
 

@@ -1,5 +1,6 @@
-/* Any process may find entries of any row. An array's values are numbered by their place in the file, column by column: its k-th is
- * that of row k mod m in column k div m, or of the lower triangle's columns, which have m, m - 1, ... of them (skew: m - 1, ...). */
+/* Any process may find entries of any row. An array's values are numbered by their place in the file, column
+ * by column: its k-th is that of row k mod m in column k div m, or of the lower triangle's columns, which
+ * have m, m - 1, ... of them (skew: m - 1, ...). */
 #include "io/coordinate/market_part.h"
 
 #include <string.h>

@@ -28,8 +28,8 @@ ki_head_parser ki_market_header;
 /* The head, by `parse`, and the entries. counts: those of a bag of words. */
 kiln_status ki_read_entries(struct ki_table *table, struct ki_input *input, ki_head_parser *parse,
                             bool counts, const kiln_read_options *options);
-/* Entries, of an array only the values, of an input that stands behind the head, and has not all of them: the caller knows how many
- * there should be. */
+/* Entries, of an array only the values, of an input that stands behind the head, and has not all of them: the
+ * caller knows how many there should be. */
 kiln_status ki_read_more_entries(struct ki_entries *entries, struct ki_input *input,
                                  const struct ki_market *header, const kiln_read_options *options);
 /* ERR_LIMIT: more rows than a file of so many bytes may have. */

@@ -11,7 +11,8 @@ struct ki_name {
     int32_t size;
     bool doubled; /* it stood between quotes: "" is a quote */
 };
-/* A name as a number if it is written as numbers are: no sign, no leading zero, at most nine digits; or -1. */
+/* A name as a number if it is written as numbers are: no sign, no leading zero, at most nine digits; or
+ * -1. */
 int32_t ki_plain_number(const char *text, int64_t size);
 
 /* The table that also keeps the levels of CSV columns. In front of it stands an array that maps a name

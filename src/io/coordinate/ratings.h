@@ -21,14 +21,16 @@ struct ki_ratings_layout {
     bool named;                /* a header names the first two */
     bool unnamed_value; /* there is none because the header names none, though there are further columns */
 };
-/* What the columns may be called, in any case: names begin with a word, or are it where it ends with $; and what a line is. */
+/* What the columns may be called, in any case: names begin with a word, or are it where it ends with $; and
+ * what a line is. */
 struct ki_ratings_words {
     const char *role[KI_RATING_ROLES][8];
     const char *line;
 };
-/* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating. A header that names
- * users and items says where they stand; else user, item and rating come in this order, and a first line whose third field is
- * no number is a header. count stays 0 if the text has no such line. false: fault. */
+/* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating. A
+ * header that names users and items says where they stand; else user, item and rating come in this order, and
+ * a first line whose third field is no number is a header. count stays 0 if the text has no such line. false:
+ * fault. */
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
                        const char *end, const struct ki_ratings_words *words);
 /* How a line looks that needs no splitting: .separator is 0 where the layout has no such lines. */

@@ -1,5 +1,5 @@
-/* A line of ratings: which separator, which fields. Where it is a tab, comma, semicolon or bar, a field may stand between quotes,
- * "" for a quote, within its line. */
+/* A line of ratings: which separator, which fields. Where it is a tab, comma, semicolon or bar, a field may
+ * stand between quotes, "" for a quote, within its line. */
 #include <string.h>
 #include <strings.h>
 

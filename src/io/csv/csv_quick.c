@@ -1,9 +1,9 @@
-/* Rows as most are, read in one walk: a number, or a level that the chunk has met before, is put down where it
- * stands; any other field is cut out and goes the way of all (io/table/row.h). That works where the file's
+/* Rows as most are, read in one walk: a number, or a level that the chunk has met before, is put down where
+ * it stands; any other field is cut out and goes the way of all (io/table/row.h). That works where the file's
  * columns come in the schema's order.
  *
- * A record that turns out to be none is forgotten, with what was noted about its fields: csv_split.c says what
- * is wrong with it. */
+ * A record that turns out to be none is forgotten, with what was noted about its fields: csv_split.c says
+ * what is wrong with it. */
 #include "io/csv/csv.h"
 #include "io/quick.h"
 #include "io/table/row.h"

@@ -1,4 +1,5 @@
-/* A text is cut into parts of whole records, which threads split into fields; io/table makes rows of these. */
+/* A text is cut into parts of whole records, which threads split into fields; io/table makes rows of
+ * these. */
 #include "core/threads.h"
 #include "io/csv/csv.h"
 #include "io/text.h"

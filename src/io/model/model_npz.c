@@ -1,5 +1,5 @@
-/* A model's tensors as numpy.savez would write them, and its texts that are lists, such as the names of rows, as JSON in arrays of
- * bytes: json.loads(file["columns"].item()). */
+/* A model's tensors as numpy.savez would write them, and its texts that are lists, such as the names of rows,
+ * as JSON in arrays of bytes: json.loads(file["columns"].item()). */
 #include <stdio.h>
 #include <string.h>
 

@@ -212,7 +212,8 @@ static kiln_status check_structure(const struct source *source) {
 }
 
 /* Texts of a model may be JSON in turn, which others parse: a tree of empty objects is a hundred times its
- * text. Honest ones hold names and numbers, so that what opens a value stands at most once in so many bytes. */
+ * text. Honest ones hold names and numbers, so that what opens a value stands at most once in so many
+ * bytes. */
 static bool modest(const char *text) {
     enum { FREE = 256, BYTES_A_VALUE = 12 };
     int64_t opened = 0, size = 0;

@@ -1,4 +1,5 @@
-/* An .npy file whose elements lie as a matrix of ours would: the header is read, the elements are checked where they are. */
+/* An .npy file whose elements lie as a matrix of ours would: the header is read, the elements are checked
+ * where they are. */
 #include "io/numpy/map.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Data that stay in their file (core/file.h): checked once as a reader would, then read when a pass needs them. */
+/* Data that stay in their file (core/file.h): checked once as a reader would, then read when a pass needs
+ * them. */
 #ifndef KI_MAP_H
 #define KI_MAP_H
 
@@ -19,7 +20,8 @@ kiln_status ki_mapping_refuse(const struct ki_mapping *mapping, const char *why,
 
 kiln_status ki_map_npz(struct ki_table *table, struct ki_mapping *mapping);
 
-/* Part `number` of `count` of a CSR matrix, into memory; ERR_UNSUPPORTED: its members are compressed, or not as they would lie there. */
+/* Part `number` of `count` of a CSR matrix, into memory; ERR_UNSUPPORTED: its members are compressed, or not
+ * as they would lie there. */
 kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *mapping, int number, int count);
 
 /* Fills a table whose values, and columns, stay in the file. */

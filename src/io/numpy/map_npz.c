@@ -1,5 +1,5 @@
-/* An .npz file with a CSR matrix whose members are stored as they are: row starts are read, columns and values are checked where
- * they lie, checksums too. */
+/* An .npz file with a CSR matrix whose members are stored as they are: row starts are read, columns and
+ * values are checked where they lie, checksums too. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -8,7 +8,8 @@
 #include "io/numpy/map.h"
 #include "io/numpy/npz.h"
 
-/* Columns under check. A chunk sees the pairs of neighbours within it; those that two chunks share are left to the end. */
+/* Columns under check. A chunk sees the pairs of neighbours within it; those that two chunks share are left
+ * to the end. */
 struct columns {
     const struct ki_mapping *mapping;
     const int64_t *row_start;

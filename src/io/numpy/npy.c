@@ -1,6 +1,7 @@
-/* .npy: a header, then the elements as they lie in memory. Those of a file are read by several threads (io/chunks.h), once
- * its length bears the header out; those of a stream piece by piece into room that grows as they come, so that a header which
- * promises more than there is costs nothing. Elements of the wanted type go straight to their place. */
+/* .npy: a header, then the elements as they lie in memory. Those of a file are read by several threads
+ * (io/chunks.h), once its length bears the header out; those of a stream piece by piece into room that grows
+ * as they come, so that a header which promises more than there is costs nothing. Elements of the wanted type
+ * go straight to their place. */
 #include "io/numpy/npy.h"
 
 #include "core/threads.h"
@@ -99,8 +100,8 @@ bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *byte
     return !too_large;
 }
 
-/* Adding one to an exponent of all ones carries into the sign, which sums of bits show for a whole block: no branch for each
- * element, so that vectors do the work. */
+/* Adding one to an exponent of all ones carries into the sign, which sums of bits show for a whole block: no
+ * branch for each element, so that vectors do the work. */
 #define BLOCK_HAS_NONFINITE(bits_t, exponent, one)                                                           \
     bits_t carried = 0, bits;                                                                                \
     for (int64_t i = 0; i < count; i++) {                                                                    \
@@ -253,7 +254,8 @@ done:
     return status;
 }
 
-/* Appends the next `count` elements of a stream, converted and checked. buffer: for elements of another type. */
+/* Appends the next `count` elements of a stream, converted and checked. buffer: for elements of another
+ * type. */
 static kiln_status read_piece(const struct source *s, struct ki_bytes *values, struct ki_bytes *buffer,
                               int64_t count) {
     const kiln_read_options *options = s->options;

@@ -33,8 +33,8 @@ double ki_npy_number(const struct ki_npy *npy, const void *element);
 kiln_status ki_npy_turn(void **values, const struct ki_npy *npy, kiln_type type, int threads);
 /* Elements of kind i or u to int64; false if an unsigned number is 2^63 or more. */
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
-/* Fills label_text and odd_labels of a table whose one column of whole numbers may be labels (io/labels.h); else does nothing. header:
- * its bytes in the file. */
+/* Fills label_text and odd_labels of a table whose one column of whole numbers may be labels (io/labels.h);
+ * else does nothing. header: its bytes in the file. */
 kiln_status ki_npy_labels(struct ki_table *table, const struct ki_npy *npy, const struct ki_file *file,
                           int64_t header, const kiln_read_options *options);
 

@@ -1,9 +1,10 @@
 /* A sparse matrix as scipy.sparse.save_npz writes it: a zip archive of the arrays format, shape, indptr,
  * indices, data.
  *
- * The end of a zip archive must be read first: a file's arrays are then read where they lie, by several threads
- * (io/chunks.h); what comes from a pipe is read into memory as a whole. Nothing in it is trusted: lengths must fit each other, indptr must not decrease, indices must lie
- * within the shape. The result is canonical (io/numpy/npz_canonical.c); CSC is turned into CSR. */
+ * The end of a zip archive must be read first: a file's arrays are then read where they lie, by several
+ * threads (io/chunks.h); what comes from a pipe is read into memory as a whole. Nothing in it is trusted:
+ * lengths must fit each other, indptr must not decrease, indices must lie within the shape. The result is
+ * canonical (io/numpy/npz_canonical.c); CSC is turned into CSR. */
 #include <stdio.h>
 #include <zlib.h>
 
@@ -42,7 +43,8 @@ static kiln_status read_all(struct ki_npz *s, struct ki_input *input) {
     }
 }
 
-/* The first bytes of a member that lies in the archive as it is; a short one whole, which is then checked at once. */
+/* The first bytes of a member that lies in the archive as it is; a short one whole, which is then checked at
+ * once. */
 static kiln_status begin_stored(const unsigned char **begin, struct ki_npz_array *a, const struct ki_npz *s,
                                 int64_t most) {
     *begin = a->bytes.memory;

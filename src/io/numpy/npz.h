@@ -36,11 +36,13 @@ kiln_status ki_npz_open(struct ki_npz_array *array, struct ki_npz *s, const char
 kiln_status ki_npz_elements(struct ki_npz_array *array, struct ki_npz *s, void *straight,
                             void (*use)(void *of, const unsigned char *raw, int64_t first, int64_t count),
                             void *of);
-/* An archive without a sparse matrix, into a zeroed table: X, and y where there is one; the arrays are s->data and s->indices. */
+/* An archive without a sparse matrix, into a zeroed table: X, and y where there is one; the arrays are
+ * s->data and s->indices. */
 kiln_status ki_npz_dense(struct ki_table *table, struct ki_npz *s);
 /* Everything but indices and data, checked: they are (*start)[lines] at least. */
 kiln_status ki_npz_outline(int64_t **start, struct ki_npz *s);
-/* Sorts rows and sums what stands in one place. finite: all values are, or need not be; their sums may be otherwise. */
+/* Sorts rows and sums what stands in one place. finite: all values are, or need not be; their sums may be
+ * otherwise. */
 kiln_status ki_npz_canonical(struct ki_table *table, bool finite, const struct ki_npz *s);
 kiln_status ki_npz_fail(const struct ki_npz *s, kiln_status status, const char *reason);
 void ki_npz_clear(struct ki_npz *s);

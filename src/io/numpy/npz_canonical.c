@@ -1,4 +1,5 @@
-/* The one form of a sparse matrix: columns ascend in each row, and entries of one place are summed, as SciPy does. */
+/* The one form of a sparse matrix: columns ascend in each row, and entries of one place are summed, as SciPy
+ * does. */
 #include "core/threads.h"
 #include "io/bytes.h"
 #include "io/numpy/npz.h"

@@ -1,4 +1,5 @@
-/* A dense matrix, and targets where there are some, as numpy.savez writes them: arrays that the archive has under the usual names. */
+/* A dense matrix, and targets where there are some, as numpy.savez writes them: arrays that the archive has
+ * under the usual names. */
 #include <stdio.h>
 
 #include "core/matrix.h"

@@ -1,5 +1,6 @@
-/* Consecutive rows of a CSR matrix in an .npz: row starts are read, columns and values where the rows lie. Of a deflated member what comes
- * before them is inflated and thrown away. Checksums, which are of whole members, are not looked at. */
+/* Consecutive rows of a CSR matrix in an .npz: row starts are read, columns and values where the rows lie. Of
+ * a deflated member what comes before them is inflated and thrown away. Checksums, which are of whole
+ * members, are not looked at. */
 #include <string.h>
 
 #include "core/seams.h"

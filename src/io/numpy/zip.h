@@ -40,12 +40,13 @@ struct ki_zip_bytes {
     int64_t offset;
     bool checked; /* they have the member's checksum; if not, that is left to ki_zip_check */
 };
-/* A stored member's bytes are where they are; others are unpacked to `room`, which grows as they come. *left is how many
- * bytes members may still have; it is counted down. */
+/* A stored member's bytes are where they are; others are unpacked to `room`, which grows as they come. *left
+ * is how many bytes members may still have; it is counted down. */
 kiln_status ki_zip_open_member(struct ki_zip_bytes *bytes, const struct ki_zip_archive *zip,
                                const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left);
-/* Bytes [from, from + bytes) of a deflated member of an archive in a file, which has so many, to `to`. All before them are inflated, too,
- * but no more than 2 MiB are kept. The checksum, of the whole member, is not looked at. */
+/* Bytes [from, from + bytes) of a deflated member of an archive in a file, which has so many, to `to`. All
+ * before them are inflated, too, but no more than 2 MiB are kept. The checksum, of the whole member, is not
+ * looked at. */
 kiln_status ki_zip_inflate_range(void *to, const struct ki_zip_archive *zip,
                                  const struct ki_zip_member *member, int64_t from, int64_t bytes);
 /* Fails unless that is the member's checksum. */

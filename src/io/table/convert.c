@@ -2,8 +2,8 @@
  * feeder's.
  *
  * Threads only read the table of levels. A level that is not in it goes to the chunk's list of misses, and
- * the builder adds it between two parallel parts, in the order of the text: the same numbers for any number of
- * threads. */
+ * the builder adds it between two parallel parts, in the order of the text: the same numbers for any number
+ * of threads. */
 #include "io/table/row.h"
 
 #include <math.h>

@@ -91,8 +91,8 @@ struct ki_place ki_table_place(const char *name, const struct ki_block *text, co
 /* That of a byte of the text, or of a row where the table has none (text->text is NULL). */
 struct ki_place ki_table_record_place(const char *name, const struct ki_block *text, const char *at,
                                       int64_t row);
-/* A byte of a text and its line: from there the next is counted, since counting from the text's start for each
- * of many columns is quadratic. */
+/* A byte of a text and its line: from there the next is counted, since counting from the text's start for
+ * each of many columns is quadratic. */
 struct ki_table_line {
     const char *at;
     int64_t line;

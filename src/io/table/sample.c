@@ -1,5 +1,5 @@
-/* What the first rows hold in one column of text, and whether that is probably not meant: text in a column of numbers, dates as
- * levels. */
+/* What the first rows hold in one column of text, and whether that is probably not meant: text in a column of
+ * numbers, dates as levels. */
 #include <stdio.h>
 #include <string.h>
 

@@ -31,7 +31,8 @@ struct kiln_batch {
     int64_t elements, longest;
     int64_t end; /* behind the last element that a vector has */
     struct ki_batch_pieces
-        pieces; /* of a ragged batch, as are the tiles: pairs of vectors, the first and the one behind the last */
+        pieces; /* of a ragged batch, as are the tiles: pairs of vectors, the first and the one behind the
+                 * last */
     int64_t *tiles[2], tile_count[2];
     int lanes;                                   /* threads that take a vector of a tile */
     struct ki_buffer on_device[KI_BATCH_ARRAYS]; /* empty on the CPU */
@@ -39,12 +40,12 @@ struct kiln_batch {
 };
 
 enum { KI_BATCH_GROUP = 256, KI_BATCH_TILE_BYTES = 16384 };
-/* Vectors longer than this go by pieces of half of it: on the CPU, and of ragged batches on a GPU, where it is no more than what
- * keeps the threads of a tile's vector from looping for long. */
+/* Vectors longer than this go by pieces of half of it: on the CPU, and of ragged batches on a GPU, where it
+ * is no more than what keeps the threads of a tile's vector from looping for long. */
 enum { KI_BATCH_LONG_CPU = 1 << 18, KI_BATCH_LONG_GPU = 1000, KI_BATCH_PIECE_GPU = 1 << 14 };
 
-/* How a device reduces: the paper's three ways (a vector a thread, a block, a looped block), fewer threads than a block, vectors
- * cut for several groups, tiles. */
+/* How a device reduces: the paper's three ways (a vector a thread, a block, a looped block), fewer threads
+ * than a block, vectors cut for several groups, tiles. */
 enum ki_batch_way {
     KI_BATCH_THREAD,
     KI_BATCH_LANES,
@@ -65,9 +66,10 @@ struct ki_batch_plan {
     const char *limit;
 };
 
-/* The launch model's, of an H200: seconds of the memory's latency and of a launch; lines a second that a unit's memory pipe takes, and
- * instructions of a warp that it issues; what of a bound the largest one does not hide; instructions of a vector and of an exchange
- * between its threads, and of an element, straight from memory and from tiles; lines of a tile's element. Fitted by bench/studies/fit_batch.py. */
+/* The launch model's, of an H200: seconds of the memory's latency and of a launch; lines a second that a
+ * unit's memory pipe takes, and instructions of a warp that it issues; what of a bound the largest one does
+ * not hide; instructions of a vector and of an exchange between its threads, and of an element, straight from
+ * memory and from tiles; lines of a tile's element. Fitted by bench/studies/fit_batch.py. */
 #define KI_BATCH_CONSTANTS(C)                                                                                \
     C(latency, 1.04e-6)                                                                                      \
     C(launch, 3e-6)                                                                                          \
@@ -99,8 +101,8 @@ kiln_status ki_batch_launch_scale(kiln_matrix *Y, const kiln_matrix *X, const ki
 static inline bool ki_batch_adjoins(const kiln_batch *batch) {
     return !batch->offsets && batch->step == 1 && (batch->stride == batch->length || batch->count == 1);
 }
-/* Shares of the vectors with about as many elements each, the same whatever the number of threads: share `part` of `parts` begins
- * with this vector. */
+/* Shares of the vectors with about as many elements each, the same whatever the number of threads: share
+ * `part` of `parts` begins with this vector. */
 int ki_batch_shares(const kiln_batch *batch);
 int64_t ki_batch_share(const kiln_batch *batch, int part, int parts);
 /* ERR_ARGUMENT unless the batch lies within X and the result fits both. */
@@ -114,7 +116,8 @@ kiln_status ki_batch_run(kiln_matrix *result, int kind, const kiln_matrix *X, co
 kiln_status ki_batch_run_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                                const kiln_batch *batch);
 
-/* Whether a group's members share the batch: it is X's rows (batch_rows.c); and then of that batch, checked, Y not X. */
+/* Whether a group's members share the batch: it is X's rows (batch_rows.c); and then of that batch, checked,
+ * Y not X. */
 kiln_status ki_batch_shared(bool *shared, const kiln_batch *batch, const kiln_matrix *X);
 kiln_status ki_batch_share_reduce(kiln_matrix *result, int kind, const kiln_matrix *X,
                                   const kiln_batch *batch);

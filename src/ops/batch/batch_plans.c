@@ -1,7 +1,8 @@
 /* Ways to reduce a batch, and what each is expected to take.
  *
- * seconds = the most of: bytes / bandwidth; bytes / (bytes under way) * latency; turns of the memory pipe, which takes a line of
- * 128 bytes at a time; instructions; and a share of the other three. They only have to rank. */
+ * seconds = the most of: bytes / bandwidth; bytes / (bytes under way) * latency; turns of the memory pipe,
+ * which takes a line of 128 bytes at a time; instructions; and a share of the other three. They only have to
+ * rank. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -22,7 +23,8 @@ static const char *const way_names[KI_BATCH_WAYS] = {"vector a thread", "few thr
 enum { BOUNDS = 4 };
 static const char *const limits[BOUNDS] = {"memory", "latency", "memory pipe", "instructions"};
 
-/* Lines that the load of a warp touches: those of a vector, for as many vectors as it takes, of which near ones share lines. */
+/* Lines that the load of a warp touches: those of a vector, for as many vectors as it takes, of which near
+ * ones share lines. */
 static double lines_of_load(const struct ki_batch_plan *plan, const kiln_batch *batch, double length,
                             double element, double load) {
     const double lanes = ki_min(plan->lanes, WARP), vectors = WARP / lanes;
@@ -113,7 +115,8 @@ static void offer_direct(struct offering *of) {
     offer(of, KI_BATCH_LOOP, KI_BATCH_GROUP, wide_pays(of, KI_BATCH_GROUP), 1, ki_min(b->count, most), 0);
 }
 
-/* Pieces for so many groups as the device has room for, four times, and fewer. Columns of a matrix go to threads side by side. */
+/* Pieces for so many groups as the device has room for, four times, and fewer. Columns of a matrix go to
+ * threads side by side. */
 static void offer_pieces(struct offering *of) {
     const kiln_batch *b = of->batch;
     const int64_t most = (int64_t)of->device->properties.compute_units * 32;

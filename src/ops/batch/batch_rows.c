@@ -1,5 +1,5 @@
-/* Batches that are the rows of an X on a group: members share them as they share its rows. Each has a batch of its own for a sparse X's; other
- * batches are the first member's. */
+/* Batches that are the rows of an X on a group: members share them as they share its rows. Each has a batch
+ * of its own for a sparse X's; other batches are the first member's. */
 #include <string.h>
 
 #include "core/seams.h"

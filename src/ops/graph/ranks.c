@@ -1,8 +1,9 @@
-/* Steps of PageRank's power iteration: P = (1 - d) teleport + d (A^T D^-1 P + mass dangling), all of it in one walk over the links by
- * where they lead (derived/links.h).
+/* Steps of PageRank's power iteration: P = (1 - d) teleport + d (A^T D^-1 P + mass dangling), all of it in
+ * one walk over the links by where they lead (derived/links.h).
  *
- * What a vertex gives along each link is the same, so that without weights no value is stored for a link: the walk gathers
- * C = D^-1 P. The row that it has gathered for becomes P's, gives the next C, and adds to the mass that dangles and to the change.
+ * What a vertex gives along each link is the same, so that without weights no value is stored for a link: the
+ * walk gathers C = D^-1 P. The row that it has gathered for becomes P's, gives the next C, and adds to the
+ * mass that dangles and to the change.
  * P is overwritten, as only C is gathered from, which so comes in two copies that change places. */
 #include "ops/graph/ranks.h"
 
@@ -140,10 +141,11 @@ done:
 
 /* ---- rounding ---- */
 
-/* A link takes a rank to another by seven roundings to the ranks' type: of 1 / weight, of its product with the rank, of that with the
- * link's weight, of the sum, of the damping, of the product, and of the additions of two terms; the other terms take fewer. Long sums
- * in double count for four more in f32 (2^31 links, one after another), and in f64 do not depend on the length: IN_TURN additions
- * one after another, in halves or with what they have rounded off, and the parts that shares have. Masses and changes are sums over the
+/* A link takes a rank to another by seven roundings to the ranks' type: of 1 / weight, of its product with
+ * the rank, of that with the link's weight, of the sum, of the damping, of the product, and of the additions
+ * of two terms; the other terms take fewer. Long sums in double count for four more in f32 (2^31 links, one
+ * after another), and in f64 do not depend on the length: IN_TURN additions one after another, in halves or
+ * with what they have rounded off, and the parts that shares have. Masses and changes are sums over the
  * vertices, of at least SIDE chains side by side. */
 double ki_ranks_error(double *measured, const kiln_ranks *ranks, double mass) {
     enum { ROUNDINGS = 14, IN_TURN = 400, SIDE = 64 };

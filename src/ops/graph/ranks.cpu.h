@@ -1,9 +1,10 @@
-/* CPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c), a walk over the links for each of their layouts
- * (derived/links.h). The vertices are cut into a fixed number of parts with about as much work, whose sums are added in order, so the
- * result does not depend on the number of threads.
+/* CPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c), a walk over the links for each of
+ * their layouts (derived/links.h). The vertices are cut into a fixed number of parts with about as much work,
+ * whose sums are added in order, so the result does not depend on the number of threads.
  *
- * What comes in along links is added up in double, of many links in halves, and so are mass and change of blocks of rows: what
- * rounding makes of a sum does not grow with the number of its links (ki_ranks_error). */
+ * What comes in along links is added up in double, of many links in halves, and so are mass and change of
+ * blocks of rows: what rounding makes of a sum does not grow with the number of its links
+ * (ki_ranks_error). */
 
 enum { FN(RANKS_PARTS) = 64, FN(RANKS_WORTH_THREADS) = 1 << 14, FN(RANKS_IN_TURN) = 1024 };
 
@@ -71,8 +72,8 @@ ALWAYS_INLINE void FN(ranks_update)(const struct FN(ranks) * r, int64_t v, int64
     RANKS_ADD(x, former, f, *mass, *change);
 }
 
-/* The same for vertices from `first` on and one ranking; x is what has come in. Sixteen chains of each sum, which the compiler makes
- * vectors of. */
+/* The same for vertices from `first` on and one ranking; x is what has come in. Sixteen chains of each sum,
+ * which the compiler makes vectors of. */
 static void FN(ranks_update_block)(const struct FN(ranks) * r, int64_t first, int64_t count, real *x,
                                    double *mass, double *change) {
     enum { SIDE = 16 };
@@ -194,8 +195,8 @@ static void FN(ranks_part_csr)(struct FN(ranks) * r, int part) {
 
 /* ---- hybrid ---- */
 
-/* What comes in with `count` rows of the same length, whose numbers are at `place`, from link e on, four at a time; `sum` is that of row
- * `base`. */
+/* What comes in with `count` rows of the same length, whose numbers are at `place`, from link e on, four at a
+ * time; `sum` is that of row `base`. */
 ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, int64_t base, const int32_t *place,
                                  int64_t count, int length, int64_t e) {
     enum { AT_ONCE = 4 };
@@ -266,7 +267,8 @@ static void FN(ranks_part_hybrid)(struct FN(ranks) * r, int part) {
             FN(ranks_window)(r, part, place, runs + w * KI_RUNS, w * height);
 }
 
-/* ---- balanced: rows and links are counted in one line, each row behind its links, and cut into parts of as many ---- */
+/* ---- balanced: rows and links are counted in one line, each row behind its links, and cut into parts of as
+ * many ---- */
 
 /* How many rows end before that place in the line; the others before it are links. */
 static int64_t FN(ranks_rows_before)(const struct FN(ranks) * r, int64_t line) {

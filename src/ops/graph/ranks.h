@@ -10,8 +10,9 @@ enum {
     KI_RANKS_BEGIN = -1
 }; /* rankings at once, at most; the slot of the beginning */
 
-/* On a device by itself sums[0] is NULL. On a group each member has the vertices that `place` says: their rows of P, factor, teleport and
- * dangling; all of C and next, of which it writes its rows; all of S. A step's number tells which of `sums` is written. */
+/* On a device by itself sums[0] is NULL. On a group each member has the vertices that `place` says: their
+ * rows of P, factor, teleport and dangling; all of C and next, of which it writes its rows; all of S. A
+ * step's number tells which of `sums` is written. */
 struct ki_ranks {
     kiln_ranks on;
     struct ki_links in; /* the links by where they lead; not in the beginning */
@@ -20,7 +21,8 @@ struct ki_ranks {
     int64_t first, count; /* steps */
 };
 
-/* ranks_gpu.c; checked and held. Each leaves the sums of its vertices: on a group in a row of ranks->sums, elsewhere in S. */
+/* ranks_gpu.c; checked and held. Each leaves the sums of its vertices: on a group in a row of ranks->sums,
+ * elsewhere in S. */
 kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks);
 kiln_status ki_ranks_steps_gpu(const struct ki_ranks *ranks, int64_t first, int64_t count);
 /* S after all members have left their sums of step `number`, or of the beginning. */

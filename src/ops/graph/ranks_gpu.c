@@ -1,4 +1,5 @@
-/* Launches of PageRank's steps in each layout of the links, see ranks.cl. Their groups' sums lie side by side in one work space. */
+/* Launches of PageRank's steps in each layout of the links, see ranks.cl. Their groups' sums lie side by side
+ * in one work space. */
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
@@ -182,8 +183,8 @@ done:
     return status;
 }
 
-/* The kernels of a step, as ranks.cl's defines: what gathers by shares, and what updates, by rows, windows or behind shares; shares take
- * a column at a time. Groups that may wait for each other do all of it in one. */
+/* The kernels of a step, as ranks.cl's defines: what gathers by shares, and what updates, by rows, windows or
+ * behind shares; shares take a column at a time. Groups that may wait for each other do all of it in one. */
 static kiln_status prepare_parts(struct step *step) {
     const struct ki_ranks *ranks = step->ranks;
     const kiln_ranks *on = &ranks->on;

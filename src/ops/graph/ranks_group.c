@@ -1,9 +1,10 @@
 /* Steps of PageRank by the members of a group.
  *
- * In a step each member gathers for its vertices, for which it has the links that lead to them, a slice of A by columns. What it makes of
- * them that others gather from, D^-1 P, goes to all; P stays until the last step. Mass and change are a row of sums from each member,
- * which all add up in the same order, so that each has the same state, and none waits for the host. A round is: the state after the
- * step before, and the step, so that there is one round more than steps. In the beginning A is cut into rows, as the weights of what
+ * In a step each member gathers for its vertices, for which it has the links that lead to them, a slice of A
+ * by columns. What it makes of them that others gather from, D^-1 P, goes to all; P stays until the last
+ * step. Mass and change are a row of sums from each member, which all add up in the same order, so that each
+ * has the same state, and none waits for the host. A round is: the state after the step before, and the step,
+ * so that there is one round more than steps. In the beginning A is cut into rows, as the weights of what
  * links from a vertex are a row's. */
 #include "ops/graph/ranks.h"
 

@@ -1,5 +1,5 @@
-/* The kernels that training a linear model asks for, in a list: each operation adds its own, passes over X first, which take the compiler
- * longest. */
+/* The kernels that training a linear model asks for, in a list: each operation adds its own, passes over X
+ * first, which take the compiler longest. */
 #include "ops/linear/ahead.h"
 
 #include "core/kernels/kernels.h"

@@ -1,5 +1,5 @@
-/* Kernels built before they are needed: on a machine that has kept none, what training a linear model begins with is built side by
- * side, which takes as long as the longest of them, and not as long as all together. */
+/* Kernels built before they are needed: on a machine that has kept none, what training a linear model begins
+ * with is built side by side, which takes as long as the longest of them, and not as long as all together. */
 #ifndef KI_OPS_AHEAD_H
 #define KI_OPS_AHEAD_H
 
@@ -17,8 +17,9 @@ struct ki_ahead {
     int64_t targets;     /* least squares: columns of y */
 };
 
-/* Builds, or takes from the disk cache, what X's device lacks of these kernels; nothing on the CPU. A kernel that is not foreseen is built
- * when it is asked for, and so is one that the compiler refuses, which then says why. */
+/* Builds, or takes from the disk cache, what X's device lacks of these kernels; nothing on the CPU. A kernel
+ * that is not foreseen is built when it is asked for, and so is one that the compiler refuses, which then
+ * says why. */
 kiln_status ki_linear_ahead(const struct ki_ahead *ahead);
 
 #endif

@@ -1,9 +1,9 @@
 /* The vector work of conjugate gradient between two passes over X, for k recurrences at once.
  *
- * Written with dot and combine it takes a dozen launches and three waits an iteration, which cost more than the pass itself
- * where X is below a gigabyte. Here the scalars stay on the device, and a vector that a launch has in its hands serves all that
- * needs it: the start of the next pass (Q = L P) comes from the launch that makes P, what centres its rows from the one
- * that reads the means to correct Q. */
+ * Written with dot and combine it takes a dozen launches and three waits an iteration, which cost more than
+ * the pass itself where X is below a gigabyte. Here the scalars stay on the device, and a vector that a
+ * launch has in its hands serves all that needs it: the start of the next pass (Q = L P) comes from the
+ * launch that makes P, what centres its rows from the one that reads the means to correct Q. */
 #include "ops/linear/cg.h"
 
 #include "core/arguments.h"
@@ -43,7 +43,8 @@ static kiln_status step_gpu(const struct ki_cg *step) {
     struct ki_buffer space;
     kiln_status status;
     const char *defines = CG_DEFINES(device, on->P->nnz);
-    /* As many groups as run at once in each of the launches: one that had to wait would find the memory half idle. */
+    /* As many groups as run at once in each of the launches: one that had to wait would find the memory half
+     * idle. */
     for (int i = 0; i < STEPS; i++) {
         int64_t resident;
         TRY(ki_kernel_get(&kernels[i], device, "cg", names[i], on->P->type, defines));

@@ -1,5 +1,5 @@
-/* CPU body of kiln_cg_step and kiln_cg_begin (ops/linear/cg.c). The rows are cut into a fixed number of parts whose sums are
- * added in order, so the result does not depend on the number of threads. */
+/* CPU body of kiln_cg_step and kiln_cg_begin (ops/linear/cg.c). The rows are cut into a fixed number of parts
+ * whose sums are added in order, so the result does not depend on the number of threads. */
 
 enum { FN(CG_PARTS) = 64 };
 enum FN(cg_phase) { FN(CG_UPDATE), FN(CG_DIRECTION) };

@@ -1,7 +1,9 @@
-/* CPU body of ki_column_sums (ops/linear/scales.h): for each column the sums of v (x - c)^2, v (x - c) and v (y - d) x.
+/* CPU body of ki_column_sums (ops/linear/scales.h): for each column the sums of v (x - c)^2, v (x - c) and v
+ * (y - d) x.
  *
- * Rows come in batches, so that a vector of sums is loaded once for several of them. KI_COLUMN_SUMS_CHAIN rows are added in `real`,
- * their sums in double, part by part and in order: the result depends on the shape, and not on the number of threads. */
+ * Rows come in batches, so that a vector of sums is loaded once for several of them. KI_COLUMN_SUMS_CHAIN
+ * rows are added in `real`, their sums in double, part by part and in order: the result depends on the shape,
+ * and not on the number of threads. */
 #include "ops/linear/scales.h"
 #include "pass/cpu/rows.h"
 
@@ -22,7 +24,8 @@ struct FN(column_walk) {
     const real *c;  /* padded: c, or zeros */
 };
 
-/* A vector of columns of R rows, a constant wherever this is inlined; `left` columns of it are X's. y: less d, times v. */
+/* A vector of columns of R rows, a constant wherever this is inlined; `left` columns of it are X's. y: less
+ * d, times v. */
 ALWAYS_INLINE void FN(sum_vector)(int R, const struct FN(column_walk) * walk, real *chain, const real *x,
                                   const real *c, int64_t left, const real *v, const real *y) {
     const int64_t n = walk->sums->X->cols, padded = walk->padded;

@@ -115,7 +115,8 @@ static void join_parts(struct sweep *sweep, struct ki_dual *dual) {
     for (int p = 0; p < KI_DUAL_PARTS; p++) sweep->part[p].stretch = dual->stretch;
 }
 
-/* The rows that stay come to the front, and change places with those that do not, which will take part again: no row is lost. */
+/* The rows that stay come to the front, and change places with those that do not, which will take part again:
+ * no row is lost. */
 static void close_parts(const struct sweep *sweep, struct ki_dual *dual) {
     dual->kept = 0;
     for (int p = 0; p < KI_DUAL_PARTS; p++) {

@@ -23,10 +23,11 @@ static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) 
     return true;
 }
 
-/* Newton's method for the z in (0, s) at which slope_at + square (z - former) + log(z / (s - z)) is 0, which is about s / 2 at most, until a
- * hundredth of the way is left: the sweeps to come see to the rest. It lies between `former` and the loss's own `goal`, where the logarithm is
- * -slope_at: a first step from there, or from s / 2 if that is less, takes none. That is done where the logarithm's
- * curvature outweighs square, and where `former` is next to nothing beside the goal. */
+/* Newton's method for the z in (0, s) at which slope_at + square (z - former) + log(z / (s - z)) is 0, which
+ * is about s / 2 at most, until a hundredth of the way is left: the sweeps to come see to the rest. It lies
+ * between `former` and the loss's own `goal`, where the logarithm is -slope_at: a first step from there, or
+ * from s / 2 if that is less, takes none. That is done where the logarithm's curvature outweighs square, and
+ * where `former` is next to nothing beside the goal. */
 static double FN(dual_root)(double former, double goal, double slope_at, double square, double s) {
     const double half = 0.5 * s;
     const double far = fmin(fmax(former, goal), half);
@@ -48,7 +49,8 @@ static double FN(dual_root)(double former, double goal, double slope_at, double 
     return z;
 }
 
-/* The smaller one of a and s - a, that neither loses its digits: the slope of the other is the same with its sign turned. */
+/* The smaller one of a and s - a, that neither loses its digits: the slope of the other is the same with its
+ * sign turned. */
 static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
     const double square = dual->stretch * dual->square[i],
                  eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + *dual->b);
@@ -71,8 +73,8 @@ static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_ro
 typedef double FN(dual_piece) __attribute__((vector_size(LANES * real_bytes)));
 enum { FN(DUAL_PIECE) = LANES * real_bytes / 8 };
 
-/* `count` pieces of eta, a constant wherever this is inlined, so that they stay in registers; of fewer than four, entries take turns with
- * sums of their own, as each addition would wait for the one before. */
+/* `count` pieces of eta, a constant wherever this is inlined, so that they stay in registers; of fewer than
+ * four, entries take turns with sums of their own, as each addition would wait for the one before. */
 ALWAYS_INLINE void FN(dual_products)(int count, double *eta, struct FN(dual_row) row, const double *w,
                                      int64_t stride) {
     FN(dual_piece) sum[4] = {0}, at;
@@ -137,8 +139,9 @@ static void FN(dual_add_all)(const struct ki_dual *dual, struct FN(dual_row) row
 
 typedef int64_t FN(dual_mask) __attribute__((vector_size(LANES * real_bytes)));
 
-/* In rows of `rest`: what a row is at, and is to change by; of the classes, their numbers, and 1, but of those beyond k -inf, which sets
- * their slope to inf, so that they stay at 0; of a sweep, the sums of squares and the largest slopes. */
+/* In rows of `rest`: what a row is at, and is to change by; of the classes, their numbers, and 1, but of
+ * those beyond k -inf, which sets their slope to inf, so that they stay at 0; of a sweep, the sums of squares
+ * and the largest slopes. */
 struct FN(dual_sides) {
     double *eta, *step, *number, *edge, *violation, *worst;
 };
@@ -178,8 +181,8 @@ ALWAYS_INLINE FN(dual_piece) FN(dual_pick)(FN(dual_mask) mask, FN(dual_piece) a,
     return (FN(dual_piece))((mask & (FN(dual_mask))a) | (~mask & (FN(dual_mask))b));
 }
 
-/* dual_hinge of a piece of classes, from `at` on: their steps, and in `least` the least slope of those that stay at 0, or 0 for one that is
- * not there or leaves it. */
+/* dual_hinge of a piece of classes, from `at` on: their steps, and in `least` the least slope of those that
+ * stay at 0, or 0 for one that is not there or leaves it. */
 ALWAYS_INLINE void FN(dual_hinge_piece)(const struct FN(dual_sides) * of, double *a, double y, double weak,
                                         double inverse, FN(dual_piece) * least) {
     const FN(dual_piece) none = {0}, one = none + 1, former = FN(dual_load)(a);
@@ -221,7 +224,8 @@ static bool FN(dual_hinges)(const struct ki_dual *dual, int32_t i, struct FN(dua
 
 /* ---- softmax ---- */
 
-/* Of a row: what its classes are at, where they are to be, what they would have there, and the way; the last for exponentials. */
+/* Of a row: what its classes are at, where they are to be, what they would have there, and the way; the last
+ * for exponentials. */
 struct FN(dual_room) {
     double *eta, *z, *share, *lack, *step;
     real *e;
@@ -279,8 +283,8 @@ static void FN(dual_step)(const struct FN(dual_room) * room, double q) {
     }
 }
 
-/* The shares at which z = eta + q (p - softmax(z)), to a hundredth of what z lacks of that at eta, where it begins. A step that does not
- * bring it nearer is halved. */
+/* The shares at which z = eta + q (p - softmax(z)), to a hundredth of what z lacks of that at eta, where it
+ * begins. A step that does not bring it nearer is halved. */
 static void FN(dual_settle)(const struct FN(dual_room) * room, const double *p, double q) {
     const double noise = (real_bytes == 8 ? 0x1p-48 : 0x1p-19) * (1 + q);
     double size = FN(dual_lack)(room, p, q);
@@ -318,8 +322,8 @@ static void FN(dual_softmax)(struct ki_dual *dual, int32_t i, struct FN(dual_row
 
 /* ---- the sweep ---- */
 
-/* Rows come in random order, which the hardware's own prefetching cannot foresee: what is known of a row, then its entries, are
- * asked for some turns ahead. */
+/* Rows come in random order, which the hardware's own prefetching cannot foresee: what is known of a row,
+ * then its entries, are asked for some turns ahead. */
 static void FN(dual_ask)(const struct ki_dual *dual, int64_t k) {
     const int64_t *start = ki_host(&dual->X->row_start);
     if (k + FN(DUAL_FAR) < dual->active) {

@@ -22,7 +22,8 @@ static void last_part(void *arg, int p) {
     walks[p] = walk;
 }
 
-/* Walks of the dual's threads, each with `width` sums a column of its own, one after the other from `sums` on; returns how many. */
+/* Walks of the dual's threads, each with `width` sums a column of its own, one after the other from `sums`
+ * on; returns how many. */
 static int walk_parts(struct ki_dual_walk walks[KI_DUAL_PARTS], const struct ki_dual *dual,
                       void (*part)(void *arg, int part), double *sums, int64_t width, double *square) {
     const int parts = dual->own ? KI_DUAL_PARTS : 1;

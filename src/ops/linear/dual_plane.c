@@ -8,10 +8,11 @@
 #include "core/size.h"
 #include "core/threads.h"
 
-/* QUICK and SETBACK: no move is made where the slopes' squares are at most QUICK times the least so far, as sweeps alone are fast enough
- * then, or more than SETBACK times it, as the last move made things worse. LEAST: the share of a sweep's change that a move must keep.
- * NEAR: the logistic loss's variables go at most that share of the way to an end. DEPENDENT: one of two directions must keep that
- * share of its square across the other. */
+/* QUICK and SETBACK: no move is made where the slopes' squares are at most QUICK times the least so far, as
+ * sweeps alone are fast enough then, or more than SETBACK times it, as the last move made things worse.
+ * LEAST: the share of a sweep's change that a move must keep.
+ * NEAR: the logistic loss's variables go at most that share of the way to an end. DEPENDENT: one of two
+ * directions must keep that share of its square across the other. */
 static const double QUICK = 0.1, SETBACK = 16, LEAST = 0.1, NEAR = 0.9, DEPENDENT = 1e-10;
 
 static void look_part(void *arg, int p) {

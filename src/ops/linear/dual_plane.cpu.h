@@ -21,7 +21,8 @@ static void FN(dual_plane_rows)(struct ki_dual_plane *plane, int64_t begin, int6
     for (int n = 0; n < KI_DUAL_PLANE; n++) plane->sum[n] += sum[n];
 }
 
-/* The same of `count` columns from `at` on, a constant wherever this is inlined but for the last ones; sums side by side. */
+/* The same of `count` columns from `at` on, a constant wherever this is inlined but for the last ones; sums
+ * side by side. */
 ALWAYS_INLINE void FN(dual_plane_some)(double (*sum)[8], const struct ki_dual *dual, int64_t at, int count) {
     for (int l = 0; l < count; l++) {
         const int64_t j = at + l;

@@ -1,4 +1,5 @@
-/* The losses of several models in one pass over X, each without the rows that its fold holds out, and products with their Hessians. */
+/* The losses of several models in one pass over X, each without the rows that its fold holds out, and
+ * products with their Hessians. */
 #ifndef KI_FOLD_LOSSES_H
 #define KI_FOLD_LOSSES_H
 
@@ -6,7 +7,8 @@
 
 #include "kiln/ops.h"
 
-/* For each column c of W (n x k), at eta = X W_c + b_c, over the rows i whose number in `fold` is not folds[c]:
+/* For each column c of W (n x k), at eta = X W_c + b_c, over the rows i whose number in `fold` is not
+ * folds[c]:
  *
  *   values_c = sum_i s_i loss(y_i, eta_i),   G_c = X^T g,   gb_c = 1^T g,   g_i = s_i d loss / d eta, 0 for other rows,
  *   C_ic = s_i times the second derivative, 0 likewise; a second row of values has its

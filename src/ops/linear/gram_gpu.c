@@ -1,5 +1,5 @@
-/* The GPU's launches of kiln_gram and ki_gram_all for a dense X: which tiles, and how many splits of the rows (gram.cl); up to 32 columns
- * on tensor cores by warps on their own (gram_narrow.cl). */
+/* The GPU's launches of kiln_gram and ki_gram_all for a dense X: which tiles, and how many splits of the rows
+ * (gram.cl); up to 32 columns on tensor cores by warps on their own (gram_narrow.cl). */
 #include <stdio.h>
 
 #include "core/arguments.h"
@@ -25,7 +25,8 @@ enum {
 /* Options of the kernels beside the walks. */
 #define SMALL_DEFINES KI_DEFINES("-DENDS -DSIDE=32 -DBS=%d -DCHUNK=32 -DW=1 -DSTAGES=1", FINISH)
 
-/* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by eight. */
+/* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by
+ * eight. */
 struct shape {
     int side, group, chunk, stages;
     bool tensor;
@@ -72,7 +73,8 @@ struct walk {
     char finish[WALK_DEFINES];
 };
 
-/* How gram_narrow.cl lays out its memory: NARROW is its SIDE, STAGES goes along with its build, the others are its constants. */
+/* How gram_narrow.cl lays out its memory: NARROW is its SIDE, STAGES goes along with its build, the others
+ * are its constants. */
 enum { NARROW = 32, WARPS = 8, ROWS = 32, STAGES = 2 };
 
 static bool is_narrow(const struct walk *walk) {

@@ -1,4 +1,5 @@
-/* Functions of the rows of Eta = X W + 1 b + offset: the mean response, and what a fitted model is judged by. */
+/* Functions of the rows of Eta = X W + 1 b + offset: the mean response, and what a fitted model is judged
+ * by. */
 #include "core/arguments.h"
 #include "core/size.h"
 #include "bodies/bodies.h"

@@ -1,10 +1,12 @@
-/* Y = alpha * op(A) B + beta * Z and diag(X^T diag(v) X): the halves of mmchain, and so run by its bodies, but for a sparse A
- * and a B of more columns than a pass of theirs takes: then the body of the sampled products, which reads A once. */
+/* Y = alpha * op(A) B + beta * Z and diag(X^T diag(v) X): the halves of mmchain, and so run by its bodies,
+ * but for a sparse A and a B of more columns than a pass of theirs takes: then the body of the sampled
+ * products, which reads A once. */
 #include "ops/sampled/sddmm.h"
 #include "pass/group.h"
 
-/* Columns from which on that is faster. Measured on two cores, f32, 27 entries a row: 1.5 to 2.4 times at 64 and 2.2 to 5 times at 128
- * columns, 3.5 times at 128 transposed, slower below. On a GPU passes over A take 8 columns each. */
+/* Columns from which on that is faster. Measured on two cores, f32, 27 entries a row: 1.5 to 2.4 times at 64
+ * and 2.2 to 5 times at 128 columns, 3.5 times at 128 transposed, slower below. On a GPU passes over A take 8
+ * columns each. */
 enum { WIDE_CPU = 64, WIDE_CPU_TRANSPOSED = 128, WIDE_GPU = 17 };
 
 static bool is_wide(const struct ki_chain *product) {
@@ -15,8 +17,8 @@ static bool is_wide(const struct ki_chain *product) {
                                   : WIDE_CPU_TRANSPOSED);
 }
 
-/* On one device. A deterministic device or not, no sum is atomic. What does not fit into its memory goes by in panels of rows, which a
- * pass knows; a product that found too little has written nothing yet. */
+/* On one device. A deterministic device or not, no sum is atomic. What does not fit into its memory goes by
+ * in panels of rows, which a pass knows; a product that found too little has written nothing yet. */
 static kiln_status run_wide(const void *of) {
     const struct ki_chain *product = of;
     const kiln_transpose op = product->kind == KI_CHAIN_PLAIN ? KILN_PLAIN : KILN_TRANSPOSED;

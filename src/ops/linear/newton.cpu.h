@@ -1,5 +1,5 @@
-/* CPU body of a Newton step's vector work (newton.h). The rows are cut into a fixed number of parts whose sums are added in
- * order, so the result does not depend on the number of threads. */
+/* CPU body of a Newton step's vector work (newton.h). The rows are cut into a fixed number of parts whose
+ * sums are added in order, so the result does not depend on the number of threads. */
 
 enum { FN(PAIR_PARTS) = 64 };
 
@@ -8,7 +8,8 @@ struct FN(pairs) {
     double sums[FN(PAIR_PARTS)][3];
 };
 
-/* Elements [first, end) of the coefficients' rows, or of the intercepts; op is a constant wherever this is inlined. */
+/* Elements [first, end) of the coefficients' rows, or of the intercepts; op is a constant wherever this is
+ * inlined. */
 ALWAYS_INLINE void FN(pair_range)(int op, const struct ki_pairs *p, bool intercepts, int64_t first,
                                   int64_t end, double *sums) {
     const int64_t k = p->out.w->cols;

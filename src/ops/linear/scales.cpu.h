@@ -1,5 +1,5 @@
-/* CPU body of ops/linear/scales.h. The columns are cut into a fixed number of parts whose sums are added in order, so the result does
- * not depend on the number of threads. */
+/* CPU body of ops/linear/scales.h. The columns are cut into a fixed number of parts whose sums are added in
+ * order, so the result does not depend on the number of threads. */
 
 enum { FN(SCALES_PARTS) = 64 };
 

@@ -10,20 +10,22 @@
 
 #include "kiln/ops.h"
 
-/* What an operation reads and writes; the sums that it leaves, three at most, follow the semicolon. Numbers as in
- * ops/linear/scales.cl. */
+/* What an operation reads and writes; the sums that it leaves, three at most, follow the semicolon. Numbers
+ * as in ops/linear/scales.cl. */
 enum ki_scales_op {
-    /* square = sum_i s_i (x_ij - c_j)^2 and mean = sum_i s_i (x_ij - c_j) on entry. square becomes that about zero, mean the mean,
-     * centred = sum_i s_i (x_ij - mean_j)^2, with a minus sign where that is at most `flat` of weight mean_j^2, and 0 where it
-     * may be rounding, too; columns that are not finite or lost to underflow, columns whose centred is at most `doubted` of
-     * what square was: it may be rounding; columns with a minus sign */
+    /* square = sum_i s_i (x_ij - c_j)^2 and mean = sum_i s_i (x_ij - c_j) on entry. square becomes that about
+     * zero, mean the mean, centred = sum_i s_i (x_ij - mean_j)^2, with a minus sign where that is at most
+     * `flat` of weight mean_j^2, and 0 where it may be rounding, too; columns that are not finite or lost to
+     * underflow, columns whose centred is at most `doubted` of what square was: it may be rounding; columns
+     * with a minus sign */
     KI_SCALES_MEASURE = 0,
     /* inverse = what the preconditioner divides by, 0 where the diagonal of H is: diagonal + penalty, or
-     * (plain) the square of the scale of standardised columns; penalty = l2, times the variance if `standardize`; kept = 1 or
+     * (plain) the square of the scale of standardised columns; penalty = l2, times the variance if
+     * `standardize`; kept = 1 or
      * 0. Both may be NULL */
     KI_SCALES_WEIGH = 1,
-    /* inverse = 1 / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out, columns
-     * whose diagonal, penalty or inverse leaves the range of the type */
+    /* inverse = 1 / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out,
+     * columns whose diagonal, penalty or inverse leaves the range of the type */
     KI_SCALES_INVERT = 2
 };
 
@@ -57,8 +59,8 @@ struct ki_programs;
 void ki_column_sums_programs(struct ki_programs *programs, const kiln_matrix *X);
 void ki_scales_program(struct ki_programs *programs, kiln_type type, int64_t n);
 
-/* Operands must be what the operation names. sums, KI_SCALES_SUMS of them, in double and in a fixed order; NULL where
- * none is wanted. */
+/* Operands must be what the operation names. sums, KI_SCALES_SUMS of them, in double and in a fixed order;
+ * NULL where none is wanted. */
 kiln_status ki_scales_run(double *sums, const struct ki_scales *scales);
 
 #endif

@@ -1,4 +1,5 @@
-/* Nearest centres, and what each centre's rows add up to: checks, then the CPU's body or the GPU's launches. */
+/* Nearest centres, and what each centre's rows add up to: checks, then the CPU's body or the GPU's
+ * launches. */
 #include "ops/points/assign.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ static const struct ki_rule rules[] = {
 };
 static const struct ki_rules table = KI_RULES(struct ki_assign, X, offsetof(struct ki_assign, totals), rules);
 
-/* On the CPU: labels first, by the bounds or without; then all rows are added up, or those that have come and gone. */
+/* On the CPU: labels first, by the bounds or without; then all rows are added up, or those that have come and
+ * gone. */
 static kiln_status run_bounded(const struct ki_assign *of) {
     const struct ki_bodies *bodies = ki_bodies(of->X);
     kiln_bounds *b = of->bounds;

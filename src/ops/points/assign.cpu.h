@@ -1,22 +1,25 @@
 /* CPU body of kiln_assign: the nearest centre of each row, without a matrix of distances.
  *
  * ||x - c||^2 / 2 is ||x||^2 / 2 plus the score h - x.c, h = ||c||^2 / 2, and only the score tells centres apart. A lane of the
- * vectors is a row: a tile of rows is turned so that their numbers of one column lie side by side, and a panel of a few centres
- * at a time multiplies it. A tile of scores goes from its sums of products straight into each row's least score so far, the
- * second least and the number of the least, so that rows of two columns cost little more than their products. Rows of up to
- * FEW_COLUMNS stay in registers while all centres come by, in loops that know their length.
+ * vectors is a row: a tile of rows is turned so that their numbers of one column lie side by side, and a
+ * panel of a few centres at a time multiplies it. A tile of scores goes from its sums of products straight
+ * into each row's least score so far, the second least and the number of the least, so that rows of two
+ * columns cost little more than their products. Rows of up to FEW_COLUMNS stay in registers while all centres
+ * come by, in loops that know their length.
  *
- * Labels are exact: where the second least score is within the bound of rounding, every centre that may be nearest is measured
- * again, as a sum of squared differences in double, which does not cancel however far rows are from zero. Rounding moves a score
+ * Labels are exact: where the second least score is within the bound of rounding, every centre that may be
+ * nearest is measured again, as a sum of squared differences in double, which does not cancel however far
+ * rows are from zero. Rounding moves a score
  * by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
  * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and its distance to x
- * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
+ * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in
+ * place of n and fewer
  * rows are in doubt. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times; of f64 n times more,
  * as h is a sum of n squares in the same double.
  *
- * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own and add a row while
- * the cache has it; elsewhere each cluster is one thread's, which adds its rows in their order. Either way the result does not
- * depend on the number of threads. */
+ * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own
+ * and add a row while the cache has it; elsewhere each cluster is one thread's, which adds its rows in their
+ * order. Either way the result does not depend on the number of threads. */
 
 #include "dialect/simd_math.h"
 #include "ops/points/assign.h"

@@ -47,7 +47,8 @@ kiln_status ki_assign_launch(const struct ki_assign_space *s, const char *file, 
                          ki_min(ki_ceil_div(count, group), most), group, args, args_count);
 }
 
-/* As many groups as run at once, with the local memory that the last argument gives if it gives any, but `most` at most. */
+/* As many groups as run at once, with the local memory that the last argument gives if it gives any, but
+ * `most` at most. */
 static kiln_status launch_at_once(const struct ki_assign_space *s, const char *file, const char *function,
                                   const char *defines, int64_t most, int group, const struct ki_arg *args,
                                   int args_count) {
@@ -93,8 +94,9 @@ static kiln_status launch_tiles(struct ki_assign_space *s, bool again) {
                 .rows = s->rows, .n = (int32_t)s->n, .k = (int32_t)s->k));
 }
 
-/* Columns that a thread has room for, and bytes of its rows, in registers; bytes of the centres in local memory; columns from
- * which on fewer centres make a chunk; elements behind each chunk of centres and of norms. */
+/* Columns that a thread has room for, and bytes of its rows, in registers; bytes of the centres in local
+ * memory; columns from which on fewer centres make a chunk; elements behind each chunk of centres and of
+ * norms. */
 enum {
     FEW_COLUMNS = 32,
     FEW_BYTES = 256,
@@ -133,7 +135,8 @@ static kiln_status launch_few(struct ki_assign_space *s, const struct few *few) 
                                   .halves = &s->half, .rows = s->rows, .k = (int32_t)s->k));
 }
 
-/* How assign_screen.cl lays out its memory: the constants of the same names; what it declares beside the ring. */
+/* How assign_screen.cl lays out its memory: the constants of the same names; what it declares beside the
+ * ring. */
 enum { BM = 96, BK = 32, SCREEN_GROUP = 256, SCREEN_CENTRES = 64, SCREEN_DECLARED = 9 << 10 };
 
 /* Whether there are tensor cores for halves, and local memory that the launch gives. */
@@ -147,7 +150,8 @@ struct screen {
     int64_t bytes;
 };
 
-/* Whether tensor cores help, and how: as many centres at a time, and slabs on their way, as there is memory for. */
+/* Whether tensor cores help, and how: as many centres at a time, and slabs on their way, as there is memory
+ * for. */
 static bool screen_fits(struct screen *to, const struct ki_assign_space *s) {
     const struct ki_properties *properties = &s->device->properties;
     if (!has_halves(s) || s->k < SCREEN_CENTRES) return false;
@@ -171,7 +175,8 @@ static kiln_status launch_two(struct ki_assign_space *s) {
 
 enum { SLIM_LEAST = 9, SLIM_COLUMNS = 64, SLIM_CENTRES = 32, SLIM_DECLARED = 27 << 10, SLIM_TILES = 16 };
 
-/* How assign_slim.cl goes through the centres: eights at a time, how many in all, bytes of local memory (0: it does not suit). */
+/* How assign_slim.cl goes through the centres: eights at a time, how many in all, bytes of local memory (0:
+ * it does not suit). */
 struct slim {
     int tiles;
     int64_t padded, bytes;
@@ -326,8 +331,9 @@ done:
     return status;
 }
 
-/* What the caller wants of each row, and the rows' numbers where they are sorted. Distances of rows of ROW_COLUMNS are read by ROW_THREADS
- * side by side: by one each, neighbours would read places that lie a row apart. */
+/* What the caller wants of each row, and the rows' numbers where they are sorted. Distances of rows of
+ * ROW_COLUMNS are read by ROW_THREADS side by side: by one each, neighbours would read places that lie a row
+ * apart. */
 static kiln_status launch_rows(struct ki_assign_space *s, bool sorted) {
     enum { ROW_COLUMNS = 16, ROW_THREADS = 8 };
     const struct ki_assign *of = s->of;

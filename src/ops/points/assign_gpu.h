@@ -40,14 +40,17 @@ kiln_status ki_assign_launch(const struct ki_assign_space *s, const char *file, 
 
 /* How the rows of s are best added up. */
 void ki_assign_plan(struct ki_assign_sums *to, const struct ki_assign_space *s);
-/* Whether that is by rows in the order of their labels: the launches before leave rows' numbers in s->data.payload, unless there is a list. */
+/* Whether that is by rows in the order of their labels: the launches before leave rows' numbers in
+ * s->data.payload, unless there is a list. */
 bool ki_assign_sorts(const struct ki_assign_sums *how);
 /* Sums and totals, from the labels in s->data.key. */
 kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *how);
 
-/* With bounds (assign_moved.c): whether the sums of the pass before are corrected, if as few rows change as then. */
+/* With bounds (assign_moved.c): whether the sums of the pass before are corrected, if as few rows change as
+ * then. */
 bool ki_assign_corrects(const struct ki_assign *of);
-/* When labels are found: which rows have changed. s->corrects, and s->data is the list of them; or it stays as it is. */
+/* When labels are found: which rows have changed. s->corrects, and s->data is the list of them; or it stays
+ * as it is. */
 kiln_status ki_assign_look(struct ki_assign_space *s);
 /* Before sums are corrected: the distances follow the centres. Else these are kept. */
 kiln_status ki_assign_follow(const struct ki_assign_space *s);

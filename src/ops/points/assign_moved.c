@@ -1,5 +1,6 @@
-/* kiln_assign with bounds on GPUs. All distances are measured, but rows that keep their centre stay in the sums of the pass before:
- * those that changed it are listed, leave one cluster and come to another (assign_moved.cl). */
+/* kiln_assign with bounds on GPUs. All distances are measured, but rows that keep their centre stay in the
+ * sums of the pass before: those that changed it are listed, leave one cluster and come to another
+ * (assign_moved.cl). */
 #include "core/arguments.h"
 #include "core/group.h"
 #include "ops/points/assign_gpu.h"
@@ -21,7 +22,8 @@ bool ki_assign_corrects(const struct ki_assign *of) {
     return b && !b->fresh && !of->weights && few(b);
 }
 
-/* counts = changed rows of each tile; or, with a list, the list of them, from the counts of the tiles before. */
+/* counts = changed rows of each tile; or, with a list, the list of them, from the counts of the tiles
+ * before. */
 static kiln_status changed_rows(const struct ki_assign_space *s, const struct ki_buffer *counts,
                                 const struct ki_sort *list) {
     const char *defines = KI_DEFINES("-DROWS -DGROUP=%d -DAT_ONCE=%d", KI_ASSIGN_GROUP, AT_ONCE);
@@ -38,7 +40,8 @@ static kiln_status list_them(struct ki_assign_space *s, const struct ki_buffer *
     struct ki_sort list = {0};
     kiln_status status;
     s->entries = 2 * b->changed;
-    /* As long as it may be, so that the next pass finds the blocks of this one again. Sums of all rows take as much. */
+    /* As long as it may be, so that the next pass finds the blocks of this one again. Sums of all rows take
+     * as much. */
     const int64_t most = 2 * (b->m / FEWEST) + 1;
     TRY(ki_device_alloc(s->device, &list.key, most * 4));
     TRY(ki_device_alloc(s->device, &list.payload, most * 4));

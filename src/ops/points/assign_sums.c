@@ -1,5 +1,6 @@
-/* The second half of kiln_assign on GPUs: what the rows of each centre add up to, by groups or lines of threads with sums of their own
- * where local memory has room for them, or by pieces of rows in the order of their labels (assign_sums.cl). */
+/* The second half of kiln_assign on GPUs: what the rows of each centre add up to, by groups or lines of
+ * threads with sums of their own where local memory has room for them, or by pieces of rows in the order of
+ * their labels (assign_sums.cl). */
 #include "core/arguments.h"
 #include "core/size.h"
 #include "ops/points/assign_gpu.h"
@@ -7,7 +8,8 @@
 #include "ops/points/bounds.h"
 #include "pass/combine.h"
 
-/* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long, and so many. */
+/* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long,
+ * and so many. */
 enum { OWN_GROUP = 1024, OWN_COLUMNS = 64, OWN_TILE = 8192, ROWS_OF_A_PIECE = 256, PIECES_OF_A_UNIT = 32 };
 /* Lines: threads of a group at most, lines at least, rows on their way to a line. */
 enum { LINES_GROUP = 512, LINES_LEAST = 4, AHEAD = 16 };
@@ -42,7 +44,8 @@ static int power_of_two(int64_t least, int most) {
     return power;
 }
 
-/* Whether all sums fit into a group's local memory, twice where that is larger than what a kernel may declare. */
+/* Whether all sums fit into a group's local memory, twice where that is larger than what a kernel may
+ * declare. */
 static bool own_fits(struct ki_assign_sums *to, const struct ki_assign_space *s) {
     const struct ki_properties *properties = &s->device->properties;
     const int64_t size = ki_type_bytes(s->of->X->type), wide = ki_type_bytes(ki_wide_type(s->device));
@@ -80,8 +83,8 @@ bool ki_assign_sorts(const struct ki_assign_sums *how) {
     return how->bytes == 0;
 }
 
-/* A kernel whose groups have sums of their own in local memory, `rows` rows at a time: as many of them as run at once, and room for
- * what they leave. */
+/* A kernel whose groups have sums of their own in local memory, `rows` rows at a time: as many of them as run
+ * at once, and room for what they leave. */
 static kiln_status prepare(struct ki_kernel **kernel, struct ki_assign_space *s, struct ki_assign_sums *how,
                            const char *function, const char *defines, int64_t rows) {
     kiln_status status;

@@ -1,4 +1,5 @@
-/* The state behind kiln_assignment.bounds: whether it is worth its memory, its arrays, and the groups of centres. */
+/* The state behind kiln_assignment.bounds: whether it is worth its memory, its arrays, and the groups of
+ * centres. */
 #include "ops/points/bounds.h"
 
 #include <stdlib.h>
@@ -7,8 +8,9 @@
 #include "core/size.h"
 #include "pass/group.h"
 
-/* On a CPU bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each group of centres. Rows shorter
- * than LEAST_COLUMNS are measured sooner than bounds are kept. On a GPU a row of LEAST_BYTES or more has its centre kept. */
+/* On a CPU bounds take no more than 1/SHARE of the row that they are of: OF_ROW bytes, and OF_GROUP for each
+ * group of centres. Rows shorter than LEAST_COLUMNS are measured sooner than bounds are kept. On a GPU a row
+ * of LEAST_BYTES or more has its centre kept. */
 enum { SHARE = 5, OF_ROW = 16, OF_GROUP = 4, LEAST_COLUMNS = 16, LEAST_BYTES = 16 };
 
 /* A CPU's bytes for the groups of a row. */
@@ -130,9 +132,10 @@ static int smaller(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* One bundle costs no more than a pass without bounds. Several do, where bounds save little: in the first passes, as long as more than
- * 1/CHANGING of the rows change their centre, and for data in which all centres are about as far. A pass that measured more than
- * WORTH_IT of the distances leaves no bounds to the next FIRST_WAIT passes, and each further one to twice as many, up to LONGEST_WAIT. */
+/* One bundle costs no more than a pass without bounds. Several do, where bounds save little: in the first
+ * passes, as long as more than 1/CHANGING of the rows change their centre, and for data in which all centres
+ * are about as far. A pass that measured more than WORTH_IT of the distances leaves no bounds to the next
+ * FIRST_WAIT passes, and each further one to twice as many, up to LONGEST_WAIT. */
 enum { CHANGING = 10, FIRST_WAIT = 4, LONGEST_WAIT = 64 };
 static const double WORTH_IT = 0.5;
 

@@ -1,16 +1,19 @@
 /* CPU body: the nearest centre of each row, without measuring those that cannot be.
  *
- * A row's distance from its centre is at most u, that from any other centre of a group is at least l. When the centre has moved by
- * d and others of the group by at most e, u + d and l - e are such bounds again, and l - e > u + d says that no centre of the
- * group is nearer (Hamerly; Yinyang for several groups). Only rows that this leaves in doubt are read: the distance from their
- * own centre first, then those from the groups that remain in doubt, which give new bounds.
+ * A row's distance from its centre is at most u, that from any other centre of a group is at least l. When
+ * the centre has moved by d and others of the group by at most e, u + d and l - e are such bounds again, and
+ * l - e > u + d says that no centre of the group is nearer (Hamerly; Yinyang for several groups). Only rows
+ * that this leaves in doubt are read: the distance from their own centre first, then those from the groups
+ * that remain in doubt, which give new bounds.
  *
- * Up to eight rows meet sixteen centres of a group at a time, a lane a centre, in the order of columns in which assign.cpu.h adds
- * up, so that scores have the same bits there and here. Bounds are f32, rounded away from each other, and allow for the
- * rounding of the scores that they come from, so that labels are those of a pass without bounds.
+ * Up to eight rows meet sixteen centres of a group at a time, a lane a centre, in the order of columns in
+ * which assign.cpu.h adds up, so that scores have the same bits there and here. Bounds are f32, rounded away
+ * from each other, and allow for the rounding of the scores that they come from, so that labels are those of
+ * a pass without bounds.
  *
- * Sums and totals are those of the pass before, corrected for the rows that have come and gone. Each cluster is one thread's, which
- * goes through these rows in their order, so that the result does not depend on the number of threads. */
+ * Sums and totals are those of the pass before, corrected for the rows that have come and gone. Each cluster
+ * is one thread's, which goes through these rows in their order, so that the result does not depend on the
+ * number of threads. */
 
 #include "dialect/simd_math.h"
 #include "ops/points/bounds.h"
@@ -56,7 +59,8 @@ static float FN(bounds_over)(double distance) {
     return (float)(distance * (1 + 1e-6)) + (real_bytes == 4 ? 1e-20f : 1e-30f);
 }
 
-/* No more than the distance that a score belongs to: sqrt(d^2 - r) >= d - r / d, with what rounding took from the score for r. */
+/* No more than the distance that a score belongs to: sqrt(d^2 - r) >= d - r / d, with what rounding took from
+ * the score for r. */
 static float FN(bounds_under)(double square, double norm, double score, int64_t n) {
     const double terms = (double)FN(assign_terms)(n) + 3;
     const double left = square + 2 * score;
@@ -156,7 +160,8 @@ static void FN(bounds_take)(const struct FN(bounds) * all, struct FN(doubt) * do
     }
 }
 
-/* The distances from a group, of those rows that are in doubt about it, or have their centre there. How many. */
+/* The distances from a group, of those rows that are in doubt about it, or have their centre there. How
+ * many. */
 static double FN(bounds_ask)(const struct FN(bounds) * all, struct FN(doubt) * doubts, int count,
                              int64_t group) {
     enum { R = FN(BOUNDS_ROWS) };
@@ -178,7 +183,8 @@ static double FN(bounds_ask)(const struct FN(bounds) * all, struct FN(doubt) * d
     return (double)of * (double)ki_min(size, b->k - group * size);
 }
 
-/* The row's centre, and bounds that follow. As assign.cpu.h decides: by distances, where rounding leaves several. */
+/* The row's centre, and bounds that follow. As assign.cpu.h decides: by distances, where rounding leaves
+ * several. */
 static void FN(bounds_decide)(const struct FN(bounds) * all, const struct FN(doubt) * d) {
     kiln_bounds *b = all->b;
     const double terms = (double)FN(assign_terms)(all->n);
@@ -231,8 +237,8 @@ static void FN(bounds_part)(void *of, int part) {
 
 /* ---------------------------------------------------------------------------------------- the pass */
 
-/* The centres have moved: how far each, and its rows' part of the inertia, which is that around their mean and the weight times
- * the square of the distance from there. */
+/* The centres have moved: how far each, and its rows' part of the inertia, which is that around their mean
+ * and the weight times the square of the distance from there. */
 void FN(bounds_centres)(const struct ki_assign *of) {
     const kiln_bounds *b = of->bounds;
     for (int64_t c = 0; c < b->k; c++) {
@@ -318,7 +324,8 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------ what rows leave behind */
+/* ------------------------------------------------------------------------------------ what rows leave
+ * behind */
 
 /* The row comes (sign 1) or goes (-1). */
 static void FN(bounds_correct)(const struct ki_assign *of, int64_t row, int64_t c, double sign) {

@@ -1,5 +1,5 @@
-/* What passes over the same X leave behind for the next one: which centre is each row's, what each centre's rows add up to and, on
- * the CPU, how near the other centres can be. */
+/* What passes over the same X leave behind for the next one: which centre is each row's, what each centre's
+ * rows add up to and, on the CPU, how near the other centres can be. */
 #ifndef KI_BOUNDS_H
 #define KI_BOUNDS_H
 
@@ -17,12 +17,12 @@ struct kiln_bounds {
     bool valid, grouped;          /* bounds are of the last pass; centres have their groups */
     int64_t wait, next_wait;      /* passes before bounds are tried again, and after the next failure */
     int64_t changed;              /* rows that changed their centre in the last pass */
-    /* Of each row: its centre, now and before the pass; no less than the distance from it; groups: no more than the distance
-     * from any other centre of the group. */
+    /* Of each row: its centre, now and before the pass; no less than the distance from it; groups: no more
+     * than the distance from any other centre of the group. */
     int32_t *labels, *before;
     float *upper, *lower;
-    /* Of each centre: the group, how far it has moved, rows that count. Of each place in the groups: the centre, -1 behind the
-     * last. Of each group: the longest move, whose it is, and the second longest. */
+    /* Of each centre: the group, how far it has moved, rows that count. Of each place in the groups: the
+     * centre, -1 behind the last. Of each group: the longest move, whose it is, and the second longest. */
     int32_t *group, *order, *mover;
     float *moved, *most, *second;
     int64_t *rows;
@@ -37,7 +37,8 @@ struct kiln_bounds {
 kiln_status ki_bounds_begin(kiln_bounds *bounds);
 /* Groups of centres that are near each other, when `centres` are known; once. */
 kiln_status ki_bounds_group(kiln_bounds *bounds);
-/* Whether the next pass had better measure all distances, by the bodies that are made for that, and leave no bounds; it is counted. */
+/* Whether the next pass had better measure all distances, by the bodies that are made for that, and leave no
+ * bounds; it is counted. */
 bool ki_bounds_pause(kiln_bounds *bounds);
 /* A pass by bounds has measured so many distances; all: because there were no bounds before it. */
 void ki_bounds_count(kiln_bounds *bounds, double measured, bool all);

@@ -1,4 +1,5 @@
-/* The squared distance of a dense row from a centre, for CPU bodies; included once per element type, after simd_math.h. */
+/* The squared distance of a dense row from a centre, for CPU bodies; included once per element type, after
+ * simd_math.h. */
 
 typedef real FN(vfour) __attribute__((vector_size(4 * real_bytes)));
 

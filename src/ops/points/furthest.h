@@ -5,8 +5,10 @@
 #include "kiln/ops.h"
 
 /* R_c = max of the distances_i with labels_i = c; 0 where there are none.
- * R k x 1; distances, which are not negative, and labels, whole numbers below k, m x 1, all three of a type and on a device.
- * Cost: one read of both. Determinism: every bit, as a maximum does not depend on the order. Errors: device errors. */
+ * R k x 1; distances, which are not negative, and labels, whole numbers below k, m x 1, all three of a type
+ * and on a device.
+ * Cost: one read of both. Determinism: every bit, as a maximum does not depend on the order. Errors: device
+ * errors. */
 kiln_status ki_furthest(kiln_matrix *R, const kiln_matrix *distances, const kiln_matrix *labels);
 
 #endif

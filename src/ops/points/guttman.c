@@ -1,6 +1,7 @@
 /* A layout's stress and the step of SMACOF that lowers it: checks, and the launches.
  *
- * With POINTS a launch adds up stress in place of coordinates: that is asked for once, of the layout returned. */
+ * With POINTS a launch adds up stress in place of coordinates: that is asked for once, of the layout
+ * returned. */
 #include "ops/points/guttman.h"
 
 #include "core/arguments.h"
@@ -58,8 +59,8 @@ static int64_t local_bytes(const kiln_guttman *step, int64_t side) {
            GROUP * ki_type_bytes(ki_wide_type(step->Y->device));
 }
 
-/* Strips have copies of their own of what columns get: as many as keep the device busy, while the copies stay small beside the
- * pairs. */
+/* Strips have copies of their own of what columns get: as many as keep the device busy, while the copies stay
+ * small beside the pairs. */
 static struct layout lay_out(const struct ki_guttman *pairs, bool points) {
     const kiln_guttman *step = &pairs->on;
     const kiln_device *device = step->Y->device;
@@ -148,7 +149,8 @@ done:
     return status;
 }
 
-/* Each member takes the pairs of its rows, of which the first have the most: what these give to any point is a part of its sum. */
+/* Each member takes the pairs of its rows, of which the first have the most: what these give to any point is
+ * a part of its sum. */
 static const struct ki_rule rules[] = {
     {offsetof(struct ki_guttman, on.R), KI_WRITES, {KI_SUM}},
     {offsetof(struct ki_guttman, on.U), KI_WRITES, {KI_SUM}},

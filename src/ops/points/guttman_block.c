@@ -20,8 +20,9 @@ enum {
     UNIT_REGISTERS = 65536
 };
 
-/* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another, as measured on an H200: more
- * groups hide more of what memory and row sums take, more pairs a thread have fewer instructions each. */
+/* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another, as
+ * measured on an H200: more groups hide more of what memory and row sums take, more pairs a thread have fewer
+ * instructions each. */
 struct shape {
     int rows, columns, wide, groups;
 };
@@ -54,7 +55,8 @@ static int64_t local_bytes(const kiln_guttman *step, const struct shape *shape, 
            GROUP * ki_type_bytes(ki_wide_type(step->Y->device));
 }
 
-/* The side of a block. What is done once for each row of a block makes small ones dearer; of large ones there must be enough for all units. */
+/* The side of a block. What is done once for each row of a block makes small ones dearer; of large ones there
+ * must be enough for all units. */
 static int64_t side_of(const kiln_guttman *step, const struct shape *shape, int components) {
     const kiln_device *device = step->Y->device;
     const int64_t room = ki_min(device->properties.local_bytes, 48 << 10);

@@ -1,5 +1,5 @@
-/* The nearest centre of a row, as the CPU bodies with and without bounds find it (bounds.cpu.h, assign.cpu.h): the least of scores
- * so far, distances, and how far rounding may be off. */
+/* The nearest centre of a row, as the CPU bodies with and without bounds find it (bounds.cpu.h,
+ * assign.cpu.h): the least of scores so far, distances, and how far rounding may be off. */
 
 #include "ops/points/distance.h"
 
@@ -101,7 +101,8 @@ static double FN(assign_distance_wide)(const real *x, const real *y, int64_t n) 
 #define UNIT (real_bytes == 4 ? 0x1p-24 : 0x1p-53)
 #define HUGE_SQUARE (real_bytes == 4 ? 0x1p125 : 0x1p1020)
 
-/* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds up. */
+/* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds
+ * up. */
 static double FN(assign_margin)(double square, double best, double entries, double halves) {
     const double norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
     return 3 * UNIT * ((entries + 3) * norm * reach + halves * reach * reach);
@@ -131,7 +132,8 @@ static double FN(assign_limit)(const struct FN(nearest_centres) * to, double bes
     return to->huge || !(square < HUGE_SQUARE) ? (double)INFINITY : best + margin;
 }
 
-/* The nearest centre of a dense row, by distances in double; of f32 those whose score is at most `limit` do. */
+/* The nearest centre of a dense row, by distances in double; of f32 those whose score is at most `limit`
+ * do. */
 static int64_t FN(assign_dense_again)(const struct FN(nearest_centres) * to, const real *x, double limit) {
     const int64_t n = to->n;
     const real *centre = to->centres;

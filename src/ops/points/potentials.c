@@ -1,4 +1,5 @@
-/* Potentials of candidates: the CPU's body, or a copy of D that a pass for each candidate brings up to date. */
+/* Potentials of candidates: the CPU's body, or a copy of D that a pass for each candidate brings up to
+ * date. */
 #include "ops/points/potentials.h"
 
 #include "bodies/bodies.h"

@@ -1,5 +1,5 @@
-/* CPU body of ki_potentials: a row meets all candidates while it is in the cache. Parts of the rows add up by themselves, and the
- * parts do not depend on the number of threads. */
+/* CPU body of ki_potentials: a row meets all candidates while it is in the cache. Parts of the rows add up by
+ * themselves, and the parts do not depend on the number of threads. */
 
 #include "dialect/simd_math.h"
 #include "ops/points/distance.h"

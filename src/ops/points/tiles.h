@@ -10,8 +10,9 @@ enum {
     FN(FEW_PANEL) = 4                             /* the same of few columns */
 };
 
-/* Rows of `count` numbers, a power of two and no more than lanes, that fill `count` vectors, turned: in each round vectors side by
- * side part into their even and their odd lanes, which turns the digits of an element's place by one. */
+/* Rows of `count` numbers, a power of two and no more than lanes, that fill `count` vectors, turned: in each
+ * round vectors side by side part into their even and their odd lanes, which turns the digits of an element's
+ * place by one. */
 ALWAYS_INLINE void FN(assign_turn_square)(FN(vreal) * square, const int count) {
 #pragma GCC unroll 4
     for (int round = 1; round < count; round *= 2) {
@@ -26,8 +27,8 @@ ALWAYS_INLINE void FN(assign_turn_square)(FN(vreal) * square, const int count) {
     }
 }
 
-/* The rows from `first` on, column by column, in squares; the last square of a row begins before the one before it ends, and what
- * a tile has more than there are rows repeats the last row. */
+/* The rows from `first` on, column by column, in squares; the last square of a row begins before the one
+ * before it ends, and what a tile has more than there are rows repeats the last row. */
 static void FN(assign_turn)(real *to, const real *x, int64_t first, int64_t count, int64_t n) {
     enum { T = FN(ASSIGN_TILE) };
     for (int64_t r = 0; n < LANES && r < T; r++)
@@ -96,7 +97,8 @@ ALWAYS_INLINE void FN(assign_products)(FN(vreal) (*sums)[FN(ASSIGN_ACROSS)], con
         for (int v = 0; v < V; v++) sums[c][v] = add ? sums[c][v] + sum[c][v] : sum[c][v];
 }
 
-/* What a tile of rows has for nearest, when the panel of centres from number `first` on has been seen, too. */
+/* What a tile of rows has for nearest, when the panel of centres from number `first` on has been seen,
+ * too. */
 NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panel,
                                   const real *half, int64_t n, int64_t first) {
     enum { DEEP = FN(ASSIGN_DEEP) };
@@ -114,9 +116,9 @@ NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *
     }
 }
 
-/* What a tile of rows of n columns, a constant, has for nearest of all centres, which come in panels of FEW_PANEL. Rows and what is
- * known of them stay in registers, and products come off the scores at once; those of a panel take turns, as each waits for
- * the one before it. */
+/* What a tile of rows of n columns, a constant, has for nearest of all centres, which come in panels of
+ * FEW_PANEL. Rows and what is known of them stay in registers, and products come off the scores at once;
+ * those of a panel take turns, as each waits for the one before it. */
 ALWAYS_INLINE void FN(few_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panels,
                                 const real *half, int64_t padded, const int n) {
     enum { V = SIMD_BYTES == 64 ? FN(ASSIGN_ACROSS) : 1, P = FN(FEW_PANEL) };

@@ -1,5 +1,5 @@
-/* CPU body of kiln_dirichlet_expect: a row at a time, whose digammas and exponentials are vectors; what the bound adds up is computed
- * in double. Parts are cut by the shape alone. */
+/* CPU body of kiln_dirichlet_expect: a row at a time, whose digammas and exponentials are vectors; what the
+ * bound adds up is computed in double. Parts are cut by the shape alone. */
 #include "dialect/simd_math.h"
 
 struct FN(dirichlet) {

@@ -1,5 +1,6 @@
-/* Rows of a factor matrix on a GPU: conjugate gradient for all of them at once, in fused sampled products, so that a long row is
- * everybody's work; Cholesky's decomposition a row a group; the loss by a sampled product that only adds up. */
+/* Rows of a factor matrix on a GPU: conjugate gradient for all of them at once, in fused sampled products, so
+ * that a long row is everybody's work; Cholesky's decomposition a row a group; the loss by a sampled product
+ * that only adds up. */
 #include <stdio.h>
 
 #include "core/arguments.h"
@@ -13,7 +14,8 @@
 
 enum { GROUP = 64, TILE_BYTES = 24 << 10, MATRICES_BYTES = 256 << 20 };
 enum { STEP_GROUP = 128, GROUPS_A_UNIT = 32 };
-/* Threads of a row. With a Gram matrix fewer, each with more numbers: what a number of the row is loaded for. */
+/* Threads of a row. With a Gram matrix fewer, each with more numbers: what a number of the row is loaded
+ * for. */
 enum { STEP_VECTOR = 32, STEP_VECTOR_GRAM = 8 };
 
 KI_ARGUMENTS(factor_cholesky);
@@ -56,8 +58,8 @@ static int64_t pitch_of(const kiln_matrix *A) {
     return ki_ceil_div(A->cols, piece) * piece;
 }
 
-/* The entries without mean and biases, NULL where they are so already; B and the rows, padded, NULL where they need not be. Q, R and P
- * of all rows, for conjugate gradient, padded. */
+/* The entries without mean and biases, NULL where they are so already; B and the rows, padded, NULL where
+ * they need not be. Q, R and P of all rows, for conjugate gradient, padded. */
 struct plain {
     kiln_matrix *values, *features, *rows, *Q, *R, *P;
 };
@@ -122,7 +124,8 @@ static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matr
                           R, NULL);
 }
 
-/* A kernel of factor_step.cl in which a vector of threads shares a row, and how many groups it is launched with. */
+/* A kernel of factor_step.cl in which a vector of threads shares a row, and how many groups it is launched
+ * with. */
 static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const char *name,
                               const kiln_matrix *A, const kiln_factor_rows *given) {
     const int vector = given->gram ? STEP_VECTOR_GRAM : STEP_VECTOR;

@@ -1,5 +1,5 @@
-/* A half has a sign, an exponent and the digits behind the point of a number in [1, 2). Exponent 0 is that of 1 with no 1 before the point;
- * its largest value is infinity, or with digits no number. */
+/* A half has a sign, an exponent and the digits behind the point of a number in [1, 2). Exponent 0 is that of
+ * 1 with no 1 before the point; its largest value is infinity, or with digits no number. */
 #include "ops/sampled/half.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@ static struct format format_of(kiln_half_type type) {
     return type == KILN_F16 ? (struct format){10, 15} : (struct format){7, 127};
 }
 
-/* The 1 before the point adds one to the exponent, and so does rounding up to the next power of two: the sum carries both. */
+/* The 1 before the point adds one to the exponent, and so does rounding up to the next power of two: the sum
+ * carries both. */
 uint16_t ki_half_of_double(double x, kiln_half_type type) {
     const struct format f = format_of(type);
     const int32_t sign = signbit(x) ? 0x8000 : 0, infinity = (2 * f.bias + 1) << f.digits;
@@ -34,8 +35,9 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-/* Where the digits that go are cut off, one less than half of the last that stays is added, and one more if that is odd. Below the
- * smallest normal number of f16 the processor rounds, in the sum with a number whose last digit is the last of f16's. */
+/* Where the digits that go are cut off, one less than half of the last that stays is added, and one more if
+ * that is odd. Below the smallest normal number of f16 the processor rounds, in the sum with a number whose
+ * last digit is the last of f16's. */
 uint16_t ki_half_of_float(float x, kiln_half_type type) {
     const uint32_t bits = bits_of(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
     const uint32_t infinity = 255U << 23;

@@ -103,7 +103,8 @@ static kiln_status sampled_cpu(const struct ki_sampled *sampled, const kiln_matr
     return KILN_OK;
 }
 
-/* A and B by rows of S, and exchanged by its columns, where each member's entries give a term to every row of Y. */
+/* A and B by rows of S, and exchanged by its columns, where each member's entries give a term to every row of
+ * Y. */
 static const struct ki_rule rules[] = {
     {offsetof(struct ki_sampled, A), KI_READS, {KI_ROW, KI_COLUMN}},
     {offsetof(struct ki_sampled, B), KI_READS, {KI_COLUMN, KI_ROW}},
@@ -145,8 +146,8 @@ done:
     return status;
 }
 
-/* What is written into S itself is written by the first member, as the others' slices of S are what it was; or by all, where S is nowhere
- * whole. */
+/* What is written into S itself is written by the first member, as the others' slices of S are what it was;
+ * or by all, where S is nowhere whole. */
 static kiln_status run(const struct ki_sampled *sampled) {
     const kiln_matrix *S = sampled->S;
     if (!ki_is_split(S) || (sampled->P == S && !S->here)) return run_single(sampled);

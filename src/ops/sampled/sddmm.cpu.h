@@ -1,7 +1,8 @@
-/* CPU body of the sampled products. Parts of about as many entries and rows each, cut by the shape alone; four entries at a time,
- * whose lanes are added up together; what dot products become is worked out for a block of them, whatever their rows. The rows of B that
- * come next are asked for early: they lie here and there, and the hardware does not see them coming. Nor does it see, among them, that
- * rows of A follow each other. */
+/* CPU body of the sampled products. Parts of about as many entries and rows each, cut by the shape alone;
+ * four entries at a time, whose lanes are added up together; what dot products become is worked out for a
+ * block of them, whatever their rows. The rows of B that come next are asked for early: they lie here and
+ * there, and the hardware does not see them coming. Nor does it see, among them, that rows of A follow each
+ * other. */
 #include "core/limits.h"
 
 #ifndef SAMPLE_AHEAD
@@ -12,8 +13,8 @@
 #endif
 
 #if real_bytes == 4
-/* Numbers of half precision as floats. The exponent of IEEE 754's moves to where f32 has it and is 112 too small, which a product mends,
- * also where it is 0; infinities keep the largest one. */
+/* Numbers of half precision as floats. The exponent of IEEE 754's moves to where f32 has it and is 112 too
+ * small, which a product mends, also where it is 0; infinities keep the largest one. */
 #ifdef __F16C__
 ALWAYS_INLINE void FN(eight_of_half)(float *to, const uint16_t *from) {
     __m256 eight = _mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
@@ -62,7 +63,8 @@ ALWAYS_INLINE void FN(sampled_dots)(real d[4], int count, const real *a, const r
     FN(four_lane_sums)(d, sum);
 }
 
-/* y, the row in whole vectors, += f's products with the rows of B. With a number of vectors that the compiler knows, y stays in registers. */
+/* y, the row in whole vectors, += f's products with the rows of B. With a number of vectors that the compiler
+ * knows, y stays in registers. */
 ALWAYS_INLINE void FN(sampled_add)(FN(vreal) * y, int count, const real f[4], const real *const b[4],
                                    int64_t k) {
     int64_t c = 0;
@@ -81,7 +83,8 @@ ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, const kiln_matrix
     for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at);
 }
 
-/* Row number `row` of a factor: where it lies, or, of half precision, in `widened`, which is NULL otherwise. */
+/* Row number `row` of a factor: where it lies, or, of half precision, in `widened`, which is NULL
+ * otherwise. */
 ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_matrix *factor, int64_t row,
                                          real *widened, int64_t k) {
 #if real_bytes == 4
@@ -137,8 +140,8 @@ static void FN(sampled_finish)(struct FN(sampled_block) * block, const struct ki
     block->count = 0;
 }
 
-/* `count` entries from e on, of a row whose A is a: to Y's row y, or, where that is NULL, to the block. widened: for four rows of B of
- * half precision. */
+/* `count` entries from e on, of a row whose A is a: to Y's row y, or, where that is NULL, to the block.
+ * widened: for four rows of B of half precision. */
 ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, int64_t k,
                                        const real *a, real *widened, FN(vreal) * y,
                                        struct FN(sampled_block) * block, double *sum) {
@@ -174,9 +177,9 @@ ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, int6
     }
 }
 
-/* Rows [first, end) and their part of the sum: products alone, and products added to rows of Y; each once more of factors of half
- * precision, so that neither pays for the other, and for rows of few whole vectors: with a number of them that the compiler knows,
- * products of 32 numbers are twice as fast. */
+/* Rows [first, end) and their part of the sum: products alone, and products added to rows of Y; each once
+ * more of factors of half precision, so that neither pays for the other, and for rows of few whole vectors:
+ * with a number of them that the compiler knows, products of 32 numbers are twice as fast. */
 ALWAYS_INLINE double FN(alone_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k,
                                   real *widened) {
     real *of_B = widened ? widened + k : NULL;

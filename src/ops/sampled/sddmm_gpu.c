@@ -20,8 +20,8 @@ static bool has_place(const struct ki_sampled *s, const kiln_matrix *S) {
     return s->Y ? s->kind == 0 : s->P && s->P != S && s->beta == 0;
 }
 
-/* Numbers of a row that a launch takes where they are added to Y: all, unless B is too large for the cache and its rows are gathered
- * often. */
+/* Numbers of a row that a launch takes where they are added to Y: all, unless B is too large for the cache
+ * and its rows are gathered often. */
 static int64_t width_of(const struct ki_sampled *s, const kiln_matrix *S) {
     const int64_t bytes = ki_type_bytes(S->type), rows = s->B->rows;
     return has_place(s, S) && rows * s->k * bytes > ki_limits.gathered_bytes &&
@@ -60,8 +60,8 @@ static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan
     return status;
 }
 
-/* A vector has a share at least, and so few entries that an int counts them. Whole shares would leave some vectors of a small matrix twice
- * as many as others. */
+/* A vector has a share at least, and so few entries that an int counts them. Whole shares would leave some
+ * vectors of a small matrix twice as many as others. */
 static void share_out(struct ki_sampled_plan *plan, const struct ki_shares *shares) {
     const int64_t vectors = plan->BS / plan->VS, most = ki_limits.vector_entries / KI_SHARE_ENTRIES;
     plan->groups = ki_max(ki_ceil_div(shares->count, most * vectors),

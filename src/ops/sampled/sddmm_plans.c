@@ -1,11 +1,12 @@
 /* Ways to take the entries of a sampled product, and what each is expected to take.
  *
- * seconds = the most of: bytes that come from memory; bytes gathered from the second cache level; lines that loads touch; instructions; what a
- * vector of threads waits, one step after the other, for its next rows; and a share of the others. They only have to rank.
+ * seconds = the most of: bytes that come from memory; bytes gathered from the second cache level; lines that
+ * loads touch; instructions; what a vector of threads waits, one step after the other, for its next rows; and
+ * a share of the others. They only have to rank.
  *
- * Taken whole, a row is read once for each of its entries. In slices, all entries are gone through for some numbers of each row, then
- * for the next ones: the rows' parts then fit into the second cache level, but the entries and what is added up so far pass by once
- * more for each slice. */
+ * Taken whole, a row is read once for each of its entries. In slices, all entries are gone through for some
+ * numbers of each row, then for the next ones: the rows' parts then fit into the second cache level, but the
+ * entries and what is added up so far pass by once more for each slice. */
 #include <string.h>
 
 #include "bodies/bodies.h"
@@ -28,11 +29,12 @@ enum {
 };
 static const double BANDWIDTH_UNKNOWN = 1e11;
 
-/* Of an H200, fitted by bench/studies/fit_sddmm.py: bytes a second that units get from the second cache level, and how many of those it
- * keeps; of repeated gathers beyond, the share that goes to memory, for columns are not equally popular; instructions that a unit issues
- * and lines of 128 bytes that it loads in a second; seconds until a gathered row and until a row's start and then the row are there;
- * instructions of a step, of an entry and of an exchange between threads, and those that finish an entry; what of a bound the largest one
- * does not hide; a launch. */
+/* Of an H200, fitted by bench/studies/fit_sddmm.py: bytes a second that units get from the second cache
+ * level, and how many of those it keeps; of repeated gathers beyond, the share that goes to memory, for
+ * columns are not equally popular; instructions that a unit issues and lines of 128 bytes that it loads in a
+ * second; seconds until a gathered row and until a row's start and then the row are there; instructions of a
+ * step, of an entry and of an exchange between threads, and those that finish an entry; what of a bound the
+ * largest one does not hide; a launch. */
 static const struct {
     double cache, cached, far, issued, lines, row, next_row, step, entry, exchange, finish, not_hidden,
         launch;
@@ -121,8 +123,9 @@ static int64_t number_bytes(const struct ki_sampled_shape *shape) {
     return shape->halves ? 2 : ki_type_bytes(shape->type);
 }
 
-/* R entries at a time whose numbers stay in registers, two of half precision in one, and twice as many where that is little. Eight rows
- * of both factors on their way took up to half as long again as four (an H200, few entries a row). */
+/* R entries at a time whose numbers stay in registers, two of half precision in one, and twice as many where
+ * that is little. Eight rows of both factors on their way took up to half as long again as four (an H200, few
+ * entries a row). */
 static void offer(struct offering *of, int64_t width, int W, int VS) {
     const int Q = (int)ki_ceil_div(ki_ceil_div(width, W), VS);
     const int numbers = of->shape->halves ? 2 * NUMBERS : NUMBERS;

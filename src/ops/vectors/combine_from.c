@@ -1,5 +1,5 @@
-/* W = a X + b Y with coefficients that lie on the device: what an iteration does with its own norms and products without waiting
- * for them. */
+/* W = a X + b Y with coefficients that lie on the device: what an iteration does with its own norms and
+ * products without waiting for them. */
 #include "bodies/bodies.h"
 #include "core/arguments.h"
 #include "core/seams.h"

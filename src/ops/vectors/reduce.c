@@ -32,8 +32,9 @@ void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t ent
     ki_programs_add(programs, "reduce", "reduce", type, REDUCE_DEFINES(entries, (int)kind));
 }
 
-/* Row `row` of R; of squares, their sums' roots. scaled: the row holds the columns' largest elements, by which squares are scaled.
- * A group takes `span` columns and one of `groups` shares of the rows; of few rows all, and then nothing is left to join. */
+/* Row `row` of R; of squares, their sums' roots. scaled: the row holds the columns' largest elements, by
+ * which squares are scaled. A group takes `span` columns and one of `groups` shares of the rows; of few rows
+ * all, and then nothing is left to join. */
 static kiln_status reduce_on_gpu(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
                                  int kind, bool scaled) {
     kiln_device *device = X->device;
@@ -58,7 +59,8 @@ done:
     return status;
 }
 
-/* Into work space, from where the host reads it. What holds the operands holds that too, while the sums' parts want some. */
+/* Into work space, from where the host reads it. What holds the operands holds that too, while the sums'
+ * parts want some. */
 static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
                               bool scaled) {
     kiln_matrix R = {.device = X->device, .type = ki_wide_type(X->device), .rows = 1, .cols = X->cols};
@@ -180,7 +182,8 @@ done:
     return status;
 }
 
-/* Squares of f32 fit a double. Elsewhere a second read costs less than the launches that would find out whether it is needed. */
+/* Squares of f32 fit a double. Elsewhere a second read costs less than the launches that would find out
+ * whether it is needed. */
 kiln_status kiln_norm_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, kiln_norm_kind kind) {
     static const char call[] = "kiln_norm_into";
     kiln_status status;

@@ -1,5 +1,5 @@
-/* Column reductions behind dot and norm: result[c] = sum (or max) over rows r of f(X_rc, Y_rc), of squares its root without the scale. They
- * add up in double, or in float on a device without f64. */
+/* Column reductions behind dot and norm: result[c] = sum (or max) over rows r of f(X_rc, Y_rc), of squares
+ * its root without the scale. They add up in double, or in float on a device without f64. */
 #ifndef KI_REDUCE_H
 #define KI_REDUCE_H
 
@@ -22,8 +22,8 @@ struct ki_programs;
 void ki_reduce_program(struct ki_programs *programs, kiln_type type, int64_t entries,
                        enum ki_reduce_kind kind);
 
-/* *ones = how many entries of y (m x 1) are 1, if all are 0 or 1 or, *signs, all -1 or 1; else NaN. Exact, but for
- * rounding beyond 2^24 rows on a device without f64. */
+/* *ones = how many entries of y (m x 1) are 1, if all are 0 or 1 or, *signs, all -1 or 1; else NaN. Exact,
+ * but for rounding beyond 2^24 rows on a device without f64. */
 kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y);
 
 #endif

@@ -47,8 +47,8 @@ static void take(char *to, const kiln_matrix *X, const int64_t *rows, int64_t co
     }
 }
 
-/* From host memory, where a group of GPUs has the whole of X and what is too large for a GPU lies. R stays there, too, if it has no
- * place on the device. */
+/* From host memory, where a group of GPUs has the whole of X and what is too large for a GPU lies. R stays
+ * there, too, if it has no place on the device. */
 static kiln_status copy_from_host(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
     const int64_t bytes = R->nnz * ki_type_bytes(R->type);
     const struct ki_operand written = {R, true};

@@ -1,25 +1,28 @@
-/* CPU body of the passes over a CSR X: a row, or a block of rows whose entries fit into the first-level cache, is multiplied
- * by y, mapped, and scattered into w. */
+/* CPU body of the passes over a CSR X: a row, or a block of rows whose entries fit into the first-level
+ * cache, is multiplied by y, mapped, and scattered into w. */
 
 enum {
     FN(BLOCK_ENTRIES) = 1024,
     FN(COLUMNS) =
-        8, /* of y, that one loop over a row's entries serves; the last one those that are left of twice as many */
+        8, /* of y, that one loop over a row's entries serves; the last one those that are left of twice as
+            * many */
     FN(WIDE_BYTES) =
         131072, /* of w: beyond, y and w are interleaved and asked for ahead (dialect/sparse_row.h) */
     FN(INTERLEAVED_MOST) = 1 << 30, /* columns whose doubles 32 bits still hold */
     FN(INTERLEAVED_K) = 64          /* columns of y: beyond, y and w are long pieces of memory each */
 };
 
-/* The ways through a pass, constants wherever they are inlined. Column j's k elements of y and of w begin at j * stride. */
+/* The ways through a pass, constants wherever they are inlined. Column j's k elements of y and of w begin at
+ * j * stride. */
 struct FN(way) {
     enum ki_chain_kind kind;
     int64_t k, stride;
     bool ahead;
 };
 
-/* C neighbouring columns of y, C < 16: as many vectors of PIECE as C has, then one for what is left of each of 4, 2 and 1. No
- * piece is longer than the processor's vectors: the compilers take longer ones through memory. */
+/* C neighbouring columns of y, C < 16: as many vectors of PIECE as C has, then one for what is left of each
+ * of 4, 2 and 1. No piece is longer than the processor's vectors: the compilers take longer ones through
+ * memory. */
 #undef PIECE
 #if LANES < 8
 #define PIECE LANES
@@ -59,8 +62,8 @@ ALWAYS_INLINE void FN(add_entry)(int C, struct FN(columns) * sum, real value, co
 #undef ADD
 }
 
-/* q = x_row y and w += q^T x_row for C columns, a constant wherever this is inlined. Entries take turns with two sums, as each addition
- * would wait for the one before. */
+/* q = x_row y and w += q^T x_row for C columns, a constant wherever this is inlined. Entries take turns with
+ * two sums, as each addition would wait for the one before. */
 ALWAYS_INLINE void FN(products_of)(int C, struct FN(way) way, real *q, const real *value, const int32_t *col,
                                    int64_t count, const real *y) {
     struct FN(columns) sum = {0}, other = {0};
@@ -152,8 +155,8 @@ ALWAYS_INLINE void FN(sparse_scatters)(struct FN(way) way, real *w, const real *
         FN(scatter_of_all)(way, w, q, value, col, count);
 }
 
-/* Rows [first, end) of a fused pass whose map is cheap and k > 1: row by row, since the loops over a row's entries then have
- * the same length one after the other, and only the first one's end is mispredicted. */
+/* Rows [first, end) of a fused pass whose map is cheap and k > 1: row by row, since the loops over a row's
+ * entries then have the same length one after the other, and only the first one's end is mispredicted. */
 NEVER_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_chain *chain,
                                          struct FN(tally) * tally, const real *y, real *w, int64_t first,
                                          int64_t end) {
@@ -258,7 +261,8 @@ static bool FN(interleaves)(const struct ki_chain *chain) {
 #define RUN(kind, k, stride, ahead, y, w, first, end)                                                        \
     FN(sparse_rows)((struct FN(way)){kind, k, stride, ahead}, chain, tally, y, w, first, end)
 
-/* A fused pass over a wide X: yw holds each column's y, then its w. Rows too near the end of X to ask ahead come last. */
+/* A fused pass over a wide X: yw holds each column's y, then its w. Rows too near the end of X to ask ahead
+ * come last. */
 static void FN(interleaved_range)(const struct ki_chain *chain, struct FN(tally) * tally, real *yw,
                                   int64_t first, int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start), k = chain->k;

@@ -1,9 +1,10 @@
-/* CPU body of the passes over a dense X: blocks of rows that fit into the first-level cache, or a few long ones, are
- * multiplied by y, mapped, and scattered into w.
+/* CPU body of the passes over a dense X: blocks of rows that fit into the first-level cache, or a few long
+ * ones, are multiplied by y, mapped, and scattered into w.
  *
- * Memory is to be busy all the time and not only while products are formed. So a block is scattered in one walk with the
- * products of the next one, and the reading of X does not pause. The hardware's own prefetching begins anew at each row and
- * each page: asking ahead for what the walk comes to reads faster than a plain loop over X does. */
+ * Memory is to be busy all the time and not only while products are formed. So a block is scattered in one
+ * walk with the products of the next one, and the reading of X does not pause. The hardware's own prefetching
+ * begins anew at each row and each page: asking ahead for what the walk comes to reads faster than a plain
+ * loop over X does. */
 
 #include "pass/cpu/rows.h"
 
@@ -14,10 +15,11 @@ enum {
     FN(BLOCK_BYTES) = 2048 /* of X in a block, if that is a batch or more */
 };
 
-/* Asks the second-level cache for what lies so many bytes after x. Short rows are one stream, asked for 8 KB ahead: on a server
- * whose memory is busy a line takes twice as long to come as on an idle one, and the hardware's own prefetching, which stops at
- * each page, is begun on the pages after it. Of longer rows a walk asks for those of the next walk, of very long ones for what
- * comes next in the same rows, as there are pages enough to read from. */
+/* Asks the second-level cache for what lies so many bytes after x. Short rows are one stream, asked for 8 KB
+ * ahead: on a server whose memory is busy a line takes twice as long to come as on an idle one, and the
+ * hardware's own prefetching, which stops at each page, is begun on the pages after it. Of longer rows a walk
+ * asks for those of the next walk, of very long ones for what comes next in the same rows, as there are pages
+ * enough to read from. */
 enum { FN(STREAM) = 8192, FN(LONG_ROW) = 16384, FN(NEAR) = 2048 };
 ALWAYS_INLINE void FN(ask)(const real *x, int64_t bytes) {
     __builtin_prefetch((const char *)x + bytes, 0, 2);
@@ -29,7 +31,8 @@ ALWAYS_INLINE FN(vreal) FN(row_vector)(const real *x, int64_t j, int64_t vectors
     return j == vectors - 1 ? FN(masked)(v, mask) : v;
 }
 
-/* p[r] = x_r . y for R rows, R being BATCH or 1 and a constant wherever this is inlined; BATCH sums in all. */
+/* p[r] = x_r . y for R rows, R being BATCH or 1 and a constant wherever this is inlined; BATCH sums in
+ * all. */
 ALWAYS_INLINE void FN(dots)(int R, real *p, const real *x, int64_t stride, const real *y, int64_t vectors,
                             FN(vmask) mask) {
     const int U = FN(BATCH) / R;
@@ -62,7 +65,8 @@ ALWAYS_INLINE void FN(scatters)(int R, bool square, real *w, const real *p, cons
     }
 }
 
-/* One vector of each row of a walk: w += sum_r p[r] * x_r, and sum += the products of the rows `next` numbers behind x. */
+/* One vector of each row of a walk: w += sum_r p[r] * x_r, and sum += the products of the rows `next` numbers
+ * behind x. */
 ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(vreal) sum[FN(PAIR)], real *w,
                             const real *p, const real *x, const real *y, int64_t asked, FN(vmask) mask) {
     const int64_t n = pass->n, next = pass->block * n;
@@ -79,8 +83,8 @@ ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(v
     FN(store)(w, wj);
 }
 
-/* A walk for R rows, 1 or PAIR, a constant wherever this is inlined: scatters them, and puts the products of the rows a block behind
- * them into ahead. */
+/* A walk for R rows, 1 or PAIR, a constant wherever this is inlined: scatters them, and puts the products of
+ * the rows a block behind them into ahead. */
 ALWAYS_INLINE void FN(walk)(int R, const struct FN(pass) * pass, real *w, const real *p, real *ahead,
                             const real *x, FN(vmask) mask) {
     const int64_t whole = pass->padded - LANES, row = pass->n * (int64_t)sizeof(real);
@@ -98,7 +102,8 @@ ALWAYS_INLINE void FN(walk)(int R, const struct FN(pass) * pass, real *w, const 
     for (int r = 0; r < R; r++) ahead[r] = FN(lane_sum)(sum[r]);
 }
 
-/* The same for a block of rows of V vectors, a constant wherever this is inlined: y and w stay in registers. */
+/* The same for a block of rows of V vectors, a constant wherever this is inlined: y and w stay in
+ * registers. */
 ALWAYS_INLINE void FN(short_products)(int V, real *q, const real *x, int64_t n, int64_t count, const real *y,
                                       FN(vmask) mask) {
     int64_t r = 0;
@@ -207,8 +212,8 @@ NEVER_INLINE void FN(dense_walk)(const struct FN(pass) * pass, real *w, const re
         for (int64_t r = 0; r < pass->block; r++) FN(walk)(1, pass, w, q + r, ahead + r, x + r * n, mask);
 }
 
-/* As many whole blocks from `first` on as there are before `end`, each with the products of the next. Returns the first row
- * that is left. */
+/* As many whole blocks from `first` on as there are before `end`, each with the products of the next. Returns
+ * the first row that is left. */
 static int64_t FN(walk_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
                               int64_t end, FN(vmask) mask) {
     const struct ki_chain *chain = pass->chain;

@@ -1,12 +1,14 @@
 /* CPU body of the passes over a dense X whose rows fill no more than half a vector.
  *
- * A row on its own would leave most lanes empty, and each would wait for the sum of the one before. So a block of rows is
- * turned, LANES rows at a time, into a tile in the first-level cache that holds its columns: in a vector of a column each lane
- * belongs to a row of its own, and products with y as well as sums into w need no shuffles.
+ * A row on its own would leave most lanes empty, and each would wait for the sum of the one before. So a
+ * block of rows is turned, LANES rows at a time, into a tile in the first-level cache that holds its columns:
+ * in a vector of a column each lane belongs to a row of its own, and products with y as well as sums into w
+ * need no shuffles.
  *
- * Turning: a row takes `slot` lanes, the power of two from its length on, so that LANES rows, a group, take `slot` vectors.
- * Taken as one sequence of numbers, their even ones are the even columns and their odd ones the odd columns, each half again
- * a sequence of that kind: after log2(slot) such steps each vector is a column, in the order of the reversed bits. */
+ * Turning: a row takes `slot` lanes, the power of two from its length on, so that LANES rows, a group, take
+ * `slot` vectors. Taken as one sequence of numbers, their even ones are the even columns and their odd ones
+ * the odd columns, each half again a sequence of that kind: after log2(slot) such steps each vector is a
+ * column, in the order of the reversed bits. */
 
 enum {
     FN(NARROW_MOST) = LANES / 2, /* columns of X */
@@ -34,8 +36,8 @@ static int FN(narrow_slot)(int64_t n) {
     return slot;
 }
 
-/* The columns of a group, zeros in those that fill a slot up. slot and full, whether rows fill their slots and so lie without
- * gaps, are constants wherever this is inlined. */
+/* The columns of a group, zeros in those that fill a slot up. slot and full, whether rows fill their slots
+ * and so lie without gaps, are constants wherever this is inlined. */
 ALWAYS_INLINE void FN(turn)(int slot, bool full, FN(vreal) column[LANES], const real *x, int64_t n,
                             FN(vmask) mask) {
     FN(vreal) now[LANES], next[LANES];
@@ -65,7 +67,8 @@ ALWAYS_INLINE void FN(turn)(int slot, bool full, FN(vreal) column[LANES], const 
     }
 }
 
-/* The tile of `groups` groups of rows at x and, if y is to be multiplied, q = x y; q lies row by row, k numbers each. */
+/* The tile of `groups` groups of rows at x and, if y is to be multiplied, q = x y; q lies row by row, k
+ * numbers each. */
 ALWAYS_INLINE void FN(narrow_products_of)(int slot, bool full, struct FN(narrow) * narrow, real *q,
                                           const real *x, int64_t groups) {
     const struct FN(pass) *pass = narrow->pass;
@@ -108,8 +111,8 @@ ALWAYS_INLINE void FN(narrow_scatter_of)(int slot, bool square, struct FN(narrow
     }
 }
 
-/* Both in one loop, so that the reading of X does not pause: sums += q^T x for the rows in the tile, whose place those at x
- * take, and their products with one column of y in place of q. */
+/* Both in one loop, so that the reading of X does not pause: sums += q^T x for the rows in the tile, whose
+ * place those at x take, and their products with one column of y in place of q. */
 ALWAYS_INLINE void FN(narrow_walk_of)(int slot, bool full, struct FN(narrow) * narrow, real *q, const real *x,
                                       int64_t groups) {
     const int64_t n = narrow->pass->n;
@@ -201,8 +204,8 @@ static void FN(narrow_block)(struct FN(narrow) * narrow, struct FN(tally) * tall
     FN(narrow_scatter)(narrow, q, groups);
 }
 
-/* As many whole blocks of [first, end) as there are, each but the first read while the one before is scattered. Returns the
- * first row that is left. */
+/* As many whole blocks of [first, end) as there are, each but the first read while the one before is
+ * scattered. Returns the first row that is left. */
 static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * tally, int64_t first,
                                  int64_t end) {
     const struct FN(pass) *pass = narrow->pass;
@@ -221,8 +224,8 @@ static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * 
     return row;
 }
 
-/* Rows [first, end). Rows short of a group, or so near the end of X that vectors would reach beyond it, go through a copy
- * with zeros behind them. */
+/* Rows [first, end). Rows short of a group, or so near the end of X that vectors would reach beyond it, go
+ * through a copy with zeros behind them. */
 static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
                              int64_t end) {
     const real *x = VALUES(pass->chain->X);

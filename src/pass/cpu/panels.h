@@ -1,6 +1,6 @@
-/* CPU body of the passes over a sparse X by panels of columns (derived/panels_cpu.h): products block of rows by block, then sums
- * panel by panel. Both walk over the parts of blocks in panels, whose entries lie row by row: y and w are in any order but in the cache, and products are
- * in order. */
+/* CPU body of the passes over a sparse X by panels of columns (derived/panels_cpu.h): products block of rows
+ * by block, then sums panel by panel. Both walk over the parts of blocks in panels, whose entries lie row by
+ * row: y and w are in any order but in the cache, and products are in order. */
 #include "derived/panels_cpu.h"
 
 enum { FN(PANEL_AHEAD) = 128 /* entries that are asked for early */, FN(SEVERAL) = 4 /* entries of a row */ };
@@ -20,8 +20,9 @@ static int64_t FN(part_begin)(const struct FN(panelled) * pass, int64_t block, i
     return panel ? panels->end[block * panels->count + panel - 1] : start[panels->row[block]];
 }
 
-/* A part: to += x from, or to += x^T from where it is transposed. Entries of one row would wait for each other's sum: where
- * rows have several in a part, four are added up first. Both flags are constants wherever this is inlined. */
+/* A part: to += x from, or to += x^T from where it is transposed. Entries of one row would wait for each
+ * other's sum: where rows have several in a part, four are added up first. Both flags are constants wherever
+ * this is inlined. */
 ALWAYS_INLINE void FN(part_in)(bool transposed, bool several, const struct ki_cpu_panels *panels, real *to,
                                int64_t e, int64_t end, const real *from) {
     const uint32_t *word = ki_host(&panels->word), mask = ((uint32_t)1 << panels->bits) - 1;
@@ -94,8 +95,8 @@ static void FN(panels_finish)(const struct FN(panelled) * pass, int64_t piece) {
     for (int64_t j = 0; j < count; j++) out[j] = alpha * sum[j] + (z ? beta * z[j] : 0);
 }
 
-/* A piece's sums. In f32 a long running sum loses the small addends (of ones it stops at 2^24), so that it is folded into a
- * second one every now and then. */
+/* A piece's sums. In f32 a long running sum loses the small addends (of ones it stops at 2^24), so that it is
+ * folded into a second one every now and then. */
 static void FN(panels_piece)(void *arg, int i) {
     enum { FOLD = 16 /* entries for each element folded */ };
     const struct FN(panelled) *pass = arg;

@@ -1,8 +1,8 @@
-/* The middle step of a fused pass on the CPU: what becomes of a block of rows' products q = x y before they multiply the
- * rows in X^T. q lies row by row, k numbers each.
+/* The middle step of a fused pass on the CPU: what becomes of a block of rows' products q = x y before they
+ * multiply the rows in X^T. q lies row by row, k numbers each.
  *
- * A block and not a row at a time, because exponentials and logarithms of neighbouring rows can then share vector
- * instructions, and because whether there are weights or offsets is asked once a block. */
+ * A block and not a row at a time, because exponentials and logarithms of neighbouring rows can then share
+ * vector instructions, and because whether there are weights or offsets is asked once a block. */
 
 #include "dialect/losses.h"
 #include "dialect/simd_math.h"
@@ -13,8 +13,8 @@ enum {
     FN(BLOCK_ROWS) = 256       /* rows of a block, at most */
 };
 
-/* What one part of the rows has besides w: sums in double, as one over millions of rows in f32 would lose them, and room for
- * the products of a block. */
+/* What one part of the rows has besides w: sums in double, as one over millions of rows in f32 would lose
+ * them, and room for the products of a block. */
 struct FN(tally) {
     _Alignas(64) double value; /* parts do not share cache lines */
     double *sums;              /* k, k products, and k more of FOLD_LOSSES */
@@ -42,7 +42,8 @@ static void FN(add_shift)(const struct ki_chain *chain, real *q, int64_t count) 
         for (int c = 0; c < chain->k; c++) q[i * chain->k + c] += shift[c];
 }
 
-/* Rows of k numbers each times v; k is a constant wherever this is inlined, but where it is none of the usual ones. */
+/* Rows of k numbers each times v; k is a constant wherever this is inlined, but where it is none of the usual
+ * ones. */
 ALWAYS_INLINE void FN(scale_rows)(int64_t k, real *q, const real *v, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         for (int64_t c = 0; c < k; c++) q[i * k + c] *= v[i];
@@ -92,8 +93,8 @@ static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tall
     if (chain->curvature) memcpy(VALUES(chain->curvature) + row, curve, (size_t)count * sizeof(real));
 }
 
-/* The losses of each column, with its own shift and sum, of the rows that its fold does not hold out. Which these are is as good as
- * random: nothing branches on it. */
+/* The losses of each column, with its own shift and sum, of the rows that its fold does not hold out. Which
+ * these are is as good as random: nothing branches on it. */
 static void FN(fold_losses_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                   int64_t row, int64_t count) {
     const kiln_loss *loss = &chain->loss;
@@ -135,8 +136,8 @@ static int FN(lower_to_peak)(real *eta, int k) {
     return at;
 }
 
-/* softmax(q) minus the class, and log(sum e^q) - q_class, each next to 0 with its digits. A label that is no class
- * makes the value NaN, and touches nothing. */
+/* softmax(q) minus the class, and log(sum e^q) - q_class, each next to 0 with its digits. A label that is no
+ * class makes the value NaN, and touches nothing. */
 static void FN(softmax_loss_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                    int64_t row, int64_t count) {
     const int k = chain->k;
@@ -229,8 +230,8 @@ static bool FN(multiplies)(const struct ki_chain *chain) {
     return chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
 }
 
-/* What comes between the products of rows [row, row + count), where the pass has them in q, and their scatter; false where
- * there is none. */
+/* What comes between the products of rows [row, row + count), where the pass has them in q, and their
+ * scatter; false where there is none. */
 static bool FN(turn_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                            int64_t count) {
     if (!FN(multiplies)(chain)) FN(read_block)(chain, q, row, count);

@@ -1,14 +1,15 @@
-/* CPU body of the passes over a dense X with several columns of y: Q = X Y and W += X^T Q for rows in the cache.
+/* CPU body of the passes over a dense X with several columns of y: Q = X Y and W += X^T Q for rows in the
+ * cache.
  *
- * A lane belongs to a column of Y, not to one of X: an entry of X is repeated over a vector, times a row of Y gives a part of
- * its row of Q, and times its row of Q a part of a row of W. So there is one instruction for LANES products, no lane is summed
- * up at a row's end, and X may have any number of columns. A group of rows has its sums and its rows of Q in registers while a
- * row of Y and one of W come past once for all of them. Where a row of Y does not fill a vector, it holds `pieces` rows of
- * them, lane c * pieces + p being column c of row p, and that many entries of X are repeated; their sums are added up at the
- * end.
+ * A lane belongs to a column of Y, not to one of X: an entry of X is repeated over a vector, times a row of Y
+ * gives a part of its row of Q, and times its row of Q a part of a row of W. So there is one instruction for
+ * LANES products, no lane is summed up at a row's end, and X may have any number of columns. A group of rows
+ * has its sums and its rows of Q in registers while a row of Y and one of W come past once for all of them.
+ * Where a row of Y does not fill a vector, it holds `pieces` rows of them, lane c * pieces + p being column c
+ * of row p, and that many entries of X are repeated; their sums are added up at the end.
  *
- * X with more columns than that Y and W stay in the first-level cache is taken in slices of columns, each for many rows that
- * wait in the second-level cache, with what they have added up so far beside them. */
+ * X with more columns than that Y and W stay in the first-level cache is taken in slices of columns, each for
+ * many rows that wait in the second-level cache, with what they have added up so far beside them. */
 
 enum {
     FN(GROUP) = SIMD_BYTES == 64 ? 8 : 4, /* rows whose sums and products fit into the registers */
@@ -66,8 +67,8 @@ static void FN(several_lay_out)(real *to, const real *y, int64_t n, int64_t k) {
     }
 }
 
-/* Bytes of X in a block: what stays in the first-level cache beside y and w, or of wider rows what a slice is worth, as far as
- * two blocks stay in the second-level cache. */
+/* Bytes of X in a block: what stays in the first-level cache beside y and w, or of wider rows what a slice is
+ * worth, as far as two blocks stay in the second-level cache. */
 static int64_t FN(several_bytes)(const struct ki_chain *chain) {
     enum { LITTLE = 8192, MUCH = 512 << 10 };
     const int64_t cols = chain->X->cols, row = cols * (int64_t)sizeof(real);
@@ -94,8 +95,8 @@ ALWAYS_INLINE void FN(several_store)(int pieces, int R, real *q, FN(vreal) sum[F
     for (int r = 0; !dense && r < R; r++) memcpy(q + r * k, rows + r * slot, (size_t)slot * sizeof(real));
 }
 
-/* Vector j of the slice for R rows, of which now and next are the entries that belong to it. All but pointers, n and mask are
- * constants wherever this is inlined. */
+/* Vector j of the slice for R rows, of which now and next are the entries that belong to it. All but
+ * pointers, n and mask are constants wherever this is inlined. */
 ALWAYS_INLINE void FN(several_step)(int pieces, int R, bool scatters, bool multiplies, bool last, int64_t n,
                                     FN(vmask) mask, const real *now, const real *next, real *w, const real *y,
                                     const FN(vreal) q[FN(GROUP)], FN(vreal) sum[FN(GROUP)]) {
@@ -123,12 +124,12 @@ ALWAYS_INLINE void FN(several_step)(int pieces, int R, bool scatters, bool multi
     }
 }
 
-/* The compiler is to reach all rows of a group from one pointer: a pointer for each, as it would have them, is more than there
- * are registers. */
+/* The compiler is to reach all rows of a group from one pointer: a pointer for each, as it would have them,
+ * is more than there are registers. */
 #define ONE_POINTER(p) __asm__("" : "+r"(p))
 
-/* The slice for R rows, of which the block has `row` before them. Lines of the groups behind are asked for where rows are
- * short, else lines further on in the same rows. */
+/* The slice for R rows, of which the block has `row` before them. Lines of the groups behind are asked for
+ * where rows are short, else lines further on in the same rows. */
 ALWAYS_INLINE void FN(several_group)(int pieces, int R, bool scatters, bool multiplies,
                                      struct FN(several) * s, int64_t row) {
     enum { LINE = 64, AHEAD = 2048 };

@@ -9,7 +9,8 @@
 static inline int ki_csr_lanes(const struct ki_plan *plan) {
     return plan->K / plan->W;
 }
-/* Threads that share a row, so many of them an entry: by the rows' mean length, or by what is known of them. */
+/* Threads that share a row, so many of them an entry: by the rows' mean length, or by what is known of
+ * them. */
 int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, const struct ki_rows *known,
                   int lanes);
 /* Makes a plan suit rows of which more is known than their mean length. */

@@ -8,7 +8,8 @@
 
 enum { SUMS_TOGETHER = 4 }; /* of f32 (dialect/cuda.h) */
 
-/* Rows of y and w, of K elements, that so many bytes of local memory hold beside what a group needs otherwise. */
+/* Rows of y and w, of K elements, that so many bytes of local memory hold beside what a group needs
+ * otherwise. */
 static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain, int64_t bytes) {
     const int64_t element = ki_type_bytes(chain->X->type);
     const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS;
@@ -21,8 +22,9 @@ static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
     return chain->X->cols <= room_of(plan, chain, gpu ? ki_limits.chip_bytes : ki_limits.chip_bytes_cpu);
 }
 
-/* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the sums that many
- * entries go to (bench/studies/h200-sparse-variants.json). One column gains by each that gathers here. */
+/* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the
+ * sums that many entries go to (bench/studies/h200-sparse-variants.json). One column gains by each that
+ * gathers here. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_device *device = chain->X->device;
     const bool sums = chain->kind != KI_CHAIN_PLAIN && !device->options.deterministic;
@@ -38,9 +40,10 @@ int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *c
     return room_of(plan, chain, bytes);
 }
 
-/* Large groups share what is on chip among many threads. Where all of w and y fits twice, two groups add to fewer sums each, and
- * where each thread has many short rows, in which popular columns come up together, smaller ones still; but where a thread has
- * few entries, what each group costs by itself, y from memory and sums to there, takes most of the time. */
+/* Large groups share what is on chip among many threads. Where all of w and y fits twice, two groups add to
+ * fewer sums each, and where each thread has many short rows, in which popular columns come up together,
+ * smaller ones still; but where a thread has few entries, what each group costs by itself, y from memory and
+ * sums to there, takes most of the time. */
 static int largest_group(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -58,8 +61,9 @@ static int largest_group(const struct ki_chain *chain) {
                        device->group_max);
 }
 
-/* Columns of y that a thread takes, of eight: as many as the memory adds in one operation; else two where all sums are on chip,
- * for what a thread does for an entry beside them, but sums in memory want to go there in one piece. */
+/* Columns of y that a thread takes, of eight: as many as the memory adds in one operation; else two where all
+ * sums are on chip, for what a thread does for an entry beside them, but sums in memory want to go there in
+ * one piece. */
 static int columns_a_thread(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     struct ki_plan plan = {.K = ki_plan_columns(chain), .BS = largest_group(chain), .W = 1};
@@ -81,8 +85,8 @@ int ki_csr_turns(const kiln_device *device, int K) {
     return K == 1 ? KI_TURNS : device->properties.is_gpu ? 8 : 1;
 }
 
-/* Entries that a thread of a row's vector has where the row is longer than the mean by a standard deviation, lengths taken for
- * Poisson's. */
+/* Entries that a thread of a row's vector has where the row is longer than the mean by a standard deviation,
+ * lengths taken for Poisson's. */
 static int turns_of(const struct ki_chain *chain, const struct ki_plan *plan) {
     const kiln_matrix *X = chain->X;
     const double mean = (double)X->nnz / (double)ki_max(X->rows, 1);
@@ -95,9 +99,9 @@ void ki_csr_suit(struct ki_plan *plan, const struct ki_chain *chain, const struc
     plan->Q = turns_of(chain, plan);
 }
 
-/* A thread keeps a row's whole part in registers, if the row is not much longer than the mean. w gets three quarters of the
- * space on chip, for an addition to memory costs about three times what a load from there does
- * (bench/studies/h200-sparse-parts.json). */
+/* A thread keeps a row's whole part in registers, if the row is not much longer than the mean. w gets three
+ * quarters of the space on chip, for an addition to memory costs about three times what a load from there
+ * does (bench/studies/h200-sparse-parts.json). */
 static const struct ki_variant rows_variant = {
     .name = "csr", .file = "csr", .function = "mmchain_csr", .define = "CSR"};
 
@@ -138,15 +142,15 @@ int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct k
     return n;
 }
 
-/* Relative time that an entry takes of a thread which has so many of a row: rows cost something of their own, and the more
- * the more threads share one; what few threads load lies apart. Fitted to all plans on an H200
+/* Relative time that an entry takes of a thread which has so many of a row: rows cost something of their own,
+ * and the more the more threads share one; what few threads load lies apart. Fitted to all plans on an H200
  * (bench/studies/h200-plans-sparse.json). */
 static double effort(double entries) {
     return 1 + 0.6 / entries + 0.03 * entries;
 }
 
-/* What a plan loses to ki_csr_plan's: by vectors that do not suit the rows, and by too few threads to wait for memory side by
- * side. Smaller vectors have no room for rows that are longer than the mean. */
+/* What a plan loses to ki_csr_plan's: by vectors that do not suit the rows, and by too few threads to wait
+ * for memory side by side. Smaller vectors have no room for rows that are longer than the mean. */
 static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -159,10 +163,11 @@ static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) 
     return (plan->VS < VS ? fmax(of_vector, 1.05) : of_vector) * waits * alone;
 }
 
-/* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200 (bench/results/h200-sparse.json
- * and, for single ones, bench/studies/h200-sparse-parts.json), scaled by the memory's bandwidth. What is too large for the
- * cache goes through panels, or, on a deterministic device, through the transpose. Columns count as equally frequent, for nothing is
- * known of them here; popular ones make it faster. */
+/* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200
+ * (bench/results/h200-sparse.json and, for single ones, bench/studies/h200-sparse-parts.json), scaled by the
+ * memory's bandwidth. What is too large for the cache goes through panels, or, on a deterministic device,
+ * through the transpose. Columns count as equally frequent, for nothing is known of them here; popular ones
+ * make it faster. */
 void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
     static const double chip = 230e9, cached_load = 180e9, cached_sum = 100e9, panel_load = 125e9,
                         panel_sum = 95e9, band_load = 80e9, load = 52e9, H200 = 4.55e12, launches = 8e-6;

@@ -1,7 +1,8 @@
 /* A pass over a sparse X on a GPU, K columns of y at a time:
  *
  *   1. what panels add to the rows' dot products,      dots    = (X's part in panels) y
- *   2. the rows one by one: their dot products, the map in the middle, and the sums of popular columns, or of all,
+ *   2. the rows one by one: their dot products, the map in the middle, and the sums of popular columns, or of
+ *      all,
  *   3. the other columns' sums, from the rows' factors, in panels or through the transpose.
  *
  * derived/derived.h says what X has of these; what it has not, the rows do. */
@@ -186,7 +187,8 @@ done:
     return status;
 }
 
-/* A first pass has nothing of X but X; later ones have ranks, where they are looked for, which are mostly found. */
+/* A first pass has nothing of X but X; later ones have ranks, where they are looked for, which are mostly
+ * found. */
 void ki_csr_programs(struct ki_programs *programs, const struct ki_chain *chain, bool again) {
     static const struct ki_rows none = {.longest = INT32_MAX};
     static const struct ki_popular ranked = {.count = INT64_MAX};

@@ -54,7 +54,8 @@ kiln_status ki_panels_sums(const struct ki_derived *derived, const struct ki_cha
                        .factors_k = factors_k, .factors_first = factors_first));
 }
 
-/* Threads that add up the bands of one sum: as many as keep a device busy where there are few sums of many bands. */
+/* Threads that add up the bands of one sum: as many as keep a device busy where there are few sums of many
+ * bands. */
 static int slices_of(int64_t size, int64_t bands, int group) {
     int slices = 1;
     while (slices < group / 8 && size * slices < BUSY && bands >= slices * 8) slices *= 2;

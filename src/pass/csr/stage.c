@@ -1,4 +1,5 @@
-/* The launches of a stage: rows that suit the plan's vectors, longer rows by their lists, and the segments of long ones. */
+/* The launches of a stage: rows that suit the plan's vectors, longer rows by their lists, and the segments of
+ * long ones. */
 #include "pass/csr/stage.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* A stage of a pass over a sparse X on a GPU: one multiplication of all rows of X, or of its transpose, for K columns of y. */
+/* A stage of a pass over a sparse X on a GPU: one multiplication of all rows of X, or of its transpose, for K
+ * columns of y. */
 #ifndef KI_PASS_STAGE_H
 #define KI_PASS_STAGE_H
 
@@ -15,7 +16,8 @@ struct ki_csr {
     bool bands;      /* cut into bands of X's rows, which are the columns here */
 };
 
-/* Which entries are multiplied with y, or scattered into w: the others' turn comes elsewhere. Numbers as in csr.cl. */
+/* Which entries are multiplied with y, or scattered into w: the others' turn comes elsewhere. Numbers as in
+ * csr.cl. */
 enum ki_csr_part { KI_PART_NONE, KI_PART_POPULAR, KI_PART_ALL };
 
 /* Columns of a dense operand, from `first` on, of k. */
@@ -34,8 +36,8 @@ struct ki_stage {
     struct ki_columns_of y, out;
     const struct ki_buffer *z;
     double alpha, beta;
-    /* Work space; empty where it is not needed. Of popular columns, by rank; and of rows, K elements each: what their dot
-     * products begin with, and what multiplies X^T. */
+    /* Work space; empty where it is not needed. Of popular columns, by rank; and of rows, K elements each:
+     * what their dot products begin with, and what multiplies X^T. */
     struct ki_buffer y_hot, w_hot, dots, factors;
 };
 

@@ -1,13 +1,13 @@
 /* What the predicted times of all dense passes have in common.
  *
- * The fused-kernels paper's section 3.3 chooses by occupancy; here every layout that fits gets a predicted bandwidth. A compute unit
- * holds G groups, each of which goes through a step of `tile` bytes in
+ * The fused-kernels paper's section 3.3 chooses by occupancy; here every layout that fits gets a predicted
+ * bandwidth. A compute unit holds G groups, each of which goes through a step of `tile` bytes in
  *   step = latencies of loads, shuffles, barriers and exchanges, one after the other,
  *   busy = what those cost the unit's issue slots, with G groups side by side,
  * and cannot go faster than its share of the memory's bandwidth:
  *   rate^-p = memory^-p + (tile G / step)^-p + (tile / busy)^-p + ...
- * What comes once is added to the time: the launch, the partial sums, and a group's vectors adding up their w. Each variant has its own
- * step, busy and further limits; the numbers in them are in hopper.h. */
+ * What comes once is added to the time: the launch, the partial sums, and a group's vectors adding up their
+ * w. Each variant has its own step, busy and further limits; the numbers in them are in hopper.h. */
 #include <math.h>
 #include <stdio.h>
 
@@ -17,7 +17,8 @@
 
 enum { UNIT_GROUPS = 32, UNIT_LEAST_REGISTERS = 32, LAUNCH_NS = 6000, PARTIALS_RATE = 4000 };
 
-/* Achieved at most of the bandwidth that the device's data sheet promises, and a unit's share where nothing is promised. */
+/* Achieved at most of the bandwidth that the device's data sheet promises, and a unit's share where nothing
+ * is promised. */
 static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond */
 
 #define VALUE(name, value) value,

@@ -1,7 +1,8 @@
-/* What the cost model of dense passes (cost.c) takes from measurements on Hopper GPUs (H100, H200): one row a constant, named as in
- * the formulas that use it. Nanoseconds, or numbers without a unit. Fitted to timings of plans on an H200, those of bench/studies,
- * by bench/studies/fit_dense.py; what its files do not reach is of former kernels. GPUs of other families take these, too:
- * bandwidth, units, registers and on-chip memory are their own. */
+/* What the cost model of dense passes (cost.c) takes from measurements on Hopper GPUs (H100, H200): one row a
+ * constant, named as in the formulas that use it. Nanoseconds, or numbers without a unit. Fitted to timings
+ * of plans on an H200, those of bench/studies, by bench/studies/fit_dense.py; what its files do not reach is
+ * of former kernels. GPUs of other families take these, too: bandwidth, units, registers and on-chip memory
+ * are their own. */
 #ifndef KI_HOPPER_H
 #define KI_HOPPER_H
 
@@ -70,9 +71,9 @@
     C(team_exchange, 1240)        /* the way of the sums */                                                  \
     C(team_exchange_group, 0.223) /* ... longer with each further group of a unit */
 
-/* tile.cl, f64 and f32: of a tile's way to the ring; of a warp's way through a tile where it looks ahead, where it does not and
- * where its rows are its own; of a block of 8 words and 8 rows, and of one whatever its rows; of the issue slots of a warp and of a
- * block, shared and own. */
+/* tile.cl, f64 and f32: of a tile's way to the ring; of a warp's way through a tile where it looks ahead,
+ * where it does not and where its rows are its own; of a block of 8 words and 8 rows, and of one whatever its
+ * rows; of the issue slots of a warp and of a block, shared and own. */
 #define KI_TILE_CONSTANTS(C)                                                                                 \
     C(way, 1358, 1189)                                                                                       \
     C(ahead, 822, 1157)                                                                                      \
@@ -85,9 +86,10 @@
     C(own_block, 3.26, 15.2)                                                                                 \
     C(reach, 1.1, 1.043)
 
-/* ... of a team, f64, f32, and f32 where no load is tested: of a worker's step and for each of its blocks; of the warp that adds up,
- * at all and for each warp and group whose parts it takes; of the sums' way where one tile waits for them and where more do; of the
- * issue slots of a warp and a block. under_way: what is left of the bytes under way. */
+/* ... of a team, f64, f32, and f32 where no load is tested: of a worker's step and for each of its blocks; of
+ * the warp that adds up, at all and for each warp and group whose parts it takes; of the sums' way where one
+ * tile waits for them and where more do; of the issue slots of a warp and a block. under_way: what is left of
+ * the bytes under way. */
 #define KI_TILE_TEAM_CONSTANTS(C)                                                                            \
     C(step, 797, 265, 613)                                                                                   \
     C(block, 24, 123, 58.8)                                                                                  \

@@ -1,5 +1,5 @@
-/* The plans of ring.cl, for GPUs that copy in bulk. A ring of S tiles of which each is used in two steps and then fetched anew adds
- * (tile G S / (latency + 2 step))^-4 to the rate of cost.c. */
+/* The plans of ring.cl, for GPUs that copy in bulk. A ring of S tiles of which each is used in two steps and
+ * then fetched anew adds (tile G S / (latency + 2 step))^-4 to the rate of cost.c. */
 #include <math.h>
 
 #include "core/size.h"
@@ -13,8 +13,8 @@ enum {
     THREADS_MAX = 1536  /* on a unit */
 };
 
-/* How often a warp's load of a tile's rows from on-chip memory goes through it, for once that would do: rows of some widths lie
- * in the same of the 32 banks. As many threads as take 128 bytes are served together. */
+/* How often a warp's load of a tile's rows from on-chip memory goes through it, for once that would do: rows
+ * of some widths lie in the same of the 32 banks. As many threads as take 128 bytes are served together. */
 static double bank_conflicts(const struct ki_plan *plan, int64_t cols, int64_t size) {
     const int64_t words = plan->W * size / 4, together = ki_min(32 / words, 32);
     double all = 0;
@@ -55,7 +55,8 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     int least;
     const double rate = ki_joint_rate(rates, 4, 4, &least);
     *limit = limits[least];
-    /* One group with all of a unit's memory is served more evenly than several (0.90 against 0.98 ms for 6,000 f32). */
+    /* One group with all of a unit's memory is served more evenly than several (0.90 against 0.98 ms for
+     * 6,000 f32). */
     return rate * (1 - (plan->VS > 32 ? c->ring_share_warps : c->ring_share) * (G - 1));
 }
 
@@ -84,8 +85,8 @@ static int64_t declared(const struct ki_plan *plan, const struct ki_chain *chain
            (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 256;
 }
 
-/* As many tiles as `share` groups on a unit have room for, and the groups that there are then. Few tiles pay: a third hides
- * the way through the memory. */
+/* As many tiles as `share` groups on a unit have room for, and the groups that there are then. Few tiles pay:
+ * a third hides the way through the memory. */
 static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain, int64_t share) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;

@@ -1,4 +1,5 @@
-/* The plans of dense.cl, which run on every GPU: rows in registers (dense), and rows wider than those (wide). */
+/* The plans of dense.cl, which run on every GPU: rows in registers (dense), and rows wider than those
+ * (wide). */
 #include <math.h>
 
 #include "core/size.h"
@@ -36,7 +37,8 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     int least;
     const double rate = ki_joint_rate(rates, 3, 6, &least);
     *limit = limits[least];
-    /* Lines of 128 bytes that two rows share, of narrow rows of f64, are fetched more than once now and then. */
+    /* Lines of 128 bytes that two rows share, of narrow rows of f64, are fetched more than once now and
+     * then. */
     return words > 1 && row_bytes < 1024 && fmod(row_bytes, 128) > 0 ? c->dense_split_lines * rate : rate;
 }
 
@@ -52,8 +54,8 @@ static void cost(struct ki_candidate *candidate, const struct ki_chain *chain, i
     ki_cost(candidate, chain, groups, rate_of, ending_of(&candidate->plan));
 }
 
-/* Registers of a thread, as the compiler gives them: few plans are off by enough to change the groups of a unit. Maps need
- * some for their formulas. NVIDIA's OpenCL compiler takes fewer for f64 than NVRTC. */
+/* Registers of a thread, as the compiler gives them: few plans are off by enough to change the groups of a
+ * unit. Maps need some for their formulas. NVIDIA's OpenCL compiler takes fewer for f64 than NVRTC. */
 static double registers_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const double words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W, K = plan->K,
                  R = plan->R;

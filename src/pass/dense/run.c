@@ -1,4 +1,5 @@
-/* Running a pass over a dense X: the kernel of the chosen layout, then the sum of what its groups have found. */
+/* Running a pass over a dense X: the kernel of the chosen layout, then the sum of what its groups have
+ * found. */
 #include "core/arguments.h"
 #include "core/size.h"
 #include "pass/dense/dense.cl"
@@ -21,8 +22,9 @@ void ki_dense_programs(struct ki_programs *programs, const struct ki_chain *chai
         ki_programs_add(programs, "dense", "mmchain_finish", chain->X->type, FINISH_DEFINES(chain));
 }
 
-/* Elements that a group of 256 threads adds up: few share a thread's work where the partials are many, and the more the fewer
- * they are, so that each thread has several loads under way, and no more threads than the device holds are started. */
+/* Elements that a group of 256 threads adds up: few share a thread's work where the partials are many, and
+ * the more the fewer they are, so that each thread has several loads under way, and no more threads than the
+ * device holds are started. */
 static int finish_width(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = chain->X->cols * plan->K, partials = plan->groups / plan->C;
     const int64_t room = (int64_t)KI_UNIT_THREADS * chain->X->device->properties.compute_units;

@@ -1,5 +1,6 @@
-/* The plans of team.cl: rows that several groups share; and where nothing copies in bulk, rows of one group, too. Every thread's part
- * of the tiles under way must fit into on-chip memory, and as many groups run side by side as that and registers have room for. */
+/* The plans of team.cl: rows that several groups share; and where nothing copies in bulk, rows of one group,
+ * too. Every thread's part of the tiles under way must fit into on-chip memory, and as many groups run side
+ * by side as that and registers have room for. */
 #include "pass/dense/team.h"
 
 #include <math.h>
@@ -38,9 +39,10 @@ kiln_status ki_team_begin(const struct ki_chain *chain, const struct ki_buffer *
 
 /* ------------------------------------------------------------------------------------------ cost */
 
-/* What the groups of a team send each other is on its way for more than a step, for which tiles wait, the longer the more groups
- * a unit has, and every group reads the parts of all. Copies of whole rows reach more of the memory's bandwidth than those of
- * threads; rows of less than a warp's loads are fetched in pieces of lines. */
+/* What the groups of a team send each other is on its way for more than a step, for which tiles wait, the
+ * longer the more groups a unit has, and every group reads the parts of all. Copies of whole rows reach more
+ * of the memory's bandwidth than those of threads; rows of less than a warp's loads are fetched in pieces of
+ * lines. */
 static double rate_of(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
                       int64_t groups) {
     static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions",
@@ -89,8 +91,8 @@ static void cost(struct ki_candidate *candidate, const struct ki_chain *chain, i
 
 /* ------------------------------------------------------------------------------------------ plans */
 
-/* As NVIDIA's OpenCL compiler gives them, and never fewer where that would launch groups that wait for others to end: what a
- * team's late groups take alone is time lost (1.6 ms for 1.25). */
+/* As NVIDIA's OpenCL compiler gives them, and never fewer where that would launch groups that wait for others
+ * to end: what a team's late groups take alone is time lost (1.6 ms for 1.25). */
 static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int words = chain->X->type == KILN_F64 ? 2 : 1, held = 2 * words * plan->Q * plan->W * plan->K;
     const int64_t found = 40 + held + ki_max(held - 64, 0) / 3 + words * plan->K * plan->R +
@@ -105,8 +107,8 @@ int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain
     return ki_min(ki_unit_registers(chain) / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
 }
 
-/* Bytes of on-chip memory for a group's tiles: bulk copies of rows that are no multiples of 16 bytes bring some of what is before
- * and behind them. */
+/* Bytes of on-chip memory for a group's tiles: bulk copies of rows that are no multiples of 16 bytes bring
+ * some of what is before and behind them. */
 static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = ki_type_bytes(chain->X->type);
     const int64_t beyond = plan->W * size < 16 ? 128 : 0; /* BULK_LINE of dialect/bulk.h */
@@ -164,7 +166,8 @@ static void offer_plan(struct ki_offers *offers, struct ki_plan plan) {
     }
 }
 
-/* Threads and loads for a slice of a row: a thread's columns in widest loads, with few threads that have none. */
+/* Threads and loads for a slice of a row: a thread's columns in widest loads, with few threads that have
+ * none. */
 static void offer_slices(struct ki_offers *offers, struct ki_plan plan) {
     const kiln_matrix *X = offers->chain->X;
     const int64_t size = ki_type_bytes(X->type), unit = 128 / size;

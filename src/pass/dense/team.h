@@ -1,5 +1,5 @@
-/* Teams: groups that share rows of a dense X and exchange their sums through memory (dialect/exchange.h), of team.cl and
- * tile.cl. */
+/* Teams: groups that share rows of a dense X and exchange their sums through memory (dialect/exchange.h), of
+ * team.cl and tile.cl. */
 #ifndef KI_TEAM_H
 #define KI_TEAM_H
 

@@ -2,8 +2,8 @@
  *
  * A compute unit holds `share` groups, which go through tiles of `bytes` each, and
  *   rate^-4 = memory^-4 + (bytes under way / latency)^-4 + (bytes share / step)^-4 + (bytes / busy)^-4
- * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken (hopper.h). Rows of several
- * groups are a team's, as in team.c. */
+ * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken
+ * (hopper.h). Rows of several groups are a team's, as in team.c. */
 #include <math.h>
 #include <stdio.h>
 
@@ -48,7 +48,8 @@ static bool joint(const struct tile *t) {
     return t->plan->VS > 32;
 }
 
-/* 64-bit words that a lane takes of each group of a team, and in how many rounds: PAIR_WORDS, ROUNDS of tile.cl. */
+/* 64-bit words that a lane takes of each group of a team, and in how many rounds: PAIR_WORDS, ROUNDS of
+ * tile.cl. */
 static int64_t group_words(const struct tile *t) {
     return t->units * ki_type_bytes(t->chain->X->type) / 4;
 }
@@ -64,8 +65,8 @@ static int64_t words_of(const struct ki_plan *plan) {
 
 /* ------------------------------------------------------------------------------------------ cost */
 
-/* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts,
- * one warp of it in rounds, which adds up those of the group's warps, too. */
+/* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group
+ * reads all parts, one warp of it in rounds, which adds up those of the group's warps, too. */
 static void team_rates(double *rates, const struct tile *t, double under_way) {
     const struct ki_plan *plan = t->plan;
     const int64_t size = ki_type_bytes(t->chain->X->type);
@@ -105,7 +106,8 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const double rate = fmin(ki_joint_rate(rates, plan->C > 1 ? 6 : 4, 4, &least), t.memory);
     *limit = limits[least];
     if (plan->C > 1) return rate * (1 - 0.06 * (share - 1));
-    /* With two tiles in a group's ring, and the sums in between, one of them is on its way only while the other is used. */
+    /* With two tiles in a group's ring, and the sums in between, one of them is on its way only while the
+     * other is used. */
     return joint(&t) && plan->stages == 2 ? 0.8 * rate : rate;
 }
 
@@ -134,8 +136,8 @@ static void cost(struct ki_candidate *candidate, const struct ki_chain *chain, i
 
 /* ------------------------------------------------------------------------------------------ plans */
 
-/* Most rows of a vector in a tile, in eights. Warps that have f32 rows of their own have registers for more, so that less of
- * their time goes into the ring; a map takes a row a lane. */
+/* Most rows of a vector in a tile, in eights. Warps that have f32 rows of their own have registers for more,
+ * so that less of their time goes into the ring; a map takes a row a lane. */
 static int most_units(const struct ki_plan *plan, const struct ki_chain *chain) {
     return plan->VS > 32 || chain->X->type == KILN_F64 || ki_chain_maps(chain) ? 4 : 8;
 }
@@ -153,8 +155,8 @@ static int64_t registers_of(const struct tile *t) {
                                                    : needed; /* 264: none are spilled */
 }
 
-/* Whether a unit has registers for the groups, and each of its quarters for a quarter of a group's warps. A few that are
- * spilled do no harm. */
+/* Whether a unit has registers for the groups, and each of its quarters for a quarter of a group's warps. A
+ * few that are spilled do no harm. */
 static bool has_registers(const struct tile *t) {
     const int64_t registers = registers_of(t), all = ki_unit_registers(t->chain), BS = t->plan->BS;
     return registers <= REGISTERS_MAX && registers * BS * t->share <= all &&
@@ -179,7 +181,8 @@ static bool fit(struct ki_plan *plan, const struct ki_chain *chain, int share) {
     if ((plan->C == 1 ? t.units * t.vectors : 1) * row % 16 != 0 || row % 8 != 0) return false;
     if (t.slice * (plan->C - 1) >= row || (plan->C > 1 && t.slice < TEAM_BYTES)) return false;
     plan->Q = (int)ki_ceil_div(ki_ceil_div(t.slice, BLOCK_BYTES), t.sharers);
-    /* Whole: no warp has less of a row than the others; where each has rows of its own, all but a row's last block is sure. */
+    /* Whole: no warp has less of a row than the others; where each has rows of its own, all but a row's last
+     * block is sure. */
     const bool whole = t.slice * plan->C == row && t.slice == (int64_t)BLOCK_BYTES * plan->Q * t.sharers;
     plan->sure = whole ? 8 * plan->Q : t.sharers == 1 ? 8 * (plan->Q - 1) : 0;
     if (!has_registers(&t) || plan->BS * share > KI_UNIT_THREADS) return false;
@@ -220,8 +223,8 @@ static void offer_layouts(struct ki_offers *offers, struct ki_plan plan, int sha
 }
 
 static void offer(struct ki_offers *offers) {
-    /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six of a team, or ten of 384, which share
-     * rows so wide that nothing else has the registers for them, and two more. */
+    /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six of a team, or
+     * ten of 384, which share rows so wide that nothing else has the registers for them, and two more. */
     static const int vectors[] = {1, 2, 4, 7, 8}, sharers[] = {2, 4, 8, 16},
                      team_sharers[] = {4, 6, 8, 10, 16};
     const struct ki_chain *chain = offers->chain;

@@ -26,8 +26,8 @@ void ki_offer(struct ki_offers *offers, const struct ki_plan *plan, int64_t grou
     offers->count++;
 }
 
-/* Beyond a hundred registers the compiler no longer keeps all loads of a step ahead of their use, and the model promises too
- * much: such kernels only serve rows that nothing else does. */
+/* Beyond a hundred registers the compiler no longer keeps all loads of a step ahead of their use, and the
+ * model promises too much: such kernels only serve rows that nothing else does. */
 static void list_plans(struct ki_offers *offers) {
     for (offers->words = 100; offers->words <= 400 && offers->count == 0; offers->words *= 2)
         for (int i = 0; i < VARIANTS - 1; i++) variants[i]->offer(offers);
@@ -41,8 +41,8 @@ int ki_least_columns(const struct ki_chain *chain) {
     return ki_chain_maps(chain) && softmax ? ki_plan_columns(chain) : 1;
 }
 
-/* Elements of a row a thread, so that VS threads hold the row: in twos of the widest load, so that matrices of about the same
- * width share a kernel. */
+/* Elements of a row a thread, so that VS threads hold the row: in twos of the widest load, so that matrices
+ * of about the same width share a kernel. */
 static int64_t load_of(const kiln_matrix *X, int VS, int W) {
     const int64_t load = ki_ceil_div(X->cols, VS), widest = 16 / ki_type_bytes(X->type);
     const int64_t grain = W < widest ? W : load > widest ? 2 * widest : widest;
@@ -67,7 +67,8 @@ void ki_each_layout(struct ki_offers *offers, int K,
 
 /* ------------------------------------------------------------------------------------------ the choice */
 
-/* All that plans depend on. A solver asks for the same pass again and again: the last few answers are kept. */
+/* All that plans depend on. A solver asks for the same pass again and again: the last few answers are
+ * kept. */
 struct question {
     int64_t rows, cols;
     int type, kind, map, k;

@@ -1,5 +1,6 @@
-/* Dense passes on a GPU: the ways in which there are, one row of a table each (variants.c), with the plans that a way offers a
- * device and the time that each is predicted to take (cost.c: what they have in common). */
+/* Dense passes on a GPU: the ways in which there are, one row of a table each (variants.c), with the plans
+ * that a way offers a device and the time that each is predicted to take (cost.c: what they have in
+ * common). */
 #ifndef KI_VARIANTS_H
 #define KI_VARIANTS_H
 
@@ -29,11 +30,12 @@ enum { KI_UNIT_THREADS = 2048 }; /* that a compute unit holds */
 /* Bytes a nanosecond of a compute unit, and what bounds them, for a plan with `groups` on each. */
 typedef double ki_rate(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
                        int64_t groups);
-/* A candidate's cost from that rate: the pass, the last groups' idle time, the partial sums and their end (`ending` nanoseconds),
- * for each K columns. */
+/* A candidate's cost from that rate: the pass, the last groups' idle time, the partial sums and their end
+ * (`ending` nanoseconds), for each K columns. */
 void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups, ki_rate *rate,
              double ending);
-/* The rate where each of these alone would allow so much: (sum of rates^-power)^(-1/power). *least: which is the smallest. */
+/* The rate where each of these alone would allow so much: (sum of rates^-power)^(-1/power). *least: which is
+ * the smallest. */
 double ki_joint_rate(const double *rates, int count, double power, int *least);
 /* A compute unit's share of the memory's bandwidth, in bytes a nanosecond. */
 double ki_dense_unit_memory(const kiln_device *device);
@@ -43,7 +45,8 @@ double ki_log2_of(double power);
 /* Groups of so many registers a thread that a compute unit holds, as far as registers and threads go. */
 int64_t ki_unit_groups(const struct ki_plan *plan, const struct ki_chain *chain, double registers);
 
-/* Whether the device copies in bulk, and groups have all of a unit's on-chip memory: Hopper through CUDA or NVIDIA's OpenCL. */
+/* Whether the device copies in bulk, and groups have all of a unit's on-chip memory: Hopper through CUDA or
+ * NVIDIA's OpenCL. */
 static inline bool ki_copies_in_bulk(const struct ki_properties *device) {
     return (device->architecture >= 90 && device->local_max > 0) || device->local_declared > 0;
 }
@@ -59,7 +62,8 @@ static inline double ki_narrow_loads(const struct ki_plan *plan, const kiln_matr
     return plan->R * plan->Q * (1 - (double)(plan->W * ki_type_bytes(X->type)) / 16);
 }
 
-/* Calls each(offers, plan) for the vectors and groups, and the loads of a row, that one group's rows may have, for K columns. */
+/* Calls each(offers, plan) for the vectors and groups, and the loads of a row, that one group's rows may
+ * have, for K columns. */
 void ki_each_layout(struct ki_offers *offers, int K,
                     void (*each)(struct ki_offers *offers, struct ki_plan plan));
 /* The fewest columns of y that a launch may take: all of them where a map needs whole rows. */

@@ -1,6 +1,7 @@
-/* The nearest of k centres, and what each centre's rows add up to: widths and numbers of centres around those of tiles and
- * panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell which is nearest; OFFSET: rows and
- * centres so far from zero that the type cannot. y is C. Results: W labels, SUMS sums, CURVATURE distances, SCALARS totals. */
+/* The nearest of k centres, and what each centre's rows add up to: widths and numbers of centres around those
+ * of tiles and panels; two centres that are equal; SHIFT: centres so close together that f32 cannot tell
+ * which is nearest; OFFSET: rows and centres so far from zero that the type cannot. y is C. Results: W
+ * labels, SUMS sums, CURVATURE distances, SCALARS totals. */
 #include <stdlib.h>
 
 #include "refusals.h"
@@ -55,7 +56,8 @@ static kiln_status make_weights(struct work *work) {
     return operand_upload(work, &work->weights);
 }
 
-/* What all numbers are away from zero: a time stamp among them leaves f64 nothing of a product's difference from another. */
+/* What all numbers are away from zero: a time stamp among them leaves f64 nothing of a product's difference
+ * from another. */
 static double offset_of(const struct work *work) {
     return !(work->problem->flags & WITH_OFFSET) ? 0 : work->type == KILN_F32 ? 3000 : 1e8;
 }
@@ -117,8 +119,8 @@ static kiln_status run_bounded(struct work *work, kiln_bounds *bounds) {
     kiln_matrix *others = NULL, *two = NULL;
     kiln_status status = reorder(&others, work, 1, work->problem->k);
     if (status == KILN_OK) status = reorder(&two, work, 1, work->problem->k < 2 ? work->problem->k : 2);
-    /* Two passes over the same centres, after which bounds are taken; these are then told of others, first of all, then of two, whose
-     * rows leave and come back. The last sums are compared. */
+    /* Two passes over the same centres, after which bounds are taken; these are then told of others, first of
+     * all, then of two, whose rows leave and come back. The last sums are compared. */
     kiln_matrix *const centres[] = {work->y.matrix, work->y.matrix, others, work->y.matrix, two,
                                     work->y.matrix};
     for (int pass = 0; status == KILN_OK && pass < 6; pass++) {

@@ -1,5 +1,6 @@
-/* One number of each vector: every reduction, over rows, columns, gaps, steps and ragged vectors of any length and alignment; with
- * NaN, infinities, equals, zeros and numbers whose squares leave the type's range among the values. */
+/* One number of each vector: every reduction, over rows, columns, gaps, steps and ragged vectors of any
+ * length and alignment; with NaN, infinities, equals, zeros and numbers whose squares leave the type's range
+ * among the values. */
 #include "batches.h"
 
 #include <float.h>
@@ -19,7 +20,8 @@ static void list(struct problem_list *list) {
     }
 }
 
-/* Rows in turn: ordinary, huge, tiny, zero, with a NaN, of few values, with both infinities, far from zero, huge with tiny. */
+/* Rows in turn: ordinary, huge, tiny, zero, with a NaN, of few values, with both infinities, far from zero,
+ * huge with tiny. */
 static double special(const struct work *work, int64_t row, int64_t i) {
     const double u = 2 * random_uniform(5, (uint64_t)(row * 4096 + i)) - 1;
     const double huge = work->type == KILN_F32 ? 1e30 : 1e200, tiny = work->type == KILN_F32 ? 1e-30 : 1e-200;

@@ -1,5 +1,6 @@
-/* The pass of conjugate gradient: Q += (X - 1 mean^T)^T S (X - 1 mean^T) P as far as it is one over X, the sums of what
- * multiplies X^T, and P . A P. `shift` says whether there are means, which the pass itself does not read. */
+/* The pass of conjugate gradient: Q += (X - 1 mean^T)^T S (X - 1 mean^T) P as far as it is one over X, the
+ * sums of what multiplies X^T, and P . A P. `shift` says whether there are means, which the pass itself does
+ * not read. */
 #include "shapes.h"
 #include "refusals.h"
 

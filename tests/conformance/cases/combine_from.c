@@ -1,5 +1,5 @@
-/* kiln_combine with coefficients from the device: quotients of two rows of a matrix times a factor, that come out exactly as
- * kiln_combine's; and ones where nothing is given. */
+/* kiln_combine with coefficients from the device: quotients of two rows of a matrix times a factor, that come
+ * out exactly as kiln_combine's; and ones where nothing is given. */
 #include <math.h>
 
 #include "elementwise.h"

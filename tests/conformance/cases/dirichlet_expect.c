@@ -1,5 +1,5 @@
-/* Dirichlet expectations by digamma and log gamma of long double: rows and columns, with an update and without. alpha is the size of
- * the parameters. */
+/* Dirichlet expectations by digamma and log gamma of long double: rows and columns, with an update and
+ * without. alpha is the size of the parameters. */
 #include <stdlib.h>
 
 #include "refusals.h"
@@ -34,7 +34,8 @@ static void free_own(void *of) {
     free(own);
 }
 
-/* w is T; y, which is positive, Y; X what G begins with; v the prior, z the shift; sums end as G, curvature as logs. */
+/* w is T; y, which is positive, Y; X what G begins with; v the prior, z the shift; sums end as G, curvature
+ * as logs. */
 static kiln_status make_positive(struct work *work, struct operand *A, int64_t rows, int64_t cols,
                                  double size, uint64_t stream) {
     host_new(A, work->type, rows, cols);
@@ -97,7 +98,8 @@ static long double updated(const struct work *work, int64_t i, int64_t c) {
     return host_get(&work->v.host, c) + host_get(&work->target.host, e) * host_get(&work->y.host, e);
 }
 
-/* The errors: an ulp of G moves digamma by as much of G digamma', which is 1 + 1/G at most; E is rounded before exp. */
+/* The errors: an ulp of G moves digamma by as much of G digamma', which is 1 + 1/G at most; E is rounded
+ * before exp. */
 static void expect_row(struct expected expected[RESULTS], const struct work *work, int64_t i) {
     const int64_t k = work->problem->k;
     const int kind = work->problem->kind;

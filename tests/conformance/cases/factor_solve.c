@@ -1,4 +1,5 @@
-/* Rows of factors against elimination in long double, row by row: explicit, with biases, counted, implicit; both solvers. */
+/* Rows of factors against elimination in long double, row by row: explicit, with biases, counted, implicit;
+ * both solvers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
-/* The losses of several models in one pass, each without the rows of its fold: values, gradients and intercepts' parts. Where X is not in
- * one processor's memory the operation is not to be had, and one kiln_loss_gradient a column, with weights of its own, is held
- * against the same reference. fold and folds are work->own. */
+/* The losses of several models in one pass, each without the rows of its fold: values, gradients and
+ * intercepts' parts. Where X is not in one processor's memory the operation is not to be had, and one
+ * kiln_loss_gradient a column, with weights of its own, is held against the same reference. fold and folds
+ * are work->own. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* The largest distance by label: every bit, whatever the order; a third of the centres has no rows. X: distances, y: labels; kind: how many
- * centres. SPECIAL: each distance is larger than the one before, so that all of them become a maximum in turn. */
+/* The largest distance by label: every bit, whatever the order; a third of the centres has no rows. X:
+ * distances, y: labels; kind: how many centres. SPECIAL: each distance is larger than the one before, so that
+ * all of them become a maximum in turn. */
 #include "ops/points/furthest.h"
 #include "cases.h"
 

@@ -1,5 +1,5 @@
-/* G = (X - 1 c)^T diag(v) (X - 1 c) and g = (X - 1 c)^T v: widths around those of tiles and panels, bands of wide ones,
- * sparse rows short and long, rows of weight 0. y is c. */
+/* G = (X - 1 c)^T diag(v) (X - 1 c) and g = (X - 1 c)^T v: widths around those of tiles and panels, bands of
+ * wide ones, sparse rows short and long, rows of weight 0. y is c. */
 #include "refusals.h"
 
 static void add(struct problem_list *list, int64_t rows, int64_t cols, enum pattern pattern,

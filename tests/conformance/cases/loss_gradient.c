@@ -1,5 +1,5 @@
-/* Value, gradient and curvature of every loss, in one pass over X: at every awkward shape with the logistic loss and
- * softmax, and at a few with every loss, family and link. */
+/* Value, gradient and curvature of every loss, in one pass over X: at every awkward shape with the logistic
+ * loss and softmax, and at a few with every loss, family and link. */
 #include "losses.h"
 
 static const unsigned variants[] = {WITH_WEIGHTS | WITH_OFFSET | WITH_SHIFT | WITH_SUMS | WITH_CURVATURE,
@@ -22,7 +22,8 @@ static void list(struct problem_list *list) {
     static const int64_t columns[] = {1, 2, 3, 8, 10, 100};
     struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
-    /* Kernels are built for a shape whatever stands in its middle: mmchain's cases try the shapes that are left out. */
+    /* Kernels are built for a shape whatever stands in its middle: mmchain's cases try the shapes that are
+     * left out. */
     for (int64_t i = 0; i < shapes.count; i += list->thin ? 17 : 1)
         add(list, shapes.problems[i], KILN_LOSS_LOGISTIC, i);
     shapes_free(&shapes);

@@ -1,5 +1,5 @@
-/* The Hessian product of a loss from given curvatures: the pattern with an intercept for k = 1, the row map of softmax
- * for more columns. */
+/* The Hessian product of a loss from given curvatures: the pattern with an intercept for k = 1, the row map
+ * of softmax for more columns. */
 #include "losses.h"
 
 static const unsigned variants[] = {WITH_SHIFT | WITH_SUMS | WITH_Z | WITH_WEIGHTS,

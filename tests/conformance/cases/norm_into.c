@@ -1,4 +1,5 @@
-/* The norms of kiln_norm, huge and tiny values among them, left in a row of a matrix on the device, whose other rows stay. */
+/* The norms of kiln_norm, huge and tiny values among them, left in a row of a matrix on the device, whose
+ * other rows stay. */
 #include "elementwise.h"
 #include "refusals.h"
 

@@ -1,4 +1,5 @@
-/* Steps of PageRank's power iteration, from random ranks: P, and as scalars the mass that dangles and the last change. */
+/* Steps of PageRank's power iteration, from random ranks: P, and as scalars the mass that dangles and the
+ * last change. */
 #include <stdlib.h>
 
 #include "refusals.h"
@@ -24,7 +25,8 @@ static void add(struct problem_list *list, enum pattern pattern, int64_t n, int6
     add_with(list, 0, pattern, n, per_row, k, flags);
 }
 
-/* Rows without links, rows shorter and longer than any bin, rows that take several shares, more than one window. */
+/* Rows without links, rows shorter and longer than any bin, rows that take several shares, more than one
+ * window. */
 static void add_layouts(struct problem_list *list) {
     static const enum pattern patterns[] = {PATTERN_NO_ENTRIES, PATTERN_EMPTY_COLUMNS, PATTERN_HOT_COLUMN,
                                             PATTERN_POWER_LAW, PATTERN_ZIPF};
@@ -52,7 +54,8 @@ static void list(struct problem_list *list) {
         add(list, PATTERN_POWER_LAW, 311, 6, columns[i / 5], variants[i % 5]);
     add(list, PATTERN_UNIFORM, 1, 1, 1, 0);
     add(list, PATTERN_DENSE, 40, 40, 2, WITH_ONES);
-    /* The smallest, in which allocations fail: a layout that is chosen would give way where memory is short. */
+    /* The smallest, in which allocations fail: a layout that is chosen would give way where memory is
+     * short. */
     add_with(list, KILN_LAYOUT_HYBRID, PATTERN_UNIFORM, 30, 3, 1, WITH_WEIGHTS);
     add_layouts(list);
     if (!list->thin) add(list, PATTERN_ZIPF, 20011, 12, 1, 0);

@@ -1,4 +1,5 @@
-/* P_ij = alpha f(s_ij, a_i . b_j) + beta P_ij and its sum. In struct work S is X, A is v, B is y and P is w. */
+/* P_ij = alpha f(s_ij, a_i . b_j) + beta P_ij and its sum. In struct work S is X, A is v, B is y and P is
+ * w. */
 #include <stdlib.h>
 
 #include "refusals.h"

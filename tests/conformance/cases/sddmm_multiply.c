@@ -1,4 +1,5 @@
-/* Y = alpha op(Q) F + beta Z, q_ij = f(s_ij, a_i . b_j), F the other factor. In struct work S is X, A is v, B is y, Y is w. */
+/* Y = alpha op(Q) F + beta Z, q_ij = f(s_ij, a_i . b_j), F the other factor. In struct work S is X, A is v, B
+ * is y, Y is w. */
 #include "refusals.h"
 #include "sampled.h"
 

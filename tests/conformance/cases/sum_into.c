@@ -1,4 +1,5 @@
-/* The sums of the columns of X, as products with ones, left in a row of a matrix on the device, whose other rows stay. */
+/* The sums of the columns of X, as products with ones, left in a row of a matrix on the device, whose other
+ * rows stay. */
 #include "elementwise.h"
 #include "refusals.h"
 

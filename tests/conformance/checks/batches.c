@@ -1,5 +1,5 @@
-/* Every way that the launch model may choose for a batch gives what the others give: sums of whole numbers, which no order of adding
- * up changes, and the place of the largest. */
+/* Every way that the launch model may choose for a batch gives what the others give: sums of whole numbers,
+ * which no order of adding up changes, and the place of the largest. */
 #include "batches.h"
 
 #include <kiln/tune.h>

@@ -1,6 +1,7 @@
-/* kiln_cg_begin and kiln_cg_step against the recurrences in plain loops, a few steps long: k columns of which one is finished
- * from the start, one meets a direction without curvature, and one reaches its goal on the way. With a preconditioner, a
- * diagonal penalty and means whose sums must be taken off, then with none of them. */
+/* kiln_cg_begin and kiln_cg_step against the recurrences in plain loops, a few steps long: k columns of which
+ * one is finished from the start, one meets a direction without curvature, and one reaches its goal on the
+ * way. With a preconditioner, a diagonal penalty and means whose sums must be taken off, then with none of
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Sampled products of factors of half precision, alone and times a factor, against the references of sddmm and sddmm_multiply, in loads of one
- * number to eight, and the calls that must be refused. The factors hold multiples of 1/64 up to 2, which both half precisions have. */
+/* Sampled products of factors of half precision, alone and times a factor, against the references of sddmm
+ * and sddmm_multiply, in loads of one number to eight, and the calls that must be refused. The factors hold
+ * multiples of 1/64 up to 2, which both half precisions have. */
 #include <kiln/half.h>
 #include <stdlib.h>
 

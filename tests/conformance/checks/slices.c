@@ -1,5 +1,6 @@
-/* A pass over X cut into 1, 2, 3 and 7 slices of rows (pass/roles.h) leaves what the pass over the whole does, for each kind
- * and map. All numbers are small integers, so that sums are exact and results equal, but for those of losses. */
+/* A pass over X cut into 1, 2, 3 and 7 slices of rows (pass/roles.h) leaves what the pass over the whole
+ * does, for each kind and map. All numbers are small integers, so that sums are exact and results equal, but
+ * for those of losses. */
 #include <stdlib.h>
 
 #include "cases.h"
