@@ -166,7 +166,7 @@ typedef struct kiln_glm_options {
     size_t size;
     kiln_family family; /* default Gaussian */
     kiln_link link;     /* default the family's */
-    /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
+    /* the family's, as in kiln_loss, given, not estimated: Tweedie's variance power, ... */
     double parameter;
     double link_power;                         /* KILN_LINK_POWER */
     double l2;                                 /* default none */

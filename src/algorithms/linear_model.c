@@ -118,13 +118,12 @@ static const kiln_option glm_options[] = {
               "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
               "weights."),
     KI_OPTION(kiln_glm_options, link, CHOICE, 0, 0, 1, KI_LINK_LAST, ki_link_words,
-              "The function of the mean that is linear in the columns: the canonical one of the family, but "
-              "log for gamma, "
-              "tweedie and negative-binomial."),
+              "The function of the mean that is linear in the columns. The family's own keeps means in its "
+              "range: identity for gaussian, logit for binomial and beta, log for all others."),
     KI_OPTION(kiln_glm_options, link_power, REAL, 0, 0, -INFINITY, INFINITY, NULL,
               "With the link power: the linear predictor is mu^link_power."),
     KI_OPTION(kiln_glm_options, parameter, REAL, 0, 0, 0, INFINITY, NULL,
-              "tweedie: the variance is mu^parameter; negative-binomial: it is mu + parameter mu^2."),
+              "That of a family which has one, as of tweedie the power of its variance."),
     L2(kiln_glm_options, 0),
     L1(kiln_glm_options, ""),
     SHARED(

@@ -80,6 +80,27 @@ SCALAR_FN wide digamma(wide x) {
     return log(y) - 1 / (2 * y) - sum * z - q / p;
 }
 
+/* trigamma(x), x > 0: sum of 1 / (x + i)^2 over the steps of such a move, and the series (6.4.12), whose first term that is left
+ * out is below 6e-17 at 8; errors below 16 units in the last place. */
+SCALAR_FN wide trigamma(wide x) {
+    wide moved = 0;
+    for (int i = 0; i < 8 && x < 8; i++) {
+        moved += 1 / (x * x);
+        x += 1;
+    }
+    const wide z = 1 / (x * x);
+    wide sum = (wide)43867 / 798;
+    sum = (wide)3617 / 510 - sum * z;
+    sum = (wide)7 / 6 - sum * z;
+    sum = (wide)691 / 2730 - sum * z;
+    sum = (wide)5 / 66 - sum * z;
+    sum = (wide)1 / 30 - sum * z;
+    sum = (wide)1 / 42 - sum * z;
+    sum = (wide)1 / 30 - sum * z;
+    sum = (wide)1 / 6 - sum * z;
+    return moved + (1 / x + z / 2 + sum * z / x);
+}
+
 SCALAR_FN wide log_gamma_positive(wide x) {
     const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000;
     wide p, q;

@@ -50,14 +50,8 @@ static double enough_of(const struct ki_newton_work *work) {
 }
 
 bool ki_newton_bends_down(const kiln_loss *loss) {
-    const kiln_link link = ki_link_of(loss);
     if (loss->kind != KILN_LOSS_GLM) return false;
-    switch (loss->family) {
-    case KILN_GAUSSIAN: return link != KILN_LINK_IDENTITY;
-    case KILN_GAMMA: return link != KILN_LINK_LOG && link != KILN_LINK_INVERSE;
-    case KILN_INVERSE_GAUSSIAN: return link != KILN_LINK_INVERSE_SQUARED;
-    default: return false;
-    }
+    return ki_family_find(loss->family)->bends_down >> ki_link_of(loss) & 1;
 }
 
 static bool wanted(const struct ki_newton_work *work) {

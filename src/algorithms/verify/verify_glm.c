@@ -4,8 +4,9 @@
  *
  * Training knows eta_i no nearer than d_i, as verify.c has it, and a mean that is a power or an
  * exponential no nearer than some units, which are as good as as many units of mu / mu' in eta. A row's
- * deviance has its only minimum at mu = y, so that within eta_i +- d_i it is between its values at the
- * ends, or 0 where y is between their means; and its formula loses some units of the terms whose
+ * deviance has its only minimum where its slope changes its sign, so that within eta_i +- d_i it is between
+ * its values at the ends, or 0 where their slopes differ in sign, and Pearson's part where y is between their
+ * means; and its formula loses some units of the terms whose
  * difference it is. Sums of these are the bounds of what a training may say. The criterion of the other
  * families follows the deviance; those with a dispersion have it as a monotone function of the deviance. */
 #define _DEFAULT_SOURCE
@@ -94,11 +95,12 @@ static struct total add_up(const struct ki_verify_model *m, const double *eta, c
         const long double off =
             mean_blur(m, y, &row.at) + (blur ? blur[i] : ki_units(2, m->type) * (fabs(eta[i]) + fabs(shift)));
         const struct row one = row_at(m, y, at - off), other = row_at(m, y, at + off);
-        const bool best = (one.at.mu - y) * (other.at.mu - y) <= 0;
+        const bool best = (one.at.mu - y) * (other.at.mu - y) <= 0,
+                   least = one.slope.value * other.slope.value <= 0;
         total.value += s * row.value;
         total.slope += s * row.slope.value;
         total.curvature += s * row.slope.expected;
-        add(&total.deviance, m, s, row.deviance, one.deviance, other.deviance, best,
+        add(&total.deviance, m, s, row.deviance, one.deviance, other.deviance, least,
             row.deviance + ki_verify_deviance_size(m->loss, y, &row.at));
         add(&total.pearson, m, s, row.pearson, one.pearson, other.pearson, best, row.pearson);
     }

@@ -52,6 +52,7 @@ static const struct ki_family families[KI_FAMILY_LAST + 1] = {
     [KILN_GAUSSIAN] =
         {.shown = {.name = "gaussian", .link = KILN_LINK_IDENTITY, .links = EVERY_LINK, .linear_score = 1},
          .range = {-INFINITY, INFINITY, 0, NULL},
+         .bends_down = EVERY_LINK & ~BIT(IDENTITY),
          .akaike = gaussian_akaike},
     [KILN_POISSON] = {.shown = {.name = "poisson",
                                 .link = KILN_LINK_LOG,
@@ -62,11 +63,13 @@ static const struct ki_family families[KI_FAMILY_LAST + 1] = {
                       .akaike = plain_akaike},
     [KILN_GAMMA] = {.shown = {.name = "gamma", .link = KILN_LINK_LOG, .links = EVERY_LINK, .linear_score = 1},
                     .range = {0, INFINITY, KILN_OPEN_LEAST, NULL},
+                    .bends_down = EVERY_LINK & ~(BIT(LOG) | BIT(INVERSE)),
                     .own_curvature = true,
                     .akaike = gamma_akaike},
     [KILN_INVERSE_GAUSSIAN] =
         {.shown = {.name = "inverse-gaussian", .link = KILN_LINK_LOG, .links = EVERY_LINK, .linear_score = 1},
          .range = {0, INFINITY, KILN_OPEN_LEAST, NULL},
+         .bends_down = EVERY_LINK & ~BIT(INVERSE_SQUARED),
          .akaike = inverse_gaussian_akaike},
     [KILN_BINOMIAL] = {.shown = {.name = "binomial",
                                  .link = KILN_LINK_LOGIT,
