@@ -115,7 +115,7 @@ typedef enum kiln_loss_kind {
     /* Minus the log-likelihood of family and link, up to terms without eta: (mu - y)^2 / 2; mu - y log mu
      * (Poisson); y/mu + log mu (gamma); y/(2 mu^2) - 1/mu (inverse Gaussian); -y log mu - (1-y) log(1-mu)
      * (binomial); mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log mu (negative
-     * binomial) */
+     * binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu) log(1-y) (beta) */
     KILN_LOSS_GLM = 6
 } kiln_loss_kind;
 
@@ -127,7 +127,11 @@ typedef enum kiln_family {
     KILN_BINOMIAL = 5, /* y a proportion in [0, 1], the weight its number of trials */
     KILN_TWEEDIE = 6,  /* variance mu^p, p = the loss's parameter, in (1, 2) or above 2 */
     KILN_NEGATIVE_BINOMIAL =
-        7 /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
+        7, /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
+    /* y in (0, 1), open; variance mu (1 - mu) / (1 + P), the precision P > 0 = the loss's parameter, given, not
+     * estimated (Ferrari and Cribari-Neto, J. Appl. Stat. 31, 2004). Links onto (0, 1) alone. No y is its own best
+     * mean, and the loss is not convex. */
+    KILN_BETA = 8
 } kiln_family;
 
 /* The y that a family has a place for; parameter: the loss's. */
@@ -135,7 +139,7 @@ KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
 
 typedef enum kiln_link {
     KILN_LINK_DEFAULT =
-        0, /* identity for the Gaussian family, logit for the binomial, log for all others, which stay in range */
+        0, /* identity for the Gaussian family, logit for the binomial and the beta, log for all others, which stay in range */
     /* These and POWER need eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG
      * takes any eta; the binomial family also needs mu < 1. */
     KILN_LINK_IDENTITY = 1,
@@ -176,9 +180,10 @@ typedef struct kiln_loss {
     kiln_loss_kind kind;
     kiln_family family; /* KILN_LOSS_GLM, as link */
     kiln_link link;
-    double parameter;     /* the epsilon of SQUARED_EPSILON; Tweedie's p; the negative binomial's alpha */
-    double link_power;    /* KILN_LINK_POWER */
-    const kiln_matrix *y; /* m x 1 */
+    double
+        parameter; /* the epsilon of SQUARED_EPSILON; Tweedie's p; the negative binomial's alpha; the beta's P */
+    double link_power;          /* KILN_LINK_POWER */
+    const kiln_matrix *y;       /* m x 1 */
     const kiln_matrix *weights; /* m x 1, the s_i; NULL = ones */
     const kiln_matrix *offset;  /* m x 1, known part of eta; NULL = zeros. Not with SOFTMAX */
 } kiln_loss;
@@ -217,11 +222,11 @@ KILN_API kiln_status kiln_loss_mean(kiln_matrix *M, const kiln_loss *loss, const
 /* What a generalised linear model is judged by, row by row at Eta = X w + 1 b + offset (m x 1). D m x 3, with
  * s the weight:
  *   s d(y, mu), the deviance's part: twice what the row's log-likelihood lacks to its largest value, that at
- *   mu = y; s (y - mu)^2 / V(mu), Pearson's;
+ *   mu = y (beta: at the mu with psi(P mu) - psi(P (1 - mu)) = logit y); s (y - mu)^2 / V(mu), Pearson's;
  *   what minus the row's log-likelihood has beyond its loss: terms in y and s alone, for dispersion 1.
  *   Gaussian -log(s)/2, Poisson s log y!, gamma s log y, inverse Gaussian 3/2 s log y, binomial minus the log
  *   of s over s y, negative binomial -s log(Gamma(y + 1/alpha) alpha^y / (y! Gamma(1/alpha))), Tweedie NaN
- *   (no closed form).
+ *   (no closed form), beta s log(y (1 - y)).
  * Rows of weight 0 give zeros. The loss's offset is not read. Errors: as mmchain; ERR_ARGUMENT for other
  * losses. */
 KILN_API kiln_status kiln_loss_deviance(kiln_matrix *D, const kiln_loss *loss, const kiln_matrix *Eta);

@@ -246,9 +246,10 @@ class GeneralizedLinearRegressor(_SingleTarget):
     minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2), d the
     family's unit deviance, as scikit-learn's regressors do; l1_ratio=1 is the lasso of each family.
     family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie"
-    (parameter: the power of its variance), "negative-binomial" (parameter: alpha); link: "default",
-    "identity", "log", "logit", "power" (link_power), ... standard_errors: of the coefficients, in
-    standard_errors_ and intercept_error_; alpha must be 0. standardize: the penalty is of the coefficients of
+    (parameter: the power of its variance), "negative-binomial" (parameter: alpha), "beta"
+    (y in (0, 1), parameter: the precision); link: "default", "identity", "log", "logit", "power"
+    (link_power), ... standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha
+    must be 0. standardize: the penalty is of the coefficients of
     columns scaled to unit variance.
     """
 

@@ -17,7 +17,8 @@ enum {
     FAMILY_INVERSE_GAUSSIAN = 4,
     FAMILY_BINOMIAL = 5,
     FAMILY_TWEEDIE = 6,
-    FAMILY_NEGATIVE_BINOMIAL = 7
+    FAMILY_NEGATIVE_BINOMIAL = 7,
+    FAMILY_BETA = 8
 };
 enum {
     LINK_IDENTITY = 1,
@@ -205,6 +206,67 @@ SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, st
     }
 }
 
+/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), x > 0, log_x its logarithm: what Stirling's formula leaves out. */
+SCALAR_FN wide FN(stirling_rest)(wide x, wide log_x) {
+    const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000, z = 1 / (x * x);
+    if (x < 16) return log_gamma_positive(x + 1) - (x + (wide)0.5) * log_x + x - half_log_2pi;
+    wide sum = (wide)1 / 1188;
+    sum = (wide)1 / 1680 - sum * z;
+    sum = (wide)1 / 1260 - sum * z;
+    sum = (wide)1 / 360 - sum * z;
+    return ((wide)1 / 12 - sum * z) / x;
+}
+
+/* mu (r - 1 - log r) of r = y / mu, d = y - mu: the linear part d of such a sum over both outcomes is 0. */
+SCALAR_FN wide FN(share_excess)(wide d, wide mu, wide log_y, wide log_mu) {
+    const wide t = d / mu;
+    return t > (wide)-0.5 && t < (wide)0.5 ? mu * (t - (wide)log1p(t)) : d - mu * (log_y - log_mu);
+}
+
+/* The beta family's loss, log B(P mu, P nu) - P mu log y - P nu log(1 - y) with nu = 1 - mu, as
+ *
+ *   P (mu log(mu / y) + nu log(nu / (1 - y))) - log(P mu nu / (2 pi)) / 2 + what Stirling's formula leaves out,
+ *
+ * no term of which is of P's size where mu is near y. `wide`, as mu's logarithm may be large. */
+SCALAR_FN wide FN(beta_loss)(wide p, wide y, wide mu, wide nu, wide log_mu, wide log_nu) {
+    const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000, log_p = log(p);
+    const wide d = y * nu - (1 - y) * mu;
+    const wide apart = FN(share_excess)(d, mu, log(y), log_mu) + FN(share_excess)(-d, nu, log1p(-y), log_nu);
+    return p * apart - (log_p + log_mu + log_nu) / 2 + half_log_2pi +
+           FN(stirling_rest)(p * mu, log_p + log_mu) + FN(stirling_rest)(p * nu, log_p + log_nu) -
+           FN(stirling_rest)(p, log_p);
+}
+
+/* Its slope and expected curvature: P mu' = a r.a = b r.b, and a psi(a) = a psi(a + 1) - 1, a^2 psi'(a) = a^2 psi'(a + 1) + 1. */
+SCALAR_FN real FN(beta_row)(real precision, real y, struct FN(response) r, real *g, real *h) {
+    const wide p = precision, a = p * r.mu, b = p * r.rest, ra = r.a, rb = r.b, won = log((wide)y),
+               lost = log1p(-(wide)y);
+    *g = (real)(ra * (a * (digamma(a + 1) - won) - 1) - rb * (b * (digamma(b + 1) - lost) - 1));
+    *h = (real)(ra * ra * (a * a * trigamma(a + 1) + 1) + rb * rb * (b * b * trigamma(b + 1) + 1));
+    return (real)FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest);
+}
+
+/* What it lacks to the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y rises with t by at least 1, and
+ * near t by no more than a step for each power of e that the start is off. */
+SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response) r) {
+    const wide p = precision, won = log((wide)y), lost = log1p(-(wide)y);
+    wide t = log(p * y + 1 / (1 - won)) - log(p * (1 - (wide)y) + 1 / (1 - lost)), e, l, a, b, step = 1;
+    for (int i = 0; i < 100 && (step > (wide)1e-9 || step < (wide)-1e-9); i++) {
+        e = exp(t > 0 ? -t : t);
+        a = p * (t > 0 ? 1 : e) / (1 + e);
+        b = p * (t > 0 ? e : 1) / (1 + e);
+        step = ((digamma(a + 1) - 1 / a) - (digamma(b + 1) - 1 / b) - won + lost) /
+               (a * b / p * (trigamma(a + 1) + 1 / (a * a) + trigamma(b + 1) + 1 / (b * b)));
+        t -= step;
+    }
+    e = exp(t > 0 ? -t : t);
+    l = log1p(e);
+    const wide best = FN(beta_loss)(p, y, (t > 0 ? 1 : e) / (1 + e), (t > 0 ? e : 1) / (1 + e),
+                                    t > 0 ? -l : t - l, t > 0 ? -t - l : -l);
+    const wide lacks = FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest) - best;
+    return lacks > 0 ? (real)lacks : (real)0;
+}
+
 /* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with V(mu) the
  * variance, (mu - y) mu' / V and mu'^2 / V; but see positive_row. */
 SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, real y, real eta, real *g,
@@ -228,6 +290,7 @@ SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, rea
         *h = FN(product)(r.a, r.b);
         return -FN(product)(y, r.log_mu) - FN(product)((real)1 - y, r.log_rest);
     }
+    if (family == FAMILY_BETA) return FN(beta_row)(parameter, y, r, g, h);
     return FN(positive_row)(family, link, parameter, y, r, g, h);
 }
 
@@ -310,6 +373,7 @@ SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(r
         if (y == 0) return FN(softplus)(x) / p;
         z = (real)log(y) + (real)log(p);
         return y * (FN(softplus)(-x) - FN(softplus)(-z)) + (FN(softplus)(x) - FN(softplus)(z)) / p;
+    case FAMILY_BETA: return FN(beta_half_deviance)(p, y, r);
     default: return (real)NAN;
     }
 }
@@ -317,9 +381,12 @@ SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(r
 /* (y - mu)^2 / V(mu), V = mu^k, and of negative binomials mu (1 + alpha mu): t^2 mu^2 / V with t = y / mu - 1, and where t is large
  * (1 - mu / y)^2 exp(2 delta + (2 - k) log mu), as t may overflow and mu underflow where this does not. */
 SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(response) r) {
-    const real d = family == FAMILY_BINOMIAL ? y * r.rest - ((real)1 - y) * r.mu : y - r.mu;
+    const int share = family == FAMILY_BINOMIAL || family == FAMILY_BETA;
+    const real d = share ? y * r.rest - ((real)1 - y) * r.mu : y - r.mu;
     if (family == FAMILY_GAUSSIAN) return d * d;
-    if (family == FAMILY_BINOMIAL) return d == 0 ? (real)0 : d / r.mu * (d / r.rest);
+    if (share)
+        return d == 0 ? (real)0
+                      : d / r.mu * (d / r.rest) * (family == FAMILY_BETA ? (real)1 + parameter : (real)1);
     real k = 1, alpha = 0;
     switch (family) {
     case FAMILY_POISSON: break;
@@ -351,6 +418,7 @@ SCALAR_FN real FN(loss_constant)(int family, real parameter, real y, real s) {
     case FAMILY_NEGATIVE_BINOMIAL:
         return -s * ((real)LOG_GAMMA(y + shape) - (real)LOG_GAMMA(shape) - (real)LOG_GAMMA(y + one) +
                      y * (real)log(parameter));
+    case FAMILY_BETA: return s * ((real)log(y) + (real)log1p(-y));
     default: return (real)NAN;
     }
 }

@@ -32,6 +32,38 @@ static inline void mean_of(const struct model *model, long double eta, long doub
     }
 }
 
+/* psi(x) and psi'(x) as differences of lgammal would lose digits: by their recurrences and series. */
+static inline long double digamma_of(long double x) {
+    long double sum = 0;
+    for (; x < 40; x++) sum -= 1 / x;
+    const long double z = 1 / (x * x);
+    return sum + logl(x) - 1 / (2 * x) - z / 12 + z * z / 120 - z * z * z / 252 + z * z * z * z / 240;
+}
+
+static inline long double trigamma_of(long double x) {
+    long double sum = 0;
+    for (; x < 40; x++) sum += 1 / (x * x);
+    const long double z = 1 / (x * x);
+    return sum + 1 / x + z / 2 + z / x / 6 - z * z / x / 30 + z * z * z / x / 42 - z * z * z * z / x / 30;
+}
+
+static inline long double beta_slope(long double p, long double y, long double mu) {
+    return p * (digamma_of(p * mu) - digamma_of(p - p * mu) - logl(y) + log1pl(-y));
+}
+
+static inline long double beta_loss(long double p, long double y, long double mu) {
+    return lgammal(p * mu) + lgammal(p - p * mu) - lgammal(p) - p * mu * logl(y) - (p - p * mu) * log1pl(-y);
+}
+
+static inline long double beta_best(long double p, long double y) {
+    long double low = 0, high = 1;
+    for (int i = 0; i < 70; i++) {
+        const long double at = (low + high) / 2;
+        *(beta_slope(p, y, at) > 0 ? &high : &low) = at;
+    }
+    return beta_loss(p, y, (low + high) / 2);
+}
+
 static inline long double variance_of(const struct model *model, long double mu) {
     switch (model->family) {
     case KILN_POISSON: return mu;
@@ -40,8 +72,21 @@ static inline long double variance_of(const struct model *model, long double mu)
     case KILN_BINOMIAL: return mu * (1 - mu);
     case KILN_TWEEDIE: return powl(mu, model->parameter);
     case KILN_NEGATIVE_BINOMIAL: return mu + model->parameter * mu * mu;
+    case KILN_BETA: return mu * (1 - mu) / (1 + model->parameter);
     default: return 1;
     }
+}
+
+/* - d log density / d mu, and the mean of its square. */
+static inline long double score_of(const struct model *model, long double y, long double mu) {
+    if (model->family == KILN_BETA) return beta_slope(model->parameter, y, mu);
+    return (mu - y) / variance_of(model, mu);
+}
+
+static inline long double information_of(const struct model *model, long double mu) {
+    const long double p = model->parameter;
+    if (model->family == KILN_BETA) return p * p * (trigamma_of(p * mu) + trigamma_of(p - p * mu));
+    return 1 / variance_of(model, mu);
 }
 
 static inline long double ylog(long double y, long double z) {
@@ -61,6 +106,7 @@ static inline long double deviance_of(const struct model *model, long double y, 
                     powl(mu, 2 - a) / (2 - a));
     case KILN_NEGATIVE_BINOMIAL:
         return 2 * (ylog(y, y / mu) - (y + 1 / a) * logl((1 + a * y) / (1 + a * mu)));
+    case KILN_BETA: return 2 * (beta_loss(a, y, mu) - beta_best(a, y));
     default: return (y - mu) * (y - mu);
     }
 }
@@ -81,6 +127,7 @@ static inline long double density_of(const struct model *model, long double y, l
     case KILN_NEGATIVE_BINOMIAL:
         return s *
                (lgammal(y + a) - lgammal(a) - lgammal(y + 1) + ylog(y, mu / (mu + a)) - a * log1pl(mu / a));
+    case KILN_BETA: return -s * (beta_loss(model->parameter, y, mu) + logl(y) + log1pl(-y));
     default: return -0.5L * (logl(2 * pi * spread / s) + s * (y - mu) * (y - mu) / spread);
     }
 }
@@ -123,6 +170,7 @@ static inline struct glm_data glm_data_new(const struct model *model, int m, int
         case KILN_NEGATIVE_BINOMIAL: d.y[i] = floor(y + 0.7); break;
         case KILN_BINOMIAL: d.y[i] = floor(d.weights[i] * fmin(y, 1) + 0.5) / d.weights[i]; break;
         case KILN_TWEEDIE: d.y[i] = u < 0.3 && model->parameter < 2 ? 0 : (float)y; break;
+        case KILN_BETA: d.y[i] = (float)fmax(fmin(y, 0.99), 0.01); break;
         case KILN_GAUSSIAN: d.y[i] = (float)((double)mu + 0.2 * (u - 0.5)); break;
         default: d.y[i] = (float)y; break;
         }

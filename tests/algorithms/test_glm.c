@@ -42,12 +42,12 @@ static struct figures examine(const struct model *model, const struct glm_data *
         for (int j = 0; j < d->n; j++) eta += (row[j] = d->X[i * d->n + j]) * (long double)fit->w[j];
         if (intercept) row[d->n] = 1;
         mean_of(model, eta, &mu, &slope);
-        const long double variance = variance_of(model, mu), g = s * (mu - y) * slope / variance;
+        const long double variance = variance_of(model, mu), g = s * score_of(model, y, mu) * slope;
         for (int j = 0; j < p; j++) {
             sum[j] += g * row[j];
             size[j] += fabsl(g * row[j]);
             for (int k = 0; k < p; k++)
-                information[j * p + k] += s * slope * slope / variance * row[j] * row[k];
+                information[j * p + k] += s * slope * slope * information_of(model, mu) * row[j] * row[k];
         }
         f.deviance += s * deviance_of(model, y, mu);
         f.pearson += s * (y - mu) * (y - mu) / variance;
@@ -104,14 +104,14 @@ static void check_fit(const struct model *model, const struct glm_data *d, const
 }
 
 static struct model model_of(kiln_family family, kiln_link link) {
-    return (struct model){family, link, family == KILN_TWEEDIE ? 1.5 : 0.5, 1.5};
+    return (struct model){family, link, family == KILN_TWEEDIE ? 1.5 : family == KILN_BETA ? 6 : 0.5, 1.5};
 }
 
 /* A link onto (0, 1) makes little sense for means that go beyond: there is no optimum. */
 static bool suits(kiln_family family, kiln_link link) {
     if (!(kiln_family_describe(family)->links >> link & 1)) return false;
-    return family == KILN_BINOMIAL || family == KILN_GAUSSIAN || link < KILN_LINK_LOGIT ||
-           link > KILN_LINK_CAUCHIT;
+    return family == KILN_BINOMIAL || family == KILN_GAUSSIAN || family == KILN_BETA ||
+           link < KILN_LINK_LOGIT || link > KILN_LINK_CAUCHIT;
 }
 
 static void families_times_links(void **state) {
@@ -238,8 +238,7 @@ static int check_l1(const struct model *model, const struct run *run, int standa
             long double mu, slope, eta = fit.b + d.offset[i];
             for (int k = 0; k < N; k++) eta += d.X[i * N + k] * (long double)fit.w[k];
             mean_of(model, eta, &mu, &slope);
-            const long double term =
-                d.weights[i] * (mu - d.y[i]) * slope / variance_of(model, mu) * d.X[i * N + j];
+            const long double term = d.weights[i] * score_of(model, d.y[i], mu) * slope * d.X[i * N + j];
             g += term;
             size += fabsl(term);
         }

@@ -9,6 +9,8 @@ import draw
 import paths
 import rows
 from losses import (
+    best_of,
+    beta_loss,
     gamma_loss,
     hinge_loss,
     inverse_gaussian_loss,
@@ -216,7 +218,16 @@ def draw_glm(rng, problem: Problem):
     mu = np.exp(np.clip(problem.eta, -5, 5))
     family = str(
         rng.sizes.choice(
-            ["gaussian", "poisson", "gamma", "inverse-gaussian", "binomial", "tweedie", "negative-binomial"]
+            [
+                "gaussian",
+                "poisson",
+                "gamma",
+                "inverse-gaussian",
+                "binomial",
+                "tweedie",
+                "negative-binomial",
+                "beta",
+            ]
         )
     )
     arguments: list[object] = ["--family", family]
@@ -234,6 +245,11 @@ def draw_glm(rng, problem: Problem):
         power = float(rng.choice([1.2, 1.5, 1.9]))
         y = np.where(rng.random(problem.n) < 0.3, 0, rng.gamma(2, mu / 2))
         return family, [*arguments, "--variance-power", power], tweedie_loss(power), y
+    if family == "beta":
+        precision = float(rng.choice([0.5, 5, 100]))
+        share = logistic(np.clip(problem.eta, -5, 5))[0].astype(float)
+        y = np.clip(rng.beta(precision * share, precision * (1 - share)), 1e-6, 1 - 1e-6)
+        return family, [*arguments, "--precision", precision], beta_loss(precision), y
     alpha = float(rng.choice([0.1, 1, 5]))
     y = rng.negative_binomial(1 / alpha, 1 / (1 + alpha * mu)).astype(float)
     return family, [*arguments, "--alpha", alpha], negative_binomial_loss(alpha), y
@@ -278,17 +294,22 @@ def glm(rng, tool: Tool, kind: type) -> list[str]:
         told = run.out["metrics"].get("deviance")
         found += near("deviance", told, deviance, 10 * digits + share(off, deviance))
     check_verify(tool, problem, found, run.out["converged"])
-    found += statsmodels_glm(problem, tool, family, loss, yk)
-    inverse = {"gaussian": None, "binomial": lambda eta: logistic(eta)[0]}.get(family, np.exp)
-    whole = {"poisson": np.inf, "negative-binomial": np.inf, "binomial": 1}.get(family)
+    if family != "beta":  # which is no family of its GLM
+        found += statsmodels_glm(problem, tool, family, loss, yk)
+    inverse = None if family == "gaussian" else np.exp
+    if family in ("binomial", "beta"):
+        inverse = lambda eta: logistic(eta)[0]  # noqa: E731
+    whole = {"poisson": np.inf, "negative-binomial": np.inf, "binomial": 1, "beta": 1 - 1e-6}.get(family)
     found += rows.judge_numbers(rng, tool, problem, model, inverse, unit_deviance, whole)
     return found + paths.follow(rng, tool, "glm", problem, loss, yk)
 
 
 def saturated(family: str, loss, y):
-    """The loss of a mean that equals y, as a limit where its eta is infinite."""
+    """The loss of y's best mean, which is y but for beta; a limit where its eta is infinite."""
     if family == "gaussian" or family == "binomial":
         return np.zeros_like(y)
+    if family == "beta":
+        return best_of(loss, y)
     at = np.where(y > 0, np.log(np.where(y > 0, y, 1)), 0)
     return np.where(y > 0, loss(y, at)[0], 0)
 

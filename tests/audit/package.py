@@ -236,7 +236,7 @@ class Package(Tool):
         model = self.kiln.GeneralizedLinearRegressor(
             options.get("family", "gaussian"),
             link=options.get("link", "default"),
-            parameter=number(options, "variance-power", number(options, "alpha", 0.0)),
+            parameter=max(number(options, name, 0.0) for name in ("variance-power", "alpha", "precision")),
             alpha=(l1 + l2) / total,
             l1_ratio=l1 / (l1 + l2) if l1 + l2 > 0 else 0.0,
             standardize="standardize" in options,

@@ -94,7 +94,7 @@ def judge_numbers(
     rng, tool: Tool, problem: Problem, model: Model, inverse=None, deviance=None, most=None
 ) -> list[str]:
     """Of linreg, glm and svm --regression. inverse: the mean of eta; deviance(y, eta): of a row;
-    most: of targets that are whole numbers."""
+    most: of targets that are whole numbers; below 1: of shares."""
     new, found = draw_rows(rng, problem, model), []
     if new is None:
         return found
@@ -110,7 +110,7 @@ def judge_numbers(
     lift = np.minimum(np.abs(mu).astype(float), 1e10)
     y = lift * rng.uniform(0.5, 1.5, mu.shape) + (0.01 if inverse is not None else rng.normal(size=mu.shape))
     if most is not None:
-        y = np.minimum(np.floor(y), most)
+        y = np.minimum(np.floor(y), most) if most >= 1 else np.clip(y, 1 - most, most)
     out = evaluated(tool, new, y if y.shape[1] > 1 else y[:, 0])
     if out is None or not np.all(np.isfinite(mu.astype(float))) or float(np.abs(mu).max()) > 1e30:
         return found

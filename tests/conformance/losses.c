@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const double TWEEDIE_POWER = 1.5, ALPHA = 0.5, EPSILON = 0.25, LINK_POWER = 2;
+static const double TWEEDIE_POWER = 1.5, ALPHA = 0.5, PRECISION = 7, EPSILON = 0.25, LINK_POWER = 2;
 
 bool loss_is_softmax(const struct problem *problem) {
     return problem->k > 1;
@@ -26,6 +26,7 @@ struct loss_pair loss_of(const struct work *work) {
     const double parameter = kind == KILN_LOSS_SQUARED_EPSILON     ? EPSILON
                              : p->family == KILN_TWEEDIE           ? TWEEDIE_POWER
                              : p->family == KILN_NEGATIVE_BINOMIAL ? ALPHA
+                             : p->family == KILN_BETA              ? PRECISION
                                                                    : 0;
     return (struct loss_pair){{.kind = kind,
                                .family = (kiln_family)p->family,
@@ -97,6 +98,7 @@ static double target(const struct problem *p, double u) {
     case KILN_INVERSE_GAUSSIAN: return 0.1 + 2 * u;
     case KILN_BINOMIAL: return u < 0.3 ? 0 : u < 0.6 ? 1 : u;
     case KILN_TWEEDIE: return u < 0.3 ? 0 : 3 * u;
+    case KILN_BETA: return u < 0.1 ? 1e-6 * (1 + u) : 0.01 + 0.98 * u;
     default: return 4 * u - 2;
     }
 }

@@ -61,6 +61,48 @@ static long double x_log(long double x, long double z) {
     return x == 0 ? 0 : x * logl(z);
 }
 
+/* The derivatives of lgammal, by their recurrences and series. */
+static long double digammal(long double x) {
+    long double sum = 0;
+    for (; x < 40; x++) sum -= 1 / x;
+    const long double z = 1 / (x * x);
+    return sum + logl(x) - 1 / (2 * x) - z / 12 + z * z / 120 - z * z * z / 252 + z * z * z * z / 240 -
+           z * z * z * z * z / 132;
+}
+
+static long double trigammal(long double x) {
+    long double sum = 0;
+    for (; x < 40; x++) sum += 1 / (x * x);
+    const long double z = 1 / (x * x);
+    return sum + 1 / x + z / 2 + z / x / 6 - z * z / x / 30 + z * z * z / x / 42 - z * z * z * z / x / 30 +
+           z * z * z * z * z / x * 5 / 66;
+}
+
+/* d loss / d mu over the precision, with the magnitudes of its terms. */
+static struct terms beta_slope(const struct host_loss *l, long double y, struct mean m) {
+    const long double up = digammal(l->parameter * m.mu), down = digammal(l->parameter * m.rest),
+                      won = logl(y), lost = log1pl(-y);
+    return terms(up - down - won + lost, fabsl(up) + fabsl(down) + fabsl(won) + fabsl(lost));
+}
+
+static struct terms beta_loss(const struct host_loss *l, long double y, struct mean m) {
+    const long double p = l->parameter, up = lgammal(p * m.mu), down = lgammal(p * m.rest), all = lgammal(p),
+                      won = p * m.mu * logl(y), lost = p * m.rest * log1pl(-y);
+    return terms(up + down - all - won - lost,
+                 fabsl(up) + fabsl(down) + fabsl(all) + fabsl(won) + fabsl(lost));
+}
+
+/* The best mean of y, by bisection of its logit. */
+static struct mean beta_best(const struct host_loss *l, long double y) {
+    long double low = -200, high = 200;
+    for (int i = 0; i < 100; i++) {
+        const long double at = (low + high) / 2;
+        const struct mean m = {1 / (1 + expl(-at)), 1 / (1 + expl(at)), 0};
+        *(beta_slope(l, y, m).f > 0 ? &high : &low) = at;
+    }
+    return (struct mean){1 / (1 + expl(-low)), 1 / (1 + expl(low)), 0};
+}
+
 static struct terms minus_log_likelihood(const struct host_loss *l, long double y, struct mean m) {
     const long double mu = m.mu, a = l->parameter;
     long double one, two;
@@ -71,6 +113,7 @@ static struct terms minus_log_likelihood(const struct host_loss *l, long double 
     case KILN_GAMMA: one = y / mu, two = logl(mu); break;
     case KILN_INVERSE_GAUSSIAN: one = y / (2 * mu * mu), two = -1 / mu; break;
     case KILN_BINOMIAL: one = -x_log(y, mu), two = -x_log(1 - y, m.rest); break;
+    case KILN_BETA: return beta_loss(l, y, m);
     case KILN_TWEEDIE: one = powl(mu, 2 - a) / (2 - a), two = -y * powl(mu, 1 - a) / (1 - a); break;
     default: one = (y + 1 / a) * log1pl(a * mu), two = -x_log(y, mu); break;
     }
@@ -84,6 +127,7 @@ static long double variance(const struct host_loss *l, struct mean m) {
     case KILN_INVERSE_GAUSSIAN: return m.mu * m.mu * m.mu;
     case KILN_BINOMIAL: return m.mu * m.rest;
     case KILN_TWEEDIE: return powl(m.mu, l->parameter);
+    case KILN_BETA: return m.mu * m.rest / (1 + l->parameter);
     case KILN_NEGATIVE_BINOMIAL: return m.mu + l->parameter * m.mu * m.mu;
     default: return 1;
     }
@@ -103,6 +147,12 @@ static long double curvature(const struct host_loss *l, long double y, struct me
 
 static struct row_loss glm_at(const struct host_loss *l, long double y, long double eta) {
     const struct mean m = mean_at(l->link, l->power, eta);
+    if (l->family == KILN_BETA) {
+        const long double p = l->parameter, steep = p * m.slope,
+                          h = steep * steep * (trigammal(p * m.mu) + trigammal(p * m.rest));
+        const struct terms slope = beta_slope(l, y, m);
+        return (struct row_loss){beta_loss(l, y, m), terms(steep * slope.f, steep * slope.size), terms(h, h)};
+    }
     const long double slope = m.slope / variance(l, m), h = curvature(l, y, m);
     return (struct row_loss){minus_log_likelihood(l, y, m),
                              terms((m.mu - y) * slope, (fabsl(m.mu) + fabsl(y)) * slope), terms(h, h)};
@@ -351,6 +401,7 @@ static struct terms constant(const struct host_loss *l, long double y, long doub
         const long double all = lgammal(s + 1), part = lgammal(s * y + 1), rest = lgammal(s * (1 - y) + 1);
         return terms(part + rest - all, fabsl(part) + fabsl(rest) + fabsl(all) + 1);
     }
+    case KILN_BETA: return terms(s * (logl(y) + log1pl(-y)), s * (fabsl(logl(y)) + fabsl(log1pl(-y))));
     case KILN_TWEEDIE: return terms(NAN, 0);
     default: {
         const long double t = lgammal(y + 1 / a), z = lgammal(1 / a), n = lgammal(y + 1);
@@ -362,7 +413,7 @@ static struct terms constant(const struct host_loss *l, long double y, long doub
 
 /* The saturated log-likelihood is the one at mu = y. */
 static struct terms deviance(const struct host_loss *l, long double y, struct mean m) {
-    const struct mean saturated = {y, 1 - y, 0};
+    const struct mean saturated = l->family == KILN_BETA ? beta_best(l, y) : (struct mean){y, 1 - y, 0};
     const struct terms at = minus_log_likelihood(l, y, m);
     struct terms best = minus_log_likelihood(l, y, saturated);
     if (l->family == KILN_TWEEDIE && y == 0) best = terms(0, 0);

@@ -13,6 +13,53 @@ static struct ki_verify_value product_of(long double c, long double a, long doub
     return (struct ki_verify_value){c * (a + b), fabsl(c) * (fabsl(a) + fabsl(b))};
 }
 
+/* psi(x) and psi'(x): the recurrences up to 24, and there the series. */
+static long double digamma_of(long double x) {
+    long double sum = 0;
+    for (; x < 24; x++) sum -= 1 / x;
+    const long double z = 1 / (x * x);
+    return sum + logl(x) - 1 / (2 * x) -
+           z * (1 / 12.0L -
+                z * (1 / 120.0L - z * (1 / 252.0L - z * (1 / 240.0L - z * (1 / 132.0L - z * 691 / 32760)))));
+}
+
+static long double trigamma_of(long double x) {
+    long double sum = 0;
+    for (; x < 24; x++) sum += 1 / (x * x);
+    const long double z = 1 / (x * x);
+    return sum + 1 / x + z / 2 +
+           z / x *
+               (1 / 6.0L -
+                z * (1 / 30.0L - z * (1 / 42.0L - z * (1 / 30.0L - z * (5 / 66.0L - z * 691 / 2730)))));
+}
+
+static struct ki_verify_value beta_loss(long double p, double y, long double mu, long double nu) {
+    int sign;
+    const long double all[] = {lgammal_r(p * mu, &sign), lgammal_r(p * nu, &sign), -lgammal_r(p, &sign),
+                               -p * mu * logl(y), -p * nu * log1pl(-(long double)y)};
+    struct ki_verify_value sum = {0};
+    for (int e = 0; e < 5; e++) {
+        sum.value += all[e];
+        sum.size += fabsl(all[e]);
+    }
+    return sum;
+}
+
+/* d loss / d mu over P. */
+static long double beta_slope(long double p, double y, long double mu, long double nu) {
+    return digamma_of(p * mu) - digamma_of(p * nu) - logl(y) + log1pl(-(long double)y);
+}
+
+/* At the best mean of y, by bisection of its logit. */
+static struct ki_verify_value beta_best(long double p, double y) {
+    long double low = -11000, high = 11000;
+    for (int i = 0; i < 100; i++) {
+        const long double at = (low + high) / 2, mu = 1 / (1 + expl(-at)), nu = 1 / (1 + expl(at));
+        *(beta_slope(p, y, mu, nu) > 0 ? &high : &low) = at;
+    }
+    return beta_loss(p, y, 1 / (1 + expl(-low)), 1 / (1 + expl(low)));
+}
+
 struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, const struct ki_response *at) {
     const long double mu = at->mu, p = loss->parameter, won = y == 0 ? 0 : y * at->log_mu;
     switch (loss->family) {
@@ -24,6 +71,7 @@ struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, con
         /* an infinite power of a mean near 0 counts for nothing where y is 0 */
         return sum_of(powl(mu, 2 - p) / (2 - p), y == 0 ? 0 : y * powl(mu, 1 - p) / (p - 1));
     case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
+    case KILN_BETA: return beta_loss(p, y, mu, at->nu);
     case KILN_GAUSSIAN: return sum_of((mu - y) * (mu - y) / 2, 0);
     default: return sum_of(NAN, NAN);
     }
@@ -38,6 +86,7 @@ long double ki_verify_variance(const kiln_loss *loss, const struct ki_response *
     case KILN_BINOMIAL: return mu * at->nu;
     case KILN_TWEEDIE: return powl(mu, p);
     case KILN_NEGATIVE_BINOMIAL: return mu + p * mu * mu;
+    case KILN_BETA: return mu * at->nu / (1 + p);
     case KILN_GAUSSIAN: return 1;
     default: return NAN;
     }
@@ -62,6 +111,16 @@ void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, doubl
     if (binomial && ki_link_of(loss) == KILN_LINK_LOGIT) { /* mu - y, without what cancels */
         const long double up = (1 - y) * at->mu, down = y * at->nu;
         *slope = (struct ki_verify_slope){up - down, at->slope, up + down, at->slope};
+        return;
+    }
+    if (loss->family == KILN_BETA) {
+        const long double p = loss->parameter, steep = p * at->slope, won = logl(y),
+                          lost = log1pl(-(long double)y);
+        const long double up = digamma_of(p * at->mu), down = digamma_of(p * at->nu);
+        slope->value = steep * (up - down - won + lost);
+        slope->size = steep * (fabsl(up) + fabsl(down) + fabsl(won) + fabsl(lost));
+        slope->expected = steep * steep * (trigamma_of(p * at->mu) + trigamma_of(p * at->nu));
+        slope->curvature = slope->expected;
         return;
     }
     const long double steep = at->slope / ki_verify_variance(loss, at);
@@ -109,6 +168,7 @@ long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_
     case KILN_TWEEDIE: return tweedie_deviance(y, mu, p);
     case KILN_NEGATIVE_BINOMIAL:
         return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
+    case KILN_BETA: return fmaxl(2 * (beta_loss(p, y, mu, at->nu).value - beta_best(p, y).value), 0);
     case KILN_GAUSSIAN: return (y - mu) * (y - mu);
     default: return NAN;
     }
@@ -137,6 +197,7 @@ long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struc
             return 2 * (y * fabsl(log1pl((mu - y) / y)) +
                         (y + 1 / p) * fabsl(log1pl(p * (y - mu) / (1 + p * mu))));
         return 2 * (y * (2 + logs + 2 * fabsl(logl(p))) + (log1pl(p * mu) + log1pl(p * y)) / p);
+    case KILN_BETA: return 2 * (beta_loss(p, y, mu, at->nu).size + beta_best(p, y).size);
     default: return ki_verify_deviance(loss, y, at);
     }
 }
@@ -159,6 +220,11 @@ struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, do
         all[2] = s * lgammal_r(y + 1, &sign), all[3] = y == 0 ? 0 : -s * (likely + y * logl(p));
         all[4] = s * (y + 1 / p) * log1pl(p * mu);
         break;
+    case KILN_BETA: {
+        const struct ki_verify_value own = beta_loss(p, y, mu, at->nu);
+        return (struct ki_verify_value){2 * s * (own.value + logl(y) + log1pl(-(long double)y)),
+                                        2 * s * (own.size + fabsl(logl(y)) + fabsl(log1pl(-(long double)y)))};
+    }
     default: all[0] = NAN;
     }
     for (int e = 0; e < 5; e++) {

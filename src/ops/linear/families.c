@@ -106,8 +106,21 @@ static const struct ki_family families[KI_FAMILY_LAST + 1] = {
                                 .range = {0, INFINITY, 0, NULL},
                                 .own_curvature = true,
                                 .akaike = plain_akaike},
+    [KILN_BETA] = {.shown = {.name = "beta",
+                             .link = KILN_LINK_LOGIT,
+                             .links = BIT(LOGIT) | BIT(PROBIT) | BIT(CLOGLOG) | BIT(CAUCHIT),
+                             .fixed_dispersion = 1,
+                             .parameter = {.option = "precision",
+                                           .letter = "P",
+                                           .meaning = "the variance is mu (1 - mu) / (1 + P)",
+                                           .wanted = "above 0"}},
+                   .range = {0, 1, KILN_OPEN_LEAST | KILN_OPEN_MOST,
+                             "shares of 0 and 1 are those of binomial trials, --family binomial"},
+                   .bends_down = BIT(LOGIT) | BIT(PROBIT) | BIT(CLOGLOG) | BIT(CAUCHIT),
+                   .akaike = plain_akaike},
 };
-const char ki_family_words[] = "gaussian|poisson|gamma|inverse-gaussian|binomial|tweedie|negative-binomial";
+const char ki_family_words[] =
+    "gaussian|poisson|gamma|inverse-gaussian|binomial|tweedie|negative-binomial|beta";
 
 const struct ki_family *ki_family_find(kiln_family family) {
     return (int)family > 0 && (int)family <= KI_FAMILY_LAST ? &families[family] : NULL;

@@ -30,7 +30,7 @@ struct ki_family {
     double (*akaike)(const struct ki_likelihood *at);
 };
 
-enum { KI_FAMILY_LAST = KILN_NEGATIVE_BINOMIAL, KI_LINK_LAST = KILN_LINK_POWER };
+enum { KI_FAMILY_LAST = KILN_BETA, KI_LINK_LAST = KILN_LINK_POWER };
 
 /* NULL: no family has that number. */
 const struct ki_family *ki_family_find(kiln_family family);
