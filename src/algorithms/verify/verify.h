@@ -57,8 +57,12 @@ struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, do
                                              const struct ki_response *at);
 /* A row's deviance at a mean, and the terms whose difference it is: by the formula for y near mu, or by
  * that for others. */
-long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at);
-long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at);
+long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at,
+                               struct ki_verify_value best);
+long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at,
+                                    struct ki_verify_value best);
+/* best: the least loss of y, which is computed for the family whose best mean is not y, beta, and else 0. */
+struct ki_verify_value ki_verify_best(const kiln_loss *loss, double y);
 /* eta at the mean mu, for a loss of kind GLM. */
 double ki_verify_link(const kiln_loss *loss, double mu);
 

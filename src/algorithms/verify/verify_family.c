@@ -50,14 +50,19 @@ static long double beta_slope(long double p, double y, long double mu, long doub
     return digamma_of(p * mu) - digamma_of(p * nu) - logl(y) + log1pl(-(long double)y);
 }
 
-/* At the best mean of y, by bisection of its logit. */
-static struct ki_verify_value beta_best(long double p, double y) {
-    long double low = -11000, high = 11000;
+/* By Newton's method for the logit of the best mean of y, kept between the ends that are known to enclose it. */
+struct ki_verify_value ki_verify_best(const kiln_loss *loss, double y) {
+    const long double p = loss->parameter;
+    long double low = -11000, high = 11000, t = logl(y) - log1pl(-(long double)y);
+    if (loss->family != KILN_BETA) return (struct ki_verify_value){0};
     for (int i = 0; i < 100; i++) {
-        const long double at = (low + high) / 2, mu = 1 / (1 + expl(-at)), nu = 1 / (1 + expl(at));
-        *(beta_slope(p, y, mu, nu) > 0 ? &high : &low) = at;
+        const long double mu = 1 / (1 + expl(-t)), nu = 1 / (1 + expl(t)), slope = beta_slope(p, y, mu, nu);
+        const long double step = slope / (p * mu * nu * (trigamma_of(p * mu) + trigamma_of(p * nu)));
+        if (fabsl(step) < 1e-18L * (1 + fabsl(t))) break;
+        *(slope > 0 ? &high : &low) = t;
+        t = t - step > low && t - step < high ? t - step : (low + high) / 2;
     }
-    return beta_loss(p, y, 1 / (1 + expl(-low)), 1 / (1 + expl(low)));
+    return beta_loss(p, y, 1 / (1 + expl(-t)), 1 / (1 + expl(t)));
 }
 
 struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, const struct ki_response *at) {
@@ -156,7 +161,8 @@ static long double tweedie_deviance(double y, long double mu, long double p) {
     return 2 * powl(mu, a) * sum;
 }
 
-long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at) {
+long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_response *at,
+                               struct ki_verify_value best) {
     const long double mu = at->mu, p = loss->parameter;
     switch (loss->family) {
     case KILN_POISSON: return 2 * (ratio_log(y, mu, at->log_mu) - (y - mu));
@@ -168,13 +174,14 @@ long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_
     case KILN_TWEEDIE: return tweedie_deviance(y, mu, p);
     case KILN_NEGATIVE_BINOMIAL:
         return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
-    case KILN_BETA: return fmaxl(2 * (beta_loss(p, y, mu, at->nu).value - beta_best(p, y).value), 0);
+    case KILN_BETA: return fmaxl(2 * (beta_loss(p, y, mu, at->nu).value - best.value), 0);
     case KILN_GAUSSIAN: return (y - mu) * (y - mu);
     default: return NAN;
     }
 }
 
-long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at) {
+long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struct ki_response *at,
+                                    struct ki_verify_value best) {
     const long double mu = at->mu, p = loss->parameter,
                       logs = y == 0 ? 0 : fabsl(logl(y)) + fabsl(at->log_mu);
     const long double apart = fabsl(y - mu), t = apart / mu;
@@ -197,8 +204,8 @@ long double ki_verify_deviance_size(const kiln_loss *loss, double y, const struc
             return 2 * (y * fabsl(log1pl((mu - y) / y)) +
                         (y + 1 / p) * fabsl(log1pl(p * (y - mu) / (1 + p * mu))));
         return 2 * (y * (2 + logs + 2 * fabsl(logl(p))) + (log1pl(p * mu) + log1pl(p * y)) / p);
-    case KILN_BETA: return 2 * (beta_loss(p, y, mu, at->nu).size + beta_best(p, y).size);
-    default: return ki_verify_deviance(loss, y, at);
+    case KILN_BETA: return 2 * (beta_loss(p, y, mu, at->nu).size + best.size);
+    default: return ki_verify_deviance(loss, y, at, best);
     }
 }
 

@@ -53,7 +53,6 @@ static void add(struct sum *sum, const struct ki_verify_model *m, double s, long
 
 struct total {
     struct sum deviance, pearson;
-    long double slope, curvature, value;
 };
 
 struct row {
@@ -62,11 +61,12 @@ struct row {
     long double value, deviance, pearson; /* NaN where eta is out of range */
 };
 
-static struct row row_at(const struct ki_verify_model *m, double y, long double eta) {
+static struct row row_at(const struct ki_verify_model *m, double y, long double eta,
+                         struct ki_verify_value best) {
     struct row row = {.at = ki_verify_response(m->loss, eta)};
     row.value = ki_verify_loss(&row.slope, m->loss, y, &eta, 1).value;
     const bool there = isfinite((double)row.value);
-    row.deviance = there ? ki_verify_deviance(m->loss, y, &row.at) : (long double)NAN;
+    row.deviance = there ? ki_verify_deviance(m->loss, y, &row.at, best) : (long double)NAN;
     const long double off = y - row.at.mu, variance = ki_verify_variance(m->loss, &row.at);
     row.pearson = !there ? (long double)NAN : off == 0 ? 0 : off * off / variance;
     return row;
@@ -86,22 +86,20 @@ static long double mean_blur(const struct ki_verify_model *m, double y, const st
 /* Sums at these linear predictors, each shifted, which may be off by blur. */
 static struct total add_up(const struct ki_verify_model *m, const double *eta, const double *blur,
                            double shift) {
-    struct total total = {.value = 0};
+    struct total total = {.deviance = {0}};
     for (int64_t i = 0; i < m->X.rows; i++) {
         const double s = ki_verify_weight_of(m, i), y = m->y[i];
         if (!(s > 0)) continue;
         const long double at = (long double)eta[i] + shift;
-        const struct row row = row_at(m, y, at);
+        const struct ki_verify_value least_loss = ki_verify_best(m->loss, y);
+        const struct row row = row_at(m, y, at, least_loss);
         const long double off =
             mean_blur(m, y, &row.at) + (blur ? blur[i] : ki_units(2, m->type) * (fabs(eta[i]) + fabs(shift)));
-        const struct row one = row_at(m, y, at - off), other = row_at(m, y, at + off);
+        const struct row one = row_at(m, y, at - off, least_loss), other = row_at(m, y, at + off, least_loss);
         const bool best = (one.at.mu - y) * (other.at.mu - y) <= 0,
                    least = one.slope.value * other.slope.value <= 0;
-        total.value += s * row.value;
-        total.slope += s * row.slope.value;
-        total.curvature += s * row.slope.expected;
         add(&total.deviance, m, s, row.deviance, one.deviance, other.deviance, least,
-            row.deviance + ki_verify_deviance_size(m->loss, y, &row.at));
+            row.deviance + ki_verify_deviance_size(m->loss, y, &row.at, least_loss));
         add(&total.pearson, m, s, row.pearson, one.pearson, other.pearson, best, row.pearson);
     }
     return total;
@@ -159,6 +157,25 @@ static bool at_end(const struct ki_verify_model *m, long double mean) {
     return mean <= range.least || mean >= range.most;
 }
 
+/* The loss at these linear predictors, each shifted, with its slope and expected curvature along the shift. */
+struct along {
+    long double value, slope, curvature;
+};
+
+static struct along along(const struct ki_verify_model *m, const double *eta, double shift) {
+    struct along sum = {0};
+    for (int64_t i = 0; i < m->X.rows; i++) {
+        const double s = ki_verify_weight_of(m, i);
+        if (!(s > 0)) continue;
+        struct ki_verify_slope slope;
+        const long double at = (long double)eta[i] + shift;
+        sum.value += s * ki_verify_loss(&slope, m->loss, m->y[i], &at, 1).value;
+        sum.slope += s * slope.value;
+        sum.curvature += s * slope.expected;
+    }
+    return sum;
+}
+
 /* The deviance of the best intercept beside the offset, by Fisher scoring with halving. */
 static struct sum null_deviance(const struct ki_verify_model *m, double *eta) {
     long double mean = 0, offset = 0;
@@ -169,20 +186,20 @@ static struct sum null_deviance(const struct ki_verify_model *m, double *eta) {
     }
     if (at_end(m, mean)) return (struct sum){0, 0, 0};
     double at = ki_verify_link(m->loss, (double)mean) - (double)offset;
-    struct total here = add_up(m, eta, NULL, at);
+    struct along here = along(m, eta, at);
     for (int iteration = 0; iteration < 200 && isfinite((double)here.value); iteration++) {
         long double step = here.slope / here.curvature;
         if (!(fabsl(step) > 1e-15L * fmaxl(fabsl(at), 1e-3L))) break;
-        struct total there = add_up(m, eta, NULL, (double)(at - step));
-        for (int halved = 0; halved < 40 && !(there.value <= here.value); halved++) {
-            step /= 2;
-            there = add_up(m, eta, NULL, (double)(at - step));
+        struct along there = {.value = NAN};
+        for (int halved = 0; halved < 40 && (double)(at - step) != at; halved++, step /= 2) {
+            there = along(m, eta, (double)(at - step));
+            if (there.value <= here.value) break;
         }
         if (!(there.value <= here.value)) break;
-        at -= (double)step;
+        at = (double)(at - step);
         here = there;
     }
-    return isfinite((double)here.value) ? here.deviance : (struct sum){NAN, NAN, NAN};
+    return isfinite((double)here.value) ? add_up(m, eta, NULL, at).deviance : (struct sum){NAN, NAN, NAN};
 }
 
 /* The parameters that a fit counts: with l2 all of them, with l1 what is not 0. */
