@@ -129,8 +129,8 @@ typedef enum kiln_family {
     KILN_NEGATIVE_BINOMIAL =
         7, /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
     /* y in (0, 1), open; variance mu (1 - mu) / (1 + P), the precision P > 0 = the loss's parameter, given, not
-     * estimated (Ferrari and Cribari-Neto, J. Appl. Stat. 31, 2004). Links onto (0, 1) alone. No y is its own best
-     * mean, and the loss is not convex. */
+     * estimated (Ferrari and Cribari-Neto, J. Appl. Stat. 31, 2004). Links onto (0, 1) alone. A y is not its own
+     * best mean, but for 1/2, and the loss is not convex. */
     KILN_BETA = 8
 } kiln_family;
 
