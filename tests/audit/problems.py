@@ -107,7 +107,7 @@ class Scaled:
         center = mean if problem.intercept else np.zeros_like(mean)
         offset = L(0) if problem.offset is None else problem.offset.astype(L)[counts, None]
         Z = X - center[:, 0]
-        self.eta = Z @ w + (b + center.T @ w) + offset
+        self.eta = X @ w + b + offset  # not about the means: one row of 1e12 would cost the others their digits
         penalty = L(problem.l2) * (variance if problem.standardize else np.ones_like(mean))
         lasso = L(problem.l1) * (np.sqrt(variance) if problem.standardize else np.ones_like(mean))
         # eta in the tool's type cannot be nearer than this
