@@ -58,7 +58,7 @@ typedef struct kiln_mds_options {
  * figures: "stress"; "stress_1", Kruskal's sqrt(stress / sum w d^2); "setbacks", iterations whose stress rose
  * by more than rounding, 0 or, as one ends its start, 1: such a run has not converged. Any rotation, reflection and shift of a
  * layout is as good; the minimum may be a local one, which restarts help against. Points at the same place
- * stay together only if all of their forces agree: the start spreads them.
+ * part where their disparity is not 0 (kiln_guttman_step).
  * Cost: one pass over the pairs an iteration (kiln_guttman_step); with weights up to 30 products with their
  * matrix more. Torgerson's start multiplies up to 40 times by p + 4 columns, and squares a copy of the
  * dissimilarities. The distances of points are kept as a matrix where a quarter of the device's memory holds

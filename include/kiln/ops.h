@@ -512,7 +512,9 @@ KILN_API kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const 
  *   R_i = sum_j w_ij delta_ij / d_ij (y_i - y_j)           U_i = sum_j w_ij / d_ij (y_i - y_j)
  *   sums = (sum w (delta - d)^2,  sum w d^2,  sum w d,  sum w delta d)  over the pairs i < j
  *   points_i = sum_j w_ij (delta_ij - d_ij)^2
- * A pair with d_ij = 0 adds nothing to R and U. Of D and weights only entries right of the diagonal are read.
+ * A pair i < j with d_ij = 0 adds w_ij delta_ij and w_ij to i in the first dimension, and takes it from j: any
+ * unit vector majorises there, and points that belong apart part. Of D and weights only entries right of the
+ * diagonal are read.
  * Without weights the next layout is R / n, and its stress is no larger than that of Y. */
 typedef struct kiln_guttman {
     size_t size;                /* sizeof(kiln_guttman), or 0: the layout of the first release */

@@ -179,6 +179,46 @@ static void one_place(void **state) {
     kiln_matrix_free(Y);
 }
 
+/* Pairs of points that a start has at the same place, though they are not: forces agree on them, and no layout
+ * that keeps them together has the least stress. */
+static void points_that_meet_part(void **state) {
+    (void)state;
+    for (int run = 0; run < 8; run++) {
+        const kiln_type type = run % 2 ? KILN_F64 : KILN_F32;
+        const int p = run / 4 + 1;
+        const kiln_mds_options options = {.init = KILN_MDS_GIVEN,
+                                          .metric = run / 2 % 2 ? KILN_MDS_INTERVAL : KILN_MDS_RATIO};
+        kiln_matrix *X = matrix(type, N, P, NULL), *Y = matrix(type, N, p, NULL);
+        double at[N * P];
+        float narrow[N * P];
+        kiln_report report = {0};
+        kiln_mds_verification found = {.size = sizeof found};
+        assert_int_equal(kiln_fill_random(X, KILN_NORMAL, 7, 0), KILN_OK);
+        for (int i = 0; i < N; i++)
+            for (int c = 0; c < p; c++)
+                narrow[i * p + c] = (float)(at[i * p + c] = (i / 2 * 37 + c * 11) % 53 / 32.0);
+        assert_int_equal(kiln_matrix_set(Y, type == KILN_F64 ? (void *)at : narrow), KILN_OK);
+        assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+        assert_int_equal(kiln_matrix_get(type == KILN_F64 ? (void *)at : narrow, Y), KILN_OK);
+        for (int i = 0; i < N - 1; i += 2) {
+            double square = 0;
+            for (int c = 0; c < p; c++) {
+                const int e = i * p + c;
+                const double apart = type == KILN_F64 ? at[e] - at[e + p] : narrow[e] - narrow[e + p];
+                square += apart * apart;
+            }
+            if (!(square > 1e-6)) fail_msg("run %d: points %d and %d lie at the same place", run, i, i + 1);
+        }
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        if (!(found.fall <= 2 * report.tolerance + found.fall_rounding || found.stress_1 <= report.tolerance))
+            fail_msg("run %d: falls by %g of %g, rounding %g", run, found.fall, found.stress,
+                     found.fall_rounding);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
 /* Data times a power of two, up to sizes whose squares the type does not hold, have the same layout times
  * it, bit for bit; of interval and ordinal scaling the same layout. Weights times a power of two change the
  * stress alone. */
@@ -488,6 +528,7 @@ int main(void) {
                                        cmocka_unit_test(ordinal_finds_order),
                                        cmocka_unit_test(missing_pairs),
                                        cmocka_unit_test(one_place),
+                                       cmocka_unit_test(points_that_meet_part),
                                        cmocka_unit_test(any_size),
                                        cmocka_unit_test(one_point),
                                        cmocka_unit_test(ordinal_sees_small_distances),

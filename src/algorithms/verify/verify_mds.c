@@ -169,11 +169,12 @@ static void add_pair(struct total *total, const struct layout *l, const struct p
                      long double *made) {
     const long double d = pair->distance, rest = pair->hat - d, w = pair->weight;
     const long double off = l->unit * (l->reach * (d + delta) + 8 * pair->hat);
-    for (int64_t c = 0; c < l->p && made && d > 0; c++) {
+    for (int64_t c = 0; c < l->p && made; c++) {
         const int64_t at = pair->i * l->p + c, other = pair->j * l->p + c;
         const long double apart = (long double)l->Y[at] - (long double)l->Y[other];
-        made[at] += pair->hat / d * apart / (long double)l->n;
-        made[other] -= pair->hat / d * apart / (long double)l->n;
+        const long double pull = (d > 0 ? pair->hat / d * apart : c == 0 ? pair->hat : 0) / (long double)l->n;
+        made[at] += pull;
+        made[other] -= pull;
     }
     if (made) made[l->n * l->p + pair->i] += pair->hat, made[l->n * l->p + pair->j] += pair->hat;
     total->stress += w * rest * rest;

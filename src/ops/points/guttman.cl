@@ -49,6 +49,7 @@
 
 #ifndef KI_HOST
 #include "dialect/group_sum.h"
+#include "dialect/apart.h"
 
 #define TURN (SIDE * SIDE / BS) /* rows of a column, columns of a row that a thread goes through */
 #define LINE (SIDE + 1)         /* a tile's row in local memory, one more so that columns lie in different banks */
@@ -156,10 +157,12 @@ DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCA
         real apart[P], square = 0;
 #pragma unroll
         for (int c = 0; c < P; c++) {
-            apart[c] = y_rows[(first + s) * P + c] - y_columns[lane * P + c];
+            apart[c] = apart_in(c, y_rows[(first + s) * P + c], y_columns[lane * P + c]);
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_root(square), distance = square * inverse, rest = delta - distance;
+        const real inverse = inverse_root(square);
+        square = square > REAL_HAIR_SQUARE ? square : (real)0;
+        const real distance = square * inverse, rest = delta - distance;
         const real stress = weight * rest * rest, of_U = weight * inverse, of_R = of_U * delta;
         tile_sums[0] += stress;
         tile_sums[1] += weight * square;
@@ -194,7 +197,7 @@ DEVICE_FN void go_along(real *row_sums, LOCAL_PTR const real *pull, LOCAL_PTR co
 #else
 #pragma unroll
         for (int c = 0; c < P; c++) {
-            const real apart = y_rows[lane * P + c] - y_columns[(first + s) * P + c];
+            const real apart = apart_in(c, y_rows[lane * P + c], y_columns[(first + s) * P + c]);
             row_sums[c] += of_R * apart;
 #ifdef WITH_U
             row_sums[P + c] += push[lane * LINE + first + s] * apart;

@@ -6,6 +6,7 @@
  * up in order. How rows are cut into parts depends on the number of points alone, so that results do not
  * depend on the number of threads. */
 
+#include "dialect/apart.h"
 #include "dialect/simd_math.h"
 #include "ops/points/guttman.h"
 
@@ -43,6 +44,12 @@ static void FN(by_dimension)(real *to, const kiln_matrix *A, int64_t padded) {
         for (int64_t c = 0; c < A->cols; c++) to[c * padded + i] = VALUES(A)[i * A->cols + c];
 }
 
+/* a - b in the first dimension, in which points at the same place are a hair apart. */
+ALWAYS_INLINE FN(vreal) FN(guttman_apart)(real a, FN(vreal) b) {
+    const FN(vreal) apart = a - b;
+    return FN(select)(apart == 0, FN(all)(REAL_HAIR), apart);
+}
+
 /* The pairs of row r with LANES columns from j on; they add to `sums`, to the columns' part of the copy,
  * and to `row`, or, where p is no small constant (`dimensions` 0), to the row's part of the copy. */
 ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r, int64_t j, bool edge,
@@ -58,7 +65,8 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
     if (weights) weight = edge ? FN(load_some)(weights + j, left) : FN(load)(weights + j);
 #pragma GCC unroll 4
     for (int c = 0; c < p; c++) {
-        const FN(vreal) apart = own[c * padded] - FN(load)(y + c * padded);
+        const FN(vreal) other = FN(load)(y + c * padded);
+        const FN(vreal) apart = c == 0 ? FN(guttman_apart)(own[0], other) : own[c * padded] - other;
         square += apart * apart;
     }
     if (edge) {
@@ -66,7 +74,9 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
         weight = FN(masked)(weight, mask);
         delta = FN(masked)(delta, mask);
     }
-    const FN(vreal) inverse = FN(vrsqrt)(square), distance = square * inverse, rest = delta - distance;
+    const FN(vreal) inverse = FN(vrsqrt)(square);
+    square = FN(masked)(square, square > FN(all)(REAL_HAIR_SQUARE));
+    const FN(vreal) distance = square * inverse, rest = delta - distance;
     const FN(vreal) push = weight * inverse, pull = push * delta, stress = weight * rest * rest;
     sums[KI_GUTTMAN_STRESS] += stress;
     sums[KI_GUTTMAN_SQUARES] += weight * square;
@@ -76,8 +86,9 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
     }
 #pragma GCC unroll 4
     for (int c = 0; c < p; c++) {
-        const FN(vreal) apart = own[c * padded] - FN(load)(y + c * padded), pulled = pull * apart,
-                        pushed = push * apart;
+        const FN(vreal) other = FN(load)(y + c * padded);
+        const FN(vreal) apart = c == 0 ? FN(guttman_apart)(own[0], other) : own[c * padded] - other;
+        const FN(vreal) pulled = pull * apart, pushed = push * apart;
         FN(store)(copy + c * padded, FN(load)(copy + c * padded) - pulled);
         if (with_U) FN(store)(copy + (p + c) * padded, FN(load)(copy + (p + c) * padded) - pushed);
         if (dimensions) {

@@ -42,6 +42,7 @@
 
 #ifndef KI_HOST
 #include "dialect/group_sum.h"
+#include "dialect/apart.h"
 
 #define SUMS 4
 #define LANES 32
@@ -104,7 +105,7 @@ DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int la
     for (int k = 0; k < COLUMNS; k++) to[k] = i < j + COLUMN(k) && i < of.rows && j + COLUMN(k) < of.n ? row[COLUMN(k)] : REAL(0.0);
 }
 
-/* A thread's pairs of a row. A pair at the same place has an `apart` of zeros, so that any finite inverse will do. */
+/* A thread's pairs of a row. */
 DEVICE_FN void add_pairs(real *of_row, real *of_columns, real *sums, const real *y, const real *y_columns,
                          const real *delta, const real *weight) {
 #pragma unroll
@@ -112,10 +113,12 @@ DEVICE_FN void add_pairs(real *of_row, real *of_columns, real *sums, const real 
         real apart[P], square = 0;
 #pragma unroll
         for (int c = 0; c < P; c++) {
-            apart[c] = y[c] - y_columns[c * COLUMNS + k];
+            apart[c] = apart_in(c, y[c], y_columns[c * COLUMNS + k]);
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST)), rest = delta[k] - square * inverse;
+        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST));
+        square = square > REAL_HAIR_SQUARE ? square : REAL(0.0);
+        const real rest = delta[k] - square * inverse;
         const real stress = weight[k] * rest * rest, of_U = weight[k] * inverse, of_R = of_U * delta[k];
         sums[0] += stress;
         sums[1] += weight[k] * square;

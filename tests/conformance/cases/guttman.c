@@ -119,8 +119,11 @@ static void add_pair(struct expected *e, const struct work *work, int64_t i, int
     }
     const long double d = sqrtl(square), rest = delta - d, stress = w * rest * rest;
     const long double gauge = stress + 8 * w * fabsl(rest) * (delta + d);
-    for (int64_t c = 0; c < p && d > 0; c++) {
-        const long double pull = w * delta / d * apart[c], push = w / d * apart[c];
+    for (int64_t c = 0; c < p; c++) {
+        const long double along = d > 0    ? apart[c] / d
+                                  : c == 0 ? 1
+                                           : 0,
+                          pull = w * delta * along, push = w * along;
         add(&e[RESULT_W], i * p + c, pull, pull);
         add(&e[RESULT_W], j * p + c, -pull, pull);
         add(&e[RESULT_SUMS], i * p + c, push, push);
