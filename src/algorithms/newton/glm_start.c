@@ -142,22 +142,45 @@ static bool starts_at_best(const struct ki_glm *glm) {
     return glm->mean > link->least && inner_mean(loss, glm->mean) == glm->mean;
 }
 
+/* Between which the best constant lies: its gradient is negative at low, and not at high. */
+struct null_bracket {
+    double low, high;
+};
+
+/* A Fisher step's end, t of it; the bracket's middle where it leads out of that or has not halved it, `wide`: an
+ * inverse Gaussian's curve is flat far out, and steps come back from there one by one. */
+static double null_next(const struct null_bracket *of, const struct null_point *here, double t, double wide) {
+    const double next = here->b - t * here->gradient / here->curvature, width = of->high - of->low;
+    if (!isfinite(width) || (next > of->low && next < of->high && width <= 0.5 * wide)) return next;
+    return of->low + 0.5 * width;
+}
+
+/* Where the gradient is rounding, and far out, where it is small by itself, so is not Fisher's step. */
+static bool null_ended(const struct ki_glm *glm, const struct null_point *at) {
+    const double step = fabs(at->gradient) / at->curvature, size = fmax(fabs(at->b), 1);
+    return (fabs(at->gradient) <= 1e-13 * glm->weight * fabs(glm->mean) && step <= 1e-6 * size) ||
+           step <= ki_epsilon(kiln_matrix_type(glm->X)) * size;
+}
+
 kiln_status ki_glm_null(struct ki_glm *glm) {
     kiln_status status;
     enum { STEPS = 200 };
     struct ki_arena arena = {0};
     struct null_model null = {0};
     struct null_point here, there;
+    struct null_bracket bracket = {-INFINITY, INFINITY};
     TRY(null_new(&null, &arena, glm));
     TRY(null_start(&here, &null, glm));
     const bool best = starts_at_best(glm);
-    const double enough = 1e-13 * glm->weight * fabs(glm->mean);
-    double t = 1;
-    for (int i = 0; i < STEPS && !best && here.curvature > 0 && t > 1e-10 && !(fabs(here.gradient) <= enough);
-         i++) {
-        TRY(null_at(&there, &null, here.b - t * here.gradient / here.curvature));
-        const bool better = isfinite(there.value) && isfinite(there.gradient) &&
-                            (there.value < here.value || fabs(there.gradient) < fabs(here.gradient));
+    double t = 1, wide = INFINITY;
+    for (int i = 0; i < STEPS && !best && here.curvature > 0 && t > 1e-10 && !null_ended(glm, &here); i++) {
+        *(here.gradient < 0 ? &bracket.low : &bracket.high) = here.b;
+        TRY(null_at(&there, &null, null_next(&bracket, &here, t, wide)));
+        wide = bracket.high - bracket.low;
+        if (there.b == bracket.low || there.b == bracket.high) break;
+        const bool better =
+            isfinite(there.value) && isfinite(there.gradient) && there.curvature > 0 &&
+            (isfinite(wide) || there.value < here.value || fabs(there.gradient) < fabs(here.gradient));
         t = better ? 1 : 0.25 * t;
         if (better) here = there;
     }
