@@ -204,14 +204,16 @@ kiln_stop ki_run_limit(const struct ki_run *run) {
 }
 
 /* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once,
- * as what leads there dies out, and rise again, as what leads away grows: where the last one has come down
- * to less than a quarter, another has to be small, too. */
+ * as what leads there dies out, and rise again, as what leads away grows: where the last one or the one before
+ * has come down to less than a quarter, another has to be small, too. */
 static bool settled(const struct ki_run *run) {
     const kiln_report *report = &run->report;
     if (run->unsettled) return false;
     if (!run->gains || report->trace_count < 2) return true;
-    const double before = report->trace[report->trace_count - 2].residual;
-    return before <= run->tolerance || report->residual >= before / 4;
+    const kiln_trace_row *last = report->trace + report->trace_count - 1;
+    if (last[-1].residual <= run->tolerance) return true;
+    const bool slowly = last->residual >= last[-1].residual / 4;
+    return slowly && (report->trace_count < 4 || last[-1].residual >= last[-2].residual / 4);
 }
 
 void ki_run_judge(struct ki_run *run) {
