@@ -157,12 +157,10 @@ DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCA
         real apart[P], square = 0;
 #pragma unroll
         for (int c = 0; c < P; c++) {
-            apart[c] = apart_in(c, y_rows[(first + s) * P + c], y_columns[lane * P + c]);
+            apart[c] = y_rows[(first + s) * P + c] - y_columns[lane * P + c];
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_root(square);
-        square = square > REAL_HAIR_SQUARE ? square : (real)0;
-        const real distance = square * inverse, rest = delta - distance;
+        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST)), distance = square * inverse, rest = delta - distance;
         const real stress = weight * rest * rest, of_U = weight * inverse, of_R = of_U * delta;
         tile_sums[0] += stress;
         tile_sums[1] += weight * square;
@@ -172,14 +170,14 @@ DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCA
 #else
         pull[(first + s) * LINE + lane] = of_R;
 #pragma unroll
-        for (int c = 0; c < P; c++) column_sums[c] -= of_R * apart[c];
+        for (int c = 0; c < P; c++) column_sums[c] -= of_R * APART_IN(c, apart[c]);
 #endif
 #ifdef WITH_U
         tile_sums[2] += weight * distance;
         tile_sums[3] += weight * delta * distance;
         push[(first + s) * LINE + lane] = of_U;
 #pragma unroll
-        for (int c = 0; c < P; c++) column_sums[P + c] -= of_U * apart[c];
+        for (int c = 0; c < P; c++) column_sums[P + c] -= of_U * APART_IN(c, apart[c]);
 #endif
     }
     for (int s = 0; s < SUMS; s++) sums[s] += (wide)tile_sums[s];
@@ -197,7 +195,7 @@ DEVICE_FN void go_along(real *row_sums, LOCAL_PTR const real *pull, LOCAL_PTR co
 #else
 #pragma unroll
         for (int c = 0; c < P; c++) {
-            const real apart = apart_in(c, y_rows[lane * P + c], y_columns[(first + s) * P + c]);
+            const real apart = APART_IN(c, y_rows[lane * P + c] - y_columns[(first + s) * P + c]);
             row_sums[c] += of_R * apart;
 #ifdef WITH_U
             row_sums[P + c] += push[lane * LINE + first + s] * apart;

@@ -6,7 +6,6 @@
  * up in order. How rows are cut into parts depends on the number of points alone, so that results do not
  * depend on the number of threads. */
 
-#include "dialect/apart.h"
 #include "dialect/simd_math.h"
 #include "ops/points/guttman.h"
 
@@ -44,12 +43,6 @@ static void FN(by_dimension)(real *to, const kiln_matrix *A, int64_t padded) {
         for (int64_t c = 0; c < A->cols; c++) to[c * padded + i] = VALUES(A)[i * A->cols + c];
 }
 
-/* a - b in the first dimension, in which points at the same place are a hair apart. */
-ALWAYS_INLINE FN(vreal) FN(guttman_apart)(real a, FN(vreal) b) {
-    const FN(vreal) apart = a - b;
-    return FN(select)(apart == 0, FN(all)(REAL_HAIR), apart);
-}
-
 /* The pairs of row r with LANES columns from j on; they add to `sums`, to the columns' part of the copy,
  * and to `row`, or, where p is no small constant (`dimensions` 0), to the row's part of the copy. */
 ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r, int64_t j, bool edge,
@@ -65,8 +58,7 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
     if (weights) weight = edge ? FN(load_some)(weights + j, left) : FN(load)(weights + j);
 #pragma GCC unroll 4
     for (int c = 0; c < p; c++) {
-        const FN(vreal) other = FN(load)(y + c * padded);
-        const FN(vreal) apart = c == 0 ? FN(guttman_apart)(own[0], other) : own[c * padded] - other;
+        const FN(vreal) apart = own[c * padded] - FN(load)(y + c * padded);
         square += apart * apart;
     }
     if (edge) {
@@ -74,8 +66,7 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
         weight = FN(masked)(weight, mask);
         delta = FN(masked)(delta, mask);
     }
-    const FN(vreal) inverse = FN(vrsqrt)(square);
-    square = FN(masked)(square, square > FN(all)(REAL_HAIR_SQUARE));
+    const FN(vreal) inverse = FN(vrsqrt)(FN(largest)(square, FN(all)(LEAST_NORMAL)));
     const FN(vreal) distance = square * inverse, rest = delta - distance;
     const FN(vreal) push = weight * inverse, pull = push * delta, stress = weight * rest * rest;
     sums[KI_GUTTMAN_STRESS] += stress;
@@ -86,8 +77,8 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
     }
 #pragma GCC unroll 4
     for (int c = 0; c < p; c++) {
-        const FN(vreal) other = FN(load)(y + c * padded);
-        const FN(vreal) apart = c == 0 ? FN(guttman_apart)(own[0], other) : own[c * padded] - other;
+        FN(vreal) apart = own[c * padded] - FN(load)(y + c * padded);
+        if (c == 0) apart += FN(all)(real_bytes == 8 ? 0x1p-511 : 0x1p-63); /* dialect/apart.h */
         const FN(vreal) pulled = pull * apart, pushed = push * apart;
         FN(store)(copy + c * padded, FN(load)(copy + c * padded) - pulled);
         if (with_U) FN(store)(copy + (p + c) * padded, FN(load)(copy + (p + c) * padded) - pushed);

@@ -113,12 +113,11 @@ DEVICE_FN void add_pairs(real *of_row, real *of_columns, real *sums, const real 
         real apart[P], square = 0;
 #pragma unroll
         for (int c = 0; c < P; c++) {
-            apart[c] = apart_in(c, y[c], y_columns[c * COLUMNS + k]);
+            apart[c] = y[c] - y_columns[c * COLUMNS + k];
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST));
-        square = square > REAL_HAIR_SQUARE ? square : REAL(0.0);
-        const real rest = delta[k] - square * inverse;
+        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST)), rest = delta[k] - square * inverse;
+        apart[0] += REAL_HAIR;
         const real stress = weight[k] * rest * rest, of_U = weight[k] * inverse, of_R = of_U * delta[k];
         sums[0] += stress;
         sums[1] += weight[k] * square;
