@@ -222,3 +222,20 @@ def test_every_change_is_seen(kind, files, tool, tmp_path):
                   and not any(what.startswith(f"{known}.") for known in ("schema.ignored",
                                                                          "cross_validation"))]
     assert not unexpected
+
+
+def test_the_best_constant_may_be_far_from_the_first(tool, tmp_path):
+    """An inverse Gaussian's curve is flat far out: sum y e^(-2 o) / sum e^(-o) is e to the best constant."""
+    rng = np.random.default_rng(5)
+    o, y = rng.normal(size=50) * 4, np.exp(rng.normal(size=50) * 2)
+    table = tmp_path / "far.csv"
+    np.savetxt(table, np.c_[rng.normal(size=50), o, y], delimiter=",", header="x,o,y", comments="")
+    mu = np.exp(o) * (y * np.exp(-2 * o)).sum() / np.exp(-o).sum()
+    for kind, digits in (("f64", 1e-9), ("f32", 1e-3)):
+        model = tmp_path / f"{kind}.kiln"
+        words = [tool, "glm", table, "--target", "y", "--offset", "o", "--family", "inverse-gaussian", "--link",
+                 "log", "--l2", "0.1", "--type", kind, "--json", "-q", "-o", model]
+        out = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=False).stdout)
+        told, right = out["metrics"]["null_deviance"], ((y - mu) ** 2 / (y * mu**2)).sum()
+        np.testing.assert_allclose(told, right, rtol=digits)
+        assert subprocess.run([tool, "verify", model, table, "-q"], check=False).returncode == 0

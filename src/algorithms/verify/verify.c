@@ -149,16 +149,20 @@ static void best_constant(struct ki_verify_point *point, const struct ki_verify_
     if (loss->kind == KILN_LOSS_GLM) mean = ki_verify_link(loss, (double)mean);
     origin[p->first] = (double)mean;
     evaluate(point, p, NULL, origin);
-    for (int iteration = 0; iteration < 100 && isfinite((double)point->value); iteration++) {
-        const long double before = point->value, step = point->intercept[0] / point->curvature;
+    struct ki_verify_bracket bracket = KI_VERIFY_OPEN;
+    for (int iteration = 0; iteration < 200 && isfinite((double)point->value); iteration++) {
+        const long double before = point->value;
         const double from = origin[p->first];
-        if (fabsl(step) <= 1e-15L * fmaxl(fabsl(from), 1e-3L)) break;
+        if (fabsl(point->intercept[0]) <= 1e-15L * point->curvature * fmaxl(fabsl(from), 1e-3L)) break;
+        const long double step = ki_verify_step(&bracket, from, point->intercept[0], point->curvature);
         long double length = 1;
         do {
             origin[p->first] = (double)(from - length * step);
             evaluate(point, p, NULL, origin);
             length /= 2;
-        } while (!(point->value <= before + fabsl(before) * 1e-15L) && length > 1e-6L);
+        } while (
+            !(point->curvature > 0 && (bracket.closed || point->value <= before + fabsl(before) * 1e-15L)) &&
+            length > 1e-6L);
     }
 }
 

@@ -11,6 +11,7 @@
  * families follows the deviance; those with a dispersion have it as a monotone function of the deviance. */
 #define _DEFAULT_SOURCE
 #include "algorithms/verify/verify_glm.h"
+#include "algorithms/verify/verify_point.h"
 
 #include "algorithms/certificate/certificate.h"
 
@@ -186,16 +187,17 @@ static struct sum null_deviance(const struct ki_verify_model *m, double *eta) {
     }
     if (at_end(m, mean)) return (struct sum){0, 0, 0};
     double at = ki_verify_link(m->loss, (double)mean) - (double)offset;
+    struct ki_verify_bracket bracket = KI_VERIFY_OPEN;
     struct along here = along(m, eta, at);
     for (int iteration = 0; iteration < 200 && isfinite((double)here.value); iteration++) {
-        long double step = here.slope / here.curvature;
-        if (!(fabsl(step) > 1e-15L * fmaxl(fabsl(at), 1e-3L))) break;
+        if (!(fabsl(here.slope) > 1e-15L * here.curvature * fmaxl(fabsl(at), 1e-3L))) break;
+        long double step = ki_verify_step(&bracket, at, here.slope, here.curvature);
         struct along there = {.value = NAN};
         for (int halved = 0; halved < 40 && (double)(at - step) != at; halved++, step /= 2) {
             there = along(m, eta, (double)(at - step));
-            if (there.value <= here.value) break;
+            if (there.curvature > 0 && (bracket.closed || there.value <= here.value)) break;
         }
-        if (!(there.value <= here.value)) break;
+        if (!(there.curvature > 0) || !(bracket.closed || there.value <= here.value)) break;
         at = (double)(at - step);
         here = there;
     }
