@@ -230,6 +230,7 @@ SCALAR_FN wide FN(share_excess)(wide d, wide mu, wide log_y, wide log_mu) {
  * no term of which is of P's size where mu is near y. `wide`, as mu's logarithm may be large. */
 SCALAR_FN wide FN(beta_loss)(wide p, wide y, wide mu, wide nu, wide log_mu, wide log_nu) {
     const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000, log_p = log(p);
+    if (log_mu + log_nu == -INFINITY) return INFINITY;
     const wide d = y * nu - (1 - y) * mu;
     const wide apart = FN(share_excess)(d, mu, log(y), log_mu) + FN(share_excess)(-d, nu, log1p(-y), log_nu);
     return p * apart - (log_p + log_mu + log_nu) / 2 + half_log_2pi +
@@ -264,7 +265,7 @@ SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response
     const wide best = FN(beta_loss)(p, y, (t > 0 ? 1 : e) / (1 + e), (t > 0 ? e : 1) / (1 + e),
                                     t > 0 ? -l : t - l, t > 0 ? -t - l : -l);
     const wide lacks = FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest) - best;
-    return lacks > 0 ? (real)lacks : (real)0;
+    return lacks < 0 ? (real)0 : (real)lacks; /* NaN stays NaN */
 }
 
 /* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with V(mu) the

@@ -174,7 +174,10 @@ long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_
     case KILN_TWEEDIE: return tweedie_deviance(y, mu, p);
     case KILN_NEGATIVE_BINOMIAL:
         return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
-    case KILN_BETA: return fmaxl(2 * (beta_loss(p, y, mu, at->nu).value - best.value), 0);
+    case KILN_BETA: {
+        const long double lacks = 2 * (beta_loss(p, y, mu, at->nu).value - best.value);
+        return lacks < 0 ? 0 : lacks;
+    }
     case KILN_GAUSSIAN: return (y - mu) * (y - mu);
     default: return NAN;
     }
