@@ -52,7 +52,7 @@ typedef struct kiln_mds_options {
  *   missing, weight 0; the diagonal is not read). Interval and ordinal disparities are scaled so that sum w
  *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal; those of
  *   points are taken from X in long double, so that each device and kiln_verify_mds have the same order.
- * Stops when an iteration lowers the stress by at most tolerance times itself (two, if suddenly), or stress_1 is
+ * Stops when an iteration lowers the stress by at most tolerance times itself (two or three, if suddenly), or stress_1 is
  * at most tolerance: near a perfect layout it falls by the same share for ever. The stress never rises, and is that
  * of the layout returned. report->objective is the stress, residual its last relative fall, stress_1 if less;
  * figures: "stress"; "stress_1", Kruskal's sqrt(stress / sum w d^2); "setbacks", iterations whose stress rose

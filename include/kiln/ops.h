@@ -513,7 +513,8 @@ KILN_API kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const 
  *   sums = (sum w (delta - d)^2,  sum w d^2,  sum w d,  sum w delta d)  over the pairs i < j
  *   points_i = sum_j w_ij (delta_ij - d_ij)^2
  * A pair i < j with d_ij = 0 adds w_ij delta_ij and w_ij to i in the first dimension, and takes it from j: any
- * unit vector majorises there, and points that belong apart part. Of D and weights only entries right of the
+ * unit vector majorises there, and points that belong apart part. Distances below 2^-63 (f64: 2^-511) count so in
+ * part, and w_ij delta_ij above 2^64 (f64: 2^512) overflow there. Of D and weights only entries right of the
  * diagonal are read.
  * Without weights the next layout is R / n, and its stress is no larger than that of Y. */
 typedef struct kiln_guttman {

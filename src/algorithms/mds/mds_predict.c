@@ -35,6 +35,8 @@ static double move(const struct placing *of, double *z) {
         double square = 0;
         for (int64_t c = 0; c < of->p; c++) square += (z[c] - y[c]) * (z[c] - y[c]);
         const double pull = square > 0 ? of->delta[j] / sqrt(square) : 0;
+        if (!(square > 0))
+            next[0] += of->delta[j]; /* any unit vector majorises there, as in kiln_guttman_step */
         for (int64_t c = 0; c < of->p; c++) next[c] += y[c] + pull * (z[c] - y[c]);
     }
     for (int64_t c = 0; c < of->p; c++) {

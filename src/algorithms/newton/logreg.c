@@ -134,13 +134,14 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* The same of several, from the probabilities that the engine has left. */
+/* The same of several, from the probabilities that the engine has left; 0, not known, where the host has no room
+ * for them. */
 static kiln_status bend_of_classes(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
     kiln_status status;
     const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
     struct ki_arena arena = {0};
     double *p = ki_arena_doubles(&arena, m * (k + 2));
-    TRY(arena.status);
+    if (!p) return ki_arena_free(&arena, KILN_OK);
     double *y = p + m * k, *s = y + m;
     TRY(ki_vector_get(p, newton->C));
     TRY(ki_vector_get(y, loss->y));

@@ -114,10 +114,18 @@ static int whole_state(struct ki_state whole[KI_RUN_PARTS], struct ki_run *run) 
     return own + problems + run->outer_parts;
 }
 
+/* Of one problem the state's own range, both ends 0, would mean any. */
+static kiln_status check_ended(const struct ki_run *run) {
+    if (run->problems == 0 || (run->ended >= 0 && run->ended < run->problems)) return KILN_OK;
+    return ki_fail(KILN_ERR_MODEL, "the checkpoint is damaged: it goes on with problem %lld of %lld",
+                   (long long)run->ended, (long long)run->problems);
+}
+
 kiln_status ki_run_look_around(struct ki_run *run) {
     kiln_status status;
     const struct ki_state ended = ended_of(run);
     TRY(ki_checkpoint_look(run->control, &ended, 1));
+    TRY(check_ended(run));
     TRY(ki_checkpoint_look(run->control, run->outer, run->outer_parts));
 done:
     return status;
@@ -127,6 +135,7 @@ kiln_status ki_run_resume(struct ki_run *run) {
     kiln_status status;
     struct ki_state whole[KI_RUN_PARTS];
     TRY(ki_checkpoint_resume(&run->resumed, run->control, whole, whole_state(whole, run)));
+    TRY(check_ended(run));
     if (run->resumed && at_limit(run)) run->report.stopped_by = KILN_STOP_ITERATIONS;
 done:
     return status;
@@ -213,7 +222,8 @@ static bool settled(const struct ki_run *run) {
     const kiln_trace_row *last = report->trace + report->trace_count - 1;
     if (last[-1].residual <= run->tolerance) return true;
     const bool slowly = last->residual >= last[-1].residual / 4;
-    return slowly && (report->trace_count < 4 || last[-1].residual >= last[-2].residual / 4);
+    const bool first = report->trace_count < 3 || last[-2].iteration == 0; /* the start has no gain */
+    return slowly && (first || last[-1].residual >= last[-2].residual / 4);
 }
 
 void ki_run_judge(struct ki_run *run) {

@@ -160,7 +160,9 @@ DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCA
             apart[c] = y_rows[(first + s) * P + c] - y_columns[lane * P + c];
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_sqrt(fmax(square, REAL_SMALLEST)), distance = square * inverse, rest = delta - distance;
+        /* not fmax, which is several instructions in f64 */
+        const real inverse = square < REAL_SMALLEST ? 1 / REAL_HAIR : inverse_sqrt(square);
+        const real distance = square * inverse, rest = delta - distance;
         const real stress = weight * rest * rest, of_U = weight * inverse, of_R = of_U * delta;
         tile_sums[0] += stress;
         tile_sums[1] += weight * square;
