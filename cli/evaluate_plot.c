@@ -45,7 +45,7 @@ static void add_roc(struct figure *figure) {
     for (int64_t j = e->count - 1; j >= 0; j--) {
         const kiln_roc *roc = e->judged[j].roc;
         if (!roc->count) continue;
-        snprintf(figure->names[j], NAME_ROOM, "%s: AUC %.3f", e->judged[j].name, roc->area);
+        snprintf(figure->names[j], NAME_ROOM, "AUC %.3f %s", roc->area, e->judged[j].name);
         add(figure, (struct series){.name = figure->names[j],
                                     .x = roc->false_share,
                                     .y = roc->true_share,

@@ -162,7 +162,7 @@ static int put_solver(struct result *result, const struct training *job, const k
     PUT_LINE(result, "%s", "");
     PUT(result, "solver", TEXT(choice.solver), .head = "solver      ",
         .shown = choice.solver ? NULL : "newton");
-    PUT(result, "why", TEXT(choice.why), .before = *choice.why ? ": " : NULL);
+    PUT(result, "why", TEXT(result_words(result, "%s", choice.why)), .before = *choice.why ? ": " : NULL);
     PUT(result, "max_iterations", COUNT(choice.max_iterations), .head = "iterations  ", .after = " at most");
     return 0;
 }

@@ -51,6 +51,12 @@ def tables(folder):
         for _ in range(1500):
             a, b = dice.gauss(0, 1), dice.gauss(0, 1)
             out.write(f"{a:.6f},{b:.6f},{math.exp(0.3 * a - 0.2 * b) * dice.gammavariate(4, 0.25):.6f}\n")
+    with open(os.path.join(folder, "shares.csv"), "w") as out:
+        out.write("a,b,y\n")
+        for _ in range(1500):
+            a, b = dice.gauss(0, 1), dice.gauss(0, 1)
+            mean = 1 / (1 + math.exp(0.3 * a - 0.2 * b))
+            out.write(f"{a:.6f},{b:.6f},{min(max(dice.betavariate(4 * mean, 4 - 4 * mean), 1e-6), 1 - 1e-6):.6f}\n")
     for name, width, count in (("points.csv", 3, 120), ("centres.csv", 26, 7)):
         with open(os.path.join(folder, name), "w") as out:
             out.write(",".join(f"x{j}" for j in range(width)) + "\n")
@@ -81,6 +87,7 @@ CASES = (
     *(("glm", "positive.csv", "--target", "y", "--family", family) for family in ("gamma", "inverse-gaussian")),
     ("glm", "table.csv", *COUNTS, "--family", "poisson", "--standard-errors"),
     ("glm", "two.svm", "--family", "binomial", "--l2", "1"),
+    ("glm", "shares.csv", "--target", "y", "--family", "beta", "--precision", "4"),
     *(("kmeans", "table.csv", *MEASURES, "-k", "7", "--seed", "3", *more) for more in ((), ("--batch", "256"))),
     *(("kmeans", "two.svm", "-k", "5", "--seed", "3", *more) for more in ((), ("--spherical",), ("--batch", "256"))),
     *(("kmeans", "two.svm", "-k", "5", "--init", init) for init in ("k-means-parallel", "random")),

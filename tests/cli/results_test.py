@@ -226,7 +226,7 @@ class Results(Base):
             table = kiln("evaluate", self.path("m.kiln"), self.path("test.csv"), "--weights", "w", *CPU)[0]
             if verb == "logreg":
                 for roc in result["roc"]:
-                    self.assertIn(f"{roc['name']}: AUC {roc['auc']:.3f}", texts)
+                    self.assertIn(f"AUC {roc['auc']:.3f} {roc['name']}", texts)
                 self.assertIn("class                weight  precision     recall         F1        AUC\n",
                               table)
                 self.assertIn("true \\ predicted", table)
