@@ -82,7 +82,9 @@ static bool platform_is(const struct ki_opencl_device *device, const char *name)
  * adds. */
 static void describe_nvidia(struct ki_properties *properties, const struct ki_opencl_device *device,
                             int architecture) {
-    enum { DRIVERS_LOCAL = 1024 }; /* of a group's memory, which the driver may want beside what a launch
+    enum {
+        DRIVERS_LOCAL = 1024
+    }; /* of a group's memory, which the driver may want beside what a launch
                                     * asks for */
     if (!platform_is(device, "NVIDIA CUDA")) return;
     properties->registers_option = "-cl-nv-maxrregcount=";

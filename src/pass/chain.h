@@ -40,8 +40,9 @@ struct ki_chain {
         *sums; /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
     kiln_matrix *
         products; /* SCALE: 1 x k, in the device's widest type: receives the column sums of q .* v .* q; may be NULL */
-    const int *folds; /* FOLD_LOSSES: k of them; its `products`, 2 x k, receive the columns' values and sums of curvatures */
-    double *value;    /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
+    const int *
+        folds; /* FOLD_LOSSES: k of them; its `products`, 2 x k, receive the columns' values and sums of curvatures */
+    double *value; /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
 };
 
 /* kiln_mmchain's chain of operands that are checked for `call`. */

@@ -26,7 +26,7 @@ struct ki_certificate {
     const double *slopes; /* k: the gradient with respect to the intercepts, for what makes them 0 */
     double slope;         /* sqrt(sum_i s_i |loss_i'|^2) at most */
     double curvature;
-    double bend; /* l2 = 0: sum_i s_i loss_i'^2 / loss_i'' at most; 0: not known */
+    double bend;    /* l2 = 0: sum_i s_i loss_i'^2 / loss_i'' at most; 0: not known */
     double excess;  /* sum_i s_i (loss_i - least value of loss_i) */
     double terms;   /* sum_i s_i |.| of what the losses were added up from, but for multiples of eta, */
     double lean;    /* and sqrt(sum_i s_i c_i^2) of these, c_i eta_i */

@@ -331,9 +331,7 @@ static void block_conclude(const struct ki_block *t) {
     if (run->cancelled)
         stop = KILN_STOP_CANCELLED;
     else if (!converged)
-        stop = t->diverged         ? KILN_STOP_DIVERGED
-               : ki_run_limit(run) ? ki_run_limit(run)
-                                   : KILN_STOP_STALLED;
+        stop = t->diverged ? KILN_STOP_DIVERGED : ki_run_limit(run) ? ki_run_limit(run) : KILN_STOP_STALLED;
     ki_run_problem_ends(run, stop, ki_block_relative(t, t->norm), ki_block_objective(t));
     for (int j = 0; j < t->k; j++) t->system->rss += t->rss[j];
 }

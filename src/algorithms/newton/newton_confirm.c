@@ -23,7 +23,7 @@
  *
  * Without a penalty an optimum may be at infinity, where no curvature is left: there the criterion alone
  * ends a run, but for support vector machines, whose losses have a least value, and for losses that are not
- * convex: these are level far beyond a row's best mean, too, so that a step that is too long ends where every
+ * convex: these may be level far beyond a row's best mean, too, so that a step that is too long ends where every
  * gradient is small. The curvature changes with each step there, and steps lead back. */
 #include "algorithms/newton/newton_descent.h"
 

@@ -20,8 +20,8 @@ struct ki_family {
     kiln_family_info shown;
     kiln_range range;   /* of y, but for open_beyond */
     double open_beyond; /* a parameter above that opens the range at its least end, too; 0: none does */
-    /* The links, as a sum of 1 << link, under which the loss is not convex in eta and goes level far beyond a row's best
-     * mean. */
+    /* The links, as a sum of 1 << link, under which the loss is not convex in eta, and may go level far beyond a row's
+     * best mean. */
     uint32_t bends_down;
     /* Under a log link the loss's own curvature is positive for every y, and in place of the expected one. */
     bool own_curvature;
