@@ -55,6 +55,8 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
 void cv_free(struct validation *validation);
 json_t *cv_json(const struct training *job, const struct validation *validation);
 void cv_print(FILE *file, const json_t *table); /* of what cv_json made */
+/* Which values have models that did not converge, in words; "" where all did. */
+void cv_list_unconverged(char *text, size_t room, const struct validation *validation);
 int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation);
 double cv_nonzeros(const struct validation *validation, const struct tried *tried); /* mean over the folds */
 int cv_plot(const char *path, const struct validation *validation, const struct training *job);

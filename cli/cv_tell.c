@@ -74,6 +74,27 @@ json_t *cv_json(const struct training *job, const struct validation *validation)
     return object;
 }
 
+/* "2 of 3 values (l2 100, 10)": the first of them by name. */
+void cv_list_unconverged(char *text, size_t room, const struct validation *validation) {
+    enum { SHOWN = 4 };
+    char names[200];
+    size_t used = 0;
+    int64_t found = 0;
+    *names = *text = '\0';
+    for (int64_t i = 0; i < validation->count; i++) {
+        if (!validation->tried[i].sum.unconverged || found++ >= SHOWN) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                 text_number(cv_strength(validation, i)));
+    }
+    if (!found) return;
+    snprintf(text, room,
+             "models of %lld of %s have not converged%s (%s %s%s), and their %s is that of "
+             "unfinished models",
+             (long long)found, text_plural(validation->count, "value"),
+             validation->folds ? " in cross-validation" : "", cv_penalty_name(validation), names,
+             found > SHOWN ? ", ..." : "", validation->metric);
+}
+
 /* ------------------------------------------------------------------------------------------ table */
 
 static double number_of(const json_t *object, const char *key) {
@@ -197,12 +218,15 @@ int cv_tell_path(struct run *run, const struct training *job, const struct valid
         return 0;
     }
     struct result result;
+    char text[400];
     result_begin(&result);
     run_put(&result, run, "kiln.path/1");
     PUT(&result, "algorithm", TEXT(job->algorithm->name));
     run_put_device(&result, run);
     run_put_shape(&result, kiln_data_X(job->data));
     PUT(&result, "path", JSON(table));
+    cv_list_unconverged(text, sizeof text, validation);
+    PUT(&result, "warnings", JSON(train_add_warning(json_array(), "unconverged-models", text)));
     run_put_seconds(&result, run, false);
     const int code = result_print_json(&result);
     result_free(&result);

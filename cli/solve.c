@@ -146,7 +146,9 @@ static void put_results(struct solving *s) {
     if (solver->metrics) solver->metrics(result, s);
     report_put_objective(result, &s->report, &solver->words);
     if (!solver->metrics) put_figures(result, &s->report);
-    PUT(result, "warnings", JSON(train_warnings_json(&s->report, s->data)));
+    PUT(result, "warnings",
+        JSON(train_add_warning(train_warnings_json(&s->report, s->data), "unconverged-models",
+                               s->unconverged)));
     (solver->options ? solver->options : put_options)(result, s);
 }
 
@@ -204,8 +206,9 @@ static int tell(struct solving *s) {
     run_put_seconds(result, run, true);
     if (s->solver->put) s->solver->put(result, s);
     report_put_trace(result, &s->report);
-    const int code = run_tell(run, result);
-    return code ? code : train_end(run, &s->report, s->data);
+    int code = run_tell(run, result);
+    if (!code) code = train_end(run, &s->report, s->data);
+    return !code && *s->unconverged && run->settings->strict ? EXIT_NOT_CONVERGED : code;
 }
 
 int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int64_t top) {

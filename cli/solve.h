@@ -37,9 +37,10 @@ struct solving {
     struct run *run;
     const struct solver *solver;
     kiln_data *data;
-    kiln_model *warm; /* NULL without --warm-start */
-    bool done;        /* there is nothing left to solve */
-    bool noted;       /* something has been found already that an interruption must not lose */
+    kiln_model *warm;      /* NULL without --warm-start */
+    bool done;             /* there is nothing left to solve */
+    bool noted;            /* something has been found already that an interruption must not lose */
+    char unconverged[400]; /* which models before the one that is kept did not converge; "": none */
     kiln_report report;
     struct result result;
     void *state;         /* the solver's own */

@@ -222,6 +222,15 @@ int train_fail(const struct training *job) {
                 : fail_with(KILN_ERR_DATA, WORKING, words, "column %lld%s", j + 1, what);
 }
 
+/* The metrics of such models chose the penalty. */
+static void warn_unconverged(struct solving *s, const struct validation *validation) {
+    cv_list_unconverged(s->unconverged, sizeof s->unconverged, validation);
+    if (!*s->unconverged) return;
+    say_error("kiln: warning: %s", s->unconverged);
+    say_error("hint: more --max-iterations, a larger --tolerance, or stronger penalties%s",
+              s->run->settings->resume ? "; folds of the checkpoint are trained again without --resume" : "");
+}
+
 /* Tries the values of a path or the folds: the best value is then fitted to all rows, whose checkpoints
  * hold what came of the folds. A path ends with that. */
 static int validate(struct solving *s) {
@@ -232,12 +241,16 @@ static int validate(struct solving *s) {
     int code = cv_run(run, job, validation);
     s->done = validation->folds == 0;
     if (!code && run->settings->plot) code = cv_plot(run->settings->plot, validation, job);
-    if (code || s->done) return code ? code : cv_tell_path(run, job, validation);
-    job->scores = cv_json(job, validation);
-    s->noted = true;
-    progress_end();
-    if (!talk_json()) cv_print(run_tables(run), job->scores);
-    return 0;
+    if (!code && s->done) code = cv_tell_path(run, job, validation);
+    if (code) return code;
+    if (!s->done) {
+        job->scores = cv_json(job, validation);
+        s->noted = true;
+        progress_end();
+        if (!talk_json()) cv_print(run_tables(run), job->scores);
+    }
+    warn_unconverged(s, validation);
+    return s->done && *s->unconverged && run->settings->strict ? EXIT_NOT_CONVERGED : 0;
 }
 
 static int prepare(struct solving *s) {

@@ -118,6 +118,7 @@ void train_tell_device(const struct run *run); /* what --verbose adds */
 /* train_end.c: the exit code of a run on these data that ended so, after the warnings or the error that
  * belong to it. */
 int train_end(const struct run *run, const kiln_report *report, const kiln_data *data);
+json_t *train_add_warning(json_t *array, const char *name, const char *text); /* nothing where text is "" */
 json_t *train_warnings_json(const kiln_report *report,
                             const kiln_data *data); /* a list of {"name", "text"} */
 int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_type type);

@@ -149,16 +149,21 @@ static const char *naming(char *words, size_t room, const char *text, const kiln
     return wording(words, room, named);
 }
 
+json_t *train_add_warning(json_t *array, const char *name, const char *text) {
+    if (!*text) return array;
+    json_t *object = json_object();
+    json_put_text(object, "name", name);
+    json_put_text(object, "text", text);
+    json_add(array, object);
+    return array;
+}
+
 json_t *train_warnings_json(const kiln_report *report, const kiln_data *data) {
     json_t *array = json_array();
     const char *text, *name;
     char words[512];
-    for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, NULL)); i++) {
-        json_t *object = json_object();
-        json_put_text(object, "name", name);
-        json_put_text(object, "text", naming(words, sizeof words, text, data));
-        json_add(array, object);
-    }
+    for (int64_t i = 0; (text = kiln_report_warning(report, i, &name, NULL)); i++)
+        train_add_warning(array, name, naming(words, sizeof words, text, data));
     return array;
 }
 

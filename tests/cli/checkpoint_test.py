@@ -130,6 +130,24 @@ class Checkpoints(Case):
                                      (2, ["--l2", "1e-2:1:2"], "with a path")):
             self.assertIn(message, kiln(*command, *other, "--resume", self.state, code=code)[1])
 
+    def test_folds_that_ended_by_a_limit(self):
+        """They stay as they are in a run that goes on, which says so."""
+        command = ["logreg", FLIGHTS, "--target", "origin", "--cv", "3", "--l2", "1:100:3", "--strict", *CPU]
+        limit = ["--max-iterations", "3"]
+        self.assertIn("3 of 3 values", kiln(*command, *limit, "--checkpoint", self.state, code=4)[1])
+        out, told = kiln(*command, "--resume", self.state, "--json", code=4)
+        result = json.loads(out)
+        self.assertTrue(result["converged"])
+        self.assertFalse(any(row["converged"] for row in result["cross_validation"]["values"]))
+        self.assertEqual([warning["name"] for warning in result["warnings"]], ["unconverged-models"])
+        self.assertIn(f"kiln: warning: {result['warnings'][0]['text']}", told)
+        self.assertIn("trained again without --resume", told)
+        whole, told = kiln(*command, "--json")
+        self.assertEqual((json.loads(whole)["warnings"], told), ([], ""))
+        path = [argument for argument in command if argument not in ("--cv", "3")]
+        result = json.loads(kiln(*path, *limit, "--json", code=4)[0])
+        self.assertEqual([warning["name"] for warning in result["warnings"]], ["unconverged-models"])
+
     @unittest.skipUnless(RECORD, "takes a while")
     def test_cost(self):
         """A state of 150 MB: what writing it takes, checksum and fsync included, and what reading it does."""
