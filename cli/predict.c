@@ -30,6 +30,9 @@ static int check_settings(const struct run *run, const struct prediction *p) {
         return fail_with(KILN_ERR_MODEL, USING_MODEL,
                          verb && verb->predict_instead ? verb->predict_instead : "",
                          "a model of %s predicts nothing", algorithm);
+    if (p->evaluated && known && !is_linear(p->model))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "kiln predict writes what it says of rows",
+                         "a model of %s has no targets to evaluate it by", algorithm);
     if (settings->decision && !is_linear(p->model))
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--decision: a model of %s has no linear predictor",
                          algorithm);

@@ -242,6 +242,10 @@ class Results(Base):
         edges = self.write("g.edges", "a b\nb c\n")
         kiln("hits", edges, "-o", self.path("h.kiln"), *CPU)
         self.assertIn("predicts nothing", kiln("evaluate", self.path("h.kiln"), edges, *CPU, code=7)[1])
+        for verb in (["kmeans", "-k", "2"], ["mds"]):
+            kiln(*verb, self.path("test.csv"), "--features", "a,b", "-o", self.path("u.kiln"), *CPU)
+            error = kiln("evaluate", self.path("u.kiln"), self.path("test.csv"), *CPU, code=7)[1]
+            self.assertIn(f"a model of {verb[0]} has no targets to evaluate it by", error)
         for name in ("m.kiln", "test.csv"):
             self.assertIn("the same file", kiln("evaluate", self.path("m.kiln"), self.path("test.csv"),
                                                 "--plot", self.path(name), *CPU, code=2)[1])
