@@ -138,8 +138,8 @@ static void put_tensor(struct result *row, const void *of, int64_t i) {
     kiln_type type;
     int64_t rows, cols;
     PUT(row, "name", TEXT(kiln_model_tensor_info(d->model, i, &type, &rows, &cols)), .label = "",
-        .before = "  ", .width = -14);
-    PUT(row, "rows", COUNT(rows), .label = "", .before = "");
+        .before = "  ", .width = -13);
+    PUT(row, "rows", COUNT(rows), .label = "", .before = " ");
     PUT(row, "columns", COUNT(cols), .label = "", .before = " x ");
     PUT(row, "type", TEXT(type_name(type)), .label = "", .before = ", ");
 }

@@ -131,6 +131,7 @@ class Judged(Case):
             found = as_json("glm", data, "--target", "y", "--standard-errors", "-o", self.path("few.kiln"),
                             *CPU)
             self.assertEqual(found["metrics"]["residual_degrees"], degrees)
+            self.assertIn("  standard_errors 2 x 1, f64\n", kiln("info", self.path("few.kiln"))[0])
             for row in found["coefficients"] + as_json("coefficients", self.path("few.kiln"))["coefficients"]:
                 self.assertAlmostEqual(row["p"] / tail(abs(row["z"])), 1, delta=1e-9)
                 self.assertAlmostEqual(tail((row["high"] - row["value"]) / row["standard_error"]), 0.05,
