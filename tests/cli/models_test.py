@@ -496,6 +496,10 @@ class Generalised(Models):
                           kiln("glm", self.path("count.csv"), "--target", "y", "--family", family, *CPU,
                                code=2)[1])
         kiln("glm", self.path("count.csv"), "--target", "y", "--link", "power", *CPU, code=2)
+        shares = self.write("shares.csv", "x,y\n1,0.2\n2,0.4\n3,0.5\n")
+        error = kiln("glm", shares, "--target", "y", "--link", "log", "--family", "beta", "--precision", 5,
+                     *CPU, code=2)[1]
+        self.assertIn("the beta family has no link log, but logit, probit, cloglog and cauchit", error)
         kiln("glm", self.path("count.csv"), "--target", "y", "--family", "cauchy", code=2)
         kiln("glm", self.path("number.csv"), "--target", "y", "--family", "poisson", *CPU, code=3)
 

@@ -3,6 +3,8 @@
 #include "ops/linear/families.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/status.h"
 #include "kiln/models.h"
@@ -217,6 +219,23 @@ kiln_link ki_link_of(const kiln_loss *loss) {
 
 /* --------------------------------------------------------------------------------------------- checks */
 
+static kiln_status fail_link(const char *call, const struct ki_family *family, kiln_link link) {
+    char names[160] = "";
+    int left = __builtin_popcount(family->shown.links);
+    for (int i = 1; i <= KI_LINK_LAST; i++) {
+        const size_t used = strlen(names);
+        if (!(family->shown.links >> i & 1)) continue;
+        left--;
+        snprintf(names + used, sizeof names - used, "%s%s",
+                 !used  ? ""
+                 : left ? ", "
+                        : " and ",
+                 links[i].name);
+    }
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: the %s family has no link %s, but %s", call, family->shown.name,
+                   kiln_link_name(link), names);
+}
+
 kiln_status ki_family_check(const char *call, const kiln_loss *loss) {
     const double p = loss->parameter;
     const struct ki_family *family = ki_family_find(loss->family);
@@ -230,8 +249,7 @@ kiln_status ki_family_check(const char *call, const kiln_loss *loss) {
                        "%s: the %s family's %s (kiln_glm_options.parameter) is %g, but must be %s", call,
                        family->shown.name, parameter->option, p, parameter->wanted);
     if (loss->link != KILN_LINK_DEFAULT && !(family->shown.links >> loss->link & 1))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: the %s family has no link %s", call, family->shown.name,
-                       kiln_link_name(loss->link));
+        return fail_link(call, family, loss->link);
     if (loss->link == KILN_LINK_POWER && !(loss->link_power != 0 && isfinite(loss->link_power)))
         return ki_fail(
             KILN_ERR_ARGUMENT,
