@@ -141,3 +141,19 @@ def test_refused(tool, tmp_path):
     assert "--precision P" in run(tool, "glm", file, "--target", "share", "--family", "beta", code=2).stderr
     assert "belongs to --family beta" in run(tool, "glm", file, "--target", "share", "--precision", 3, code=2).stderr
     assert "no link log" in run(tool, "glm", file, "--target", "share", "--family", "beta", "--precision", 3, "--link", "log", code=2).stderr
+
+
+@pytest.mark.parametrize("least", [1e-100, 1e-300, 5e-324, 1e-20])
+def test_verified_near_0(tool, tmp_path, least):
+    """The best mean of a share of 1e-100 is at 1 / (5 log 1e100), and not near the share."""
+    file, model = tmp_path / "rows.csv", tmp_path / "m.kiln"
+    shares = [least, 0.4, 0.6]
+    file.write_text("x,y\n" + "".join(f"{i},{y!r}\n" for i, y in enumerate(shares, 1)))
+    made = json.loads(run(tool, "glm", file, "--target", "y", "--family", "beta", "--precision", 5, "-o", model, "--json", "--quiet").stdout)
+    verified = json.loads(run(tool, "verify", model, file, "--json", "--quiet").stdout)
+    with mp.workdps(60):
+        nowhere = mp.findroot(lambda t: sum(mp.digamma(5 / (1 + mp.exp(-t))) - mp.digamma(5 / (1 + mp.exp(t))) - mp.log(y) + mp.log(1 - mp.mpf(y))
+                                            for y in shares), (-12, 4), solver="anderson")
+        null = 2 * sum(exact(5, y, (1 / (1 + mp.exp(-nowhere)), 1 / (1 + mp.exp(nowhere)))) for y in shares)
+    assert made["metrics"]["null_deviance"] == pytest.approx(float(null), rel=1e-12)
+    assert verified

@@ -336,14 +336,14 @@ SCALAR_FN real FN(excess)(real t, real x) {
     return t > (real)-0.5 && t < (real)0.5 ? t - (real)log1p(t) : t - x;
 }
 
-/* d(y, mu) / 2: what the log-likelihood at mu lacks to that at mu = y. With delta as above and v = -delta
+/* d(y, mu) / 2, which rounding may bring below 0, as terms of it cancel near mu = y. With delta as above and v = -delta
  *
  *   Poisson y delta + mu - y = y excess(mu / y), gamma excess(y / mu), inverse Gaussian (y / mu - 1)^2 / (2 y),
  *   Tweedie y^(2-p) (expm1((2-p) v) / (2-p) + expm1((1-p) v) / (p-1)), of y = 0 mu^(2-p) / (2-p),
  *   negative binomial y (s(-x) - s(-z)) + (s(x) - s(z)) / alpha, s the softplus, x = log(alpha mu), z = log(alpha y):
  *
  * all of log mu, so that they have the value of the real formula wherever the type has room for that. */
-SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(response) r) {
+SCALAR_FN real FN(rounded_half_deviance)(int family, real parameter, real y, struct FN(response) r) {
     const real p = parameter, mu = r.mu, delta = y == 0 ? (real)0 : (real)log(y) - r.log_mu;
     real x, z, t;
     switch (family) {
@@ -377,6 +377,12 @@ SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(r
     case FAMILY_BETA: return FN(beta_half_deviance)(p, y, r);
     default: return (real)NAN;
     }
+}
+
+/* d(y, mu) / 2 >= 0: what the log-likelihood at mu lacks to that at mu = y. NaN stays NaN. */
+SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(response) r) {
+    const real lacks = FN(rounded_half_deviance)(family, parameter, y, r);
+    return lacks < 0 ? (real)0 : lacks;
 }
 
 /* (y - mu)^2 / V(mu), V = mu^k, and of negative binomials mu (1 + alpha mu): t^2 mu^2 / V with t = y / mu - 1, and where t is large

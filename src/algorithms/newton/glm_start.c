@@ -147,19 +147,25 @@ struct null_bracket {
     double low, high;
 };
 
-/* A Fisher step's end, t of it; the bracket's middle where it leads out of that or has not halved it, `wide`: an
- * inverse Gaussian's curve is flat far out, and steps come back from there one by one. */
-static double null_next(const struct null_bracket *of, const struct null_point *here, double t, double wide) {
-    const double next = here->b - t * here->gradient / here->curvature, width = of->high - of->low;
-    if (!isfinite(width) || (next > of->low && next < of->high && width <= 0.5 * wide)) return next;
+/* A Fisher step's end, t of it; the bracket's middle where it leads out of that, or is not half as long as the move
+ * before it: an inverse Gaussian's curve is flat far out, and steps come back from there one by one. */
+static double null_next(const struct null_bracket *of, const struct null_point *here, double t,
+                        double moved) {
+    const double step = t * here->gradient / here->curvature, next = here->b - step,
+                 width = of->high - of->low;
+    if (!isfinite(width) || (next > of->low && next < of->high && fabs(step) <= 0.5 * moved)) return next;
     return of->low + 0.5 * width;
 }
 
-/* Where the gradient is rounding, and far out, where it is small by itself, so is not Fisher's step. */
-static bool null_ended(const struct ki_glm *glm, const struct null_point *at) {
-    const double step = fabs(at->gradient) / at->curvature, size = fmax(fabs(at->b), 1);
-    return (fabs(at->gradient) <= 1e-13 * glm->weight * fabs(glm->mean) && step <= 1e-6 * size) ||
-           step <= ki_epsilon(kiln_matrix_type(glm->X)) * size;
+/* How far the point is from the best constant, by Fisher's step, in units of its size. */
+static double null_off(const struct null_point *at) {
+    return fabs(at->gradient) / at->curvature / fmax(fabs(at->b), 1);
+}
+
+/* Where the gradient is about rounding, and far out, where it is small by itself, so is not Fisher's step: one more
+ * leads to rounding where all rows have the same best constant. */
+static bool null_near(const struct ki_glm *glm, const struct null_point *at) {
+    return fabs(at->gradient) <= 1e-13 * glm->weight * fabs(glm->mean) && null_off(at) <= 1e-6;
 }
 
 kiln_status ki_glm_null(struct ki_glm *glm) {
@@ -172,17 +178,21 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
     TRY(null_new(&null, &arena, glm));
     TRY(null_start(&here, &null, glm));
     const bool best = starts_at_best(glm);
-    double t = 1, wide = INFINITY;
-    for (int i = 0; i < STEPS && !best && here.curvature > 0 && t > 1e-10 && !null_ended(glm, &here); i++) {
+    const double rounding = ki_epsilon(kiln_matrix_type(glm->X));
+    double t = 1, moved = INFINITY;
+    for (int i = 0; i < STEPS && !best && here.curvature > 0 && t > 1e-10 && null_off(&here) > rounding;
+         i++) {
         *(here.gradient < 0 ? &bracket.low : &bracket.high) = here.b;
-        TRY(null_at(&there, &null, null_next(&bracket, &here, t, wide)));
-        wide = bracket.high - bracket.low;
+        TRY(null_at(&there, &null, null_next(&bracket, &here, t, moved)));
+        const bool between = isfinite(bracket.high - bracket.low);
         if (there.b == bracket.low || there.b == bracket.high) break;
-        const bool better =
-            isfinite(there.value) && isfinite(there.gradient) && there.curvature > 0 &&
-            (isfinite(wide) || there.value < here.value || fabs(there.gradient) < fabs(here.gradient));
+        const bool flatter = fabs(there.gradient) < fabs(here.gradient), near = null_near(glm, &here),
+                   better = isfinite(there.value) && isfinite(there.gradient) && there.curvature > 0 &&
+                            (flatter || (!near && (between || there.value < here.value)));
         t = better ? 1 : 0.25 * t;
+        if (better) moved = fabs(there.b - here.b);
         if (better) here = there;
+        if (near) break;
     }
     glm->null = here.b;
     glm->curvature = here.curvature;

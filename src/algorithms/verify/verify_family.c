@@ -16,7 +16,7 @@ static struct ki_verify_value product_of(long double c, long double a, long doub
 /* psi(x) and psi'(x): the recurrences up to 24, and there the series. */
 static long double digamma_of(long double x) {
     long double sum = 0;
-    while (x < 24) sum -= 1 / x++;
+    for (; x < 24; x++) sum -= 1 / x;
     const long double z = 1 / (x * x);
     return sum + logl(x) - 1 / (2 * x) -
            z * (1 / 12.0L -
@@ -25,10 +25,7 @@ static long double digamma_of(long double x) {
 
 static long double trigamma_of(long double x) {
     long double sum = 0;
-    while (x < 24) {
-        sum += 1 / (x * x);
-        x++;
-    }
+    for (; x < 24; x++) sum += 1 / (x * x);
     const long double z = 1 / (x * x);
     return sum + 1 / x + z / 2 +
            z / x *
@@ -53,11 +50,14 @@ static long double beta_slope(long double p, double y, long double mu, long doub
     return digamma_of(p * mu) - digamma_of(p * nu) - logl(y) + log1pl(-(long double)y);
 }
 
-/* By Newton's method for the logit of the best mean of y, kept between the ends that are known to enclose it. */
+/* By Newton's method for the logit of the best mean of y, kept between the ends that are known to enclose it. Near
+ * 0, where psi(P mu) is about -1 / (P mu), P mu is 1 / -log y, and not P y: from there each step gains but a power of e. */
 struct ki_verify_value ki_verify_best(const kiln_loss *loss, double y) {
     const long double p = loss->parameter;
-    long double low = -11000, high = 11000, t = logl(y) - log1pl(-(long double)y);
     if (loss->family != KILN_BETA) return (struct ki_verify_value){0};
+    const long double won = logl(y), lost = log1pl(-(long double)y);
+    long double low = -11000, high = 11000,
+                t = logl(p * y + 1 / (1 - won)) - logl(p * (1 - (long double)y) + 1 / (1 - lost));
     for (int i = 0; i < 100; i++) {
         const long double mu = 1 / (1 + expl(-t)), nu = 1 / (1 + expl(t)), slope = beta_slope(p, y, mu, nu);
         const long double step = slope / (p * mu * nu * (trigamma_of(p * mu) + trigamma_of(p * nu)));
@@ -68,13 +68,24 @@ struct ki_verify_value ki_verify_best(const kiln_loss *loss, double y) {
     return beta_loss(p, y, 1 / (1 + expl(-t)), 1 / (1 + expl(t)));
 }
 
+/* How many units of itself 1 - mu loses where it is made of a mean near 1, as by links that are powers. */
+static long double rest_blur(const kiln_loss *loss, const struct ki_response *at) {
+    const kiln_link link = ki_link_of(loss);
+    const bool own = link == KILN_LINK_LOG || (link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT);
+    return own ? 0 : at->mu / at->nu;
+}
+
 struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, const struct ki_response *at) {
     const long double mu = at->mu, p = loss->parameter, won = y == 0 ? 0 : y * at->log_mu;
     switch (loss->family) {
     case KILN_POISSON: return sum_of(mu, -won);
     case KILN_GAMMA: return sum_of(y / mu, logl(mu));
     case KILN_INVERSE_GAUSSIAN: return product_of(1 / mu, y / (2 * mu), -1);
-    case KILN_BINOMIAL: return sum_of(-won, y == 1 ? 0 : (y - 1) * at->log_nu);
+    case KILN_BINOMIAL: {
+        struct ki_verify_value sum = sum_of(-won, y == 1 ? 0 : (y - 1) * at->log_nu);
+        sum.size += (1 - y) * rest_blur(loss, at);
+        return sum;
+    }
     case KILN_TWEEDIE:
         /* an infinite power of a mean near 0 counts for nothing where y is 0 */
         return sum_of(powl(mu, 2 - p) / (2 - p), y == 0 ? 0 : y * powl(mu, 1 - p) / (p - 1));
@@ -126,8 +137,11 @@ void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, doubl
                           lost = log1pl(-(long double)y);
         const long double up = digamma_of(p * at->mu), down = digamma_of(p * at->nu);
         slope->value = steep * (up - down - won + lost);
-        slope->size = steep * (fabsl(up) + fabsl(down) + fabsl(won) + fabsl(lost));
-        slope->expected = steep * steep * (trigamma_of(p * at->mu) + trigamma_of(p * at->nu));
+        /* psi is off by units of 1 at least, and by what the mean's rounding makes of it */
+        const long double of_mu = trigamma_of(p * at->mu), of_nu = trigamma_of(p * at->nu);
+        slope->size = steep * (fmaxl(fabsl(up), 1) + fmaxl(fabsl(down), 1) + fabsl(won) + fabsl(lost) +
+                               p * at->mu * of_mu + p * at->nu * of_nu);
+        slope->expected = steep * steep * (of_mu + of_nu);
         slope->curvature = slope->expected;
         return;
     }
@@ -136,14 +150,14 @@ void ki_verify_score(struct ki_verify_slope *slope, const kiln_loss *loss, doubl
     slope->size = (fabsl(at->mu) + fabs(y)) * fabsl(steep);
     if (binomial) { /* mu - y = (1 - y) mu - y nu, without what cancels */
         slope->value = ((1 - y) / at->nu - y / at->mu) * at->slope;
-        slope->size = ((1 - y) / at->nu + y / at->mu) * at->slope;
+        slope->size = ((1 - y) / at->nu * (1 + rest_blur(loss, at)) + y / at->mu) * fabsl(at->slope);
     }
     slope->expected = at->slope * steep;
     slope->curvature = own_curvature(loss, y, at->mu, slope->expected);
 }
 
 /* y log(y / mu), 0 where y is. */
-static long double ratio_log(double y, long double mu, long double log_mu) {
+static long double ratio_log(long double y, long double mu, long double log_mu) {
     if (y == 0) return 0;
     return fabsl(y / mu - 1) < 0.5L ? y * log1pl((y - mu) / mu) : y * (logl(y) - log_mu);
 }
@@ -173,7 +187,7 @@ long double ki_verify_deviance(const kiln_loss *loss, double y, const struct ki_
     case KILN_INVERSE_GAUSSIAN: return (y - mu) * (y - mu) / (y * mu * mu);
     case KILN_BINOMIAL:
         if (y == 0 || y == 1) return -2 * (y == 0 ? at->log_nu : at->log_mu); /* y - mu would cancel */
-        return 2 * (ratio_log(y, mu, at->log_mu) + ratio_log(1 - y, at->nu, at->log_nu));
+        return 2 * (ratio_log(y, mu, at->log_mu) + ratio_log(1 - (long double)y, at->nu, at->log_nu));
     case KILN_TWEEDIE: return tweedie_deviance(y, mu, p);
     case KILN_NEGATIVE_BINOMIAL:
         return 2 * (ratio_log(y, mu, at->log_mu) - (y + 1 / p) * log1pl(p * (y - mu) / (1 + p * mu)));
@@ -222,13 +236,18 @@ struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, do
     long double all[5] = {0};
     int sign;
     struct ki_verify_value sum = {0};
+    long double gammas = 0; /* a log Gamma is off by units of 1 at least, near its zeros at 1 and 2 too */
     switch (loss->family) {
-    case KILN_POISSON: all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign); break;
+    case KILN_POISSON:
+        all[0] = s * mu, all[1] = -s * likely, all[2] = s * lgammal_r(y + 1, &sign), gammas = s;
+        break;
     case KILN_BINOMIAL:
+        gammas = 3;
         all[0] = -s * likely, all[1] = lost == 0 ? 0 : -lost * at->log_nu, all[2] = -lgammal_r(s + 1, &sign);
         all[3] = lgammal_r(won + 1, &sign), all[4] = lgammal_r(lost + 1, &sign);
         break;
     case KILN_NEGATIVE_BINOMIAL:
+        gammas = 3 * s;
         all[0] = -s * lgammal_r(y + 1 / p, &sign), all[1] = s * lgammal_r(1 / p, &sign);
         all[2] = s * lgammal_r(y + 1, &sign), all[3] = y == 0 ? 0 : -s * (likely + y * logl(p));
         all[4] = s * (y + 1 / p) * log1pl(p * mu);
@@ -244,5 +263,6 @@ struct ki_verify_value ki_verify_minus_twice(const kiln_loss *loss, double y, do
         sum.value += 2 * all[e];
         sum.size += 2 * fabsl(all[e]);
     }
+    sum.size += 2 * gammas;
     return sum;
 }

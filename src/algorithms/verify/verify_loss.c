@@ -12,7 +12,8 @@ double ki_verify_link(const kiln_loss *loss, double mu) {
     case KILN_LINK_SQRT: return sqrt(mu);
     case KILN_LINK_LOGIT: return log(mu / (1 - mu));
     case KILN_LINK_CLOGLOG: return log(-log1p(-mu));
-    case KILN_LINK_CAUCHIT: return tan((double)pi * (mu - 0.5));
+    case KILN_LINK_CAUCHIT:
+        return mu < 0.5 ? (double)(-1 / tanl(pi * mu)) : (double)(1 / tanl(pi * (1 - (long double)mu)));
     case KILN_LINK_POWER: return pow(mu, loss->link_power);
     case KILN_LINK_PROBIT: return 0;
     default: return mu;

@@ -70,14 +70,15 @@ long double ki_verify_blur(const struct ki_verify_point *point, const struct ki_
 
 /* Between which it lies: the loss falls at low and rises at high. closed: both are known. */
 struct ki_verify_bracket {
-    double low, high, wide;
+    double low, high;
+    long double moved; /* the last step's length */
     bool closed;
 };
 
 #define KI_VERIFY_OPEN ((struct ki_verify_bracket){-INFINITY, INFINITY, INFINITY, false})
 
-/* Fisher's step from `at`, or, once the bracket is closed, the way to its middle where the step leads out or the last
- * one has not halved it. An inverse Gaussian's curve is flat far out, where value, slope and curvature vanish alike:
+/* Fisher's step from `at`, or, once the bracket is closed, the way to its middle where the step leads out or is not half
+ * as long as the last one. An inverse Gaussian's curve is flat far out, where value, slope and curvature vanish alike:
  * a point without curvature is none to go on from. */
 static inline long double ki_verify_step(struct ki_verify_bracket *of, double at, long double slope,
                                          long double curvature) {
@@ -85,9 +86,9 @@ static inline long double ki_verify_step(struct ki_verify_bracket *of, double at
     *(slope < 0 ? &of->low : &of->high) = at;
     const double width = of->high - of->low;
     of->closed = isfinite(width);
-    if (of->closed && !(at - step > of->low && at - step < of->high && width <= 0.5 * of->wide))
+    if (of->closed && !(at - step > of->low && at - step < of->high && fabsl(step) <= 0.5L * of->moved))
         step = at - (of->low + 0.5 * width);
-    of->wide = width;
+    of->moved = fabsl(step);
     return step;
 }
 

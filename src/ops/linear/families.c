@@ -182,9 +182,11 @@ static double cloglog(double mu, double power) {
     return log(-log1p(-mu));
 }
 
+/* Near 0 and 1 by what is left to them, as mu - 1/2 has lost its digits. */
 static double cauchit(double mu, double power) {
     (void)power;
-    return tan(pi * (mu - 0.5));
+    if (mu < 0.25) return -1 / tan(pi * mu);
+    return mu > 0.75 ? 1 / tan(pi * (1 - mu)) : tan(pi * (mu - 0.5));
 }
 
 /* A row a link, at its number. */
