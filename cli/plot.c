@@ -228,8 +228,8 @@ static double point_size(const struct panel *panel) {
 
 /* A series' name below the panel, after a piece of what it is drawn as. */
 static void draw_name(const struct canvas *c, const struct series *series, int64_t place) {
-    const double x = EDGE + COLUMN * (int)(place % 2),
-                 y = c->top + SIDE + BOTTOM + (double)(LINE * (place / 2));
+    const int line = (int)(place / 2);
+    const double x = EDGE + COLUMN * (int)(place % 2), y = c->top + SIDE + BOTTOM + LINE * line;
     if (series->look & LOOK_LINE) {
         begin_line(c->picture->file, series, 3);
         fprintf(c->picture->file, "M%.1f %.1fh20\"/>\n", x, y);

@@ -354,6 +354,15 @@ static void refuses_and_stops(void **state) {
     assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
     assert_true(calls > 0 && isfinite(report.objective));
     kiln_report_free(&report);
+    report = (kiln_report){0};
+    kiln_kmeans_verification found = {
+        0}; /* centres that the start has not come to have no rows and are filled */
+    kiln_matrix *many = dense_matrix(KILN_F64, M / 3, N, NULL);
+    assert_int_equal(kiln_kmeans(many, X, &options, &report), KILN_OK);
+    assert_int_equal(kiln_verify_kmeans(&found, many, X, &options), KILN_OK);
+    assert_true(fabs(found.residual - report.residual) <= 1e-9 * report.residual + found.residual_rounding);
+    kiln_matrix_free(many);
+    kiln_report_free(&report);
     assert_int_equal(kiln_kmeans(NULL, X, NULL, NULL), KILN_ERR_ARGUMENT);
     assert_int_equal(kiln_kmeans(C, NULL, NULL, NULL), KILN_ERR_ARGUMENT);
     options = (kiln_kmeans_options){.init = (kiln_init)7};

@@ -42,24 +42,40 @@ static double keep_near(struct kmeans *s, int64_t c) {
 
 #define LIGHT 1e-30 /* a weight whose reciprocal f32 still holds */
 
+/* From a centre to the mean of its rows, squared, while s->next is their sum. */
+static double way_to_mean(const struct kmeans *s, int64_t c) {
+    const double *sum = s->next + c * s->n, *from = s->centres + c * s->n, weight = s->found[2 * c];
+    double square = 0, way = 0;
+    for (int64_t j = 0; j < s->n; j++) square += sum[j] * sum[j];
+    const double size = s->options.spherical ? sqrt(square) : weight;
+    for (int64_t j = 0; j < s->n && weight > 0 && size > 0; j++)
+        way += (sum[j] / size - from[j]) * (sum[j] / size - from[j]);
+    return way;
+}
+
 /* s->means = s->next, by way of the host: where clusters have lost all their rows, or nearly, or means are
- * scaled. A centre that has got or given rows goes to its own however near they are. */
+ * scaled. A centre that has got or given rows goes to its own however near they are; what counts of its move is
+ * the way to the mean of the rows that it had, as what fills others says nothing of these centres. */
 static kiln_status find_means_on_host(struct kmeans *s, double *moved) {
     kiln_status status;
+    struct ki_arena arena = {0};
+    double *const ways = ki_arena_doubles(&arena, s->k);
+    TRY(arena.status);
     TRY(ki_vector_get(s->next, s->sums));
     TRY(ki_vector_get(s->centres, s->C));
+    for (int64_t c = 0; c < s->k; c++) ways[c] = way_to_mean(s, c);
     TRY(ki_kmeans_fill(s, &s->filled));
     *moved = 0;
     for (int64_t c = 0; c < s->k; c++) {
         const double weight = s->totals[2 * c];
         for (int64_t j = c * s->n; j < (c + 1) * s->n; j++)
             s->next[j] = weight > 0 ? s->next[j] / weight : s->centres[j];
-        const double move = ki_kmeans_place(s, c);
-        *moved += s->found[2 * c] == weight ? keep_near(s, c) : move;
+        ki_kmeans_place(s, c);
+        *moved += s->found[2 * c] == weight ? keep_near(s, c) : ways[c];
     }
     TRY(ki_vector_set(s->means, s->next));
 done:
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* On the device: s->means = s->sums over the weights, number by number as keep_near. */
