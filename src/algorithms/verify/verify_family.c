@@ -16,7 +16,10 @@ static struct ki_verify_value product_of(long double c, long double a, long doub
 /* psi(x) and psi'(x): the recurrences up to 24, and there the series. */
 static long double digamma_of(long double x) {
     long double sum = 0;
-    for (; x < 24; x++) sum -= 1 / x;
+    while (x < 24) {
+        sum -= 1 / x;
+        x++;
+    }
     const long double z = 1 / (x * x);
     return sum + logl(x) - 1 / (2 * x) -
            z * (1 / 12.0L -
@@ -25,7 +28,10 @@ static long double digamma_of(long double x) {
 
 static long double trigamma_of(long double x) {
     long double sum = 0;
-    for (; x < 24; x++) sum += 1 / (x * x);
+    while (x < 24) {
+        sum += 1 / (x * x);
+        x++;
+    }
     const long double z = 1 / (x * x);
     return sum + 1 / x + z / 2 +
            z / x *
