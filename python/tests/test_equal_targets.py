@@ -3,7 +3,10 @@ begins, and the deviance is 0 but for rounding, and never negative."""
 import json
 import subprocess
 
+import numpy as np
 import pytest
+
+import kiln
 
 FAMILIES = {
     "gaussian": (), "poisson": (), "gamma": (), "inverse-gaussian": (), "binomial": (),
@@ -29,3 +32,15 @@ def test_equal(tool, tmp_path, family, share):
         assert 0 <= made["metrics"]["deviance"] <= 1e-12 and 0 <= made["metrics"]["null_deviance"] <= 1e-12, (link, made)
         verified = run(tool, "verify", model, file, "--quiet")
         assert verified.returncode == 0, (link, verified.stdout)
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_targets_at_the_range_s_end_where_weights_count(family, kind):
+    """The best constant is at infinity, where the curvature is 0."""
+    rng = np.random.default_rng(3)
+    y, s = np.zeros(21, kind), rng.integers(1, 4, 21).astype(kind) / 1000
+    y[1], s[1] = 1, 0
+    with pytest.warns(UserWarning, match="all targets are 0"):
+        model = kiln.GeneralizedLinearRegressor(family, alpha=0)
+        model.fit(rng.normal(size=(21, 1)).astype(kind), y, sample_weight=s)

@@ -108,9 +108,7 @@ struct figures {
     struct ki_glm_rows rows;
 };
 
-/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
- * deviance. */
-static bool at_end(const struct ki_glm *glm) {
+bool ki_glm_at_end(const struct ki_glm *glm) {
     const kiln_range range = ki_family_find(glm->loss.family)->range;
     return glm->mean <= range.least || glm->mean >= range.most;
 }
@@ -123,7 +121,7 @@ static kiln_status glm_judge(struct figures *figures, struct ki_glm *glm, double
     TRY(ki_vector_get(&b, glm->newton.b));
     TRY(glm_sum_rows(&sums, glm, glm->newton.W, b));
     TRY(glm_sum_rows(&null, glm, NULL, glm->null));
-    figures->null_deviance = at_end(glm) ? 0 : null.deviance;
+    figures->null_deviance = ki_glm_at_end(glm) ? 0 : null.deviance;
     figures->rows = (struct ki_glm_rows){sums.deviance, sums.pearson, sums.bend};
     figures->dispersion = family->shown.fixed_dispersion ? 1
                           : glm->rows > parameters       ? sums.pearson / (glm->rows - parameters)
@@ -189,7 +187,7 @@ static void check_reach(struct ki_glm *glm, const struct figures *figures) {
 
 /* All targets at one end of the family's means, which a link from there to infinity does not reach. */
 static bool one_sided(const struct ki_glm *glm) {
-    return !glm->options->no_intercept && !in_reach(&glm->loss, glm->mean) && at_end(glm);
+    return !glm->options->no_intercept && !in_reach(&glm->loss, glm->mean) && ki_glm_at_end(glm);
 }
 
 /* ---- the fit ---- */

@@ -38,6 +38,9 @@ struct ki_glm_origin {
 
 extern const char ki_glm_call[];
 
+/* Whether all targets are at an end of the family's range, which the best mean goes to: it leaves no
+ * deviance. */
+bool ki_glm_at_end(const struct ki_glm *glm);
 /* Whether eta may be any number, whatever the row. */
 bool ki_glm_any_eta(const kiln_loss *loss);
 /* ERR_DATA naming the first row of y that the family has no place for. */

@@ -177,7 +177,8 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
     struct null_bracket bracket = {-INFINITY, INFINITY};
     TRY(null_new(&null, &arena, glm));
     TRY(null_start(&here, &null, glm));
-    const bool best = starts_at_best(glm);
+    const bool best = starts_at_best(glm),
+               end = ki_glm_at_end(glm); /* the best is at infinity, without curvature */
     const double rounding = ki_epsilon(kiln_matrix_type(glm->X));
     double t = 1, moved = INFINITY;
     for (int i = 0; i < STEPS && !best && here.curvature > 0 && t > 1e-10 && null_off(&here) > rounding;
@@ -187,7 +188,8 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
         const bool between = isfinite(bracket.high - bracket.low);
         if (there.b == bracket.low || there.b == bracket.high) break;
         const bool flatter = fabs(there.gradient) < fabs(here.gradient), near = null_near(glm, &here),
-                   better = isfinite(there.value) && isfinite(there.gradient) && there.curvature > 0 &&
+                   better = isfinite(there.value) && isfinite(there.gradient) &&
+                            (there.curvature > 0 || end) &&
                             (flatter || (!near && (between || there.value < here.value)));
         t = better ? 1 : 0.25 * t;
         if (better) moved = fabs(there.b - here.b);
