@@ -21,7 +21,7 @@ struct tried {
         sum; /* of the fold under way, which an interruption leaves unfinished; of those finished */
 };
 
-/* What a model says of the rows that it is judged by, on the host, in rows of `wide` numbers. */
+/* A model's predictions for the rows that it is judged by, on the host, in rows of `wide` numbers. */
 struct fitted {
     int64_t rows, wide;
     const double *scores, *means;

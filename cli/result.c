@@ -71,8 +71,18 @@ void result_free(struct result *result) {
     result->count = 0;
 }
 
+static bool
+    rows_cut; /* a row of some table did not fit: a table's rows are printed without a way to say so */
+
+/* Row i of a table, in `line`. */
+static void fill_row(struct result *line, const struct row *table, int64_t i) {
+    result_begin(line);
+    table->fill(line, table->of, table->first + i);
+    rows_cut = rows_cut || line->full;
+}
+
 static int check_full(const struct result *result) {
-    if (!result->full) return 0;
+    if (!result->full && !rows_cut) return 0;
     return fail_with(KILN_ERR_INTERNAL, WORKING, "",
                      "the result has more rows or words than there is room for");
 }
@@ -100,8 +110,7 @@ static void print_table(FILE *file, const struct row *table);
 
 static void print_row_of(FILE *file, const struct row *table, int64_t i, const char *end) {
     struct result line;
-    result_begin(&line);
-    table->fill(&line, table->of, table->first + i);
+    fill_row(&line, table, i);
     if (print_cells(file, &line, false)) fputs(end, file);
     result_free(&line);
 }
@@ -160,8 +169,7 @@ static void print_heads(FILE *file, const struct row *table) {
     struct result line;
     if (table->head) fprintf(file, "%s\n", table->head);
     if (table->count == 0) return;
-    result_begin(&line);
-    table->fill(&line, table->of, table->first);
+    fill_row(&line, table, 0);
     if (has_heads(&line)) {
         print_cells(file, &line, true);
         fputc('\n', file);
@@ -215,8 +223,7 @@ static json_t *item_json(const void *of, int64_t i) {
     struct result line;
     int at = 0;
     if (i >= table->count) return NULL;
-    result_begin(&line);
-    table->fill(&line, table->of, table->first + i);
+    fill_row(&line, table, i);
     const struct row *only = line.count == 1 && line.rows[0].key ? &line.rows[0] : NULL;
     json_t *item = only && !*only->key ? value_json(only) : section_json(&line, &at, WHOLE);
     result_free(&line);
@@ -271,14 +278,17 @@ static json_t *section_json(const struct result *result, int *at, enum part part
 int result_print_json(const struct result *result) {
     struct json_list lists[LISTS_MOST];
     int count = 0, depth = 0, at = 0;
-    for (int i = 0; i < result->count && count < LISTS_MOST; i++) {
+    for (int i = 0; i < result->count; i++) {
         const struct row *row = &result->rows[i];
         depth += (row->kind == ROW_BEGIN) - (row->kind == ROW_END);
-        if (depth == 0 && row->key && row->kind == ROW_TABLE)
+        if (depth > 0 || !row->key || row->kind != ROW_TABLE) continue;
+        rows_cut = rows_cut || count == LISTS_MOST;
+        if (count < LISTS_MOST)
             lists[count++] = (struct json_list){row->key, item_json, row->fill ? row : NULL};
     }
-    const int code = count < LISTS_MOST ? check_full(result) : EXIT_FAILURE;
-    return code ? code : json_print_lists(section_json(result, &at, SHORT), lists, count);
+    int code = check_full(result);
+    if (!code) code = json_print_lists(section_json(result, &at, SHORT), lists, count);
+    return code ? code : check_full(result);
 }
 
 /* ---------------------------------------------------------------------------------- a model's record */

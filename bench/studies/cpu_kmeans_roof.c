@@ -1,5 +1,5 @@
-/* What a processor with AVX-512 needs for the instructions of K-Means' labels alone, nothing loaded and
- * nothing stored: for sixteen numbers of f32 (eight of f64) and one centre, the products of n columns, then
+/* Times the instructions of K-Means' labels alone on a processor with AVX-512, nothing loaded and nothing
+ * stored: for sixteen numbers of f32 (eight of f64) and one centre, the products of n columns, then
  * also the least two scores, then also the label. Two threads at once, the least of some repeats, in
  * nanoseconds.
  *

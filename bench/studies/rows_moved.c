@@ -1,5 +1,5 @@
-/* What sampled products move, without their arithmetic: what memory and caches give at most. Two threads have
- * half of the entries each; in blocks of 256 entries the rows of B are loaded in the matrix's order, asked
+/* Moves what sampled products move, without their arithmetic, at the most that memory and caches give. Two
+ * threads have half of the entries each; in blocks of 256 entries the rows of B are loaded in the matrix's order, asked
  * for `ahead` entries early, then the rows of A that begin in the block, then the entries' values, and
  * products or rows of Y are stored. rows_moved.py calls it:
  *

@@ -104,7 +104,8 @@ typedef struct kiln_trace_row {
  * size of 0 is without what stands behind `solver`), free what it holds with kiln_report_free. */
 typedef struct kiln_report {
     size_t size;
-    int converged; /* 1 only if the criterion was checked on the returned result and held, see KILN_STOP_ROUNDING */
+    int converged; /* 1 only if the criterion was checked on the returned result and held, see
+                    * KILN_STOP_ROUNDING */
     kiln_stop stopped_by;
     int64_t iterations;    /* of the main loop */
     double residual;       /* the criterion's value at the returned result */
@@ -121,8 +122,8 @@ typedef struct kiln_report {
      * rounding may have made of the objective: docs/results.md has the formulas. INFINITY: there is no
      * bound. */
     double optimality_gap;
-    const char *
-        certificate; /* what that follows from: "duality gap", "normal equations"; a literal; NULL: no bound */
+    const char *certificate; /* what that follows from: "duality gap", "normal equations"; a literal; NULL: no
+                      * bound */
 } kiln_report;
 /* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);
@@ -151,8 +152,8 @@ KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
 /* What a user should know of the result before he trusts it: text of warning i = 0, 1, ..., NULL past the
  * last.
- * *name (may be NULL) is a word that stays the same from release to release; *hint (may be NULL) says what to do, or
- * is "". Both write options as errors do (kiln_error). That a run has not converged is no warning:
+ * *name (may be NULL) is a word that stays the same from release to release; *hint (may be NULL) says what to
+ * do, or is "". Both write options as errors do (kiln_error). That a run has not converged is no warning:
  * `converged` says it.
  *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes, coefficients have no
  *                     optimum
@@ -166,7 +167,8 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  *   saturated         logreg, glm (binomial), with a penalty: every row is certain of its class to 1e-6
  *   margins           svm, l2 = 0: every margin is kept, and many coefficients do that
  *   constant          linear models with an intercept, or standardised: a column's spread is within 16 units of what its
- *                     type resolves at its mean. It counts as constant: its coefficient is 0 under an intercept
+ *                     type resolves at its mean. It counts as constant: its coefficient is 0 under an
+ *                     intercept
  *   rank              linreg with l2 = 0, glm without a penalty: columns depend on each other
  *   clusters          kmeans: fewer different rows than clusters
  *   zero-factors      als, sfa: the penalty leaves nothing of the factors */
@@ -286,10 +288,11 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * A centre without rows takes the row that is furthest from its own centre, which is taken off the sums of
  * the cluster that it leaves. Where X has fewer than K different rows some centres stay without any, and the
  * figure "clusters" says how many have some. With `batch` an iteration takes so many rows, drawn with
- * replacement, and moves a centre by the batch's share in all the weight that it has seen. The trace's residuals
- * are then means over 16 batches of the squared moves; where such a mean is within the tolerance the run ends,
- * as stalled with a warning "batches" unless it has converged by the report's residual. It goes on where it left off from GIVEN centres and their `clusters`. With
- * `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and
+ * replacement, and moves a centre by the batch's share in all the weight that it has seen. The trace's
+ * residuals are then means over 16 batches of the squared moves; where such a mean is within the tolerance
+ * the run ends, as stalled with a warning "batches" unless it has converged by the report's residual. It goes
+ * on where it left off from GIVEN centres and their `clusters`. With `spherical` rows are first scaled to
+ * length 1 (rows of zeros stay), and so is each mean: inertia and
  * distances are those of the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse
  * X, of its values). report: residual is the sum of the squared distances of the centres from their rows'
  * means, over the mean variance of X's columns; objective the inertia. Both belong to the centres returned,

@@ -95,8 +95,8 @@ KILN_API kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const
  * B. Each row of B (TRANSPOSED: of A) is read once for both products, and Q is not stored.
  * TRANSPOSED makes a copy of S by columns, in its first pass, which is kept with S until its values are
  * written (kiln_device_statistics.layout_bytes: as large as S).
- * Cost: 4 nnz k flops. Determinism: as kiln_sddmm. Errors: as kiln_sddmm; ERR_LIMIT (TRANSPOSED, of 2^31 rows or
- * more).
+ * Cost: 4 nnz k flops. Determinism: as kiln_sddmm. Errors: as kiln_sddmm; ERR_LIMIT (TRANSPOSED, of 2^31 rows
+ * or more).
  * Source: Rahman et al., "FusedMM: a unified SDDMM-SpMM kernel for graph embedding and graph neural
  * networks", IPDPS 2021. */
 KILN_API kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,
@@ -115,7 +115,8 @@ typedef enum kiln_loss_kind {
     /* Minus the log-likelihood of family and link, up to terms without eta: (mu - y)^2 / 2; mu - y log mu
      * (Poisson); y/mu + log mu (gamma); y/(2 mu^2) - 1/mu (inverse Gaussian); -y log mu - (1-y) log(1-mu)
      * (binomial); mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log mu (negative
-     * binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu) log(1-y) (beta) */
+     * binomial); log Gamma(P mu) + log Gamma(P (1-mu)) - log Gamma(P) - P mu log y - P (1-mu) log(1-y)
+     * (beta) */
     KILN_LOSS_GLM = 6
 } kiln_loss_kind;
 
@@ -128,9 +129,9 @@ typedef enum kiln_family {
     KILN_TWEEDIE = 6,  /* variance mu^p, p = the loss's parameter, in (1, 2) or above 2 */
     KILN_NEGATIVE_BINOMIAL =
         7, /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
-    /* y in (0, 1), open; variance mu (1 - mu) / (1 + P), the precision P > 0 = the loss's parameter, given, not
-     * estimated (Ferrari and Cribari-Neto, J. Appl. Stat. 31, 2004). Links onto (0, 1) alone. A y is not its own
-     * best mean, but for 1/2, and the loss is not convex. */
+    /* y in (0, 1), open; variance mu (1 - mu) / (1 + P), the precision P > 0 = the loss's parameter, given,
+     * not estimated (Ferrari and Cribari-Neto, J. Appl. Stat. 31, 2004). Links onto (0, 1) alone. A y is not
+     * its own best mean, but for 1/2, and the loss is not convex. */
     KILN_BETA = 8
 } kiln_family;
 
@@ -139,7 +140,8 @@ KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
 
 typedef enum kiln_link {
     KILN_LINK_DEFAULT =
-        0, /* identity for the Gaussian family, logit for the binomial and the beta, log for all others, which stay in range */
+        0, /* identity for the Gaussian family, logit for the binomial and the beta, log for all others,
+            * which stay in range */
     /* These and POWER need eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG
      * takes any eta; the binomial family also needs mu < 1. */
     KILN_LINK_IDENTITY = 1,
@@ -180,10 +182,10 @@ typedef struct kiln_loss {
     kiln_loss_kind kind;
     kiln_family family; /* KILN_LOSS_GLM, as link */
     kiln_link link;
-    double
-        parameter; /* the epsilon of SQUARED_EPSILON; Tweedie's p; the negative binomial's alpha; the beta's P */
-    double link_power;          /* KILN_LINK_POWER */
-    const kiln_matrix *y;       /* m x 1 */
+    double parameter;     /* the epsilon of SQUARED_EPSILON; Tweedie's p; the negative binomial's alpha; the
+                    * beta's P */
+    double link_power;    /* KILN_LINK_POWER */
+    const kiln_matrix *y; /* m x 1 */
     const kiln_matrix *weights; /* m x 1, the s_i; NULL = ones */
     const kiln_matrix *offset;  /* m x 1, known part of eta; NULL = zeros. Not with SOFTMAX */
 } kiln_loss;
@@ -434,12 +436,12 @@ typedef struct kiln_assignment {
 /* The nearest of k centres for each row of X, in one pass over X, and without m x k distances in memory.
  *   X m x n, dense or CSR; C k x n, dense, 1 <= k <= 2^24; weights (the s_i) m x 1 or NULL (ones).
  * Labels are exact, however far rows are from zero: where rounding leaves two centres in doubt, distances are
- * computed again as sums of squared differences in double (on a device without f64: as exactly as f32 can), so
- * that only centres whose squared distances are the same to n 2^-53 of them may change places.
+ * computed again as sums of squared differences in double (on a device without f64: as exactly as f32 can),
+ * so that only centres whose squared distances are the same to n 2^-53 of them may change places.
  * Entries must be finite, and, of f64, their squares.
- * Cost: 2 nnz k flops, and 3 n k at most for a row in doubt; one pass over X, a second for sums and totals where those
- * are large beside X, and on GPUs. Work space: C again, the sums in double; on GPUs 16 bytes a row. X must
- * fit into the device's memory.
+ * Cost: 2 nnz k flops, and 3 n k at most for a row in doubt; one pass over X, a second for sums and totals
+ * where those are large beside X, and on GPUs. Work space: C again, the sums in double; on GPUs 16 bytes a
+ * row. X must fit into the device's memory.
  * Determinism: run to run, and on the CPU for any number of threads.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing); ERR_LIMIT (2^31 rows on a GPU); ERR_UNSUPPORTED (X
  * lies in a file); memory and device errors.
@@ -512,10 +514,10 @@ KILN_API kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const 
  *   R_i = sum_j w_ij delta_ij / d_ij (y_i - y_j)           U_i = sum_j w_ij / d_ij (y_i - y_j)
  *   sums = (sum w (delta - d)^2,  sum w d^2,  sum w d,  sum w delta d)  over the pairs i < j
  *   points_i = sum_j w_ij (delta_ij - d_ij)^2
- * A pair i < j with d_ij = 0 adds w_ij delta_ij and w_ij to i in the first dimension, and takes it from j: any
- * unit vector majorises there, and points that belong apart part. Distances below 2^-63 (f64: 2^-511) count so in
- * part, and w_ij delta_ij above 2^64 (f64: 2^512) overflow there. Of D and weights only entries right of the
- * diagonal are read.
+ * A pair i < j with d_ij = 0 adds w_ij delta_ij and w_ij to i in the first dimension, and takes it from j:
+ * any unit vector majorises there, and points that belong apart part. Distances below 2^-63 (f64: 2^-511)
+ * count so in part, and w_ij delta_ij above 2^64 (f64: 2^512) overflow there. Of D and weights only entries
+ * right of the diagonal are read.
  * Without weights the next layout is R / n, and its stress is no larger than that of Y. */
 typedef struct kiln_guttman {
     size_t size;                /* sizeof(kiln_guttman), or 0: the layout of the first release */
@@ -547,8 +549,8 @@ KILN_API kiln_status kiln_guttman_step(const kiln_guttman *step);
  *             padding, a bin for each length); on a GPU rows of more than 64 links are in balanced shares
  *   balanced  row after row, cut into shares of as many rows and links wherever rows begin and end; parts of
  *             rows are added in order
- * Which is the fastest depends on the rows' lengths: kiln_ranks_plans (kiln/tune.h) says what each is predicted
- * to take. Sums differ by rounding alone. */
+ * Which is the fastest depends on the rows' lengths: kiln_ranks_plans (kiln/tune.h) says what each is
+ * predicted to take. Sums differ by rounding alone. */
 typedef enum kiln_layout {
     KILN_LAYOUT_CSR = 1,
     KILN_LAYOUT_HYBRID = 2,

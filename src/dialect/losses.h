@@ -1,11 +1,11 @@
-/* Losses of linear models and the middle steps that they put between X y and X^T: formulas over `real`, shared by CPU
- * bodies and GPU kernels like real_math.h.
+/* Losses of linear models and the middle steps that they put between X y and X^T: formulas over `real`,
+ * shared by CPU bodies and GPU kernels like real_math.h.
  *
- * A loss is a function of a row's linear predictor eta = x.w + b + offset and of its target y. Each formula is written so
- * that no eta overflows it where the loss itself does not, and so that tails keep their relative accuracy: logarithms of
- * probabilities are formed from the small one, never from 1 minus something near 1. kind, family and link are constants
- * of a GPU kernel, where all but one way through the switches below folds away. What no case names is NaN: families and
- * links are those of ops/linear/families.c. */
+ * A loss is a function of a row's linear predictor eta = x.w + b + offset and of its target y. Each formula
+ * is written so that no eta overflows it where the loss itself does not, and so that tails keep their
+ * relative accuracy: logarithms of probabilities are formed from the small one, never from 1 minus something
+ * near 1. kind, family and link are constants of a GPU kernel, where all but one way through the switches
+ * below folds away. What no case names is NaN: families and links are those of ops/linear/families.c. */
 #include "dialect/scalar_math.h"
 #ifndef LOSS_NUMBERS
 #define LOSS_NUMBERS /* as in kiln.h */
@@ -45,14 +45,15 @@ SCALAR_FN real FN(sigmoid)(real x) {
     return (x > 0 ? (real)1 : e) / ((real)1 + e);
 }
 
-/* The mean that a link makes of eta. a = mu' / mu, the derivative of log mu, is what gradients are made of. rest = 1 - mu
- * and b = mu' / rest are the same for the other outcome of a trial; links that are not made for trials give them on demand. */
+/* The mean that a link makes of eta. a = mu' / mu, the derivative of log mu, is what gradients are made of.
+ * rest = 1 - mu and b = mu' / rest are the same for the other outcome of a trial; links that are not made for
+ * trials give them on demand. */
 struct FN(response) {
     real mu, log_mu, a, rest, log_rest, b;
 };
 
-/* Mills' ratio of the normal distribution, (1 - Phi(x)) / phi(x) for x >= 0: from erfc, or, where its quotient with phi
- * would lose digits, Laplace's continued fraction, which 32 steps carry to 1e-19 there. */
+/* Mills' ratio of the normal distribution, (1 - Phi(x)) / phi(x) for x >= 0: from erfc, or, where its
+ * quotient with phi would lose digits, Laplace's continued fraction, which 32 steps carry to 1e-19 there. */
 SCALAR_FN real FN(mills)(real x) {
     if (x < (real)5)
         return (real)(erfc(x * (real)0.70710678118654752) * exp((real)0.5 * x * x)) *
@@ -62,7 +63,8 @@ SCALAR_FN real FN(mills)(real x) {
     return (real)1 / t;
 }
 
-/* Links onto (0, 1) that are symmetric about eta = 0: the smaller probability and its logarithm, then its complement. */
+/* Links onto (0, 1) that are symmetric about eta = 0: the smaller probability and its logarithm, then its
+ * complement. */
 SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
     const real x = eta < 0 ? -eta : eta;
     real tail, log_tail, log_head, slope, tail_rate; /* tail_rate = slope / tail */
@@ -104,7 +106,8 @@ SCALAR_FN real FN(log_complement)(real t) {
     return t < (real)0.7 ? (real)log(-expm1(-t)) : (real)log1p(-exp(-t));
 }
 
-/* Complementary log-log: 1 - mu = e^-t, t = e^eta. Below the numbers that e^eta can be, log mu is eta itself. */
+/* Complementary log-log: 1 - mu = e^-t, t = e^eta. Below the numbers that e^eta can be, log mu is eta
+ * itself. */
 SCALAR_FN struct FN(response) FN(cloglog_response)(real eta) {
     const real t = (real)exp(eta);
     struct FN(response) r;
@@ -168,9 +171,9 @@ SCALAR_FN real FN(product)(real x, real z) {
     return x == 0 ? (real)0 : x * z;
 }
 
-/* Minus the log-likelihood of the families whose mean is positive. Under a log link the curvature of gamma, Tweedie and
- * negative binomial losses is positive for every y: there it is the loss's own, which Newton's method converges with, and
- * not the expected one. The two agree where y is the mean. */
+/* Minus the log-likelihood of the families whose mean is positive. Under a log link the curvature of gamma,
+ * Tweedie and negative binomial losses is positive for every y: there it is the loss's own, which Newton's
+ * method converges with, and not the expected one. The two agree where y is the mean. */
 SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, struct FN(response) r, real *g,
                                 real *h) {
     const real part = y == 0 ? (real)0 : y / r.mu;
@@ -206,7 +209,8 @@ SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, st
     }
 }
 
-/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), x > 0, log_x its logarithm: what Stirling's formula leaves out. */
+/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), x > 0, log_x its logarithm: what Stirling's formula
+ * leaves out. */
 SCALAR_FN wide FN(stirling_rest)(wide x, wide log_x) {
     const wide half_log_2pi = (wide)9189385332046727 / (wide)10000000000000000, z = 1 / (x * x);
     if (x < 16) return log_gamma_positive(x + 1) - (x + (wide)0.5) * log_x + x - half_log_2pi;
@@ -225,7 +229,8 @@ SCALAR_FN wide FN(share_excess)(wide d, wide mu, wide log_y, wide log_mu) {
 
 /* The beta family's loss, log B(P mu, P nu) - P mu log y - P nu log(1 - y) with nu = 1 - mu, as
  *
- *   P (mu log(mu / y) + nu log(nu / (1 - y))) - log(P mu nu / (2 pi)) / 2 + what Stirling's formula leaves out,
+ *   P (mu log(mu / y) + nu log(nu / (1 - y))) - log(P mu nu / (2 pi)) / 2 + what Stirling's formula leaves
+ *   out,
  *
  * no term of which is of P's size where mu is near y. `wide`, as mu's logarithm may be large. */
 SCALAR_FN wide FN(beta_loss)(wide p, wide y, wide mu, wide nu, wide log_mu, wide log_nu) {
@@ -238,7 +243,8 @@ SCALAR_FN wide FN(beta_loss)(wide p, wide y, wide mu, wide nu, wide log_mu, wide
            FN(stirling_rest)(p, log_p);
 }
 
-/* Its slope and expected curvature: P mu' = a r.a = b r.b, and a psi(a) = a psi(a + 1) - 1, a^2 psi'(a) = a^2 psi'(a + 1) + 1. */
+/* Its slope and expected curvature: P mu' = a r.a = b r.b, and a psi(a) = a psi(a + 1) - 1, a^2 psi'(a) = a^2
+ * psi'(a + 1) + 1. */
 SCALAR_FN real FN(beta_row)(real precision, real y, struct FN(response) r, real *g, real *h) {
     const wide p = precision, a = p * r.mu, b = p * r.rest, ra = r.a, rb = r.b, won = log((wide)y),
                lost = log1p(-(wide)y);
@@ -247,8 +253,8 @@ SCALAR_FN real FN(beta_row)(real precision, real y, struct FN(response) r, real 
     return (real)FN(beta_loss)(p, y, r.mu, r.rest, r.log_mu, r.log_rest);
 }
 
-/* What it lacks to the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y rises with t by at least 1, and
- * near t by no more than a step for each power of e that the start is off. */
+/* What it lacks to the best mean of y, by Newton's method for its logit t: psi(a) - psi(b) = logit y rises
+ * with t by at least 1, and near t by no more than a step for each power of e that the start is off. */
 SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response) r) {
     const wide p = precision, won = log((wide)y), lost = log1p(-(wide)y);
     wide t = log(p * y + 1 / (1 - won)) - log(p * (1 - (wide)y) + 1 / (1 - lost)), e, l, a, b, step = 1;
@@ -268,8 +274,8 @@ SCALAR_FN real FN(beta_half_deviance)(real precision, real y, struct FN(response
     return lacks < 0 ? (real)0 : (real)lacks; /* NaN stays NaN */
 }
 
-/* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with V(mu) the
- * variance, (mu - y) mu' / V and mu'^2 / V; but see positive_row. */
+/* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with
+ * V(mu) the variance, (mu - y) mu' / V and mu'^2 / V; but see positive_row. */
 SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, real y, real eta, real *g,
                            real *h) {
     if (family == FAMILY_GAUSSIAN && link == LINK_IDENTITY) {
@@ -295,8 +301,8 @@ SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, rea
     return FN(positive_row)(family, link, parameter, y, r, g, h);
 }
 
-/* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta; infinite where eta is out of the
- * model's range. */
+/* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta; infinite where eta is
+ * out of the model's range. */
 SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real power, real y, real eta,
                             real *g, real *h) {
     if (kind == LOSS_GLM) return FN(glm_row)(family, link, parameter, power, y, eta, g, h);
@@ -324,8 +330,8 @@ SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real
     return (real)0.5 * (eta - y) * (eta - y);
 }
 
-/* y / mu - 1 = e^delta - 1, delta = log y - log mu: by the mean where that has the digits, else by its logarithm, as the mean itself may
- * overflow or underflow. */
+/* y / mu - 1 = e^delta - 1, delta = log y - log mu: by the mean where that has the digits, else by its
+ * logarithm, as the mean itself may overflow or underflow. */
 SCALAR_FN real FN(beyond_mean)(real y, real delta, real mu) {
     const real t = (y - mu) / mu;
     return t > (real)-0.5 && t < (real)0.5 ? t : y == 0 ? (real)-1 : (real)expm1(delta);
@@ -336,7 +342,8 @@ SCALAR_FN real FN(excess)(real t, real x) {
     return t > (real)-0.5 && t < (real)0.5 ? t - (real)log1p(t) : t - x;
 }
 
-/* d(y, mu) / 2, which rounding may bring below 0, as terms of it cancel near mu = y. With delta as above and v = -delta
+/* d(y, mu) / 2, which rounding may bring below 0, as terms of it cancel near mu = y. With delta as above and
+ * v = -delta
  *
  *   Poisson y delta + mu - y = y excess(mu / y), gamma excess(y / mu), inverse Gaussian (y / mu - 1)^2 / (2 y),
  *   Tweedie y^(2-p) (expm1((2-p) v) / (2-p) + expm1((1-p) v) / (p-1)), of y = 0 mu^(2-p) / (2-p),
@@ -385,8 +392,9 @@ SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(r
     return lacks < 0 ? (real)0 : lacks;
 }
 
-/* (y - mu)^2 / V(mu), V = mu^k, and of negative binomials mu (1 + alpha mu): t^2 mu^2 / V with t = y / mu - 1, and where t is large
- * (1 - mu / y)^2 exp(2 delta + (2 - k) log mu), as t may overflow and mu underflow where this does not. */
+/* (y - mu)^2 / V(mu), V = mu^k, and of negative binomials mu (1 + alpha mu): t^2 mu^2 / V with t = y / mu -
+ * 1, and where t is large (1 - mu / y)^2 exp(2 delta + (2 - k) log mu), as t may overflow and mu underflow
+ * where this does not. */
 SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(response) r) {
     const int share = family == FAMILY_BINOMIAL || family == FAMILY_BETA;
     const real d = share ? y * r.rest - ((real)1 - y) * r.mu : y - r.mu;
@@ -447,8 +455,8 @@ SCALAR_FN real FN(mean_row)(int kind, int link, real power, real eta) {
     return kind == LOSS_GLM ? FN(response_at)(link, power, eta, 0).mu : eta;
 }
 
-/* Softmax over a row's k predictors, in place: eta becomes the probabilities. Returns log(sum e^eta) - eta[label], by
- * what the sum has beside its largest term, so that a loss next to 0 keeps its digits. */
+/* Softmax over a row's k predictors, in place: eta becomes the probabilities. Returns log(sum e^eta) -
+ * eta[label], by what the sum has beside its largest term, so that a loss next to 0 keeps its digits. */
 SCALAR_FN real FN(softmax_row)(real *eta, int k, int label) {
     real largest = eta[0], at_label = 0, rest = 0;
     int at = 0;
@@ -465,7 +473,8 @@ SCALAR_FN real FN(softmax_row)(real *eta, int k, int label) {
     return (real)log1p(rest) - at_label;
 }
 
-/* The softmax loss's gradient from the probabilities, in place: the label's is less 1, which is minus all others. */
+/* The softmax loss's gradient from the probabilities, in place: the label's is less 1, which is minus all
+ * others. */
 SCALAR_FN void FN(softmax_slope_row)(real *p, int k, int label) {
     real others = 0;
     for (int c = 0; c < k; c++) others += c == label ? (real)0 : p[c];
@@ -473,8 +482,8 @@ SCALAR_FN void FN(softmax_slope_row)(real *p, int k, int label) {
 }
 
 /* The curvature of the softmax loss times q, in place: q_c = p_c * (q_c - sum_j p_j q_j). What all q have in
- * common counts for nothing: that of the likeliest class is taken off first, as next to a probability of 1 its
- * share would hide all others. */
+ * common counts for nothing: that of the likeliest class is taken off first, as next to a probability of 1
+ * its share would hide all others. */
 SCALAR_FN void FN(softmax_curve_row)(real *q, int k, const real *p) {
     real most = p[0], peak = q[0], mean = 0;
     for (int c = 1; c < k; c++) {

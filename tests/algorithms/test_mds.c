@@ -179,8 +179,8 @@ static void one_place(void **state) {
     kiln_matrix_free(Y);
 }
 
-/* Pairs of points that a start has at the same place, though they are not: forces agree on them, and no layout
- * that keeps them together has the least stress. */
+/* Pairs of points that a start has at the same place, though they are not: forces agree on them, and no
+ * layout that keeps them together has the least stress. */
 static void points_that_meet_part(void **state) {
     (void)state;
     for (int run = 0; run < 8; run++) {
@@ -328,8 +328,8 @@ static void ordinal_sees_small_distances(void **state) {
     }
 }
 
-/* Which dissimilarities are equal is settled by the data: points that are a grid but for differences about the
- * limit have the same ties in the last iteration as in the first, with weights and without. */
+/* Which dissimilarities are equal is settled by the data: points that are a grid but for differences about
+ * the limit have the same ties in the last iteration as in the first, with weights and without. */
 static void ordinal_ties_stay(void **state) {
     (void)state;
     for (int run = 0; run < 80; run++) {

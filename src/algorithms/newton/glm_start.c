@@ -147,8 +147,9 @@ struct null_bracket {
     double low, high;
 };
 
-/* A Fisher step's end, t of it; the bracket's middle where it leads out of that, or is not half as long as the move
- * before it: an inverse Gaussian's curve is flat far out, and steps come back from there one by one. */
+/* A Fisher step's end, t of it; the bracket's middle where it leads out of that, or is not half as long as
+ * the move before it: an inverse Gaussian's curve is flat far out, and steps come back from there one by
+ * one. */
 static double null_next(const struct null_bracket *of, const struct null_point *here, double t,
                         double moved) {
     const double step = t * here->gradient / here->curvature, next = here->b - step,
@@ -162,8 +163,8 @@ static double null_off(const struct null_point *at) {
     return fabs(at->gradient) / at->curvature / fmax(fabs(at->b), 1);
 }
 
-/* Where the gradient is about rounding, and far out, where it is small by itself, so is not Fisher's step: one more
- * leads to rounding where all rows have the same best constant. */
+/* Where the gradient is about rounding, and far out, where it is small by itself, so is not Fisher's step:
+ * one more leads to rounding where all rows have the same best constant. */
 static bool null_near(const struct ki_glm *glm, const struct null_point *at) {
     return fabs(at->gradient) <= 1e-13 * glm->weight * fabs(glm->mean) && null_off(at) <= 1e-6;
 }

@@ -8,14 +8,14 @@
  *
  * Three answers, the cheap ones first. The objective itself is a bound where losses are never negative, and
  * so is || L^-1/2 g ||^2 / 2 of convex losses, L the penalty: strong convexity, but for the intercepts, which
- * go by what curvature is left. Second, the last step: where the objective fell by what its model had promised, no more
- * is left than that, if the model was solved by a factor without a pivot of nothing but rounding, or by
- * coordinate descent. Third, the next step's model: g^T H^-1 g / 2 by the present Hessian, and what
- * conjugate gradient may have left out of it (newton_work.h, rest). That goes by the least curvature it has met
- * with, and where columns have lost theirs, or M lacks some, by the penalty: a direction that it has not seen may
- * have less (ki_newton_loose). With l1 alone no penalty bounds that of several classes: there the duality gap has to tell
- * where a column has lost its curvature and the rows in all have not. While none of them tells, steps go on, each a digit more exact than what is there,
- * and by the present diagonal.
+ * go by what curvature is left. Second, the last step: where the objective fell by what its model had
+ * promised, no more is left than that, if the model was solved by a factor without a pivot of nothing but
+ * rounding, or by coordinate descent. Third, the next step's model: g^T H^-1 g / 2 by the present Hessian,
+ * and what conjugate gradient may have left out of it (newton_work.h, rest). That goes by the least curvature
+ * it has met with, and where columns have lost theirs, or M lacks some, by the penalty: a direction that it
+ * has not seen may have less (ki_newton_loose). With l1 alone no penalty bounds that of several classes:
+ * there the duality gap has to tell where a column has lost its curvature and the rows in all have not. While
+ * none of them tells, steps go on, each a digit more exact than what is there, and by the present diagonal.
  *
  * A model is believed only where the step left every row's curvature about as it was. A row of 1e12 that is
  * told apart from the others loses the same share of it in every step, e, and what its column can gain once
@@ -23,8 +23,8 @@
  *
  * Without a penalty an optimum may be at infinity, where no curvature is left: there the criterion alone
  * ends a run, but for support vector machines, whose losses have a least value, and for losses that are not
- * convex: these may be level far beyond a row's best mean, too, so that a step that is too long ends where every
- * gradient is small. The curvature changes with each step there, and steps lead back. */
+ * convex: these may be level far beyond a row's best mean, too, so that a step that is too long ends where
+ * every gradient is small. The curvature changes with each step there, and steps lead back. */
 #include "algorithms/newton/newton_descent.h"
 
 /* SHARE: of the tolerance, as some of what is left is estimated. STRICTER: than the present point is, the
@@ -76,8 +76,8 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* The intercepts' part of what the penalty tells: by the curvature that is left. theta, k, unless NULL: the step
- * that they take each by itself. */
+/* The intercepts' part of what the penalty tells: by the curvature that is left. theta, k, unless NULL: the
+ * step that they take each by itself. */
 static kiln_status by_curvature(double *left, double *theta, struct ki_newton_work *work,
                                 const struct ki_pair *of) {
     kiln_status status;
@@ -138,9 +138,9 @@ done:
  *
  *   (sum_i s_i h_i theta (x_ij - mean_j))^2 <= (sum_i s_i h_i^2 theta^2) (sum_i s_i (x_ij - mean_j)^2),
  *
- * of which the first is at most `settled` = theta^2 sum s h times the largest curvature of a row. That matters
- * where a row of 1e12 has left: about a mean that is its own part of the column, the gradient of the others is
- * one with the intercept's. */
+ * of which the first is at most `settled` = theta^2 sum s h times the largest curvature of a row. That
+ * matters where a row of 1e12 has left: about a mean that is its own part of the column, the gradient of the
+ * others is one with the intercept's. */
 static double drift_of(const struct ki_newton_work *work, double settled) {
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X);
@@ -152,8 +152,8 @@ static double drift_of(const struct ki_newton_work *work, double settled) {
     return most * settled * sum;
 }
 
-/* Q = what is left of a gradient, or a residual, by the model, once the intercepts have taken the steps -theta;
- * *gain: its product with theta on entry, and by how much the model falls. One pass. Uses P. */
+/* Q = what is left of a gradient, or a residual, by the model, once the intercepts have taken the steps
+ * -theta; *gain: its product with theta on entry, and by how much the model falls. One pass. Uses P. */
 static kiln_status settle(double *gain, struct ki_newton_work *work, double *theta,
                           const struct ki_pair *of) {
     kiln_status status;
@@ -197,14 +197,15 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* Whether l1 alone penalises several classes: where a column has lost its curvature neither the model nor a penalty
- * bounds what is left. */
+/* Whether l1 alone penalises several classes: where a column has lost its curvature neither the model nor a
+ * penalty bounds what is left. */
 static bool alone(const struct ki_newton_work *work) {
     const struct ki_newton *newton = work->newton;
     return newton->k > 1 && newton->l1 > 0 && !(newton->l2 > 0);
 }
 
-/* The duality gap of certificate.h at `here`, of first order: t scaled by theta until no column has more than its l1_j. */
+/* The duality gap of certificate.h at `here`, of first order: t scaled by theta until no column has more than
+ * its l1_j. */
 static kiln_status by_scaling(double *left, struct ki_newton_work *work) {
     kiln_status status;
     struct ki_arena arena = {0};
@@ -319,7 +320,8 @@ done:
 static kiln_status is_regular(bool *regular, struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     bool changed = false;
-    /* no step has led to a warm start, or one that a column could hardly take part in: the next one is tried */
+    /* no step has led to a warm start, or one that a column could hardly take part in: the next one is
+     * tried */
     const bool ahead = work->looked && !work->led && work->ahead && !work->regular;
     if (ahead) TRY(ki_newton_try(work, 1));
     if (!work->looked || ahead) TRY(has_changed(&changed, work));

@@ -77,9 +77,9 @@ struct ki_verify_bracket {
 
 #define KI_VERIFY_OPEN ((struct ki_verify_bracket){-INFINITY, INFINITY, INFINITY, false})
 
-/* Fisher's step from `at`, or, once the bracket is closed, the way to its middle where the step leads out or is not half
- * as long as the last one. An inverse Gaussian's curve is flat far out, where value, slope and curvature vanish alike:
- * a point without curvature is none to go on from. */
+/* Fisher's step from `at`, or, once the bracket is closed, the way to its middle where the step leads out or
+ * is not half as long as the last one. An inverse Gaussian's curve is flat far out, where value, slope and
+ * curvature vanish alike: a point without curvature is none to go on from. */
 static inline long double ki_verify_step(struct ki_verify_bracket *of, double at, long double slope,
                                          long double curvature) {
     long double step = slope / curvature;
