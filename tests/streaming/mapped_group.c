@@ -18,6 +18,7 @@ enum { ROWS = 6000, COLS = 40, ELEMENTS = ROWS * COLS, MEMBERS = 3, BUDGET = 256
 
 static char path[2][64]; /* dense; sparse */
 static double values[ELEMENTS], right[2][COLS], y[COLS];
+static struct ki_seams real; /* the allocator as the library has it, before a test counts */
 
 static kiln_device *open_device(const char *name, int64_t memory) {
     const kiln_device_options options = {.memory = memory, .threads = MEMBERS};
@@ -46,6 +47,7 @@ static int make_files(void **state) {
     kiln_device *cpu = open_device("cpu", 0);
     kiln_matrix *A[2] = {NULL, NULL};
     (void)state;
+    real = ki_seams;
     memset(right, 0, sizeof right);
     for (int j = 0; j < COLS; j++) y[j] = cos(j);
     for (int i = 0, e = 0; i < ROWS; i++) {
@@ -69,6 +71,7 @@ static int make_files(void **state) {
 
 static int remove_files(void **state) {
     (void)state;
+    ki_seams = real; /* a test that failed may have left its counters there */
     for (int sparse = 0; sparse < 2; sparse++) unlink(path[sparse]);
     return 0;
 }
@@ -99,7 +102,6 @@ static void pass(kiln_status *status, kiln_data *data, int sparse) {
 
 /* Bytes that the library has from the allocator, which keeps the count, and the most at a time since it was
  * set. */
-static struct ki_seams real;
 static atomic_llong alive, most;
 
 static void count(long long bytes) {
@@ -135,7 +137,6 @@ static void within_budgets(const char *name, bool counted) {
         kiln_status status;
         const int64_t starts =
             sparse ? (ROWS + 1) * 2 * 8 : 0; /* in host memory, of the whole and of the slices */
-        real = ki_seams;
         atomic_store(&alive, 0);
         atomic_store(&most, 0);
         ki_seams.alloc = counted_alloc, ki_seams.resize = counted_resize, ki_seams.release = counted_release;
@@ -143,11 +144,13 @@ static void within_budgets(const char *name, bool counted) {
             pass(&status, data, sparse);
             assert_int_equal(status, KILN_OK);
         }
+        /* Members may run one after another: the allocator saw at least what each says that it had. */
         for (int i = 0; i < MEMBERS; i++) {
             const kiln_device_statistics *s = &device->group->member[i]->statistics;
             assert_true(s->memory_peak > 0 && s->memory_peak <= BUDGET && s->panels > 3);
+            if (counted) assert_true(most >= s->memory_peak);
         }
-        if (counted) assert_true(most <= MEMBERS * BUDGET + starts && most > BUDGET);
+        if (counted) assert_true(most <= MEMBERS * BUDGET + starts);
         kiln_data_free(data);
         ki_seams = real;
         for (int i = 0; i < MEMBERS; i++) {
