@@ -280,8 +280,7 @@ static const char *short_number(char text[32], double value) {
     return text;
 }
 
-/* The n-th name of "a|b|c", from 1. */
-static void nth_choice(char text[STANDARD_ROOM], const char *choices, int n) {
+void option_choice(char text[STANDARD_ROOM], const char *choices, int64_t n) {
     while (--n > 0) choices += strcspn(choices, "|") + 1;
     snprintf(text, STANDARD_ROOM, "%.*s", (int)strcspn(choices, "|"), choices);
 }
@@ -292,7 +291,7 @@ static bool registry_standard(char text[STANDARD_ROOM], const struct option *opt
     const kiln_option *told = verb ? algorithm_option(verb->name, option->name) : NULL;
     if (!told || told->standard == 0) return false;
     if (told->kind == KILN_OPTION_CHOICE) {
-        nth_choice(text, told->choices, (int)told->standard);
+        option_choice(text, told->choices, (int64_t)told->standard);
         return true;
     }
     char number[32];

@@ -205,6 +205,8 @@ struct command {
 /* What stands for an option that is not given: the verb's, or without a verb all of them; "" if there is
  * nothing to say. */
 enum { STANDARD_ROOM = 160 };
+/* The n-th name of "a|b|c", from 1. */
+void option_choice(char text[STANDARD_ROOM], const char *choices, int64_t n);
 const char *option_standard(char text[STANDARD_ROOM], const struct option *option, const struct verb *verb);
 
 struct usage_problem {

@@ -97,14 +97,21 @@ static int solve(struct solving *s) {
 
 /* ---------------------------------------------------------------------------------------- results */
 
+/* A choice by its name; null where it is left to the library. */
+static void put_choice(struct result *result, const kiln_option *option, int64_t number) {
+    char name[STANDARD_ROOM];
+    if (number > 0) option_choice(name, option->choices, number);
+    PUT(result, option->name, TEXT(number > 0 ? result_words(result, "%s", name) : NULL));
+}
+
 /* Every option that the registry tells, with the value that held. */
 static void put_option(struct result *result, const struct solving *s, const kiln_option *option) {
     const double value =
         kiln_option_value(name_of(s), s->options, option->name, kiln_matrix_type(solving_X(s)));
     switch (option->kind) {
     case KILN_OPTION_FLAG: PUT(result, option->name, FLAG(value)); break;
+    case KILN_OPTION_CHOICE: put_choice(result, option, (int64_t)value); break;
     case KILN_OPTION_INT:
-    case KILN_OPTION_CHOICE:
     case KILN_OPTION_INTEGER: PUT(result, option->name, COUNT((int64_t)value)); break;
     case KILN_OPTION_REAL:
     case KILN_OPTION_POSITIVE: PUT(result, option->name, NUMBER(value)); break;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "commands.h"
 #include "help.h"
 #include "progress.h"
 #include "verbs.h"
@@ -11,6 +12,18 @@
 double verify_number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+int64_t verify_choice(const json_t *options, const char *algorithm, const char *name) {
+    const json_t *said = json_object_get(options, name);
+    const kiln_option *option = algorithm_option(algorithm, name);
+    char choice[STANDARD_ROOM];
+    if (json_is_integer(said)) return json_integer_value(said);
+    for (int64_t n = 1; option && json_is_string(said) && n <= (int64_t)option->most; n++) {
+        option_choice(choice, option->choices, n);
+        if (strcmp(choice, json_string_value(said)) == 0) return n;
+    }
+    return json_is_null(said) ? 0 : -1;
 }
 
 int verify_no_claims(void) {

@@ -130,16 +130,18 @@ static const struct twin {
              {"svm", false, "epsilon", "parameters", 0}};
 
 static void check_twins(struct verifying *v, kiln_device *device) {
-    const bool no_prior = json_integer_value(json_object_get(v->options, "prior")) == KILN_GAP_NO_PRIOR;
+    const bool no_prior = verify_choice(v->options, algorithm_of(v), "prior") == KILN_GAP_NO_PRIOR;
     for (size_t i = 0; i < sizeof twins / sizeof *twins; i++) {
         const struct twin *twin = &twins[i];
         if (strcmp(twin->algorithm, algorithm_of(v)) != 0) continue;
         if (no_prior && strcmp(twin->key, "prior") != 0)
             continue; /* whose shape and rate have no part in it */
         const json_t *said = json_object_get(twin->reported ? v->report : v->options, twin->key);
-        const double value = json_is_boolean(said)  ? json_is_true(said)
-                             : json_is_number(said) ? json_number_value(said)
-                                                    : NAN,
+        const double value = json_is_string(said)
+                                 ? (double)verify_choice(v->options, twin->algorithm, twin->key)
+                             : json_is_boolean(said) ? json_is_true(said)
+                             : json_is_number(said)  ? json_number_value(said)
+                                                     : NAN,
                      other = number_of(v, device, twin->tensor, twin->column);
         verify_entry(v, value == other || (!said && isnan(other)), twin->reported ? "report" : "options",
                      twin->key);
@@ -169,7 +171,7 @@ static void check_texts(struct verifying *v) {
                      "", "geometry");
     if (strcmp(algorithm, "kmeans") == 0)
         verify_entry(v, same_text(v, "targets", "[\"cluster\",\"distance\"]"), "", "targets");
-    const json_int_t metric = json_integer_value(json_object_get(options, "metric"));
+    const int64_t metric = verify_choice(options, algorithm, "metric");
     if (strcmp(algorithm, "mds") == 0)
         verify_entry(v, metric >= 0 && metric < 4 && same_text(v, "metric", metrics[metric]), "", "metric");
 }
@@ -368,7 +370,7 @@ static const struct figures {
                {"gap", "log_likelihood"},
                {"lda", "perplexity_bound"},
                {"hits", "eigenvalue_error weighted"},
-               {"pagerank", "error_bound dangling weighted"}};
+               {"pagerank", "error_bound dangling_mass weighted"}};
 
 static void check_figures(struct verifying *v) {
     const bool factors = is_choice(algorithm_of(v), "als|sfa|gap|lda");

@@ -81,7 +81,7 @@ static kiln_status again(kiln_report *report, const struct claimed_factors *clai
     double mean;
     kiln_als_options options;
     const kiln_status status = take_settings(&options, &mean, claimed);
-    options.solver = (kiln_factor_solver)json_integer_value(json_object_get(given, "solver"));
+    options.solver = (kiln_factor_solver)verify_choice(given, "als", "solver");
     options.steps = json_integer_value(json_object_get(given, "steps"));
     options.warm_start = 1;
     options.max_iterations = 1;

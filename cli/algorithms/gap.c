@@ -41,7 +41,7 @@ static kiln_status recompute(struct recomputed *found, const struct claimed_fact
 }
 
 static kiln_status again(kiln_report *report, const struct claimed_factors *claimed, const json_t *given) {
-    kiln_gap_options options = {.prior = (kiln_gap_prior)json_integer_value(json_object_get(given, "prior")),
+    kiln_gap_options options = {.prior = (kiln_gap_prior)verify_choice(given, "gap", "prior"),
                                 .shape = json_number_value(json_object_get(given, "shape")),
                                 .rate = json_number_value(json_object_get(given, "rate")),
                                 .warm_start = 1,

@@ -223,10 +223,10 @@ static int check_points(struct run *run, struct verifying *v, bool dissimilariti
 static int verify_mds(struct run *run, struct verifying *v) {
     kiln_matrix *Y = NULL;
     kiln_mds_verification found = {.size = sizeof found};
-    const kiln_mds_options options = {
-        .metric = (kiln_mds_metric)json_integer_value(json_object_get(v->options, "metric")),
-        .ties = (kiln_mds_ties)json_integer_value(json_object_get(v->options, "ties")),
-        .dissimilarities = json_is_true(json_object_get(v->options, "dissimilarities"))};
+    const kiln_mds_options options = {.metric = (kiln_mds_metric)verify_choice(v->options, "mds", "metric"),
+                                      .ties = (kiln_mds_ties)verify_choice(v->options, "mds", "ties"),
+                                      .dissimilarities =
+                                          json_is_true(json_object_get(v->options, "dissimilarities"))};
     int code = verify_read(run, v, "layout", "stress");
     const int64_t rows = code ? 0 : kiln_matrix_rows(kiln_data_X(v->data));
     if (!code) code = verify_tensor(&Y, run, v, "layout", rows, "layout of the rows");

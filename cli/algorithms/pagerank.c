@@ -230,7 +230,7 @@ static void put_rest(struct result *result, const struct solving *s) {
     PUT(result, "personalize", TEXT(wanted->personalize));
     PUT(result, "dangling_to", TEXT(wanted->dangling_to));
     PUT(result, "weighted", FLAG(kiln_report_figure(&s->report, "weighted") > 0));
-    PUT(result, "dangling_mass", NUMBER(kiln_report_figure(&s->report, "dangling")));
+    PUT(result, "dangling_mass", NUMBER(kiln_report_figure(&s->report, "dangling_mass")));
     PUT(result, "sets", COUNT(ranking->sets));
     PUT(result, "ranks", TABLE(ranking->sets * ranking->top_count, put_vertex, s));
 }
@@ -239,7 +239,7 @@ static void put_head(struct result *result, const struct solving *s) {
     const kiln_matrix *A = solving_X(s);
     PUT_LINE(result, "PageRank: vertices %s, %s, %s; %.3g of the rank at vertices without links",
              text_count(kiln_matrix_rows(A)), text_plural(kiln_matrix_nnz(A), "link"),
-             graph_counting(&s->report), kiln_report_figure(&s->report, "dangling"));
+             graph_counting(&s->report), kiln_report_figure(&s->report, "dangling_mass"));
 }
 
 /* ----------------------------------------------------------------------------------------- verify */
@@ -260,7 +260,7 @@ static int judge(struct run *run, struct verifying *v, const struct claimed *cla
     const kiln_pagerank_options options = {
         .damping = verify_number(v->options, "damping"),
         .unweighted = json_is_true(json_object_get(v->options, "unweighted")),
-        .dangling = (kiln_dangling)json_integer_value(json_object_get(v->options, "dangling")),
+        .dangling = (kiln_dangling)verify_choice(v->options, "pagerank", "dangling"),
         .personalize = claimed->teleport,
         .dangling_to = claimed->sink};
     const bool single = kiln_matrix_type(claimed->ranks) == KILN_F32;
@@ -277,7 +277,7 @@ static int judge(struct run *run, struct verifying *v, const struct claimed *cla
                  rounding = single ? 2e-6 : 1e-13 + found.dangling * (double)vertices * DBL_EPSILON / 64;
     claim_bound(v, "residual", "residual", residual, found.residual, 1, residual + rounding);
     claim_equal(v, "sum", "sum", 1, found.sum, single ? 1e-5 : 1e-12, 0);
-    claim_equal(v, "dangling", "dangling", verify_number(v->report, "dangling"), found.dangling, 0,
+    claim_equal(v, "dangling_mass", "dangling", verify_number(v->report, "dangling_mass"), found.dangling, 0,
                 (single ? 1e-5 : 1e-9) + found.residual);
     return 0;
 }

@@ -140,7 +140,7 @@ KILN_API void kiln_report_free(kiln_report *report);
  *           "parameters", "parameters_at_most"  what it counts, one of them as kiln_glm's comment has it
  *   hits    "eigenvalue_error"  as kiln_hits' comment has it
  *           "weighted"       1: links have weights other than 1, and they count; else 0
- *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them; "weighted"  as of hits
+ *   pagerank "error_bound", "dangling_mass"  as kiln_pagerank's comment has them; "weighted"  as of hits
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
  *           "different"      where centres have none: X's different rows of weight above 0, K at most
@@ -237,7 +237,7 @@ KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln
  * figure "error_bound", bound the 1-norm of a column's distance from the fixed point, whether or not the run
  * has converged: (damping * residual + r) / (1 - damping), where r bounds what rounding does to an
  * iteration: some 14 units of the type, 8e-7 in f32. There is no bound, infinity, for a damping of 1. The
- * figure "dangling" is the largest of the columns' m. ranks are scaled at the end, so that each column adds
+ * figure "dangling_mass" is the largest of the columns' m. ranks are scaled at the end, so that each column adds
  * up to 1 but for rounding. Not converging is not an error; KILN_STOP_STALLED: rounding keeps the change
  * above the tolerance, as 1e-6 is too small for f32 and a damping near 1. On failure ranks and the report
  * are untouched. Cost: kiln_ranks_step's for each iteration; on a GPU up to 16 iterations are queued at once
@@ -275,7 +275,7 @@ typedef struct kiln_pagerank_verification {
     size_t size;
     double residual; /* the largest 1-norm of the change that one more iteration would make in a column */
     double sum;      /* of the ranks of the column that is farthest from adding up to 1 */
-    double dangling; /* as the figure "dangling" */
+    double dangling; /* as the figure "dangling_mass" */
 } kiln_pagerank_verification;
 /* Shapes as kiln_pagerank. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_matrix *A,

@@ -58,8 +58,14 @@ def _options(algorithm: str, options: Any, single: bool) -> dict[str, Any]:
         value = float(lib.kiln_option_value(row.name, options, option.name, lib.KILN_F32 if single
                                             else lib.KILN_F64))
         found[text(option.name)] = (bool(value) if option.kind == lib.KILN_OPTION_FLAG else value
-                                    if option.kind in real else int(value))
+                                    if option.kind in real else _choice(option, int(value))
+                                    if option.kind == lib.KILN_OPTION_CHOICE else int(value))
     return found
+
+
+def _choice(option: Any, number: int) -> str | None:
+    """The name of a choice; None where it is left to the library."""
+    return text(option.choices).split("|")[number - 1] if number > 0 else None
 
 
 def _linear_options(algorithm: str, options: Any, given: Mapping[str, bool], report: Report,
@@ -73,11 +79,9 @@ def _linear_options(algorithm: str, options: Any, given: Mapping[str, bool], rep
     if algorithm == "linreg":
         used["preconditioner"] = not all_of["no_preconditioner"]
     if algorithm == "glm":
-        link = all_of["link"]
-        # which was another one once
-        if link == lib.KILN_LINK_DEFAULT and all_of["family"] == lib.KILN_INVERSE_GAUSSIAN:
-            link = lib.KILN_LINK_LOG
-        used.update(family=text(lib.kiln_family_name(all_of["family"])), link=text(lib.kiln_link_name(link)),
+        # the inverse Gaussian's default was another one once
+        link = all_of["link"] or ("log" if all_of["family"] == "inverse-gaussian" else "default")
+        used.update(family=all_of["family"], link=link,
                     parameter=float(options.parameter), link_power=float(options.link_power),
                     standard_errors=bool(given.get("standard_errors")), offset=None, offset_file=_ARRAY
                     if given.get("offset") else None)

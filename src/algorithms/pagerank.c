@@ -262,7 +262,7 @@ static kiln_status pagerank_finish(kiln_matrix *ranks, struct pagerank *s) {
     TRY(kiln_combine(ranks, sum, s->on.P, NULL, NULL));
     report->objective += moved + ki_epsilon(kiln_matrix_type(ranks));
     ki_report_figure(report, "error_bound", report->objective);
-    ki_report_figure(report, "dangling", dangling_mass(s));
+    ki_report_figure(report, "dangling_mass", dangling_mass(s));
     ki_report_figure(report, "weighted", s->on.weighted);
 done:
     return status;

@@ -836,7 +836,7 @@ class PageRank(Models):
         self.assertEqual(as_json("info", model)["algorithm"], "pagerank")
         claims = as_json("verify", model, graph, "--quiet")
         self.assertTrue(claims["holds"])
-        self.assertEqual([claim["name"] for claim in claims["claims"]], ["residual", "sum", "dangling"])
+        self.assertEqual([claim["name"] for claim in claims["claims"]], ["residual", "sum", "dangling_mass"])
         more = self.write("more.txt", self.GRAPH + "ann dan\n")
         self.assertFalse(as_json("verify", model, more, "--quiet", code=4)["holds"])
         kiln("pagerank", graph, "--warm-start", model, *CPU, code=7)  # another number of sets
