@@ -379,6 +379,11 @@ class ElasticNetCV(_Generalized, ElasticNet):
     scoring = "neg_mean_squared_error"
     _formulas = {"r2": r2_of_rows, **NEGATIVE_ERRORS}
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
     def __init__(self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, alphas: Any = 100,
                  fit_intercept: bool = True, precompute: Any = "auto", max_iter: int | None = None,
                  tol: float | None = None, cv: Any = None, copy_X: bool = True, verbose: int = 0,

@@ -50,11 +50,15 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         R = matrix(X, where)
         A, B, warm = self._start(R)
         self._run([A, B, R], warm_start=warm, tolerance=self.tol, max_iterations=self.max_iter,
-                  seed=int(check_random_state(self.random_state).randint(2**31 - 1)), **self._options())
+                  seed=int(self._random().randint(2**31 - 1)), **self._options())
         self._take(A.numpy(), B.numpy())
         self._n_features_out = self._components()
         self.device_ = where.name
         return self
+
+    def _random(self) -> Any:
+        """What numbers are drawn from."""
+        return check_random_state(self.random_state)
 
     def _start(self, R: Matrix) -> tuple[Matrix, Matrix, int]:
         """A and B, and whether the library begins with what they hold."""
@@ -485,7 +489,8 @@ class LatentDirichletAllocation(_Topics):
     total_samples: documents in all, for partial_fit.
 
     bound_: the perplexity by the bound, of the documents of fit; doc_topic_prior_, topic_word_prior_: the
-    priors that held; n_batch_iter_: batches so far. evaluate_every, perp_tol, mean_change_tol and
+    priors that held; n_batch_iter_: batches so far; random_state_: what the seed of the start was drawn from.
+    evaluate_every, perp_tol, mean_change_tol and
     max_doc_update_iter are taken and change nothing: `tol`, on the bound, says when to stop.
     """
 
@@ -522,10 +527,14 @@ class LatentDirichletAllocation(_Topics):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Finds topics in X (n_documents, n_words), counts; y is ignored."""
         self._alphas: Any = None
+        self.random_state_ = check_random_state(self.random_state)
         super().fit(X)
         self.bound_ = self.report_.figures["perplexity_bound"]
         self.n_batch_iter_ = int(self.report_.figures.get("batches", self.n_iter_)) + 1
         return self
+
+    def _random(self) -> Any:
+        return self.random_state_
 
     @property
     def doc_topic_prior_(self) -> Any:
@@ -550,7 +559,7 @@ class LatentDirichletAllocation(_Topics):
         first = not hasattr(self, "components_")
         X = self._documents(self._not_negative(self._validate(X, reset=first), "partial_fit"))
         if first:
-            random = check_random_state(self.random_state)
+            self.random_state_ = random = check_random_state(self.random_state)
             self.components_ = random.gamma(100.0, 0.01, (self.n_components, X.shape[1])).astype(X.dtype)
             prior = 1 / self.n_components if self.doc_topic_prior is None else self.doc_topic_prior
             self._alphas = np.full((1, self.n_components), prior, X.dtype)

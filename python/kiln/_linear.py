@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _SMALL = 65536  # entries of X up to which a step more costs nothing that anybody sees
+_DECOMPOSED = 1 << 23  # multiplications of a singular value decomposition that nobody waits for
 _OF_SMALL = {"logreg": 1e-9, "svm": 1e-9, "glm": 1e-10}  # tolerances there: a tenth of the library's
 
 
@@ -182,7 +183,17 @@ class LinearRegression(_Regressor):
                                     max_iterations=self.max_iter))
         rank = self.report_.figures.get("rank", float("nan"))
         self.rank_ = int(rank) if rank >= 0 else None
+        self._decompose(X, sample_weight)
         return self
+
+    def _decompose(self, X: Any, sample_weight: Any) -> None:
+        """singular_, where it takes no time that anybody sees."""
+        self.__dict__.pop("singular_", None)
+        if isinstance(X, np.ndarray) and X.size * min(X.shape) <= _DECOMPOSED:
+            if self.fit_intercept:
+                X = X - np.average(X, axis=0, weights=sample_weight)
+            rows = X if sample_weight is None else X * np.sqrt(sample_weight)[:, None]
+            self.singular_ = np.linalg.svd(rows, compute_uv=False)
 
     def _penalty(self) -> float:
         return 0.0
@@ -220,6 +231,9 @@ class Ridge(LinearRegression):
         super().fit(X, y, sample_weight)
         self.solver_ = self.report_.solver
         return self
+
+    def _decompose(self, X: Any, sample_weight: Any) -> None:
+        """Ridge regressions of scikit-learn have no singular_."""
 
     def _fit_each(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """alpha has a number for each target."""
@@ -501,13 +515,79 @@ class ElasticNet(GeneralizedLinearRegressor):
     def _distribution(self) -> tuple[str, str, float, float]:
         return "gaussian", "identity", 0.0, 0.0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None,  # type: ignore[override]
+            check_input: bool = True, *, offset: Any = None) -> Self:
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets),
+        each target by itself. offset (n_samples,): what is added to X w + b of a single target. check_input
+        is taken and changes nothing: input is always checked."""
+        if len(y.shape if hasattr(y, "shape") else np.asarray(y).shape) == 2:
+            return self._fit_each(X, y, sample_weight, offset)
+        super().fit(X, y, sample_weight, offset)
+        return self
+
+    def _fit_each(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Self:
+        """y has an axis of targets."""
+        if offset is not None:
+            raise ArgumentError("offset is for a y of one dimension: fit each target by itself")
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        targets = as_columns(host_vector(y), X.dtype)
+        operand, each = matrix(X, self._place(X)), []
+        for j in range(targets.shape[1]):
+            one = clone(self)
+            if self.warm_start and np.shape(getattr(self, "coef_", ())) == (targets.shape[1], X.shape[1]):
+                one.coef_ = self.coef_[j]
+                one.intercept_ = np.broadcast_to(self.intercept_, targets.shape[1])[j]
+            each.append(one.fit(operand, np.ascontiguousarray(targets[:, j]), sample_weight))
+        self._take_each(each, y)
+        return self
+
+    def _take_each(self, each: list[Any], y: Any) -> None:
+        """The fitted attributes, from those of each target."""
+        self._total, self._fitted = each[0]._total, each[0]._fitted
+        self._shape(y, np.column_stack([one.coef_ for one in each]),
+                    np.array([[one.intercept_ for one in each]]))
+        self.device_, self._kept, self._told = each[0].device_, None, {}
+        GeneralizedLinearRegressor._keep_report(self, together([one.report_ for one in each]))
+        self.n_iter_ = [one.n_iter_ for one in each]
+        self.dual_gap_: Any = np.array([one.dual_gap_ for one in each])
+        if len(each) == 1:  # as scikit-learn's
+            self.coef_, self.n_iter_, self.dual_gap_ = self.coef_[0], self.n_iter_[0], self.dual_gap_[0]
+
     def _keep_report(self, report: Report) -> None:
         super()._keep_report(report)
         self.dual_gap_ = report.optimality_gap / self._total
 
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """X w + b, of several targets (n_samples, n_targets). offset (n_samples,): needed where fit() had
+        one."""
+        check_is_fitted(self)
+        if np.ndim(self.coef_) == 1:
+            return super().predict(X, offset)
+        return self._linear_predictor(X).result()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R2; of several targets the mean of theirs."""
+        check_is_fitted(self)
+        if np.ndim(self.coef_) == 1:
+            return super().score(X, y, sample_weight, offset)
+        y = self._true_values(X, y)
+        return r2(self._linear_predictor(X), y, row_weights(sample_weight, len(y)))
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        if np.ndim(self.coef_) == 2:
+            raise ArgumentError(f"a model file of {type(self).__name__} has one target: save a model for "
+                                "each")
+        return super()._content()
+
     @property
     def sparse_coef_(self) -> Any:
-        """coef_ as a sparse matrix of one row."""
+        """coef_ as a sparse matrix, a row for each target."""
         return csr_matrix(self.coef_)
 
     @staticmethod

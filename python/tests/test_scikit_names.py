@@ -279,3 +279,34 @@ def test_an_intercept_of_none():
     model.intercept_ = None
     with pytest.raises(kiln.ArgumentError, match="intercept_ .* is None"):
         model.predict(DIABETES)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("count", [1, 3])
+def test_lassos_of_several_targets(count):
+    """Each by itself, shapes as scikit-learn's, also where y has one column."""
+    Y = np.column_stack([PROGRESS, DIABETES[:, 0] * 100, DIABETES[:, 1] * 50])[:, :count]
+    weights = np.random.default_rng(0).uniform(1, 2, len(Y))
+    for intercept in (True, False):
+        options = {"alpha": 0.1, "l1_ratio": 0.7, "fit_intercept": intercept}
+        ours = kiln.ElasticNet(**options, device="cpu").fit(DIABETES, Y, weights, check_input=False)
+        theirs = sklearn.linear_model.ElasticNet(**options, tol=1e-12, max_iter=100000).fit(DIABETES, Y, weights)
+        for name in ("coef_", "intercept_", "n_iter_", "dual_gap_"):
+            assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name)), name
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6 * np.abs(theirs.coef_).max())
+        assert ours.predict(DIABETES).shape == theirs.predict(DIABETES).shape
+        assert ours.score(DIABETES, Y, weights) == pytest.approx(theirs.score(DIABETES, Y, weights))
+        assert ours.sparse_coef_.shape == theirs.sparse_coef_.shape and ours.converged_
+    again = ours.set_params(warm_start=True, alpha=0.2).fit(DIABETES, Y)
+    np.testing.assert_allclose(again.coef_, kiln.ElasticNet(0.2, l1_ratio=0.7, fit_intercept=False,
+                                                            device="cpu").fit(DIABETES, Y).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_singular_values(intercept, weighted):
+    weights = np.random.default_rng(0).uniform(1, 2, len(DIABETES)) if weighted else None
+    ours, theirs = (kind(fit_intercept=intercept).fit(DIABETES, PROGRESS, weights)
+                    for kind in (kiln.LinearRegression, sklearn.linear_model.LinearRegression))
+    np.testing.assert_allclose(ours.singular_, theirs.singular_, rtol=1e-10)
+    assert ours.rank_ == theirs.rank_ and not hasattr(kiln.Ridge().fit(DIABETES, PROGRESS), "singular_")
