@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._machine import build_kernels, devices, doctor, explain, kernels, processes, read, tune
     from ._manifold import MDS
     from ._path import enet_path, lasso_path
+    from ._scikit import from_sklearn, to_sklearn
 
     __version__: str
 
@@ -39,6 +40,7 @@ _NAMES = {
     **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
+    **dict.fromkeys(("from_sklearn", "to_sklearn"), "_scikit"),
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
     **dict.fromkeys(("read", "build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
 }
@@ -49,9 +51,9 @@ __all__ = [
     "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
     "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "build_kernels", "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "hits", "kernels", "lasso_path", "load", "matrix",
+    "build_kernels", "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
     "mmchain", "multiply", "pagerank", "processes",
-    "read", "results_on_device", "sddmm", "spmm", "tune",
+    "read", "results_on_device", "sddmm", "spmm", "to_sklearn", "tune",
 ]
 
 

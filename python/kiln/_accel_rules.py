@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 import kiln
 
 from ._frames import all_numbers, is_frame
+from ._scikit import give
 
 
 class NotHere(Exception):
@@ -42,8 +43,6 @@ class Rule(NamedTuple):
 
 # they say how, not what
 _LIMITS = {"tol", "max_iter", "solver", "verbose", "warm_start", "random_state", "device"}
-# attributes that scikit-learn has not
-_OWN = {"device_", "converged_", "objective_", "optimality_gap_", "report_", "solver_"}
 
 
 def wants(model: Any, **values: Any) -> None:
@@ -149,13 +148,9 @@ def _never(why: str) -> Callable[..., Any]:
 
 def _adopt(model: Any, ours: Any, X: Any) -> None:
     """scikit-learn's fitted attributes from Kiln's."""
-    for name, value in vars(ours).items():
-        if name.endswith("_") and not name.startswith("_") and name not in _OWN and value is not None:
-            setattr(model, name, value)
+    give(model, ours)
     if hasattr(model, "_label_binarizer"):
         model.classes_ = model._label_binarizer.classes_
-    if hasattr(model, "_get_loss"):
-        model._base_loss = model._get_loss()
     _check_feature_names(model, X, reset=True)
     _check_n_features(model, X, reset=True)
 

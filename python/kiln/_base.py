@@ -224,6 +224,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         where.call(lib.kiln_predict, made, self._model(where), operand.pointer)
         return Matrix.adopt(made[0], where)
 
+    def to_sklearn(self) -> Any:
+        """scikit-learn's estimator of the same class, parameters and, after fit, predictions (kiln.to_sklearn)."""
+        from ._scikit import to_sklearn
+
+        return to_sklearn(self)
+
     def save(self, path: Any) -> None:
         """Writes the model as a file that `kiln predict` and kiln.load read, and that `kiln verify` holds
         against the data."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._arrays import Matrix, matrix
 from ._base import Estimator
 from ._functions import multiply
-from ._library import ffi, lib, struct
+from ._library import ModelError, ffi, lib, struct
 
 _ALGORITHMS = {"auto": None, "lloyd": "KILN_KMEANS_LLOYD", "bounds": "KILN_KMEANS_BOUNDS",
                "elkan": "KILN_KMEANS_BOUNDS"}
@@ -39,6 +39,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
     """
 
     _algorithm = "kmeans"
+    _clusters: Any = None  # of each centre the rows' weight, their inertia and the radius; None: not known
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto",
                  max_iter: int = 300, tol: float = 1e-4, verbose: int = 0, random_state: Any = None,
@@ -152,7 +153,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,  #
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         texts = {"geometry": "spherical"} if self.spherical else {}
-        return {"centres": self.cluster_centers_, "clusters": self._clusters}, texts
+        known = {} if self._clusters is None else {"clusters": self._clusters}
+        return {"centres": self.cluster_centers_, **known}, texts
 
 
 class MiniBatchKMeans(KMeans):
@@ -190,6 +192,9 @@ class MiniBatchKMeans(KMeans):
                 return self.fit(X, y, sample_weight)
             finally:
                 del self._beginning
+        if self._clusters is None:
+            raise ModelError("this MiniBatchKMeans came without the weight of each centre's rows, which "
+                             "partial_fit goes on from: fit it anew.")
         X = self._scaled(self._validate(X, reset=False))
         if isinstance(X, Matrix) and X.sparse:
             X = X.numpy()

@@ -14,7 +14,7 @@ from ._arrays import Device, Matrix, device as open_device, matrix
 from ._base import Estimator, not_negative
 from ._dlpack import on_cuda, to_host
 from ._functions import multiply, sddmm
-from ._library import ArgumentError, check, ffi, lib
+from ._library import ArgumentError, UnsupportedError, check, ffi, lib
 from ._solve import Report, algorithm_options, choice
 
 if TYPE_CHECKING:
@@ -357,6 +357,8 @@ class SFA(_Recommender):
 
 
 class _Topics(_Factors):
+    _rows: Any  # of the training data; None: not known
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Factors X (n_rows, n_columns), counts or other numbers that are not negative; y is ignored."""
         return super().fit(X)
@@ -379,7 +381,14 @@ class _Topics(_Factors):
         self._rows, self.components_ = A, B.T.copy()
 
     def _tensors(self) -> tuple[Any, Any]:
-        return self._rows, self.components_.T
+        any_row = np.ones((1, len(self.components_)), self.components_.dtype)
+        return any_row if self._rows is None else self._rows, self.components_.T
+
+    def _whole_model(self, where: Device) -> Any:
+        if self._rows is None:
+            raise UnsupportedError(f"a model file holds the factors of the rows, which this "
+                                   f"{type(self).__name__} of scikit-learn's does not know: fit Kiln's.")
+        return super()._whole_model(where)
 
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(- mean log-likelihood of a word) of the documents X, whose mixtures are found first; 1 is

@@ -132,8 +132,9 @@ def _make_kmeans(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     from ._cluster import KMeans
 
     estimator = KMeans(len(tensors["centres"]), spherical=texts.get("geometry") == "spherical")
-    estimator.cluster_centers_, estimator._clusters = tensors["centres"], tensors["clusters"]
-    estimator.inertia_ = float(tensors["clusters"][:, 1].sum())
+    estimator.cluster_centers_, estimator._clusters = tensors["centres"], tensors.get("clusters")
+    if estimator._clusters is not None:
+        estimator.inertia_ = float(estimator._clusters[:, 1].sum())
     estimator.n_features_in_, estimator._n_features_out = tensors["centres"].shape[1], len(tensors["centres"])
     return estimator
 

@@ -64,6 +64,6 @@ const struct ki_algorithm ki_algorithm_kmeans = {
     .shown = {"kmeans", "Cluster rows around K centres", KI_OPTIONS(options_table, kiln_kmeans_options),
               .predicts = 1, .trial = &ki_trial_kmeans},
     .given = offsetof(kiln_kmeans_options, given),
-    .tensors = {{"centres", 'k', 'n', false, false, false}, {"clusters", 'k', '3', false, false, false}},
+    .tensors = {{"centres", 'k', 'n', false, false, false}, {"clusters", 'k', '3', true, false, false}},
     .predict = predict,
     .passes = {40, 0, false}};
