@@ -19,7 +19,7 @@ GROUPS = {
                    "LatentDirichletAllocation"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits",
                   "enet_path", "lasso_path"],
-    "Files, devices and arrays": ["read", "load", "to_sklearn", "from_sklearn", "devices", "doctor", "explain",
+    "Files, devices and arrays": ["read", "load", "to_sklearn", "from_sklearn", "to_onnx", "devices", "doctor", "explain",
                                   "tune", "device", "Device",
                                   "matrix", "Matrix", "Half", "results_on_device", "checkpoint", "processes",
                                   "kernels", "build_kernels"],

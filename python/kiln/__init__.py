@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._load import load
     from ._machine import build_kernels, devices, doctor, explain, kernels, processes, read, tune
     from ._manifold import MDS
+    from ._onnx import to_onnx
     from ._path import enet_path, lasso_path
     from ._scikit import from_sklearn, to_sklearn
 
@@ -41,6 +42,7 @@ _NAMES = {
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
     **dict.fromkeys(("from_sklearn", "to_sklearn"), "_scikit"),
+    "to_onnx": "_onnx",
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
     **dict.fromkeys(("read", "build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
 }
@@ -53,7 +55,7 @@ __all__ = [
     "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "build_kernels", "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
     "mmchain", "multiply", "pagerank", "processes",
-    "read", "results_on_device", "sddmm", "spmm", "to_sklearn", "tune",
+    "read", "results_on_device", "sddmm", "spmm", "to_onnx", "to_sklearn", "tune",
 ]
 
 

@@ -230,6 +230,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         return to_sklearn(self)
 
+    def to_onnx(self, path: Any = None) -> Any:
+        """The model as an ONNX graph, and a file of it (kiln.to_onnx)."""
+        from ._onnx import to_onnx
+
+        return to_onnx(self, path)
+
     def save(self, path: Any) -> None:
         """Writes the model as a file that `kiln predict` and kiln.load read, and that `kiln verify` holds
         against the data."""
