@@ -377,6 +377,7 @@ class ElasticNetCV(_Generalized, ElasticNet):
     """
 
     scoring = "neg_mean_squared_error"
+    _only = {"positive": ((False,), "take GridSearchCV with ElasticNet(positive=True), or scikit-learn's class")}
     _formulas = {"r2": r2_of_rows, **NEGATIVE_ERRORS}
 
     def __sklearn_tags__(self) -> Any:

@@ -159,12 +159,13 @@ class LinearRegression(_Regressor):
     are not computed on the way. solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or
     "auto", which of them suits X; scikit-learn's other names mean "auto". tol: of the relative residual of
     the normal equations; None: 1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is taken and
-    changes nothing: X is never written to. positive=True is refused.
+    changes nothing: X is never written to. positive: coefficients are from 0 on, found by an active set on the
+    Gram matrix, of up to 4,096 columns; solver and max_iter change nothing then, rank_ is None, and the model's
+    file does not say how it was trained, which `kiln verify` asks for.
     """
 
     _algorithm = "linreg"
     _names = {"l2": "alpha of kiln.Ridge"}
-    _only = {"positive": ((False,), "take scikit-learn's class, or scipy.optimize.nnls")}
     _peers = ("svd", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 
     def __init__(self, *, fit_intercept: bool = True, copy_X: bool = True, tol: float | None = None,
@@ -178,6 +179,9 @@ class LinearRegression(_Regressor):
         n_targets)."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
+        if self.positive:
+            self._fit_positive(X, y, sample_weight, self._penalty())
+            return self
         columns = 1 if np.ndim(y) == 1 else np.shape(y)[1]
         self._shape(y, *self._train(X, y, sample_weight, columns, l2=self._penalty(), tolerance=self.tol,
                                     max_iterations=self.max_iter))
@@ -185,6 +189,15 @@ class LinearRegression(_Regressor):
         self.rank_ = int(rank) if rank >= 0 else None
         self._decompose(X, sample_weight)
         return self
+
+    def _fit_positive(self, X: Any, y: Any, sample_weight: Any, l2: Any) -> None:
+        """The fit over coefficients from 0 on."""
+        from ._positive import as_one, fit_positive
+
+        W, b, reports = fit_positive(self, X, y, sample_weight, 0.0, l2)
+        self._shape(y, W, b)
+        self._keep_report(as_one(reports))
+        self.rank_ = None
 
     def _decompose(self, X: Any, sample_weight: Any) -> None:
         """singular_, where it takes no time that anybody sees."""
@@ -244,6 +257,10 @@ class Ridge(LinearRegression):
             raise ValueError(f"The 'alpha' parameter of Ridge must be a number, or one for each of the "
                              f"{targets.shape[1]} targets. Got "
                              f"{alphas.shape} of them.")
+        if self.positive:
+            self._fit_positive(X, y, sample_weight, alphas)
+            self.solver_ = self.report_.solver
+            return self
         operand = matrix(X, self._place(X, targets.shape[1]))
         each = [clone(self).set_params(alpha=float(alpha)).fit(operand, target, sample_weight)
                 for alpha, target in zip(np.broadcast_to(alphas, targets.shape[1]), targets.T)]
@@ -498,10 +515,11 @@ class ElasticNet(GeneralizedLinearRegressor):
 
     dual_gap_: how far the objective is above its least value at most; sparse_coef_: coef_ as a sparse matrix.
     precompute, copy_X, random_state and selection are taken and change nothing: they say how scikit-learn's
-    coordinate descent finds the same optimum. positive=True is refused.
+    coordinate descent finds the same optimum. positive: coefficients are from 0 on, found by an active set on
+    the Gram matrix, of up to 4,096 columns; max_iter changes nothing then, and tol is as LinearRegression's.
     """
 
-    _only = {"positive": ((False,), "take scikit-learn's class")}
+    dual_gap_: Any
 
     def __init__(self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True,
                  precompute: Any = False, max_iter: int | None = None, copy_X: bool = True,
@@ -525,6 +543,8 @@ class ElasticNet(GeneralizedLinearRegressor):
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets),
         each target by itself. offset (n_samples,): what is added to X w + b of a single target. check_input
         is taken and changes nothing: input is always checked."""
+        if self.positive:
+            return self._fit_positive(X, y, sample_weight, offset)
         if len(y.shape if hasattr(y, "shape") else np.asarray(y).shape) == 2:
             return self._fit_each(X, y, sample_weight, offset)
         super().fit(X, y, sample_weight, offset)
@@ -547,6 +567,42 @@ class ElasticNet(GeneralizedLinearRegressor):
         self._take_each(each, y)
         return self
 
+    def _fit_positive(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Self:
+        """The fit over coefficients from 0 on."""
+        from ._positive import as_one, fit_positive
+
+        if offset is not None:
+            raise ArgumentError("positive=True has no offset: subtract it from y")
+        start = np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else None
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        self._total = X.shape[0] if sample_weight is None else float(sample_weight.sum())
+        self._offset, self._fitted = False, self._distribution()
+        l1, l2 = self._strengths()
+        if start is not None and start.shape != (1 if np.ndim(y) == 1 else np.shape(y)[1], X.shape[1]):
+            start = None
+        W, b, reports = fit_positive(self, X, y, sample_weight, l1, l2, start)
+        self._shape(y, W, b)
+        self._keep_report(as_one(reports))
+        self._shape_each([report.n_iter for report in reports],
+                         np.array([report.optimality_gap for report in reports]) / self._total)
+        return self
+
+    def _strengths(self) -> tuple[float, float]:
+        """l1 and l2 of the library's objective, for the rows of _total."""
+        not_negative(self, "alpha")
+        if not 0 <= self.l1_ratio <= 1:
+            raise ValueError(f"The 'l1_ratio' parameter of {type(self).__name__} must be in the range [0, "
+                             f"1]. Got {self.l1_ratio!r} instead.")
+        return self.alpha * self.l1_ratio * self._total, self.alpha * (1 - self.l1_ratio) * self._total
+
+    def _shape_each(self, steps: list[int], gaps: Any) -> None:
+        """n_iter_ and dual_gap_ of each target; of one alone as scikit-learn has them."""
+        if len(steps) == 1:
+            self.coef_, self.n_iter_, self.dual_gap_ = np.reshape(self.coef_, -1), steps[0], float(gaps[0])
+        else:
+            self.n_iter_, self.dual_gap_ = steps, gaps
+
     def _take_each(self, each: list[Any], y: Any) -> None:
         """The fitted attributes, from those of each target."""
         self._total, self._fitted = each[0]._total, each[0]._fitted
@@ -554,10 +610,7 @@ class ElasticNet(GeneralizedLinearRegressor):
                     np.array([[one.intercept_ for one in each]]))
         self.device_, self._kept, self._told = each[0].device_, None, {}
         GeneralizedLinearRegressor._keep_report(self, together([one.report_ for one in each]))
-        self.n_iter_ = [one.n_iter_ for one in each]
-        self.dual_gap_: Any = np.array([one.dual_gap_ for one in each])
-        if len(each) == 1:  # as scikit-learn's
-            self.coef_, self.n_iter_, self.dual_gap_ = self.coef_[0], self.n_iter_[0], self.dual_gap_[0]
+        self._shape_each([one.n_iter_ for one in each], np.array([one.dual_gap_ for one in each]))
 
     def _keep_report(self, report: Report) -> None:
         super()._keep_report(report)

@@ -10,6 +10,7 @@ from ._base import host_vector
 from ._functions import multiply, place
 from ._library import ArgumentError, DataError
 from ._linear import ElasticNet
+from ._positive import Positive
 from ._words import convergence, warn
 
 
@@ -31,8 +32,8 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
         coefficients 0, and the smallest eps times that.
     coef_init : array of shape (n_features,), where the first fit begins.
     tol, max_iter, device, verbose : as ElasticNet's. precompute, Xy, copy_X and check_input are taken and
-    change nothing; positive=True
-        is refused.
+    change nothing.
+    positive : coefficients are from 0 on, as ElasticNet's.
 
     Returns
     -------
@@ -49,8 +50,10 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
     if target.shape != (operand.shape[0],):
         raise ArgumentError(f"a path is of one target: y must be of shape ({operand.shape[0]},), got "
                             f"{target.shape}")
-    values = _penalties(operand, target, l1_ratio, eps, alphas if n_alphas is None else n_alphas)
-    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, positive=positive, tol=tol,
+    values = _penalties(operand, target, l1_ratio, eps, alphas if n_alphas is None else n_alphas, positive)
+    if positive:
+        return _positive_path(operand, target, l1_ratio, values, coef_init, tol, return_n_iter)
+    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, tol=tol,
                        max_iter=max_iter, verbose=verbose)
     if coef_init is not None:
         model.coef_, model.intercept_ = np.array(coef_init, operand.dtype), 0.0
@@ -64,11 +67,30 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
         coefs[:, i], gaps[i] = model.coef_, model.dual_gap_
         steps.append(model.n_iter_)
         unfinished += not model.converged_
+    _tell(unfinished, len(values), l1_ratio)
+    return (values, coefs, gaps, steps) if return_n_iter else (values, coefs, gaps)
+
+
+def _tell(unfinished: int, count: int, ratio: float) -> None:
     if unfinished:
-        warn(f"{'lasso_path' if l1_ratio == 1 else 'enet_path'}: {unfinished} of {len(values)} models did "
+        warn(f"{'lasso_path' if ratio == 1 else 'enet_path'}: {unfinished} of {count} models did "
              "not converge; raise max_iter, or tol",
              convergence())
-    return (values, coefs, gaps, steps) if return_n_iter else (values, coefs, gaps)
+
+
+def _positive_path(X: Matrix, y: Any, ratio: float, alphas: Any, start: Any, tol: float | None,
+                   return_n_iter: bool) -> Any:
+    """The path over coefficients from 0 on, with one Gram matrix for all of it."""
+    problem = Positive(X, None, intercept=False)
+    coefs, gaps, steps = np.empty((X.shape[1], len(alphas)), X.dtype), np.empty(len(alphas)), []
+    unfinished = 0
+    for i, alpha in enumerate(alphas):
+        start, _, report = problem.solve(y, alpha * ratio * len(y), alpha * (1 - ratio) * len(y), tol, start)
+        coefs[:, i], gaps[i] = start, report.optimality_gap / len(y)
+        steps.append(report.n_iter)
+        unfinished += not report.converged
+    _tell(unfinished, len(alphas), ratio)
+    return (alphas, coefs, gaps, steps) if return_n_iter else (alphas, coefs, gaps)
 
 
 def lasso_path(X: Any, y: Any, **options: Any) -> Any:
@@ -76,7 +98,7 @@ def lasso_path(X: Any, y: Any, **options: Any) -> Any:
     return enet_path(X, y, **{**options, "l1_ratio": 1.0})
 
 
-def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any) -> Any:
+def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any, positive: bool) -> Any:
     if np.ndim(alphas) > 0:
         return np.sort(np.asarray(alphas, np.float64))[::-1]
     if not 0 < eps <= 1:
@@ -84,8 +106,8 @@ def _penalties(X: Matrix, y: Any, ratio: float, eps: float, alphas: Any) -> Any:
     if ratio == 0:
         raise ArgumentError("With l1_ratio=0 no alpha makes all coefficients 0: alphas must be a list.")
     largest = multiply(X, matrix(y.astype(X.dtype), X.device), transposed=True)
-    largest = float(np.abs(largest if isinstance(largest, np.ndarray)
-                           else largest.numpy()).max()) / len(y) / ratio
+    gains = largest if isinstance(largest, np.ndarray) else largest.numpy()
+    largest = float((gains if positive else np.abs(gains)).max()) / len(y) / ratio
     if not np.isfinite(largest):
         raise DataError("X or y has NaN or infinite values, or products of theirs overflow")
     if largest <= np.finfo(np.float64).resolution:

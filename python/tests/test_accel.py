@@ -26,7 +26,7 @@ linear, svm, cluster, factors = sklearn.linear_model, sklearn.svm, sklearn.clust
 PROGRESS = load_diabetes().target
 X = StandardScaler().fit_transform(load_diabetes().data)
 DIGITS = load_digits().data[:300]
-TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.LassoCV(cv=3),
+TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.Lasso(0.5, positive=True), linear.LassoCV(cv=3),
          linear.ElasticNet(0.1), linear.ElasticNetCV(cv=3, l1_ratio=[0.3, 0.7]), linear.PoissonRegressor(),
          linear.GammaRegressor(), linear.TweedieRegressor(power=1.5), linear.RidgeCV(cv=4),
          svm.LinearSVR(loss="squared_epsilon_insensitive", C=0.1, intercept_scaling=3.0),
@@ -127,7 +127,7 @@ def test_every_class_of_both_has_a_rule():
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_kiln_has_not_falls_back(verified):
-    assert (linear.LinearRegression(positive=True).fit(X, PROGRESS).coef_ >= 0).all()
+    svm.LinearSVC(loss="hinge").fit(X, PROGRESS > 100)
     svm.LinearSVC(penalty="l1").fit(X, PROGRESS > 100)
     linear.RidgeCV().fit(X, PROGRESS)
     cluster.MiniBatchKMeans(2).fit(X)
@@ -136,7 +136,7 @@ def test_what_kiln_has_not_falls_back(verified):
     with pytest.raises(ValueError, match="NaN"):
         linear.Ridge().fit(np.full_like(X, np.nan), PROGRESS)
     assert [call.where for call in verified] == ["scikit-learn"] * 4 + ["networkx"]
-    assert [part in call.why for part, call in zip(("positive=True", "penalty='l1'", "one row", "random",
+    assert [part in call.why for part, call in zip(("loss='hinge'", "penalty='l1'", "one row", "random",
                                                     "normalized"), verified)] == [True] * 5
 
 

@@ -47,8 +47,7 @@ def test_positions_of_parameters(name, theirs, ours):
 
 DIABETES, PROGRESS = load_diabetes(return_X_y=True)
 HIGH, COUNTS = PROGRESS > 100, np.abs(DIABETES * 100).round()
-REFUSED = [(kiln.LinearRegression, {"positive": True}), (kiln.Ridge, {"positive": True}),
-           (kiln.Lasso, {"positive": True}), (kiln.ElasticNetCV, {"positive": True}),
+REFUSED = [(kiln.LassoCV, {"positive": True}), (kiln.ElasticNetCV, {"positive": True}),
            (kiln.LinearSVC, {"loss": "hinge"}), (kiln.LinearSVC, {"penalty": "l1"}),
            (kiln.LinearSVC, {"multi_class": "crammer_singer"}),
            (kiln.LinearSVR, {"loss": "epsilon_insensitive"}), (kiln.NMF, {"beta_loss": "frobenius"}),
