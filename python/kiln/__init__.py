@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression, LinearSVC, LinearSVR,
                           LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
-    from ._machine import build_kernels, devices, doctor, explain, kernels, processes, read, tune
+    from ._machine import build_kernels, devices, doctor, explain, kernels, processes, tune
     from ._manifold import MDS
     from ._onnx import to_onnx
     from ._path import enet_path, lasso_path
+    from ._read import read
     from ._scikit import from_sklearn, to_sklearn
 
     __version__: str
@@ -44,7 +45,8 @@ _NAMES = {
     **dict.fromkeys(("from_sklearn", "to_sklearn"), "_scikit"),
     "to_onnx": "_onnx",
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
-    **dict.fromkeys(("read", "build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
+    "read": "_read",
+    **dict.fromkeys(("build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
 }
 
 __all__ = [

@@ -18,7 +18,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 import kiln
 
-from ._frames import all_numbers, is_frame
+from ._columns import as_table
+from ._frames import all_numbers
 from ._scikit import give
 
 
@@ -159,7 +160,7 @@ def _fit(train: Callable[..., Any]) -> Callable[..., Any]:
     def ours(original: Any, model: Any, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
         if more:
             raise NotHere(f"fit({', '.join(more)}=...)")
-        if is_frame(X) and not all_numbers(X):
+        if as_table(X) is not None and not all_numbers(X):
             raise NotHere("X has columns of text or dates")
         model._validate_params()
         found = train(model, X, y, sample_weight)

@@ -307,6 +307,14 @@ class Matrix:
         return self
 
     @classmethod
+    def within(cls, pointer: Any, device: Device, keep: Any) -> Matrix:
+        """A matrix that another owner frees, which lives as long as this."""
+        self = cls.__new__(cls)
+        self._keep, self.device = [keep], device
+        self._know(pointer)
+        return self
+
+    @classmethod
     def empty(cls, device: Device, shape: tuple[int, int], dtype: Any) -> Matrix:
         """A dense matrix of zeros."""
         pointer = ffi.new("kiln_matrix **")
@@ -439,6 +447,12 @@ def refuse_disguised(array: Any, name: str = "") -> None:
         raise ArgumentError(f"{where}expected real numbers, got a masked array: fill in the masked entries, "
                             "or leave out their rows")
     kind = getattr(array, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.names:
+        raise ArgumentError(f"{where}expected real numbers, got an array of records with the fields "
+                            f"{', '.join(kind.names)}: numpy.lib.recfunctions.structured_to_unstructured "
+                            "makes columns of them")
+    if isinstance(kind, np.dtype) and kind == np.dtype(f"V{kind.itemsize}"):
+        raise ArgumentError(f"{where}expected real numbers, got an array of {kind}, bytes without a type")
     if isinstance(kind, np.dtype) and kind.kind in "mM":
         raise ArgumentError(f"{where}expected real numbers, got {kind}: make numbers of dates, such as days "
                             "since the first")

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, refuse_disguised, with_threads
+from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
-from ._frames import all_numbers, encoded, is_frame, with_names
+from ._frames import all_numbers, as_column, encoded, numbers_by_name, with_names
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
 from ._solve import Report, algorithm_options, solve, warn_of
 from ._told import GIVEN, told
@@ -61,8 +62,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             self._check_only()
         more.setdefault("accept_sparse", "csr")
-        if is_frame(X) and (not all_numbers(X) if reset else self._schema is not None or not all_numbers(X)):
-            return self._validate_frame(X, y, **more)
+        table, y = as_table(X), as_column(y)
+        if table is not None:
+            X = table
+            if not all_numbers(X) or (not reset and self._schema is not None):
+                return self._validate_frame(X, y, **more)
         if not isinstance(X, Matrix) and on_cuda(X):
             X = Matrix(X)
         if isinstance(X, Matrix):
@@ -90,9 +94,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         features that it makes."""
         reset = more.get("reset", True)
         if not reset and self._schema is None:
-            raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with "
-                            "numbers alone: fit it with a frame of "
-                            "such columns, or make numbers of them.")
+            X = numbers_by_name(X, getattr(self, "feature_names_in_", None), self.n_features_in_)
+            if X is None:
+                raise DataError(f"X has columns of text or dates, but {type(self).__name__} was fitted with "
+                                "numbers alone: fit it with a frame of such columns, or make numbers of them.")
+            return X if isinstance(y, str) else (X, y)
         X, names, schema = encoded(X, None if reset else self._schema)
         if not more["accept_sparse"] and hasattr(X, "toarray"):
             X = X.toarray()
@@ -289,7 +295,7 @@ def host_vector(y: Any) -> Any:
     if y is None:
         raise ValueError("y is None, but the true values are needed.")
     refuse_disguised(y, "y")
-    y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(y))
+    y = y.numpy() if isinstance(y, Matrix) else np.asarray(to_host(as_column(y)))
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
@@ -298,7 +304,7 @@ def row_weights(sample_weight: Any, rows: int, dtype: Any = np.float64) -> Any:
     if sample_weight is None:
         return None
     refuse_disguised(sample_weight, "sample_weight")
-    given = host_vector(sample_weight) if isinstance(sample_weight, Matrix) else to_host(sample_weight)
+    given = sample_weight if np.isscalar(sample_weight) else host_vector(sample_weight)
     weights = _check_sample_weight(given, np.empty((rows, 0)), dtype=dtype, ensure_non_negative=True)
     with np.errstate(over="ignore"):
         total = weights.sum(dtype=np.float64)

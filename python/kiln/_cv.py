@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from ._arrays import Matrix, matrix
-from ._base import beside
+from ._base import beside, host_vector
 from ._cv_judged import NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, area, negative_log_loss, r2_of_rows, scorer
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
@@ -44,7 +44,8 @@ class _Validated(_Linear):
         y = to_host(y)
         made = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
         splits = [(np.asarray(train), np.asarray(test))
-                  for train, test in made.split(np.zeros((X.shape[0], 1)), y, groups)]
+                  for train, test in made.split(np.zeros((X.shape[0], 1)), y,
+                                               None if groups is None else host_vector(groups))]
         if not splits or any(len(test) == 0 for _, test in splits):
             raise ValueError(f"The 'cv' parameter of {type(self).__name__} makes no splits, or one that "
                              "holds no row out.")

@@ -1,23 +1,44 @@
 """Frames whose columns are not all numbers, as estimators take them."""
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
-from ._arrays import device
-from ._library import check, ffi, lib, struct, text
-from ._machine import _borrowed, data_warnings, from_table
+import numpy as np
+
+from ._arrays import Matrix, device
+from ._columns import as_table
+from ._dlpack import on_cuda
+from ._library import DataError, check, ffi, lib, struct, text
+from ._read import data_warnings, from_table, host_copy
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a table in memory whose columns have names."""
-    return hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or hasattr(X, "column_names"))
+def as_column(values: Any) -> Any:
+    """Targets, weights or groups as NumPy takes them: a column of cuDF, and a table of one column that is no
+    array, such as a relation of DuckDB, come through pyarrow; others are as they are."""
+    if type(values) is np.ndarray or values is None or isinstance(values, (str, Matrix)) or on_cuda(values):
+        return values
+    if hasattr(values, "to_arrow"):
+        try:
+            return np.asarray(values)
+        except TypeError:  # cuDF copies nothing to the host unasked
+            values = values.to_arrow()
+    if hasattr(values, "__array__"):
+        return values
+    table = as_table(values)
+    if table is None:
+        return values
+    import pyarrow
+
+    columns = pyarrow.table(table).columns
+    return np.column_stack([column.to_numpy() for column in columns]) if len(columns) != 1 else columns[0].to_numpy()
 
 
 def all_numbers(frame: Any) -> bool:
     """Whether scikit-learn makes an array of numbers of it: frames of pandas and polars may hold text,
     categories and dates besides."""
-    if hasattr(frame, "dtypes"):
+    if hasattr(frame, "dtypes") and hasattr(frame, "__array__"):
         return all(_is_number(kind) for kind in getattr(frame.dtypes, "values", frame.dtypes))
     return False
 
@@ -28,23 +49,55 @@ def _is_number(kind: Any) -> bool:
     return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in "biuf"))
 
 
-def encoded(frame: Any, schema: str | None) -> tuple[Any, list[str], str]:
+def model_of(schema: str) -> Any:
+    """A kiln_model that encodes tables as this schema says."""
+    made = ffi.new("kiln_model **")
+    check(lib.kiln_model_create(made, b"linreg"))
+    model = ffi.gc(made[0], lib.kiln_model_free)
+    check(lib.kiln_model_set_text(model, b"schema", schema.encode()))
+    return model
+
+
+def encoded(frame: Any, schema: str | None, **options: Any) -> tuple[Any, list[str], str]:
     """X, the names of its columns, and the schema, of a frame: as kiln.read has it, a feature for each level
     of text. With a schema the columns that it names, as they were then: a level that it does not know is 0 in
-    all of its column's features."""
-    options = struct("kiln_read_options", type=lib.KILN_F64, tables=lib.KILN_FILE_CSV)
+    all of its column's features. options: further fields of kiln_read_options."""
+    made = struct("kiln_read_options", **{"type": lib.KILN_F64, "tables": lib.KILN_FILE_CSV, **options})
     if schema is not None:
-        made = ffi.new("kiln_model **")
-        check(lib.kiln_model_create(made, b"linreg"))
-        model = ffi.gc(made[0], lib.kiln_model_free)
-        check(lib.kiln_model_set_text(model, b"schema", schema.encode()))
-        options.model = model
+        model = model_of(schema)
+        made.model = model
     where = device("cpu")
-    data = from_table(frame, where, options)
+    try:
+        data = from_table(frame, where, made)
+    except DataError as error:
+        hint = "kiln.TableEncoder(missing='mean') in a pipeline fills"
+        error.args = (re.sub(r"fill the value; missing drop\|mean\|indicator does", f"fill the value; {hint}",
+                             str(error)),)
+        raise
     data_warnings(data)
-    X = _borrowed(lib.kiln_data_X(data), where, data)
+    X = host_copy(lib.kiln_data_X(data), where, data)
     return X, [text(lib.kiln_data_feature_name(data, j))
                for j in range(X.shape[1])], text(lib.kiln_data_schema(data))
+
+
+def numbers_by_name(frame: Any, wanted: Any, count: int) -> Any:
+    """The columns of a table of numbers by these names, in any order; `count` as they are where the names are
+    None. None: it has text."""
+    X, names, schema = encoded(frame, None)
+    if any(column["kind"] == "text" for column in json.loads(schema or "{}").get("columns", ())):
+        return None
+    if wanted is None or list(wanted) == names:
+        if X.shape[1] != count:
+            raise DataError(f"X has {X.shape[1]} features, but {count} features are expected")
+        return X
+    known = set(names)
+    for said, missing in (("lacks the column", [name for name in wanted if name not in known]),
+                          ("has a column that was not there in fit,", [name for name in names
+                                                                       if name not in set(wanted)])):
+        if missing:
+            raise DataError(f"the table {said} {str(missing[0])!r}")
+    place = {name: j for j, name in enumerate(names)}
+    return X[:, [place[name] for name in wanted]]
 
 
 def with_names(message: str, names: Any) -> str:

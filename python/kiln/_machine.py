@@ -1,165 +1,17 @@
-"""Files, and what this machine offers."""
+"""What this machine offers."""
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
-import re
 import time
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
 from ._functions import batch_of, place
-from ._load import label_array, open_model
-from ._library import ArgumentError, DataError, c_name, check, ffi, fields, lib, rows, struct, text
-from ._words import advice, warn, words as told
-
-
-class Data(NamedTuple):
-    """A file's content; arrays are in host memory."""
-
-    X: Any
-    y: Any
-    feature_names: list[str] | None
-    warnings: list[str]
-    weights: Any = None
-    offset: Any = None
-    groups: Any = None
-
-
-def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", features: str | None = None,
-         ignore: str | None = None, target_file: Any = None, model: Any = None, weights: str | None = None,
-         offset: str | None = None, groups: str | None = None, categorical: str | None = None,
-         numeric: str | None = None, missing: str | None = None, missing_words: str | None = None) -> Data:
-    """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays; and
-    tables in memory.
-
-    path: a file, or a table that exports the Arrow C stream interface (`__arrow_c_stream__`), as frames of
-    pandas and polars, pyarrow's tables and nanoarrow's streams do: it is read as the CSV file with its
-    columns would be.
-
-    target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the
-    last (a text counts from 1, as the tool does); features, ignore: names of columns, separated by commas;
-    target_file: a file with y; model: a model file, as whose training data a table's columns are to be
-    encoded. A target in text is an array of its names; so is one of codes, such as 007, which numbers would
-    rewrite; whole numbers beyond 2^53 are int64. categorical, numeric: columns that are text, or numbers,
-    whatever they look like, targets among them. weights, offset, groups: columns that are no features but the
-    rows' weights, offset and groups. missing: "error", "drop", "mean" or "indicator", which fill with means
-    of all rows, or "nan", which keeps NaN in X, for a pipeline that fills in each fold of a cross-validation
-    by the rows that train; missing_words: further words for a missing value.
-    """
-    kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
-    if str(dtype) not in kinds:
-        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
-    if isinstance(target, bool):
-        raise ArgumentError("target must be a column's name or index, not a bool")
-    if isinstance(target, (int, np.integer)):  # the library counts from 1
-        target = str(target + (target >= 0))
-    ways = {None: lib.KILN_MISSING_DEFAULT, "error": lib.KILN_MISSING_ERROR, "drop": lib.KILN_MISSING_DROP,
-            "mean": lib.KILN_MISSING_MEAN, "indicator": lib.KILN_MISSING_INDICATOR,
-            "nan": lib.KILN_MISSING_DEFAULT}
-    if missing not in ways:
-        raise ArgumentError(f"missing must be error, drop, mean, indicator or nan, got {missing!r}")
-    words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file
-             and str(target_file), "weights": weights,
-             "offset": offset, "groups": groups, "categorical": categorical, "numeric": numeric,
-             "missing_words": missing_words}
-    texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items()
-             if value is not None}
-    options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT,
-                     missing=ways[missing], allow_nonfinite=missing == "nan", **texts)
-    if texts or model is not None:  # rows, and no list of links
-        options.tables = lib.KILN_FILE_CSV
-    if model is not None:
-        trained = open_model(model)
-        options.model = trained
-    where = open_device("cpu")
-    if hasattr(path, "__arrow_c_stream__"):
-        data, path = from_table(path, where, options), "the table"
-    else:
-        made = ffi.new("kiln_data **")
-        where.call(lib.kiln_data_read, made, where.pointer, c_name(path), options)
-        data = where.turn.own(lib.kiln_data_free, made[0])
-    X = _borrowed(lib.kiln_data_X(data), where, data)
-    y = _borrowed(lib.kiln_data_y(data), where, data)
-    names = [text(lib.kiln_data_feature_name(data, j))
-             for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
-    warnings = data_warnings(data)
-    columns = (_borrowed(part(data), where, data) for part in (lib.kiln_data_weights, lib.kiln_data_offset))
-    s, o = (None if column is None else column[:, 0] for column in columns)
-    for name, column in (("target", y), ("weights", s), ("offset", o)):
-        if missing == "nan" and column is not None and not np.isfinite(column).all():
-            raise DataError(f"the {name} of row {int(np.argwhere(~np.isfinite(column))[0, 0])} (from 0) of "
-                            f"{path} is missing, or no finite number")
-    of = lib.kiln_data_groups(data)
-    numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
-    return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
-
-
-def from_table(table: Any, where: Device, options: Any) -> Any:
-    """The kiln_data of a table in memory. The index of pandas names rows and is no column, in a table that
-    pyarrow made of a frame neither."""
-    if hasattr(table, "reset_index"):
-        table = table.reset_index(drop=True)
-    elif hasattr(table, "drop_columns"):
-        table = table.drop_columns([name for name in table.column_names
-                                    if re.fullmatch(r"__index_level_\d+__", name)])
-    made = ffi.new("kiln_data **")
-    try:
-        capsule = table.__arrow_c_stream__()
-    # pyarrow's, of a column of objects: its arguments say which one, and what it found there
-    except (TypeError, ValueError) as error:
-        raise DataError("a column of the table mixes kinds of values, make it numbers alone or text alone: "
-                        + "; ".join(str(part) for part in error.args)) from error
-    where.call(lib.kiln_data_from_arrow, made, where.pointer,
-               ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
-    return where.turn.own(lib.kiln_data_free, made[0])
-
-
-def data_warnings(data: Any) -> list[str]:
-    """What reading warned of, which is told, too."""
-    warnings: list[str] = []
-    hint = ffi.new("const char **")
-    while line := lib.kiln_data_warning(data, len(warnings), hint):
-        remedy = advice(text(hint[0]))
-        warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
-        warn(warnings[-1])
-    return warnings
-
-
-def _pointer_of(capsule: Any) -> int:
-    """The address of the stream that an Arrow capsule holds."""
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(pointer_of(capsule, b"arrow_array_stream"))
-
-
-def _targets(data: Any, y: Any) -> Any:
-    """y as fit() takes it: of one column a vector, and of text its names; a class that the model does not
-    know is None."""
-    columns = []
-    for j in range(y.shape[1]):
-        classes: list[str] = []
-        while name := lib.kiln_data_class_name(data, j, len(classes)):
-            classes.append(text(name))
-        codes = y[:, j].astype(np.int64) if classes else None
-        known = codes is not None and (codes >= 0).all()
-        columns.append(y[:, j] if codes is None else label_array(classes)[codes] if known
-                       else np.array([*classes, None], object)[codes])
-    if len(columns) == 1:
-        return columns[0]
-    return y if all(column.dtype == y.dtype for column in columns) else np.array(columns, object).T
-
-
-def _borrowed(pointer: Any, where: Device, data: Any) -> Any:
-    """A copy of a matrix that the data own."""
-    if not pointer:
-        return None
-    made = ffi.new("kiln_matrix **")
-    where.call(lib.kiln_matrix_copy, made, where.pointer, lib.KILN_TYPE_DEFAULT, pointer)
-    return Matrix.adopt(made[0], where, data).numpy()
+from ._library import ArgumentError, c_name, check, ffi, fields, lib, rows, struct, text
+from ._words import warn
 
 
 @contextlib.contextmanager

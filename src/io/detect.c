@@ -28,9 +28,11 @@ static kiln_status refuse_foreign(const struct ki_input *input, const char *text
         const char *mark, *what, *hint;
     } foreign[] = {
         {"PAR1\x15", "a Parquet file",
-         "python3 -c \"import pandas; pandas.read_parquet('FILE').to_csv('FILE.csv', index=False)\""},
+         "kiln.read reads it in Python; for the tool python3 -c \"import pandas; "
+         "pandas.read_parquet('FILE').to_csv('FILE.csv', index=False)\""},
         {"ARROW1", "an Arrow (Feather) file",
-         "python3 -c \"import pandas; pandas.read_feather('FILE').to_csv('FILE.csv', index=False)\""},
+         "kiln.read reads it in Python; for the tool python3 -c \"import pandas; "
+         "pandas.read_feather('FILE').to_csv('FILE.csv', index=False)\""},
         {"\x89HDF\r\n", "an HDF5 file", "write its table as CSV, or its matrix as .npy"},
         {"SQLite format 3", "an SQLite database",
          "sqlite3 -header -csv FILE 'select * from TABLE' > FILE.csv"},

@@ -1,0 +1,266 @@
+"""Files and tables in memory as arrays."""
+from __future__ import annotations
+
+import ctypes
+import glob
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import Device, Matrix, device as open_device
+from ._columns import FORMATS, INDEX, as_table, columns_of, is_columnar, stored
+from ._library import ArgumentError, DataError, KilnError, UnsupportedError, c_name, check, ffi, lib, struct, text
+from ._load import label_array, open_model
+from ._words import advice, warn, words as told
+
+
+class Data(NamedTuple):
+    """A file's content; arrays are in host memory."""
+
+    X: Any
+    y: Any
+    feature_names: list[str] | None
+    warnings: list[str]
+    weights: Any = None
+    offset: Any = None
+    groups: Any = None
+
+
+def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", features: Any = None,
+         ignore: Any = None, target_file: Any = None, model: Any = None, weights: str | None = None,
+         offset: str | None = None, groups: str | None = None, categorical: Any = None,
+         numeric: Any = None, missing: str | None = None, missing_words: str | None = None,
+         reference: Any = None, columns: Any = None, format: str | None = None,
+         part: tuple[int, int] | None = None, device: str | Device | None = None) -> Data:
+    """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, Parquet and
+    Feather or Arrow files through pyarrow, into arrays; and tables in memory.
+
+    path: a file, several of the same columns in a list or by a pattern such as "day-*.csv", whose rows follow
+    each other, or a table in memory: what exports the Arrow C stream interface (`__arrow_c_stream__`), as
+    frames of pandas and polars, relations of DuckDB, pyarrow's tables and readers and nanoarrow's streams do,
+    or the dataframe interchange protocol. A table, and a Parquet or Feather file, is read as the CSV file with
+    its columns would be.
+
+    target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the
+    last (a text counts from 1, as the tool does); features, ignore: names of columns, in a list or separated
+    by commas; target_file: a file with y; model: a model file, as whose training data a table's columns are
+    to be encoded. A target in text is an array of its names; so is one of codes, such as 007, which numbers
+    would rewrite; whole numbers beyond 2^53 are int64. categorical, numeric: columns that are text, or
+    numbers, whatever they look like, targets among them; reference: the level of a column that gets no
+    feature, as {"colour": "red"} or "colour=red". weights, offset, groups: columns that are no features but
+    the rows' weights, offset and groups. missing: "error", "drop", "mean" or "indicator", which fill with
+    means of all rows, or "nan", which keeps NaN in X, for a pipeline that fills in each fold of a
+    cross-validation by the rows that train; missing_words: further words for a missing value.
+
+    columns: the only columns that are looked at; of a Parquet file others are not read at all. format: the
+    file's format, where its name and content do not say it. part: (i, n), i from 0: the i-th of n parts of
+    the rows of Parquet and Feather files, of as many rows each, of which nothing else is read. device: X is a
+    kiln.Matrix on that device.
+    """
+    kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
+    if str(dtype) not in kinds:
+        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
+    if isinstance(target, bool):
+        raise ArgumentError("target must be a column's name or index, not a bool")
+    if isinstance(target, (int, np.integer)):  # the library counts from 1
+        target = str(target + (target >= 0))
+    ways = {None: lib.KILN_MISSING_DEFAULT, "error": lib.KILN_MISSING_ERROR, "drop": lib.KILN_MISSING_DROP,
+            "mean": lib.KILN_MISSING_MEAN, "indicator": lib.KILN_MISSING_INDICATOR,
+            "nan": lib.KILN_MISSING_DEFAULT}
+    if missing not in ways:
+        raise ArgumentError(f"missing must be error, drop, mean, indicator or nan, got {missing!r}")
+    roles = [name for name in (target, weights, offset, groups) if name is not None]
+    wanted = columns_of(columns, roles)
+    if wanted is not None and features is None:
+        features = [name for name in wanted if name not in roles]
+    words = {"target": target, "features": listed(features), "ignore": listed(ignore),
+             "target_file": target_file and str(target_file), "weights": weights,
+             "offset": offset, "groups": groups, "categorical": listed(categorical),
+             "numeric": listed(numeric), "missing_words": missing_words, "reference": reference_of(reference)}
+    texts = {name: ffi.new("char[]", c_name(value, name)) for name, value in words.items()
+             if value is not None}
+    options = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=lib.KILN_TARGETS_TEXT,
+                     missing=ways[missing], allow_nonfinite=missing == "nan", **texts)
+    if texts or model is not None:  # rows, and no list of links
+        options.tables = lib.KILN_FILE_CSV
+    if model is not None:
+        trained = open_model(model)
+        options.model = trained
+    where = open_device("cpu" if device is None else device)
+    data, path = _read(path, where, options, format, wanted, part)
+    X = Matrix.within(lib.kiln_data_X(data), where, data) if device is not None else host_copy(
+        lib.kiln_data_X(data), where, data)
+    y = host_copy(lib.kiln_data_y(data), where, data)
+    names = [text(lib.kiln_data_feature_name(data, j))
+             for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
+    warnings = data_warnings(data)
+    found = (host_copy(one(data), where, data) for one in (lib.kiln_data_weights, lib.kiln_data_offset))
+    s, o = (None if column is None else column[:, 0] for column in found)
+    for name, column in (("target", y), ("weights", s), ("offset", o)):
+        if missing == "nan" and column is not None and not np.isfinite(column).all():
+            raise DataError(f"the {name} of row {int(np.argwhere(~np.isfinite(column))[0, 0])} (from 0) of "
+                            f"{path} is missing, or no finite number")
+    of = lib.kiln_data_groups(data)
+    numbers = np.array(ffi.unpack(of, X.shape[0]), np.int64) if of and X.shape[0] else None
+    return Data(X, None if y is None else _targets(data, y), names, warnings, s, o, numbers)
+
+
+def _read(source: Any, where: Device, options: Any, format: str | None, columns: list[str] | None,
+          part: tuple[int, int] | None) -> tuple[Any, Any]:
+    """The kiln_data of a source, and what messages call it."""
+    paths = isinstance(source, (str, bytes, os.PathLike, list, tuple))
+    table = None if paths else source if hasattr(source, "__arrow_c_stream__") else as_table(source)
+    if table is None:
+        files = _files(source)
+        if not is_columnar(files[0], format):
+            if part is not None:
+                raise ArgumentError("part= is of Parquet and Feather files; kiln.processes() reads parts of "
+                                    "others")
+            return _read_files(files, where, options, format), files[0]
+        return from_table(stored(files, format, columns, part), where, options, files[0]), files[0]
+    for name, given in (("format", format), ("part", part)):
+        if given is not None:
+            raise ArgumentError(f"{name}= is of files, and the source is a table in memory")
+    return from_table(table, where, options), "the table"
+
+
+def _files(source: Any) -> list[Any]:
+    """The files that a list, a pattern or a path names."""
+    if isinstance(source, (list, tuple)):
+        if not source:
+            raise ArgumentError("the list of files is empty")
+        return [os.fspath(one) for one in source]
+    name = os.fspath(source)
+    if isinstance(name, str) and any(sign in name for sign in "*?[") and not os.path.exists(name):
+        found = sorted(glob.glob(name))
+        if not found:
+            raise ArgumentError(f"no file matches the pattern {name!r}")
+        return found
+    return [name]
+
+
+def _read_files(files: list[Any], where: Device, options: Any, format: str | None) -> Any:
+    if format is not None:
+        if format not in FORMATS:
+            raise ArgumentError(f"format must be one of {sorted(FORMATS)}, got {format!r}")
+        options.format = FORMATS[format]
+    more = [ffi.new("char[]", c_name(one)) for one in files[1:]]
+    listing = ffi.new("char *[]", more)
+    if more:
+        options.more, options.more_count = listing, len(more)
+    made = ffi.new("kiln_data **")
+    where.call(lib.kiln_data_read, made, where.pointer, c_name(files[0]), options)
+    return where.turn.own(lib.kiln_data_free, made[0])
+
+
+def listed(names: Any) -> str | None:
+    """Names of columns as the library takes them: separated by commas."""
+    if names is None or isinstance(names, str):
+        return names
+    return ",".join(str(name) for name in names)
+
+
+def reference_of(reference: Any) -> str | None:
+    """{"colour": "red"} as the library takes it."""
+    if isinstance(reference, dict):
+        return ",".join(f"{name}={level}" for name, level in reference.items())
+    return listed(reference)
+
+
+def from_table(table: Any, where: Device, options: Any, name: Any = None) -> Any:
+    """The kiln_data of a table in memory, or of a file whose name messages tell then. The index of pandas names rows and is no column, in a table that
+    pyarrow made of a frame neither."""
+    if hasattr(table, "reset_index"):
+        table = _of_pandas(table)
+    elif hasattr(table, "drop_columns"):
+        table = table.drop_columns([name for name in table.column_names if INDEX.fullmatch(name)])
+    made = ffi.new("kiln_data **")
+    try:
+        capsule = table.__arrow_c_stream__()
+    except ImportError as error:
+        raise UnsupportedError(f"a {type(table).__name__} is read through pyarrow: pip install pyarrow") from error
+    # pyarrow's, of a column of objects: its arguments say which one, and what it found there
+    except (TypeError, ValueError) as error:
+        raise DataError("a column of the table mixes kinds of values, make it numbers alone or text alone: "
+                        + "; ".join(str(part) for part in error.args)) from error
+    except NotImplementedError as error:
+        raise UnsupportedError("a column of the table is of a type that is not read, make real numbers of it "
+                               "or leave it out: " + "; ".join(str(part) for part in error.args)) from error
+    try:
+        where.call(lib.kiln_data_from_arrow, made, where.pointer,
+                   ffi.cast("struct ArrowArrayStream *", _pointer_of(capsule)), options)
+    except KilnError as error:
+        if name is not None:
+            error.args = (str(error).replace("(table)", str(name)),)
+        raise
+    return where.turn.own(lib.kiln_data_free, made[0])
+
+
+def _of_pandas(frame: Any) -> Any:
+    """A frame of pandas as pyarrow exports it: without its index, with sparse columns filled up, and intervals
+    that are categories, as of pandas.cut, by their text. Periods, which pyarrow exports as numbers, are the dates
+    that they begin with."""
+    frame = frame.reset_index(drop=True)
+    if not frame.columns.is_unique:
+        raise DataError(f"two columns of the table are named {frame.columns[frame.columns.duplicated()][0]!r}; "
+                        "columns are told apart by name; rename one")
+    for name, kind in frame.dtypes.items():
+        said = str(getattr(getattr(kind, "categories", None), "dtype", kind))
+        if said.startswith("period[") and not hasattr(kind, "categories"):
+            frame = frame.assign(**{name: frame[name].dt.to_timestamp()})
+        if said.startswith("interval[") and hasattr(kind, "categories"):
+            frame = frame.assign(**{name: frame[name].cat.rename_categories(str)})
+        elif said.startswith("Sparse["):
+            frame = frame.assign(**{name: frame[name].sparse.to_dense()})
+    return frame
+
+
+def data_warnings(data: Any) -> list[str]:
+    """What reading warned of, which is told, too."""
+    warnings: list[str] = []
+    hint = ffi.new("const char **")
+    while line := lib.kiln_data_warning(data, len(warnings), hint):
+        remedy = advice(text(hint[0]))
+        warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
+        warn(warnings[-1])
+    return warnings
+
+
+def _pointer_of(capsule: Any) -> int:
+    """The address of the stream that an Arrow capsule holds."""
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(pointer_of(capsule, b"arrow_array_stream"))
+
+
+def _targets(data: Any, y: Any) -> Any:
+    """y as fit() takes it: of one column a vector, and of text its names; a class that the model does not
+    know is None."""
+    columns = []
+    for j in range(y.shape[1]):
+        classes: list[str] = []
+        while name := lib.kiln_data_class_name(data, j, len(classes)):
+            classes.append(text(name))
+        codes = y[:, j].astype(np.int64) if classes else None
+        known = codes is not None and (codes >= 0).all()
+        columns.append(y[:, j] if codes is None else label_array(classes)[codes] if known
+                       else np.array([*classes, None], object)[codes])
+    if len(columns) == 1:
+        return columns[0]
+    return y if all(column.dtype == y.dtype for column in columns) else np.array(columns, object).T
+
+
+def host_copy(pointer: Any, where: Device, data: Any) -> Any:
+    """A matrix that the data own as an array on the host: of a dense one on the CPU its memory, which lives as
+    long as the array, else a copy."""
+    if not pointer:
+        return None
+    matrix = Matrix.within(pointer, where, data)
+    if where.name != "cpu" or matrix.sparse or 0 in matrix.shape:
+        return matrix.numpy()
+    memory = struct("kiln_memory")
+    where.call(lib.kiln_matrix_lend, memory, ffi.cast("kiln_matrix *", pointer))
+    kept = ffi.gc(ffi.cast("char *", memory.values), lambda _, data=data: None)
+    values = np.frombuffer(ffi.buffer(kept, matrix.nnz * matrix.dtype.itemsize), matrix.dtype)
+    return values.reshape(matrix.shape)
