@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_array, validate_data
 
 from ._arrays import Device, Matrix, check_sparse, choose, device, matrix, refuse_disguised, with_threads
 from ._columns import as_table
 from ._dlpack import as_floats, on_cuda, to_host
 from ._frames import all_numbers, as_column, encoded, numbers_by_name, with_names
 from ._library import ArgumentError, DataError, c_name, check, ffi, lib, struct
+from ._packed import described
 from ._solve import Report, algorithm_options, solve, warn_of
 from ._told import GIVEN, told
 from ._words import speaking
@@ -84,6 +85,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if not isinstance(y, str):
             refuse_disguised(y, "y")
             more["y"] = y
+        if not reset and self._schema is not None:  # features as kiln.read makes them, which have no names
+            more.pop("reset")
+            found = check_array(X, dtype=[np.float64, np.float32], order="C", estimator=self, **more)
+            _check_n_features(self, found, reset=False)
+            return _canonical(found)
         found = validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
         if reset:
             self.__dict__.pop("_schema", None)
@@ -193,12 +199,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
 
     def _keep_report(self, report: Report) -> None:
+        """The report as attributes, and what it warns of."""
+        self._take_report(report)
+        warn_of(report, type(self).__name__, self._vocabulary(), unfinished=not self._beginning)
+
+    def _take_report(self, report: Report) -> None:
         self.n_iter_: Any = report.n_iter
         self.converged_ = report.converged
         self.objective_ = report.objective
         self.optimality_gap_ = report.optimality_gap
         self.report_ = report
-        warn_of(report, type(self).__name__, self._vocabulary(), unfinished=not self._beginning)
 
     # ---------------------------------------------------------------------------------------------- models
 
@@ -231,7 +241,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return Matrix.adopt(made[0], where)
 
     def to_sklearn(self) -> Any:
-        """scikit-learn's estimator of the same class, parameters and, after fit, predictions (kiln.to_sklearn)."""
+        """scikit-learn's estimator of the same class, parameters and, after fit, predictions
+        (kiln.to_sklearn)."""
         from ._scikit import to_sklearn
 
         return to_sklearn(self)
@@ -249,7 +260,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         model = self._whole_model(device("cpu"))
-        account = self._account()
+        account = {**self._account(), "estimator": described(self)}
         for name, value in account.items():
             check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
         if self._schema is not None:

@@ -609,11 +609,11 @@ class ElasticNet(GeneralizedLinearRegressor):
         self._shape(y, np.column_stack([one.coef_ for one in each]),
                     np.array([[one.intercept_ for one in each]]))
         self.device_, self._kept, self._told = each[0].device_, None, {}
-        GeneralizedLinearRegressor._keep_report(self, together([one.report_ for one in each]))
+        self._keep_report(together([one.report_ for one in each]))
         self._shape_each([one.n_iter_ for one in each], np.array([one.dual_gap_ for one in each]))
 
-    def _keep_report(self, report: Report) -> None:
-        super()._keep_report(report)
+    def _take_report(self, report: Report) -> None:
+        super()._take_report(report)
         self.dual_gap_ = report.optimality_gap / self._total
 
     def predict(self, X: Any, offset: Any = None) -> Any:
@@ -859,8 +859,8 @@ class LogisticRegression(_Logistic):
         self.max_iter, self.verbose, self.warm_start, self.n_jobs, self.standardize = max_iter, verbose, warm_start, n_jobs, standardize
         self.device = device
 
-    def _keep_report(self, report: Report) -> None:
-        super()._keep_report(report)
+    def _take_report(self, report: Report) -> None:
+        super()._take_report(report)
         # as scikit-learn's, which once had one for each class
         self.n_iter_ = np.array([report.n_iter], np.int32)
 

@@ -1,7 +1,9 @@
 """Model files as estimators."""
 from __future__ import annotations
 
+import inspect
 import json
+import math
 import re
 from typing import Any
 
@@ -9,22 +11,51 @@ import numpy as np
 
 from ._arrays import Matrix, device
 from ._library import ModelError, c_name, check, ffi, lib, text
+from ._packed import unpacked
+from ._solve import Report
 from ._told import KEPT
 
 
 def load(path: Any) -> Any:
-    """The estimator of a model file, written by save() or by the command line tool: it predicts, and does not
-    train anew from where it was."""
+    """The estimator of a model file, which save() or the command line tool has written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of a model, of any version of Kiln.
+
+    Returns
+    -------
+    estimator
+        Of save()'s files the class that it was, with its parameters and fitted attributes. Absent are the
+        parameter ``device`` (a model is used on other machines, too), parameters that are no data (generators
+        of random numbers, splitters, functions), which are the defaults, ``random_state_``, and what is as
+        long as the training data: ``labels_``, ``dissimilarity_matrix_`` and ``point_stress_``. Of the tool's
+        files the class that is the same problem, with the parameters that say which, and ``report_``, whose
+        passes are -1, whose seconds are NaN and whose history is empty, as these files do not say them.
+        ``offset_column_`` of a generalised linear model is the column of the table that was its offset, None
+        if none was.
+
+    Examples
+    --------
+    >>> import kiln, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "m.kiln")
+    >>> kiln.Ridge(alpha=0.5).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0]).save(path)
+    >>> kiln.load(path)
+    Ridge(alpha=0.5)
+    """
     model = open_model(path)
-    texts, tensors = _texts(model), _tensors(model)
-    name = texts["algorithm"]
+    file = _File(_texts(model), _tensors(model))
+    name = file.texts["algorithm"]
     if name not in _MAKERS:
         raise ModelError(f"kiln.load: a model of {name} has no estimator")
-    estimator = _MAKERS[name](texts, tensors)
-    estimator._told = {key: texts[key] for key in KEPT if key in texts}
-    estimator._schema = texts.get("schema")
-    if "features" in texts and isinstance(names := json.loads(texts["features"]), list):
+    estimator = _MAKERS[name](file)
+    estimator._told = {key: file.texts[key] for key in KEPT if key in file.texts}
+    estimator._schema = file.texts.get("schema")
+    names = file.names()
+    if names is not None and len(names) == estimator.n_features_in_:
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    file.attributes(estimator)
     return estimator
 
 
@@ -53,10 +84,88 @@ def _tensors(model: Any) -> dict[str, Any]:
     return tensors
 
 
+class _File:
+    """A model file: its texts, its tensors, and, where Python wrote it, the estimator that it was."""
+
+    def __init__(self, texts: dict[str, str], tensors: dict[str, Any]) -> None:
+        self.texts, self.tensors = texts, tensors
+        self.options = self._json("options")
+        self.saved = self._json("estimator")
+
+    def _json(self, key: str) -> dict[str, Any]:
+        """The dictionary that a text is; any text may be in a file, and other text says nothing here."""
+        try:
+            found = json.loads(self.texts.get(key, "{}"))
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def number(self, option: str, default: float = 0.0) -> float:
+        """An option of the training."""
+        value = self.options.get(option, default)
+        return default if value is None else float(value)
+
+    def make(self, name: str, **parameters: Any) -> Any:
+        """The estimator as it was saved; of the tool's models, one of the class of that name with these
+        parameters."""
+        import kiln
+
+        if not self.saved:
+            return getattr(kiln, name)(**parameters)
+        kind: Any = getattr(kiln, self.saved["class"]) if self.saved["class"] in kiln.__all__ else None
+        if getattr(kind, "_algorithm", None) != self.texts["algorithm"]:
+            raise ModelError(f"kiln.load: the file says that it is a {self.saved['class']}, but a model of "
+                             f"{self.texts['algorithm']} is none")
+        known = inspect.signature(kind).parameters
+        given = {key: unpacked(value) for key, value in self.saved["parameters"].items() if key in known}
+        return kind(**given)
+
+    def attributes(self, estimator: Any) -> None:
+        """What the file says of the fit beside the tensors."""
+        if not self.saved:
+            self._report(estimator)
+            return
+        for name, value in self.saved["attributes"].items():
+            computed = isinstance(getattr(type(estimator), name, None), property)
+            if name.endswith("_") and not name.startswith("_") and not computed:
+                setattr(estimator, name, unpacked(value))
+        shape = self.saved.get("coef_shape")
+        if shape is not None and np.size(estimator.coef_) == np.prod(shape):
+            estimator.coef_ = np.reshape(estimator.coef_, shape)
+
+    def _report(self, estimator: Any) -> None:
+        """report_ and what is taken from it, of the tool's account: passes and seconds are not in it."""
+        said = self._json("report")
+        if not said:
+            return
+        objective = next((float(said.pop(name)) for name in ("objective", "inertia", "stress", "bound")
+                          if said.get(name) is not None), math.nan)
+        gap, certificate = said.pop("optimality_gap", None), said.pop("certificate", None) or ""
+        known = {name: said.pop(name, None) for name in ("converged", "stopped_by", "iterations", "solver",
+                                                         "residual")}
+        figures = {name: float(value) for name, value in said.items() if isinstance(value, (int, float))}
+        residual = math.nan if known["residual"] is None else float(known["residual"])
+        estimator._take_report(Report(
+            bool(known["converged"]), str(known["stopped_by"]), int(known["iterations"] or 0), residual,
+            self.number("tolerance", math.nan), objective, -1, math.nan, figures, {}, known["solver"] or "",
+            math.inf if gap is None else float(gap), certificate))
+        estimator.device_ = self.texts.get("device", "")
+
+    def names(self) -> list[str] | None:
+        """The features, by the columns that they were made of."""
+        if "features" in self.texts:
+            found = json.loads(self.texts["features"])
+            return found if isinstance(found, list) else None
+        names: list[str] = []
+        for column in self._json("schema").get("columns", []):
+            levels = column.get("levels")
+            names += [column["name"]] if levels is None else [f"{column['name']}={level}" for level in levels]
+        return names or None
+
+
 def _linear(estimator: Any, tensors: dict[str, Any]) -> tuple[Any, Any]:
     """W and b."""
     W = tensors["W"]
-    estimator.fit_intercept = "b" in tensors
     estimator.n_features_in_ = W.shape[0]
     return W, tensors.get("b", np.zeros((1, W.shape[1]), W.dtype))
 
@@ -76,121 +185,162 @@ def label_array(names: list[str]) -> Any:
     return np.array(names)
 
 
-def _classifier(estimator: Any, texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    estimator._show(*_linear(estimator, tensors))
-    values = tensors["classes"][:, 0]
-    whole = np.array_equal(values, values.astype(np.int64))
-    estimator.classes_ = (label_array(json.loads(texts["class_names"])) if "class_names" in texts
-                          else values.astype(np.int64) if whole else values)
+def _classes(file: _File) -> Any:
+    values = file.tensors["classes"][:, 0]
+    if "class_names" in file.texts:
+        return label_array(json.loads(file.texts["class_names"]))
+    return values.astype(np.int64) if np.array_equal(values, values.astype(np.int64)) else values
+
+
+def _class_weight(file: _File) -> Any:
+    """The tool's "yes=2,no=1", or "balanced", by the classes as they are here."""
+    given = file.options.get("class_weight")
+    if given is None or "=" not in given:
+        return given
+    weights = dict(pair.rsplit("=", 1) for pair in given.split(","))
+    found = {}
+    for label in _classes(file).tolist():
+        names = {str(label), repr(float(label)) if isinstance(label, (int, float)) else ""}
+        found.update({label: float(weight) for name, weight in weights.items() if name in names})
+    return found
+
+
+def _classifier(estimator: Any, file: _File) -> Any:
+    estimator._show(*_linear(estimator, file.tensors))
+    estimator.classes_ = _classes(file)
     return estimator
 
 
-def _make_linreg(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._linear import LinearRegression
-
-    return _regressor(LinearRegression(), tensors)
-
-
-def _make_logreg(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._linear import LogisticRegression
-
-    return _classifier(LogisticRegression(), texts, tensors)
+def _fit_options(file: _File) -> dict[str, Any]:
+    """What linear models of all kinds say of their fit."""
+    return {"fit_intercept": "b" in file.tensors, "standardize": bool(file.options.get("standardize", False))}
 
 
-def _make_glm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._linear import GeneralizedLinearRegressor
+def _make_linreg(file: _File) -> Any:
+    l2, given = file.number("l2"), _fit_options(file)
+    if l2 == 0:
+        given.pop("standardize")
+    return _regressor(file.make("Ridge", alpha=l2, **given) if l2 else file.make("LinearRegression", **given),
+                      file.tensors)
 
+
+def _make_logreg(file: _File) -> Any:
+    l1, l2 = file.number("l1"), file.number("l2")
+    both = l1 + l2
+    estimator = file.make("LogisticRegression", C=1 / both if both else math.inf,
+                          l1_ratio=l1 / both if both else 0.0, class_weight=_class_weight(file),
+                          **_fit_options(file))
+    return _classifier(estimator, file)
+
+
+def _make_glm(file: _File) -> Any:
+    texts, tensors = file.texts, file.tensors
     power, link_power = (float(value) for value in tensors["parameters"][0])
     link = texts["link"]
     if texts["family"] == "inverse-gaussian" and link == "default":  # a file from before the default was log
         link = "inverse-squared"
-    estimator = GeneralizedLinearRegressor(texts["family"], link=link, parameter=power, link_power=link_power)
-    estimator._fitted = estimator._distribution()
-    used = json.loads(texts.get("options", "{}"))
-    estimator._offset = bool(used.get("offset") or used.get("offset_file"))
+    l1, l2 = file.number("l1"), file.number("l2")
+    estimator = file.make("GeneralizedLinearRegressor", family=texts["family"], link=link, parameter=power,
+                          link_power=link_power, alpha=(l1 + l2) / _weight_of(file) if l1 + l2 else 0.0,
+                          l1_ratio=l1 / (l1 + l2) if l1 + l2 else 0.0,
+                          standard_errors="standard_errors" in tensors, **_fit_options(file))
+    estimator._fitted = texts["family"], link, power, link_power
+    column = file.options.get("offset")
+    estimator._offset = bool(column or file.options.get("offset_file"))
+    if not file.saved:
+        estimator.offset_column_ = column
     _regressor(estimator, tensors)
     if "standard_errors" in tensors:
         errors = tensors["standard_errors"][:, 0]
         errors = np.where(errors < 0, np.nan, errors)  # of a column that depends on others
-        estimator.standard_errors = True
         estimator.standard_errors_ = errors[:estimator.n_features_in_]
-        estimator.intercept_error_ = errors[-1] if estimator.fit_intercept else 0.0
+        estimator.intercept_error_ = errors[-1] if "b" in tensors else 0.0
     return estimator
 
 
-def _make_svm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._linear import LinearSVC, LinearSVR
-
-    if "classes" in tensors:
-        return _classifier(LinearSVC(), texts, tensors)
-    estimator = LinearSVR(epsilon=float(tensors["parameters"][0, 0]))
-    estimator._fitted = estimator.epsilon
-    return _regressor(estimator, tensors)
+def _weight_of(file: _File) -> float:
+    """Of all rows of the training: the deviance over the mean deviance; NaN where the file has not both."""
+    metrics = file._json("metrics")
+    whole, mean = metrics.get("deviance"), metrics.get("mean_deviance")
+    return float(whole / mean) if whole and mean else math.nan
 
 
-def _make_kmeans(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._cluster import KMeans
+def _make_svm(file: _File) -> Any:
+    l2 = file.number("l2")
+    given = {"C": 1 / (2 * l2) if l2 else math.inf, **_fit_options(file)}
+    if "classes" in file.tensors:
+        return _classifier(file.make("LinearSVC", class_weight=_class_weight(file), **given), file)
+    epsilon = float(file.tensors["parameters"][0, 0])
+    estimator = file.make("LinearSVR", epsilon=epsilon, **given)
+    estimator._fitted = epsilon
+    return _regressor(estimator, file.tensors)
 
-    estimator = KMeans(len(tensors["centres"]), spherical=texts.get("geometry") == "spherical")
-    estimator.cluster_centers_, estimator._clusters = tensors["centres"], tensors.get("clusters")
-    if estimator._clusters is not None:
-        estimator.inertia_ = float(estimator._clusters[:, 1].sum())
-    estimator.n_features_in_, estimator._n_features_out = tensors["centres"].shape[1], len(tensors["centres"])
+
+def _make_kmeans(file: _File) -> Any:
+    centres, clusters = file.tensors["centres"], file.tensors.get("clusters")
+    estimator = file.make("KMeans", n_clusters=len(centres),
+                          spherical=file.texts.get("geometry") == "spherical")
+    estimator.cluster_centers_, estimator._clusters = centres, clusters
+    if clusters is not None:
+        estimator.inertia_ = float(clusters[:, 1].sum())
+    estimator.n_features_in_, estimator._n_features_out = centres.shape[1], len(centres)
     return estimator
 
 
-def _make_mds(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._manifold import MDS
-
-    estimator = MDS(tensors["layout"].shape[1], metric=texts.get("metric", "ratio"), dissimilarity="euclidean"
-                    if "points" in tensors else "precomputed")
-    estimator.embedding_, estimator._points, estimator._metric = (tensors["layout"], tensors.get("points"),
-                                                                  estimator.metric)
+def _make_mds(file: _File) -> Any:
+    layout, points = file.tensors["layout"], file.tensors.get("points")
+    metric = file.texts.get("metric", "ratio")
+    estimator = file.make("MDS", n_components=layout.shape[1], metric=metric,
+                          ties=file.options.get("ties") or "primary",
+                          dissimilarity="precomputed" if points is None else "euclidean")
+    estimator.embedding_, estimator._points, estimator._metric = layout, points, metric
+    estimator.n_features_in_ = len(layout) if points is None else points.shape[1]
+    figures = file._json("report")
+    if "stress_1" in figures:
+        estimator.stress_1_ = float(figures["stress_1"])
+        estimator.stress_ = estimator.stress_1_ if metric == "ordinal" else float(figures["stress"])
     return estimator
 
 
-def _make_als(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._factors import ALS
-
-    mean, l2, alpha, biases, counted, implicit = (float(value) for value in tensors["settings"][0])
-    factors = tensors["A"].shape[1] - int(biases)
-    estimator = ALS(factors, implicit=bool(implicit), alpha=alpha, l2=l2, biases=bool(biases),
-                    counted=bool(counted))
-    estimator._know(tensors["A"], tensors["B"], mean, l2, bool(biases))
-    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), factors
+def _sized(estimator: Any, file: _File, factors: int) -> Any:
+    estimator.n_features_in_, estimator._n_features_out = len(file.tensors["B"]), factors
     return estimator
 
 
-def _make_sfa(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._factors import SFA
-
-    mean, l2, damping = (float(value) for value in tensors["settings"][0])
-    factors = tensors["A"].shape[1] - 1
-    estimator = SFA(factors, l2=l2, damping=damping)
-    estimator._know(tensors["A"], tensors["B"], mean, l2, True)
-    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), factors
-    return estimator
+def _make_als(file: _File) -> Any:
+    mean, l2, alpha, biases, counted, implicit = (float(value) for value in file.tensors["settings"][0])
+    factors = file.tensors["A"].shape[1] - int(biases)
+    estimator = file.make("ALS", n_components=factors, implicit=bool(implicit), alpha=alpha, l2=l2,
+                          biases=bool(biases), counted=bool(counted))
+    estimator._know(file.tensors["A"], file.tensors["B"], mean, l2, bool(biases))
+    return _sized(estimator, file, factors)
 
 
-def _make_gap(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._factors import NMF
-
-    prior, shape, rate = (float(value) for value in tensors["settings"][0])
-    estimator = NMF(tensors["A"].shape[1], prior="gamma" if prior == lib.KILN_GAP_GAMMA else None,
-                    shape=shape, rate=rate)
-    estimator._take(tensors["A"], tensors["B"])
-    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), tensors["B"].shape[1]
-    return estimator
+def _make_sfa(file: _File) -> Any:
+    mean, l2, damping = (float(value) for value in file.tensors["settings"][0])
+    factors = file.tensors["A"].shape[1] - 1
+    estimator = file.make("SFA", n_components=factors, l2=l2, damping=damping)
+    estimator._know(file.tensors["A"], file.tensors["B"], mean, l2, True)
+    return _sized(estimator, file, factors)
 
 
-def _make_lda(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
-    from ._factors import LatentDirichletAllocation
+def _make_gap(file: _File) -> Any:
+    prior, shape, rate = (float(value) for value in file.tensors["settings"][0])
+    factors = file.tensors["A"].shape[1]
+    estimator = file.make("NMF", n_components=factors, prior="gamma" if prior == lib.KILN_GAP_GAMMA else None,
+                          shape=shape, rate=rate)
+    estimator._take(file.tensors["A"], file.tensors["B"])
+    return _sized(estimator, file, factors)
 
-    estimator = LatentDirichletAllocation(tensors["A"].shape[1], topic_word_prior=float(tensors["eta"][0, 0]))
-    estimator._take(tensors["A"], tensors["B"])
-    estimator._alphas = tensors["alpha"]
-    estimator.n_features_in_, estimator._n_features_out = len(tensors["B"]), tensors["B"].shape[1]
-    return estimator
+
+def _make_lda(file: _File) -> Any:
+    factors = file.tensors["A"].shape[1]
+    estimator = file.make("LatentDirichletAllocation", n_components=factors,
+                          topic_word_prior=float(file.tensors["eta"][0, 0]),
+                          learn_alpha=bool(file.options.get("learn_alpha", False)))
+    estimator._take(file.tensors["A"], file.tensors["B"])
+    estimator._alphas = file.tensors["alpha"].astype(file.tensors["B"].dtype)
+    return _sized(estimator, file, factors)
 
 
 _MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm,

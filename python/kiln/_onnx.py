@@ -72,9 +72,9 @@ def _generalized(model: Any, kind: str) -> _Graph:
     tensors = {"exponent": 1 / power if link == "power" else 1.0, "one": 1.0, "half": 0.5,
                "root_half": np.sqrt(0.5), "over_pi": 1 / np.pi}
     if not model._offset:
-        return _Graph(f"{kind}[N, 1] variable", _LINEAR + _MEANS[link], tensors)
+        return _Graph(f"{kind}[N, K] variable", _LINEAR + _MEANS[link], tensors)
     moved = _LINEAR.replace("eta", "without") + "eta = Add(without, offset) "
-    return _Graph(f"{kind}[N, 1] variable", moved + _MEANS[link], tensors, f", {kind}[N, 1] offset")
+    return _Graph(f"{kind}[N, K] variable", moved + _MEANS[link], tensors, f", {kind}[N, 1] offset")
 
 
 def _classifier(model: Any, kind: str) -> _Graph:

@@ -1,0 +1,88 @@
+"""What a model file says of an estimator beside its tensors, as JSON: the class, the parameters, and the
+fitted attributes that are not as long as the data."""
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ._solve import Report
+
+# in tensors of the file, or as many as rows of the training data, or of this machine
+_ELSEWHERE = {"coef_", "cluster_centers_", "components_", "embedding_", "row_factors_", "column_factors_",
+              "row_biases_", "column_biases_", "labels_", "dissimilarity_matrix_", "point_stress_"}
+_NOT_KEPT = {"device"}  # a model is used on other machines, too
+
+
+def packed(value: Any) -> Any:
+    """The value in terms of JSON, which gives it back as it was; TypeError where it is none of numbers, text,
+    lists, dictionaries and arrays of these."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _packed_array(np.asarray(value))
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"number": repr(value)}
+    if isinstance(value, Report):
+        return {"report": packed(value._asdict())}
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [packed(one) for one in value]}
+    if isinstance(value, dict):
+        return {"dict": [[packed(key), packed(one)] for key, one in value.items()]}
+    raise TypeError(f"{type(value).__name__} is no data")
+
+
+def _packed_array(values: np.ndarray[Any, Any]) -> Any:
+    flat = values.ravel().tolist()
+    if values.dtype.kind not in "biufUO" or (values.dtype.kind == "O"
+                                             and not all(isinstance(one, str) for one in flat)):
+        raise TypeError(f"arrays of {values.dtype} are no data")
+    if values.dtype.kind == "f":
+        flat = [one if math.isfinite(one) else repr(one) for one in flat]
+    return {"array": flat, "type": values.dtype.str, "shape": list(values.shape)}
+
+
+def unpacked(value: Any) -> Any:
+    """What packed() had."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        kind = np.dtype(value["type"])
+        flat = [float(one) for one in value["array"]] if kind.kind == "f" else value["array"]
+        return np.array(flat, kind).reshape(value["shape"])[()]
+    if "number" in value:
+        return float(value["number"])
+    if "report" in value:
+        return Report(**unpacked(value["report"]))
+    if "dict" in value:
+        return {unpacked(key): unpacked(one) for key, one in value["dict"]}
+    kind, values = next(iter(value.items()))
+    found = [unpacked(one) for one in values]
+    return tuple(found) if kind == "tuple" else found
+
+
+def _packable(values: dict[str, Any]) -> dict[str, Any]:
+    """These values packed, without those that are no data: generators of random numbers, splitters,
+    functions."""
+    found = {}
+    for name, value in values.items():
+        try:
+            found[name] = packed(value)
+        except TypeError:
+            continue
+    return found
+
+
+def described(model: Any) -> str:
+    """The text of a model file that kiln.load makes the estimator from."""
+    parameters = {name: value for name, value in model.get_params(deep=False).items()
+                  if name not in _NOT_KEPT}
+    attributes = {name: value for name, value in vars(model).items()
+                  if name.endswith("_") and not name.startswith("_") and name not in _ELSEWHERE}
+    shape = {"coef_shape": list(np.shape(model.coef_))} if hasattr(model, "coef_") else {}
+    return json.dumps({"class": type(model).__name__, "parameters": _packable(parameters),
+                       "attributes": _packable(attributes), **shape})
