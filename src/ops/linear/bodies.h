@@ -19,10 +19,12 @@
     BODY(void, dual_last, (struct ki_dual_walk *walk))                                                       \
     BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal,                \
                               int64_t begin, int64_t end))                                                   \
-    BODY(void, dual_move, (const struct ki_dual_plane *plane))                                               \
+    BODY(void, dual_move, (struct ki_dual_plane *plane))                                                     \
     BODY(void, dual_move_rows, (struct ki_dual_plane *plane))                                                \
     BODY(void, dual_plane, (struct ki_dual_plane *plane))                                                    \
+    BODY(void, dual_moved, (struct ki_dual_plane *plane))                                                   \
     BODY(void, dual_sweep, (struct ki_dual *dual, int64_t until))                                            \
+    BODY(void, dual_way, (struct ki_dual_plane *plane))                                                      \
     BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \

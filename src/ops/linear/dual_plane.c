@@ -15,22 +15,26 @@
  * directions must keep that share of its square across the other. */
 static const double QUICK = 0.1, SETBACK = 16, LEAST = 0.1, NEAR = 0.9, DEPENDENT = 1e-10;
 
-static void look_part(void *arg, int p) {
-    struct ki_dual_plane *planes = arg, plane = planes[p];
-    ki_bodies(plane.dual->X)->dual_plane(&plane);
-    planes[p] = plane;
+typedef void plane_body(struct ki_dual_plane *plane);
+
+struct parts {
+    struct ki_dual_plane *planes;
+    plane_body *body;
+};
+
+static void run_part(void *arg, int p) {
+    const struct parts *parts = arg;
+    struct ki_dual_plane plane = parts->planes[p]; /* not in a line of memory that another thread writes */
+    parts->body(&plane);
+    parts->planes[p] = plane;
 }
 
-static void move_part(void *arg, int p) {
-    const struct ki_dual_plane *planes = arg;
-    ki_bodies(planes[p].dual->X)->dual_move(&planes[p]);
-}
-
-static void run(const struct ki_dual *dual, void (*part)(void *arg, int part), struct ki_dual_plane *planes) {
+static void run(const struct ki_dual *dual, plane_body *body, struct ki_dual_plane *planes) {
+    struct parts parts = {planes, body};
     if (dual->own)
-        ki_parallel(dual->X->device->threads, KI_DUAL_PARTS, part, planes);
+        ki_parallel(dual->X->device->threads, KI_DUAL_PARTS, run_part, &parts);
     else
-        part(planes, 0);
+        run_part(&parts, 0);
 }
 
 /* The intercept is one more column. */
@@ -70,8 +74,20 @@ static double room(const struct ki_dual *dual, double more, double again) {
     return most;
 }
 
+/* How much of the way to where the rows have led the move is gone: to the dual's least point on it. Where no
+ * hinge was stopped at 0 that is its end, the plane's least point. b before the move: `at`. */
+static double share_of(const struct ki_dual *dual, struct ki_dual_plane *plane, int parts, double at) {
+    const double way = *dual->b - at, weight = dual->bias_step > 0 ? 1 / dual->bias_step : 0;
+    double slope = weight * at * way, curve = weight * way * way;
+    if (dual->logistic || plane->stopped == 0) return 1;
+    run(dual, ki_bodies(dual->X)->dual_way, plane);
+    for (int p = 0; p < parts; p++) slope += plane[p].sum[0], curve += plane[p].sum[1];
+    return slope < 0 ? fmin(-slope / curve, 1) : 0;
+}
+
 void ki_dual_move(struct ki_dual *dual, double before_b) {
     struct ki_dual_plane plane[KI_DUAL_PARTS];
+    const struct ki_bodies *bodies = ki_bodies(dual->X);
     const int parts = dual->own ? KI_DUAL_PARTS : 1;
     double sum[KI_DUAL_PLANE] = {0}, more = 0, again = 0;
     for (int p = 0; p < parts; p++)
@@ -81,17 +97,21 @@ void ki_dual_move(struct ki_dual *dual, double before_b) {
                                           .first_row = ki_part_begin(dual->X->rows, p, parts),
                                           .end_row = ki_part_begin(dual->X->rows, p + 1, parts)};
     if (dual->violation > QUICK * dual->least && dual->violation <= SETBACK * dual->least) {
-        run(dual, look_part, plane);
+        run(dual, bodies->dual_plane, plane);
         for (int p = 0; p < parts; p++)
             for (int n = 0; n < KI_DUAL_PLANE; n++) sum[n] += plane[p].sum[n];
         add_intercept(sum, dual, before_b);
         solve(&more, &again, sum);
     }
     dual->least = fmin(dual->least, dual->violation);
-    const double most = dual->logistic ? room(dual, more, again) : 1;
+    const double most = dual->logistic ? room(dual, more, again) : 1, at = *dual->b;
     for (int p = 0; p < parts; p++) plane[p].more = most * more, plane[p].again = most * again;
-    ki_bodies(dual->X)->dual_move_rows(&plane[0]);
-    *dual->b += plane[0].more * (*dual->b - before_b) + plane[0].again * dual->last_b;
+    run(dual, bodies->dual_move, plane);
+    *dual->b += plane[0].more * (at - before_b) + plane[0].again * dual->last_b;
+    bodies->dual_move_rows(&plane[0]);
+    const double share = share_of(dual, plane, parts, at);
+    *dual->b = at + share * (*dual->b - at);
     dual->last_b = *dual->b - before_b;
-    run(dual, move_part, plane);
+    for (int p = 0; p < parts; p++) plane[p].share = share;
+    run(dual, bodies->dual_moved, plane);
 }

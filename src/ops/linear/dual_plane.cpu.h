@@ -54,38 +54,73 @@ void FN(dual_plane)(struct ki_dual_plane *plane) {
     FN(dual_plane_rows)(plane, plane->first_row, plane->end_row);
 }
 
-void FN(dual_move)(const struct ki_dual_plane *plane) {
+/* w as it is stays in former_w until the move is judged. */
+void FN(dual_move)(struct ki_dual_plane *plane) {
     const struct ki_dual *dual = plane->dual;
     const double more = plane->more, again = plane->again;
     double *w = dual->w, *former = dual->former_w, *before = dual->before_w;
     for (int64_t j = plane->first; j < plane->end; j++) {
-        const double last = former[j] - before[j];
+        const double at = w[j], last = former[j] - before[j];
         before[j] = former[j];
-        w[j] += more * (w[j] - former[j]) + again * last;
-        former[j] = w[j];
+        w[j] += more * (at - former[j]) + again * last;
+        former[j] = at;
     }
-    for (int p = 0; p < KI_DUAL_PARTS && dual->own; p++)
-        memcpy(dual->own + p * (dual->X->cols + 1) + plane->first, w + plane->first,
-               (size_t)(plane->end - plane->first) * sizeof *w);
 }
 
 void FN(dual_move_rows)(struct ki_dual_plane *plane) {
     struct ki_dual *dual = plane->dual, plain = *dual;
     const double more = plane->more, again = plane->again;
     plain.stretch = 1;
+    plane->stopped = 0;
     for (int64_t i = 0; i < dual->X->rows; i++) {
         const double a = dual->a[i], former = dual->former_a[i];
         const double step = more * (a - former) + again * (former - dual->before_a[i]);
         dual->before_a[i] = former;
+        dual->former_a[i] = a;
         if (dual->logistic) {
             dual->a[i] += step;
             dual->rest[i] -= step;
         } else if (step != 0) {
             dual->a[i] = a > 0 ? fmax(a + step, 0) : 0;
             const double kept_back = dual->a[i] - (a + step);
-            if (kept_back != 0)
-                FN(dual_add)(&plain, FN(dual_row_of)(dual->X, i), kept_back * dual->y[i] / (1 + more));
+            if (kept_back == 0) continue;
+            plane->stopped++;
+            FN(dual_add)(&plain, FN(dual_row_of)(dual->X, i), kept_back * dual->y[i]);
         }
-        dual->former_a[i] = dual->a[i];
     }
+}
+
+/* Along the way from before the move to its end. */
+void FN(dual_way)(struct ki_dual_plane *plane) {
+    const struct ki_dual *dual = plane->dual;
+    const double unit = dual->uniform && dual->reciprocal[0] > 0 ? 1 / dual->reciprocal[0] : 1;
+    double slope[2] = {0}, curve[2] = {0};
+    for (int64_t j = plane->first; j < plane->end; j++) {
+        const double former = dual->former_w[j], way = dual->w[j] - former;
+        double weight = unit;
+        if (!dual->uniform) weight = dual->reciprocal[j] > 0 ? 1 / dual->reciprocal[j] : 0;
+        slope[0] += weight * former * way;
+        curve[0] += weight * way * way;
+    }
+    for (int64_t i = plane->first_row; i < plane->end_row; i++) {
+        const double former = dual->former_a[i], way = dual->a[i] - former, s = dual->s ? dual->s[i] : 1;
+        slope[1] += (former / s - 1) * way;
+        curve[1] += way * way / s;
+    }
+    plane->sum[0] = slope[0] + slope[1];
+    plane->sum[1] = curve[0] + curve[1];
+}
+
+ALWAYS_INLINE void FN(dual_go)(double *at, double *former, int64_t begin, int64_t end, double share) {
+    for (int64_t i = begin; i < end && share < 1; i++) at[i] = former[i] + share * (at[i] - former[i]);
+    memcpy(former + begin, at + begin, (size_t)(end - begin) * sizeof *at);
+}
+
+void FN(dual_moved)(struct ki_dual_plane *plane) {
+    const struct ki_dual *dual = plane->dual;
+    FN(dual_go)(dual->w, dual->former_w, plane->first, plane->end, plane->share);
+    FN(dual_go)(dual->a, dual->former_a, plane->first_row, plane->end_row, plane->share);
+    for (int p = 0; p < KI_DUAL_PARTS && dual->own; p++)
+        memcpy(dual->own + p * (dual->X->cols + 1) + plane->first, dual->w + plane->first,
+               (size_t)(plane->end - plane->first) * sizeof *dual->w);
 }
