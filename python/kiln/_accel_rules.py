@@ -124,12 +124,6 @@ def _ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     return _twin(model, "Ridge").fit(X, y, sample_weight)
 
 
-def _ridge_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    if model.cv is None:
-        raise NotHere("cv=None leaves out one row at a time")
-    return _plain(model, X, y, sample_weight)
-
-
 def _ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Ridge regression of targets that are -1 and 1."""
     model._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
@@ -203,7 +197,7 @@ _FITS: dict[str, tuple[str, Callable[..., Any], float]] = {
                                                          "TweedieRegressor")},
     "Ridge": ("linear_model", _ridge, 1e-4), "LogisticRegression": ("linear_model", _logistic, 1e-4),
     "LogisticRegressionCV": ("linear_model", _logistic_cv, 1e-4),
-    "RidgeCV": ("linear_model", _ridge_cv, 1e-4), "RidgeClassifier": ("linear_model", _ridge_classifier,
+    "RidgeCV": ("linear_model", _plain, 1e-4), "RidgeClassifier": ("linear_model", _ridge_classifier,
                                                                       1e-4), "LinearSVC": ("svm", _svm, 1e-4),
     "LinearSVR": ("svm", _svm, 1e-4), "MiniBatchKMeans": ("cluster", _never(_RANDOM), 0.0),
     "MiniBatchNMF": ("decomposition", _never(_RANDOM), 0.0),

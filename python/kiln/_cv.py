@@ -1,6 +1,7 @@
 """Linear models whose penalty cross-validation chooses."""
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ._cv_judged import NEGATIVE_ERRORS, Formula, Means, Predictors, Responses, 
 from ._cv_search import Search, Splits
 from ._dlpack import to_host
 from ._library import ffi, lib
-from ._linear import ElasticNet, GeneralizedLinearRegressor, _Linear, _Logistic, _Regressor
+from ._linear import ElasticNet, GeneralizedLinearRegressor, Ridge, _Linear, _Logistic, _Regressor
 from ._metrics import accuracy, explained_deviance
 from ._solve import running
 from ._words import warn
@@ -131,23 +132,25 @@ class RidgeCV(_Validated, _Regressor):
     """Least squares with the L2 penalty that cross-validation finds best: minimises ||X w + b - y||^2 + alpha
     ||w||^2.
 
-    alphas: the penalties to try. cv: a number of folds, None: 5 (not scikit-learn's leave-one-out), a
-    splitter of scikit-learn's, or a list of pairs of train and test rows. scoring: one name or one callable,
-    called with the rows' predictions and X=None, and with sample_weight where fit has it; None: R2. Folds
-    whose test rows are all rows once share one Gram matrix for all folds and penalties.
+    alphas: the penalties to try, above 0 without folds. cv: None leaves out one row at a time, as
+    scikit-learn does, for up to 4,096 rows or columns; else a number of folds, a splitter of scikit-learn's,
+    or a list of pairs of train and test rows. scoring: one name or one callable, called with the rows'
+    predictions and X=None, and with sample_weight where fit has it; None: R2, without folds minus the mean of
+    the weighted squared errors. Folds whose test rows are all rows once share one Gram matrix for all folds
+    and penalties.
 
-    alpha_: the best; best_score_: its mean score; scores_ (n_folds, n_alphas): of the rows held out. coef_
-    and intercept_ are of all rows.
+    alpha_: the best, with alpha_per_target, which is for cv=None, one for each target; best_score_: its mean
+    score; scores_ (n_folds, n_alphas), without folds (1, n_alphas) or (1, n_targets, n_alphas): of the rows
+    held out; cv_results_, with store_cv_results, which is for cv=None, (n_samples, n_alphas) or (n_samples,
+    n_targets, n_alphas): their squared errors times weights, or with scoring their predictions. coef_ and
+    intercept_ are of all rows.
 
-    gcv_mode is taken and changes nothing, as there is no leave-one-out; store_cv_results=True and
-    alpha_per_target=True are refused.
+    gcv_mode is taken and changes nothing: the shape of X says which Gram matrix is decomposed.
     """
 
     _algorithm = "linreg"
     _names = {"l2": "alphas"}
     _formulas = {None: r2_of_rows, "r2": r2_of_rows, **NEGATIVE_ERRORS}
-    _only = {"store_cv_results": ((False,), "scores_ has the score of each penalty in each fold"),
-             "alpha_per_target": ((False,), "fit one RidgeCV for each target, or take scikit-learn's class")}
     _single: bool
     _flat = True
 
@@ -168,10 +171,17 @@ class RidgeCV(_Validated, _Regressor):
         (n_samples, n_targets). groups: of the rows, for splitters that keep them together."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
-        alphas = _numbers(self, "alphas")
+        alphas = _numbers(self, "alphas", positive=self.cv is None)
         self._single = np.ndim(y) == 1
         columns = 1 if self._single else np.shape(y)[1]
         X = matrix(X, self._place(X, columns))
+        self.__dict__.pop("cv_results_", None)
+        if self.cv is None:
+            return self._leave_one_out(X, y, sample_weight, alphas)
+        for name in ("store_cv_results", "alpha_per_target"):
+            if getattr(self, name):
+                raise ValueError(f"{name}=True of RidgeCV is for cv=None, which leaves out one row at a "
+                                 "time; scores_ has the score of each penalty in each fold.")
         target = beside(X, y)
         options = {"tolerance": self.tol, "max_iterations": self.max_iter}
         penalties = np.column_stack([alphas, np.zeros((len(alphas), 2))])
@@ -180,6 +190,40 @@ class RidgeCV(_Validated, _Regressor):
         best = _best(self.scores_)
         self.alpha_, self.best_score_ = float(alphas[best]), float(self.scores_[:, best].mean())
         self._shape(y, *self._train(X, target, sample_weight, columns, l2=self.alpha_, **options))
+        return self
+
+    def _leave_one_out(self, X: Matrix, y: Any, sample_weight: Any, alphas: Any) -> Self:
+        """Chooses alpha by each row in turn, and trains on all."""
+        from ._leave_one_out import leave_one_out
+
+        if self.standardize:
+            raise ValueError("standardize=True of RidgeCV is for folds, cv=5: without a row the columns have "
+                             "other variances.")
+        home = np.asarray(to_host(y))
+        found = leave_one_out(self, X, home, sample_weight, alphas)
+        if self.store_cv_results:
+            results = np.moveaxis(found.results, 0, -1)
+            self.cv_results_ = (results[:, 0] if self._single else results).astype(X.dtype)
+        each = found.scores.ndim == 2 and found.scores.shape[1] > 1
+        scores = found.scores if each else found.scores.reshape(1, -1)
+        if not each:
+            self._judge_scores(scores)
+        best = [_best(column[None]) for column in found.scores.T] if each else [_best(scores)]
+        self.alpha_ = alphas[best] if each else float(alphas[best[0]])
+        self.best_score_ = (found.scores[best, np.arange(len(best))] if each else float(scores[0, best[0]]))
+        self.scores_ = found.scores.T[None] if each else scores
+        if not each:
+            self._shape(y, *self._train(X, beside(X, y), sample_weight, found.targets, l2=self.alpha_,
+                                        tolerance=self.tol, max_iterations=self.max_iter))
+            return self
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # _keep_report() has them again
+            options = {name: getattr(self, name) for name in ("fit_intercept", "max_iter", "tol", "solver",
+                                                              "device", "verbose")}
+            model = Ridge(self.alpha_, **options).fit(X, home, sample_weight)
+        self.coef_, self.intercept_ = model.coef_, model.intercept_
+        self.device_, self._kept, self._told = model.device_, None, {}
+        self._keep_report(model.report_)
         return self
 
 
@@ -378,7 +422,8 @@ class ElasticNetCV(_Generalized, ElasticNet):
     """
 
     scoring = "neg_mean_squared_error"
-    _only = {"positive": ((False,), "take GridSearchCV with ElasticNet(positive=True), or scikit-learn's class")}
+    _only = {"positive": ((False,), "take GridSearchCV with ElasticNet(positive=True), or scikit-learn's "
+                                    "class")}
     _formulas = {"r2": r2_of_rows, **NEGATIVE_ERRORS}
 
     def __sklearn_tags__(self) -> Any:

@@ -55,10 +55,6 @@ def _logistic(model: Any) -> dict[str, Any]:
     return {"solver": model.solver if plain else "saga" if ratios.any() else "lbfgs", "dual": False}
 
 
-def _ridge_cv(model: Any) -> dict[str, Any]:
-    return {"cv": 5 if model.cv is None else model.cv}  # where scikit-learn's None leaves one row out
-
-
 def _tweedie(model: Any) -> dict[str, Any]:
     """The power and the link of TweedieRegressor."""
     family, link, parameter, _ = model._of_fit()
@@ -139,9 +135,8 @@ def _take_layout(ours: Any, theirs: Any) -> None:
 
 
 _TABLE: dict[str, _Row] = {
-    **dict.fromkeys(("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LassoCV", "ElasticNetCV"),
-                    _Row("linear_model")),
-    "RidgeCV": _Row("linear_model", _ridge_cv),
+    **dict.fromkeys(("LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet", "LassoCV",
+                     "ElasticNetCV"), _Row("linear_model")),
     **dict.fromkeys(("LogisticRegression", "LogisticRegressionCV"), _Row("linear_model", _logistic)),
     **dict.fromkeys(("PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
                     _Row("linear_model", give=_give_loss, take=_take_family)),
@@ -275,8 +270,7 @@ def from_sklearn(estimator: Any, **parameters: Any) -> Any:
     Raises
     ------
     UnsupportedError
-        Where Kiln has no class of that name, and for RidgeCV(cv=None) before fit, which leaves out one row at
-        a time.
+        Where Kiln has no class of that name.
     ArgumentError
         Where Kiln's class refuses the value of a parameter, such as LinearSVC(loss="hinge").
 
@@ -294,9 +288,6 @@ def from_sklearn(estimator: Any, **parameters: Any) -> Any:
         raise UnsupportedError(f"Kiln has no class that is like {name} of "
                                f"{type(estimator).__module__.partition('.')[0]}.")
     given, ready = _wishes(estimator), fitted(estimator)
-    if name == "RidgeCV" and not ready and {**given, **parameters}.get("cv") is None:
-        raise UnsupportedError("scikit-learn's RidgeCV with cv=None leaves out one row at a time, which Kiln "
-                               "does not: give a number of folds, cv=5.")
     ours = getattr(kiln, name)(**{**given, **parameters})
     ours._check_only()
     if ready:

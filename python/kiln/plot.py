@@ -87,8 +87,8 @@ def validation(model: Any, ax: Any = None) -> Any:
         ax.errorbar(values if values.ndim == 1 else values[block], scores[:, block].mean(axis=0), error,
                     marker=".", capsize=2, label=f"l1_ratio = {ratios[block]:.3g}" if len(ratios)
                     == scores.shape[1] > 1 else None)
-    ax.axvline(getattr(model, f"{name}_"), color="grey", linestyle="--",
-               label=f"{name} = {getattr(model, f'{name}_'):.3g}")
+    for chosen in np.atleast_1d(getattr(model, f"{name}_")):
+        ax.axvline(chosen, color="grey", linestyle="--", label=f"{name} = {chosen:.3g}")
     ax.set(xlabel=name, ylabel="score of rows held out", xscale="log")
     ax.legend()
     return ax

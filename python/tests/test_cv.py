@@ -42,7 +42,7 @@ def test_ridge_of_several_targets_and_weights():
     X = rng.normal(size=(200, 8))
     Y = X @ rng.normal(size=(8, 3)) + 3 * rng.normal(size=(200, 3))
     weights = rng.uniform(0.5, 2, 200)
-    ours = kiln.RidgeCV(ALPHAS * 100, device="cpu").fit(X, Y, weights)
+    ours = kiln.RidgeCV(ALPHAS * 100, cv=5, device="cpu").fit(X, Y, weights)
     found = []
     for train, test in KFold(5).split(X):
         model = peer.Ridge(alpha=ours.alpha_).fit(X[train], Y[train], weights[train])
@@ -237,7 +237,7 @@ def test_groups_float32_and_a_kept_matrix():
         assert ours.predict(data).dtype == data.dtype
 
 
-@pytest.mark.parametrize(("model", "text"), [(kiln.RidgeCV([-1.0]), r"'alphas'.*range \[0, inf\]"),
+@pytest.mark.parametrize(("model", "text"), [(kiln.RidgeCV([-1.0], cv=5), r"'alphas'.*range \[0, inf\]"),
                                              (kiln.RidgeCV([]), "'alphas'"),
                                              (kiln.RidgeCV(cv=1000), "n_splits"),
                                              (kiln.RidgeCV(cv="five"), "cv"),

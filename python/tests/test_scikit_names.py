@@ -52,7 +52,6 @@ REFUSED = [(kiln.LassoCV, {"positive": True}), (kiln.ElasticNetCV, {"positive": 
            (kiln.LinearSVC, {"multi_class": "crammer_singer"}),
            (kiln.LinearSVR, {"loss": "epsilon_insensitive"}), (kiln.NMF, {"beta_loss": "frobenius"}),
            (kiln.NMF, {"solver": "cd"}), (kiln.NMF, {"alpha_W": 0.1}), (kiln.NMF, {"alpha_H": 0.1}),
-           (kiln.RidgeCV, {"store_cv_results": True}), (kiln.RidgeCV, {"alpha_per_target": True}),
            (kiln.LogisticRegressionCV, {"use_legacy_attributes": True}),
            (kiln.LogisticRegression, {"penalty": "l3"}), (kiln.LogisticRegression, {"solver": "simplex"}),
            (kiln.PoissonRegressor, {"solver": "sag"}), (kiln.LinearRegression, {"n_jobs": 0})]

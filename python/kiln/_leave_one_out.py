@@ -1,0 +1,144 @@
+"""Ridge regressions judged by each row in turn, trained on all others, for each penalty at the cost of one
+decomposition.
+
+With weights s, X about its means and U D^1/2 V^T the singular value decomposition of S^1/2 X, the share of
+row i in its own prediction is h_i = s_i / sum s + sum_j U_ij^2 d_j / (d_j + alpha), and the error of the model
+without the row is that of the model with it over 1 - h_i."""
+from __future__ import annotations
+
+from typing import Any, Iterator, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ._arrays import Matrix, matrix
+from ._base import as_columns
+from ._cv_judged import Means, scorer
+from ._functions import multiply
+from ._library import ArgumentError, DataError, ffi, lib
+
+_MOST = 4096  # rows or columns, the lesser: a Gram matrix of 128 MiB
+_BLOCK = 1 << 25  # doubles of one block of singular vectors, or of the penalties' predictions
+_LOST = "X or y contains NaN or infinity, or products of theirs overflow."
+
+
+class Judged(NamedTuple):
+    """scores (n_alphas,) or (n_alphas, n_targets), the errors' squares or the predictions of the rows
+    (n_alphas, n_rows, n_targets), and the number of targets."""
+
+    scores: Any
+    results: Any
+    targets: int
+
+
+class _Rows:
+    """X about its means, its rows times the roots of their weights."""
+
+    def __init__(self, X: Matrix, weights: Any, intercept: bool) -> None:
+        self.X, self.roots = X, np.sqrt(weights)
+        self.total = float(weights.sum())
+        self.mean = self._across(weights) / self.total if intercept else np.zeros(X.shape[1])
+        self.epsilon = float(np.finfo(X.dtype).eps)
+
+    def _across(self, rows: Any) -> Any:
+        found = multiply(self.X, as_columns(rows, self.X.dtype), transposed=True)
+        return np.asarray(found)[:, 0].astype(np.float64)
+
+    def along(self, V: Any) -> Any:
+        """These rows times V."""
+        found = np.asarray(multiply(self.X, as_columns(V, self.X.dtype)), np.float64)
+        return self.roots[:, None] * (found - self.mean @ V)
+
+    def blocks(self) -> Iterator[tuple[Any, Any]]:
+        """Left singular vectors and the squares of singular values, in blocks."""
+        rows, columns = self.X.shape
+        if min(rows, columns) > _MOST:
+            raise ArgumentError(f"RidgeCV with cv=None leaves out one row at a time, for up to {_MOST} rows "
+                                f"or columns, and X is {rows} x {columns}: give a number of folds, cv=5")
+        if columns > rows:
+            values, vectors = _eigen(self._of_rows())
+            kept = values > 64 * rows * self.epsilon * values.max(initial=0)
+            yield vectors[:, kept], values[kept]
+            return
+        values, vectors = _eigen(self._of_columns())
+        least = 16 * np.sqrt(columns) * self.epsilon * np.sqrt(values.max(initial=0))
+        for first in range(0, columns, size := max(1, min(64, _BLOCK // max(rows, 1)))):
+            U = self.along(vectors[:, first:first + size])
+            lengths = np.linalg.norm(U, axis=0)  # more digits than the eigenvalues have
+            kept = lengths > least
+            yield U[:, kept] / lengths[kept], lengths[kept] ** 2
+
+    def _of_columns(self) -> Any:
+        where, size = self.X.device, self.X.shape[1]
+        made = Matrix.empty(where, (size, size), self.X.dtype)
+        weights, mean = (matrix(as_columns(part, self.X.dtype), where) for part in (self.roots**2, self.mean))
+        where.call(lib.kiln_gram, made.pointer, ffi.NULL, self.X.pointer, weights.pointer, mean.pointer)
+        return made.numpy().astype(np.float64)
+
+    def _of_rows(self) -> Any:
+        host = self.X.numpy()
+        products = host @ host.T
+        products = (products.toarray() if hasattr(products, "toarray") else products).astype(np.float64)
+        towards = np.asarray(host @ self.mean, np.float64).reshape(-1)
+        products += self.mean @ self.mean - towards - towards[:, None]
+        return products * np.outer(self.roots, self.roots)
+
+
+def _eigen(gram: Any) -> tuple[Any, Any]:
+    if not np.isfinite(gram).all():
+        raise DataError(_LOST)
+    values, vectors = eigh(gram)
+    return np.maximum(values, 0), vectors
+
+
+def leave_one_out(model: Any, X: Matrix, y: Any, sample_weight: Any, alphas: Any) -> Judged:
+    """The scores of these penalties by model.scoring, None: minus the mean of the weighted squared errors;
+    with model.alpha_per_target those of each target."""
+    if X.shape[0] < 2:
+        raise ValueError("RidgeCV with cv=None leaves out one row at a time, and X has 1 sample.")
+    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    targets, keep = as_columns(y, np.float64), model.store_cv_results
+    if not np.isfinite(targets).all():
+        raise DataError(_LOST)
+    rows = _Rows(X, weights, model.fit_intercept)
+    centre = weights @ targets / rows.total if model.fit_intercept else np.zeros(targets.shape[1])
+    wanted = rows.roots[:, None] * (targets - centre)
+    share = weights / rows.total if model.fit_intercept else np.zeros(len(weights))
+    size = max(1, 4 * _BLOCK // (len(targets) * (1 + targets.shape[1])))
+    scores: list[Any] = []
+    results: list[Any] = []
+    for first in range(0, len(alphas), size):
+        some = alphas[first:first + size]
+        own = np.repeat(1 - share[:, None], len(some), axis=1)
+        left = np.repeat(wanted[:, :, None], len(some), axis=2)
+        for U, squares in rows.blocks():
+            shares = squares[:, None] / (squares[:, None] + some)
+            own -= (U * U) @ shares
+            parts = U.T @ wanted
+            left -= np.einsum("ij,jka->ika", U, parts[:, :, None] * shares[:, None, :])
+        left /= own[:, None, :]
+        for a in range(len(some)):
+            score, result = _score(model, targets, left[:, :, a], rows.roots, sample_weight)
+            scores.append(score)
+            if keep:
+                results.append(result)
+    return Judged(np.array(scores), np.array(results) if keep else None, targets.shape[1])
+
+
+def _score(model: Any, targets: Any, errors: Any, roots: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Of the errors of the rows left out, times the roots of their weights; and what cv_results_ has of
+    them."""
+    if model.scoring is None:
+        squares = errors**2
+        return -(squares.mean(axis=0) if model.alpha_per_target else squares.mean()), squares
+    with np.errstate(invalid="ignore", divide="ignore"):
+        predictions = targets - np.where(roots[:, None] > 0, errors / roots[:, None], 0.0)
+    judge, given = scorer(model), {} if sample_weight is None else {"sample_weight": sample_weight}
+
+    def judged(found: Any, true: Any) -> float:
+        return float(judge(Means(found), None, true, **given))
+
+    if model.alpha_per_target:
+        return [judged(predictions[:, j], targets[:, j]) for j in range(targets.shape[1])], predictions
+    single = model._single or targets.shape[1] == 1
+    return judged(predictions[:, 0], targets[:, 0]) if single else judged(predictions, targets), predictions
