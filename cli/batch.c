@@ -8,6 +8,7 @@
 #include "files.h"
 #include "plans.h"
 #include "progress.h"
+#include "random.h"
 
 enum { BATCHES = 4, CALLS_MAX = 100, MEASURED = 8 };
 static const double SECONDS_A_BATCH = 0.004;
@@ -97,7 +98,7 @@ static int measure_all(struct run *run, struct asked *asked) {
     if (kiln_matrix_dense(&asked->X, run->device, asked->type, asked->count, asked->length, NULL) !=
             KILN_OK ||
         kiln_matrix_dense(&asked->result, run->device, asked->type, asked->count, 1, NULL) != KILN_OK ||
-        kiln_fill_random(asked->X, KILN_UNIFORM, (uint64_t)run->settings->seed, 0) != KILN_OK)
+        kiln_fill_random(asked->X, KILN_UNIFORM, (uint64_t)run->settings->seed, STREAM_MADE) != KILN_OK)
         return fail_library(WORKING);
     for (int64_t i = 0; i < most && !talk_interrupted(); i++) {
         talk_step("plan", i, most, clock_seconds() - start);

@@ -9,19 +9,12 @@
 #include <string.h>
 
 #include "cv.h"
+#include "random.h"
 
-/* SplitMix64 (Steele, Lea and Flood, 2014). */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-static void shuffle(int64_t *order, int64_t count, uint64_t seed) {
+static void shuffle(int64_t *order, int64_t count, int64_t seed) {
     for (int64_t i = 0; i < count; i++) order[i] = i;
     for (int64_t i = count - 1; i > 0; i--) {
-        const int64_t j = (int64_t)(next_random(&seed) % (uint64_t)(i + 1));
+        const int64_t j = (int64_t)(random_unit(seed, STREAM_FOLDS, i) * (double)(i + 1));
         const int64_t former = order[i];
         order[i] = order[j];
         order[j] = former;
@@ -93,7 +86,7 @@ static int deal_rows(int32_t *fold, const struct training *job, int64_t folds, c
     int64_t *order = malloc((size_t)rows * sizeof *order),
             *next = calloc((size_t)strata->count + 1, sizeof *next);
     const bool good = order && next;
-    if (good) shuffle(order, rows, (uint64_t)job->settings->seed);
+    if (good) shuffle(order, rows, job->settings->seed);
     for (int64_t i = 0; good && i < rows; i++) next[stratum_of(strata, y, i) + 1]++;
     for (int64_t c = 1; good && c < strata->count; c++) next[c] += next[c - 1];
     for (int64_t i = 0; good && i < rows; i++) {
@@ -108,7 +101,8 @@ static int deal_rows(int32_t *fold, const struct training *job, int64_t folds, c
 /* ----------------------------------------------------------------------------------------- groups */
 
 struct group {
-    int64_t number, size, place; /* place: in a random order */
+    int64_t number, size;
+    double place; /* in a random order */
 };
 
 static int by_size(const void *a, const void *b) {
@@ -147,11 +141,11 @@ static void release(struct dealing *d) {
     free(d->size);
 }
 
-static void sort_groups(struct dealing *d, const int64_t *group, int64_t rows, uint64_t seed) {
+static void sort_groups(struct dealing *d, const int64_t *group, int64_t rows, int64_t seed) {
     for (int64_t i = 0; i < rows; i++) d->start[group[i] + 2]++;
     for (int64_t g = 0; g < d->groups; g++)
         d->group[g] =
-            (struct group){.number = g, .size = d->start[g + 2], .place = (int64_t)(next_random(&seed) >> 1)};
+            (struct group){.number = g, .size = d->start[g + 2], .place = random_unit(seed, STREAM_FOLDS, g)};
     for (int64_t g = 1; g <= d->groups; g++) d->start[g + 1] += d->start[g];
     for (int64_t i = 0; i < rows; i++) d->row[d->start[group[i] + 1]++] = i;
     qsort(d->group, (size_t)d->groups, sizeof *d->group, by_size);

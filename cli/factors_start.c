@@ -6,8 +6,8 @@
 
 #include "factors.h"
 #include "metrics.h"
+#include "random.h"
 
-enum { STREAM = 0x57a7 };
 #define SMALL 0.1 /* standard deviation of a new row's numbers */
 
 /* The rows or the columns of the data, and what the model has of them. */
@@ -105,8 +105,8 @@ int factors_take_start(struct solving *s, int64_t r) {
                          "%s is no factor model of so many factors", s->run->settings->warm_start);
     int code = check_names(&users, s);
     if (!code) code = check_names(&items, s);
-    if (!code) code = take_side(&state->A, &users, s, r, STREAM);
-    if (!code) code = take_side(&state->B, &items, s, r, STREAM + 1);
+    if (!code) code = take_side(&state->A, &users, s, r, STREAM_NEW_USERS);
+    if (!code) code = take_side(&state->B, &items, s, r, STREAM_NEW_USERS + 1);
     if (!code && users.known + items.known == 0)
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "a model of the same users and items is needed",
                          "%s knows none of the rows and columns of the data", s->run->settings->warm_start);

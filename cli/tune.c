@@ -9,6 +9,7 @@
 #include "batch.h"
 #include "files.h"
 #include "progress.h"
+#include "random.h"
 #include "verbs.h"
 
 /* Plans measured unless all are asked for; those worst predicted are left out, never the choice. */
@@ -36,7 +37,8 @@ static int make_operands(struct run *run, struct tune *tune) {
                   cols[3] = {samples ? work->k : 1, work->k, work->k};
     for (int i = 0; i < (samples ? 2 : 3); i++)
         if (kiln_matrix_dense(made[i], run->device, work->type, rows[i], cols[i], NULL) != KILN_OK ||
-            kiln_fill_random(*made[i], KILN_UNIFORM, (uint64_t)run->settings->seed, (uint64_t)i) != KILN_OK)
+            kiln_fill_random(*made[i], KILN_UNIFORM, (uint64_t)run->settings->seed,
+                             (uint64_t)(STREAM_MADE + 1 + i)) != KILN_OK)
             return fail_library(WORKING);
     if (samples && kiln_matrix_like(&tune->w, tune->X, KILN_TYPE_DEFAULT, NULL) != KILN_OK)
         return fail_library(WORKING);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "random.h"
 #include "tune.h"
 
 struct arrays {
@@ -10,14 +11,6 @@ struct arrays {
     void *values; /* which differ, as equal ones need not be read */
 };
 
-/* splitmix64 (Steele, Lea and Flood, OOPSLA 2014), as a number in [0, 1). */
-static double uniform(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
 static int ascending(const void *a, const void *b) {
     const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
@@ -25,14 +18,13 @@ static int ascending(const void *a, const void *b) {
 
 /* Column numbers of each row, ascending and distinct; returns how many there are in all. */
 static int64_t fill(struct arrays *arrays, const kiln_work *work, bool zipf, int64_t seed) {
-    uint64_t state = (uint64_t)seed;
     int64_t used = 0, drawn = 0;
     for (int64_t i = 0; i < work->rows; i++) {
         int32_t *row = arrays->col + used;
         const int64_t until = (int64_t)((double)work->nnz * ((double)(i + 1) / (double)work->rows));
         int64_t n = 0, kept = 0;
         for (; drawn < until; drawn++, n++) {
-            const double u = uniform(&state);
+            const double u = random_unit(seed, STREAM_MADE_COLUMNS, drawn);
             const double at = zipf ? exp(u * log((double)work->cols + 1)) - 1 : u * (double)work->cols;
             row[n] = (int32_t)fmin(at, (double)work->cols - 1);
         }
@@ -47,9 +39,8 @@ static int64_t fill(struct arrays *arrays, const kiln_work *work, bool zipf, int
 }
 
 static void fill_values(void *values, kiln_type type, int64_t count, int64_t seed) {
-    uint64_t state = ~(uint64_t)seed;
     for (int64_t i = 0; i < count; i++) {
-        const double value = uniform(&state);
+        const double value = random_unit(seed, STREAM_MADE_VALUES, i);
         if (type == KILN_F32)
             ((float *)values)[i] = (float)value;
         else
@@ -81,7 +72,7 @@ static int sparse(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) 
 int tune_matrix(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) {
     if (work->format == KILN_CSR) return sparse(X, run, work, zipf);
     if (kiln_matrix_dense(X, run->device, work->type, work->rows, work->cols, NULL) != KILN_OK ||
-        kiln_fill_random(*X, KILN_UNIFORM, (uint64_t)run->settings->seed, 3) != KILN_OK)
+        kiln_fill_random(*X, KILN_UNIFORM, (uint64_t)run->settings->seed, STREAM_MADE) != KILN_OK)
         return fail_library(WORKING);
     return 0;
 }

@@ -10,13 +10,13 @@ static const double NEVER = 1e-300; /* a tolerance */
 /* Rows spread evenly in a cube. */
 static kiln_status make_points(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows) {
     kiln_status status;
-    uint64_t state = 1;
+    struct ki_draws draws = {.stream = KI_STREAM_MADE};
     const int64_t count = rows * COLUMNS;
     void *values = ki_alloc((size_t)(count * ki_type_bytes(type)));
     if (!values)
         return ki_fail_nomem((size_t)(count * ki_type_bytes(type)), "points to measure a device with");
     for (int64_t i = 0; i < count; i++) {
-        const double value = ki_next_uniform(&state);
+        const double value = ki_draw(&draws);
         if (type == KILN_F32)
             ((float *)values)[i] = (float)value;
         else
@@ -63,7 +63,7 @@ static void rate(void *values, kiln_type type, int64_t count) {
 static kiln_status make_links(kiln_matrix **X, kiln_device *device, kiln_type type, int64_t rows,
                               bool rated) {
     kiln_status status = KILN_OK;
-    uint64_t state = 1;
+    struct ki_draws draws = {.stream = KI_STREAM_MADE};
     const int64_t count = rows * LINKS, stretch = rows / LINKS;
     int64_t *start = ki_alloc((size_t)(rows + 1) * 8);
     int32_t *to = ki_alloc((size_t)count * 4);
@@ -72,7 +72,7 @@ static kiln_status make_links(kiln_matrix **X, kiln_device *device, kiln_type ty
         TRY(ki_fail_nomem((size_t)(count * (4 + ki_type_bytes(type))), "a graph to measure a device with"));
     for (int64_t i = 0; i <= rows; i++) start[i] = i * LINKS;
     for (int64_t i = 0; i < count; i++)
-        to[i] = (int32_t)(i % LINKS * stretch + (int64_t)(ki_next_uniform(&state) * (double)stretch));
+        to[i] = (int32_t)(i % LINKS * stretch + (int64_t)(ki_draw(&draws) * (double)stretch));
     if (rated) rate(values, type, count);
     TRY(kiln_matrix_csr(X, device, type, rows, rows, start, to, values));
 done:

@@ -124,13 +124,13 @@ struct pattern {
  * wrote in its cache. */
 static void fill_pattern(int64_t *row_start, int32_t *col, void *values, kiln_type type, int64_t rows,
                          const struct pattern *pattern) {
-    uint64_t state = 1;
+    struct ki_draws draws = {.stream = KI_STREAM_MADE};
     const int64_t per_row = pattern->per_row, zipf = pattern->zipf;
     const double stretch = (double)pattern->cols / (double)per_row, scale = log(stretch);
     for (int64_t i = 0; i < rows; i++) {
         const bool skewed = zipf && i % zipf == 0;
         for (int64_t j = 0; j < per_row; j++) {
-            const double uniform = ki_next_uniform(&state);
+            const double uniform = ki_draw(&draws);
             const double within = skewed ? exp(uniform * scale) - 1 : uniform * stretch;
             col[i * per_row + j] = (int32_t)((double)j * stretch + within);
             if (type == KILN_F32)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/random.h"
 #include "dialect/scalar_math.h"
 
 /* Large arrays ask for huge pages: scattered access to a vector of millions otherwise spends its time on
@@ -84,6 +85,6 @@ double ki_clock(void) {
     return ki_seams.clock();
 }
 
-void ki_random(uint32_t out[4], uint64_t seed, uint64_t stream, uint64_t index) {
-    philox(out, seed, stream, index);
+void kiln_random(uint32_t words[4], uint64_t seed, uint64_t stream, uint64_t index) {
+    philox(words, seed, stream, index);
 }

@@ -40,8 +40,4 @@ void ki_free(void *memory);
 char *ki_strdup(const char *text);
 double ki_clock(void);
 
-/* Philox4x32-10 (Salmon et al., SC 2011): counter based, so the same on every device and thread count.
- * out = four words for counter (index, stream) and key seed. */
-void ki_random(uint32_t out[4], uint64_t seed, uint64_t stream, uint64_t index);
-
 #endif

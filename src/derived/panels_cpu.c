@@ -57,13 +57,13 @@ static const struct ki_slot_kind slot_history = {.name = "what is known of a mat
 static kiln_status look_for_skew(struct history *history, const kiln_matrix *X) {
     enum { COUNTS = 256 };
     const int64_t columns = 64 / (2 * ki_type_bytes(X->type)), lines = ki_ceil_div(X->cols, columns);
-    const uint64_t gaps = 2 * (uint64_t)ki_ceil_div(X->nnz, SAMPLE) - 1;
+    const int64_t gaps = 2 * ki_ceil_div(X->nnz, SAMPLE) - 1;
     const int32_t *col = ki_host(&X->col);
     int64_t with[COUNTS] = {0}, seen = 0, cached = 0, left = ki_limits.cpu_cached_lines;
-    uint64_t random = 1;
+    struct ki_draws draws = {.stream = KI_STREAM_SAMPLE};
     uint8_t *count = ki_calloc((size_t)lines);
     if (!count) return ki_fail_nomem((size_t)lines, "frequencies of columns");
-    for (int64_t e = 0; e < X->nnz; e += 1 + (int64_t)((ki_next_random(&random) >> 33) % gaps), seen++) {
+    for (int64_t e = 0; e < X->nnz; e += 1 + ki_draw_below(&draws, gaps), seen++) {
         uint8_t *line = &count[col[e] / columns];
         if (*line < COUNTS - 1)
             ++*line;

@@ -296,7 +296,7 @@ static void no_row_is_lost(void **state) {
     dual.own = own;
     dual.stretch = KI_DUAL_PARTS;
     dual.order = order;
-    dual.random = 5;
+    dual.draws.seed = 5;
     int64_t least = ROWS;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         int seen[ROWS] = {0};

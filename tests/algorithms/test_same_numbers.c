@@ -80,12 +80,12 @@ static int make_values(void **state) {
         double eta = 0.3;
         for (int j = 0; j < COLS; j++) {
             uint32_t r[4];
-            ki_random(r, 5, (uint64_t)j, (uint64_t)i);
+            kiln_random(r, 5, (uint64_t)j, (uint64_t)i);
             X_values[i * COLS + j] = r[0] < 1u << 30 ? (float)r[1] / 4294967296.0 - 0.4 : 0;
             eta += X_values[i * COLS + j] * sin(j);
         }
         uint32_t r[4];
-        ki_random(r, 6, 0, (uint64_t)i);
+        kiln_random(r, 6, 0, (uint64_t)i);
         const double noise = r[0] / 4294967296.0 - 0.5;
         y_values[NUMBERS][i] = eta + noise;
         y_values[TWO_CLASSES][i] = eta + 2 * noise > 0.3;

@@ -1,5 +1,6 @@
 /* The seams: allocation's promises, that a replaced entry is used, and the random numbers' known answers. */
 #define _GNU_SOURCE
+#include "core/random.h"
 #include "core/seams.h"
 
 #include <fcntl.h>
@@ -85,14 +86,36 @@ static void random_known_answers(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t out[4];
-        ki_random(out, cases[i].seed, cases[i].stream, cases[i].index);
+        kiln_random(out, cases[i].seed, cases[i].stream, cases[i].index);
         assert_memory_equal(out, cases[i].out, sizeof out);
+    }
+}
+
+/* Draws are the stream's words in order, go on from their count alone, and share nothing with another stream. */
+static void draws_are_the_words_in_order(void **state) {
+    (void)state;
+    struct ki_draws draws = {.seed = 7, .stream = KI_STREAM_DUAL}, other = {.seed = 7, .stream = KI_STREAM_DESCENT};
+    int same = 0;
+    for (int i = 0; i < 41; i++) {
+        struct ki_draws anew = {.seed = 7, .stream = KI_STREAM_DUAL, .count = i};
+        uint32_t words[4];
+        kiln_random(words, 7, KI_STREAM_DUAL, (uint64_t)i / 4);
+        assert_int_equal(ki_draw_word(&anew), words[i % 4]);
+        assert_int_equal(ki_draw_word(&draws), words[i % 4]);
+        same += ki_draw_word(&other) == words[i % 4];
+    }
+    assert_int_equal(same, 0);
+    for (int i = 0; i < 1000; i++) {
+        const double unit = ki_draw(&draws);
+        assert_true(unit >= 0 && unit < 1);
+        assert_in_range(ki_draw_below(&draws, 3), 0, 2);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_aligned_and_never_null), cmocka_unit_test(replaced_entries_are_used),
-        cmocka_unit_test(files_are_posix), cmocka_unit_test(random_known_answers)};
+        cmocka_unit_test(files_are_posix), cmocka_unit_test(random_known_answers),
+        cmocka_unit_test(draws_are_the_words_in_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

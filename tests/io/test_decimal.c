@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/random.h"
 #include "core/seams.h"
 #include "io/decimal.h"
 
@@ -115,7 +116,7 @@ static void any_bits(void **state) {
         uint32_t random[4];
         double wide;
         float narrow;
-        ki_random(random, 1, 0, i);
+        kiln_random(random, 1, 0, i);
         memcpy(&wide, random, sizeof wide);
         memcpy(&narrow, random + 2, sizeof narrow);
         if (isfinite(wide)) check_f64(wide);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "core/random.h"
 #include "core/seams.h"
 #include "io/quick.h"
 
@@ -21,7 +22,7 @@ static uint64_t draws;
 
 static uint64_t draw(void) {
     uint32_t words[4];
-    ki_random(words, 7, 0, draws++);
+    kiln_random(words, 7, 0, draws++);
     return (uint64_t)words[1] << 32 | words[0];
 }
 

@@ -29,7 +29,7 @@ static double number(uint64_t i, kiln_type type) {
     double wide;
     float narrow;
     if (type == KILN_F64 && i < sizeof special / sizeof *special) return special[i];
-    ki_random(random, 5, 0, i);
+    kiln_random(random, 5, 0, i);
     memcpy(&wide, random, sizeof wide);
     memcpy(&narrow, random + 2, sizeof narrow);
     if (type == KILN_F32) return isfinite(narrow) ? (double)narrow : 1.5;

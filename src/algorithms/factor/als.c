@@ -11,7 +11,6 @@
 #include "algorithms/factor/ccd.h"
 #include "algorithms/factor/entries.h"
 
-enum { STREAM = 0xa15 };
 #define COUNTED 0.1 /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
@@ -100,7 +99,7 @@ static kiln_status random_start(struct als *s) {
     for (int64_t j = 0; j < n; j++) scale[j] = 0.1 * sqrt(s->spread.deviation);
     if (s->options.biases) scale[n - 1] = 0;
     TRY(kiln_fill(s->A, 0));
-    TRY(kiln_fill_random(s->B, KILN_NORMAL, (uint64_t)s->options.seed, STREAM));
+    TRY(kiln_fill_random(s->B, KILN_NORMAL, (uint64_t)s->options.seed, KI_STREAM_ALS));
     TRY(kiln_map(s->B, KILN_MAP_ABS, s->B));
     TRY(kiln_combine(s->B, scale, s->B, NULL, NULL));
 done:

@@ -15,7 +15,7 @@
 #include "algorithms/factor/penalty.h"
 #include "algorithms/run/run.h"
 
-enum { STREAM = 0x5fa, SIDES = 2 };
+enum { SIDES = 2 };
 /* Sums over both sides: G.Z, G.Z_old, G.D, F.D, D.D, F.F. */
 enum { NOW, BEFORE, SLOPE, CROSS, LENGTH, NORM, SUMS };
 
@@ -300,7 +300,8 @@ static kiln_status start(struct sfa *s, const kiln_matrix *A, const kiln_matrix 
         if (s->options.warm_start) {
             TRY(ki_sfa_factors(own->F, i ? B : A));
         } else {
-            TRY(kiln_fill_random(own->F, KILN_NORMAL, (uint64_t)s->options.seed, STREAM + (uint64_t)i));
+            TRY(kiln_fill_random(own->F, KILN_NORMAL, (uint64_t)s->options.seed,
+                                 KI_STREAM_SFA + (uint64_t)i));
             TRY(add(own->F, 0.1 * sqrt(s->spread.deviation), own->F, 0, NULL));
         }
     }

@@ -1,11 +1,9 @@
 /* Entry e is a test entry if the e-th number of the seed's stream is below the fraction. */
 #include "algorithms/factor/entries.h"
 
-enum { STREAM = 0x5713 };
-
 static bool is_test(uint64_t seed, int64_t e, double fraction) {
     uint32_t words[4];
-    ki_random(words, seed, STREAM, (uint64_t)e);
+    kiln_random(words, seed, KI_STREAM_SPLIT, (uint64_t)e);
     return words[0] * 0x1p-32 < fraction;
 }
 

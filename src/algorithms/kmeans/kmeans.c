@@ -8,14 +8,6 @@
 
 #include "algorithms/registry.h"
 
-/* splitmix64 of a counter: the same numbers everywhere. */
-double ki_kmeans_random(struct kmeans *s) {
-    uint64_t z = (uint64_t)s->options.seed * 0xd1342543de82ef95u + (uint64_t)++s->draws * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
 kiln_status ki_kmeans_pieces(kiln_batch **pieces, struct ki_arena *arena, const struct kmeans *s, int64_t m,
                              int64_t rows) {
     const int64_t count = ki_ceil_div(m, rows);
@@ -368,6 +360,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     run->restarts = o->restarts;
     run->report.objective = run->report.residual = NAN;
     TRY(kmeans_begin(&s));
+    s.draws = (struct ki_draws){.seed = (uint64_t)o->seed, .stream = KI_STREAM_KMEANS};
     TRY(ki_run_begin(run, (struct ki_described){.options = o, .given = {{"the weights", o->weights}}}));
     ki_kmeans_state(state, &s);
     TRY(ki_kmeans_resume(&s));

@@ -27,16 +27,15 @@ struct kmeans {
     kiln_bounds *bounds;        /* of this start; NULL: every pass measures all distances */
     kiln_matrix *running; /* sums and totals that the bounds hold; NULL: no pass of this start was made */
     double scale;         /* mean variance of X's columns */
-    int64_t draws;        /* random numbers taken so far */
-    int64_t round;        /* mini-batches in this start */
-    double *seen, mean;   /* of them: weights that the centres have seen; see kmeans_batch.c */
-    int64_t adding;       /* whether there are `running` sums */
-    bool cut;             /* before this start had its first centres */
-    int64_t different;    /* rows of weight above 0, k at most; 0: not counted yet */
+    struct ki_draws draws;
+    int64_t round;             /* mini-batches in this start */
+    double *seen, mean;        /* of them: weights that the centres have seen; see kmeans_batch.c */
+    int64_t adding;            /* whether there are `running` sums */
+    bool cut;                  /* before this start had its first centres */
+    int64_t different;         /* rows of weight above 0, k at most; 0: not counted yet */
     int64_t relocated, filled; /* filled: centres that got rows in the last pass */
 };
 
-double ki_kmeans_random(struct kmeans *s); /* uniform in [0, 1) */
 /* Bounds for a start, where there are some, and they are asked for or pay; _close: the report says what they
  * saved. */
 kiln_status ki_kmeans_open_bounds(struct kmeans *s);

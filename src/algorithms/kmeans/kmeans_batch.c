@@ -41,7 +41,7 @@ done:
 static kiln_status draw(struct batch *batch, struct kmeans *s) {
     kiln_status status;
     for (int64_t i = 0; i < batch->count; i++)
-        batch->rows[i] = ki_min((int64_t)(ki_kmeans_random(s) * (double)s->m), s->m - 1);
+        batch->rows[i] = ki_min((int64_t)(ki_draw(&s->draws) * (double)s->m), s->m - 1);
     TRY(kiln_rows(batch->X, s->X, batch->rows));
     if (batch->weights) TRY(kiln_rows(batch->weights, s->options.weights, batch->rows));
 done:

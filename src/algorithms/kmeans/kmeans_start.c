@@ -73,7 +73,7 @@ static int64_t pass(const double *p, int64_t count, double u) {
 }
 
 static int64_t draw_any(struct kmeans *s, int64_t m) {
-    return ki_min((int64_t)(ki_kmeans_random(s) * (double)m), m - 1);
+    return ki_min((int64_t)(ki_draw(&s->draws) * (double)m), m - 1);
 }
 
 /* A row, with a probability proportional to p, of whose blocks the sums are there; any one where all p are
@@ -82,8 +82,8 @@ static kiln_status draw(int64_t *row, struct kmeans *s, const struct pool *pool,
     double numbers[KI_PIECE], sum = 0;
     kiln_status status;
     const int64_t any = draw_any(s, pool->m);
-    const double in_block = ki_kmeans_random(s);
-    const int64_t block = pass(pool->block, pool->blocks, ki_kmeans_random(s) * pool->total);
+    const double in_block = ki_draw(&s->draws);
+    const int64_t block = pass(pool->block, pool->blocks, ki_draw(&s->draws) * pool->total);
     *row = any;
     if (block < 0) return KILN_OK;
     const int64_t first = block * KI_PIECE, count = ki_min(pool->m - first, KI_PIECE);
@@ -169,7 +169,7 @@ static kiln_status draw_round(struct kmeans *s, const struct pool *pool, int64_t
         if (!(pool->block[b] > 0)) continue;
         TRY(ki_vector_part(numbers, pool->P, first, rows));
         for (int64_t i = 0; i < rows && *count < most; i++)
-            if (ki_kmeans_random(s) < rate * numbers[i]) chosen[(*count)++] = first + i;
+            if (ki_draw(&s->draws) < rate * numbers[i]) chosen[(*count)++] = first + i;
     }
 done:
     return status;
@@ -227,7 +227,7 @@ static kiln_status choose_random(struct kmeans *s) {
     TRY(arena.status);
     for (int64_t c = 0; c < s->k; c++) {
         const int64_t last = s->m - s->k + c;
-        int64_t row = ki_min((int64_t)(ki_kmeans_random(s) * (double)(last + 1)), last);
+        int64_t row = ki_min((int64_t)(ki_draw(&s->draws) * (double)(last + 1)), last);
         for (int64_t i = 0; i < c; i++)
             if (chosen[i] == row) row = last;
         chosen[c] = row;

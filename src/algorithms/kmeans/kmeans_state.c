@@ -14,7 +14,7 @@ void ki_kmeans_state(struct ki_state state[KI_KMEANS_STATE], struct kmeans *s) {
         {"adding", .integers = &s->adding, .least = 0, .most = 1},
         {"sums", .matrix = &s->running},
         {"begun", .integers = &s->run.begun},
-        {"draws", .integers = &s->draws},
+        {"draws", .integers = &s->draws.count},
         {"relocated", .integers = &s->relocated},
         {"centres", .matrix = &s->C},
         {"filled", .integers = &s->filled},
@@ -39,7 +39,7 @@ static void start_of(struct ki_state state[START], struct kmeans *s, const struc
     const struct ki_state parts[START] = {
         {"turn", .integers = &s->run.turn, .least = 0, .most = KI_STATE_MOST},
         {"begun", .integers = &s->run.begun},
-        {"draws", .integers = &s->draws},
+        {"draws", .integers = &s->draws.count},
         {"relocated", .integers = &s->relocated},
         {"drawn", .integers = drawn->count, .least = 1, .most = s->k},
         {"chosen", .integers = drawn->rows, .count = s->k, .least = 0, .most = s->m - 1},

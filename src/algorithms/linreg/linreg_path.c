@@ -38,16 +38,9 @@ struct together {
      * makes of the gradient; intercept; the parts of the targets */
     double *mixed, *claimed, shift, *parts_of_y;
     double tss;
-    uint64_t sign;
+    struct ki_draws signs;
     bool good;
 };
-
-static bool next_sign(uint64_t *state) { /* xorshift, Marsaglia, 2003 */
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state >> 63;
-}
 
 /* ---- what is there ---- */
 
@@ -166,7 +159,7 @@ static void path_solve(struct together *t, int64_t c, int64_t at) {
     }
     double b = system->options.no_intercept ? 0 : ki_walk_mean(system, n + c), square = 0,
            rss = ki_walk_element(system, n + c, n + c);
-    const double part = (next_sign(&t->sign) ? 1 : -1) / first;
+    const double part = (ki_draw_below(&t->signs, 2) ? 1 : -1) / first;
     for (int64_t j = 0; j < n; j++) {
         if (!system->options.no_intercept) b -= ki_walk_mean(system, j) * t->w[j];
         rss -= t->w[j] * (ki_walk_element(system, j, n + c) + t->data[j]);
@@ -315,7 +308,7 @@ kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
                          .folds = ki_max(path->asked.folds, 1),
                          .narrow = kiln_matrix_type(path->X) == KILN_F32,
                          .start = ki_clock(),
-                         .sign = 0x9E3779B97F4A7C15u};
+                         .signs = {.stream = KI_STREAM_SIGNS}};
     t.size = t.n + t.k + 1;
     t.system.X = path->X;
     memcpy(&t.system.options, path->options, sizeof t.system.options);

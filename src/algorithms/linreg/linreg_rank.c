@@ -138,23 +138,16 @@ static void rank_orthonormalise(struct ki_rank *rank, int64_t n) {
  * 1992, bound what a random start can miss). f32 has not the digits. */
 static const double MISSED = 1e-6;
 
-static double rank_next(uint64_t *state) { /* xorshift, Marsaglia, 2003; uniform in -1 to 1 */
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (double)(int64_t)*state * 0x1p-63;
-}
-
 /* E gets v, by the columns' scales, in its first column, and G what H makes of it. */
 static kiln_status begin_probe(struct ki_block *t, double *v, const double *inverse) {
     kiln_status status;
     struct ki_system *system = t->system;
     const int64_t n = kiln_matrix_cols(system->X), k = t->k;
-    uint64_t state = 0x9E3779B97F4A7C15u;
+    struct ki_draws draws = {.stream = KI_STREAM_RANK};
     struct ki_arena arena = {0};
     double *values = ki_arena_reals(&arena, n * k);
     TRY(arena.status);
-    for (int64_t j = 0; j < n; j++) values[j * k] = v[j] = sqrt(inverse[j]) * rank_next(&state);
+    for (int64_t j = 0; j < n; j++) values[j * k] = v[j] = sqrt(inverse[j]) * (2 * ki_draw(&draws) - 1);
     TRY(ki_vector_set(t->E, values));
     TRY(ki_system_multiply(t->R, system, t->E));
     TRY(kiln_times(t->SR, t->R, system->s));

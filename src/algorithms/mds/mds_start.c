@@ -114,15 +114,12 @@ static void layout_of(double *Y, struct subspace *of, int64_t p) {
 /* A dimension in which all points have the same place would keep them there: such a one gets small random
  * coordinates. */
 static void spread(double *Y, int64_t n, int64_t p, double size, uint64_t seed) {
+    struct ki_draws draws = {.seed = seed, .stream = KI_STREAM_SPREAD};
     for (int64_t c = 0; c < p; c++) {
         double square = 0;
         for (int64_t i = 0; i < n; i++) square += Y[i * p + c] * Y[i * p + c];
         if (square > 1e-12 * size * size * (double)n) continue;
-        for (int64_t i = 0; i < n; i++) {
-            const uint64_t mixed =
-                (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u + (uint64_t)(c + 1) * 0xbf58476d1ce4e5b9u + seed;
-            Y[i * p + c] = 0.01 * size * ((double)((mixed ^ (mixed >> 31)) >> 11) * 0x1p-53 - 0.5);
-        }
+        for (int64_t i = 0; i < n; i++) Y[i * p + c] = 0.01 * size * (ki_draw(&draws) - 0.5);
     }
 }
 

@@ -171,9 +171,9 @@ static double violation(const struct ki_quadratic *of, int64_t a, double slope) 
     return v * v * of->inverse[a];
 }
 
-static void descent_shuffle(int32_t *order, int64_t count, uint64_t *random) {
+static void descent_shuffle(int32_t *order, int64_t count, struct ki_draws *draws) {
     for (int64_t i = count - 1; i > 0; i--) {
-        const int64_t other = (int64_t)(((ki_next_random(random) >> 33) * (uint64_t)(i + 1)) >> 31);
+        const int64_t other = ki_draw_below(draws, i + 1);
         const int32_t former = order[i];
         order[i] = order[other];
         order[other] = former;
@@ -212,12 +212,13 @@ static int64_t all(struct ki_quadratic *of) {
 static kiln_status descent_descend(struct ki_quadratic *of, struct ki_newton_work *work,
                                    struct ki_newton_model *model, double goal) {
     kiln_status status = KILN_OK;
-    uint64_t random = (uint64_t)ki_run_iterations(&work->newton->run);
+    struct ki_draws draws = {.seed = (uint64_t)ki_run_iterations(&work->newton->run),
+                             .stream = KI_STREAM_DESCENT};
     int64_t active = all(of), changed = 0;
     int64_t waited = 0; /* sweeps since a face was solved, or as many as one costs */
     bool full = true;
     while (model->inner < SWEEPS && !work->newton->run.cancelled) {
-        descent_shuffle(of->order, active, &random);
+        descent_shuffle(of->order, active, &draws);
         const double violations = descent_sweep(of, &active, &changed);
         model->inner++;
         model->rest = violations / 2;

@@ -23,7 +23,7 @@
  * centre. DOUBT: times the largest slope, beyond which a row is left out that two threads share, as
  * neither knows what the other changes. ROUND: seconds until the next call of the progress callback.
  * VECTORS: entries of n that Newton's method goes over in an inner iteration, beside the pass. */
-enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081 };
+enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120 };
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, DOUBT = 16, ROUND = 0.1, VECTORS = 10;
 
 static bool dual_possible(const struct ki_newton *newton) {
@@ -178,7 +178,7 @@ static kiln_status dual_begin(struct ki_dual_problem *problem, const struct ki_d
                              .own = all->shared ? dual->w + n : NULL,
                              .stretch = all->shared ? KI_DUAL_PARTS : 1,
                              .order = dual->order,
-                             .random = SEED + (uint64_t)first};
+                             .draws = {.seed = (uint64_t)first, .stream = KI_STREAM_DUAL}};
     memset(dual->w, 0, (size_t)ki_dual_weights(all) * sizeof *dual->w);
     memset(dual->b, 0, (size_t)all->k * sizeof *dual->b); /* a checkpoint has them all */
     ki_centre_begin(&problem->centre);

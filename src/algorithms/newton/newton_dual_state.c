@@ -5,7 +5,7 @@
 
 #include "algorithms/newton/newton_dual_work.h"
 
-enum { PLACE = 4, COUNTS = 7, SCALARS = 6, OWN = 6, HALF = 32 };
+enum { PLACE = 4, COUNTS = 6, SCALARS = 6, OWN = 6 };
 static const char place_name[] = "dual.place";
 
 /* The state of `count` problems one after the other. */
@@ -75,13 +75,8 @@ static void move_numbers(double *at, struct ki_dual_problem *problem, const stru
 static void dual_pack(struct packed *packed, int p, struct ki_dual_descent *all) {
     struct ki_dual_problem *problem = &all->problems[p];
     const struct ki_dual *dual = &problem->dual;
-    const int64_t counts[COUNTS] = {problem->sweeps,
-                                    problem->total,
-                                    dual->active,
-                                    problem->done,
-                                    problem->centre.moves,
-                                    (int64_t)(dual->random & UINT32_MAX),
-                                    (int64_t)(dual->random >> HALF)};
+    const int64_t counts[COUNTS] = {problem->sweeps, problem->total,        dual->active,
+                                    problem->done,   problem->centre.moves, dual->draws.count};
     memcpy(packed->counts + (int64_t)p * COUNTS, counts, sizeof counts);
     move_numbers(packed->numbers + p * dual_size_of(all), problem, all, true);
     for (int64_t i = 0; i < problem->total; i++)
@@ -100,7 +95,7 @@ static kiln_status dual_unpack(struct packed *packed, int p, struct ki_dual_desc
     dual->active = counts[2];
     problem->done = counts[3] != 0;
     problem->centre.moves = counts[4];
-    dual->random = (uint64_t)counts[5] | (uint64_t)counts[6] << HALF;
+    dual->draws.count = counts[5];
     for (int64_t i = 0; i < problem->total; i++) dual->order[i] = (int32_t)packed->order[p * rows + i];
     move_numbers(packed->numbers + p * dual_size_of(all), problem, all, false);
     return KILN_OK;

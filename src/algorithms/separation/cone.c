@@ -133,11 +133,10 @@ double ki_cone_gain(const struct ki_cone *cone, int64_t i, const double *d) {
 }
 
 bool ki_cone_across(double *d, const struct ki_cone *cone) {
-    uint64_t random = 88172645463325252u;
+    struct ki_draws draws = {.stream = KI_STREAM_ACROSS};
     for (int64_t j = 0; j < cone->dims; j++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        d[j] = 0.5 + (double)(random >> 12) * 0x1p-52;
-        if (random >> 63) d[j] = -d[j];
+        d[j] = 0.5 + ki_draw(&draws);
+        if (ki_draw_below(&draws, 2)) d[j] = -d[j];
     }
     reject(d, NULL, 1, cone->basis, cone->rank, cone->dims);
     const double size = length(d, cone->dims);

@@ -6,8 +6,6 @@
  * anything: what is returned is what was measured. */
 #include "algorithms/topics/gap.h"
 
-enum { STREAM_A = 0x9a9, STREAM_B };
-
 struct gap {
     struct ki_run run;
     const kiln_matrix *X;
@@ -84,8 +82,8 @@ static kiln_status random_start(struct gap *s) {
     const double cells = (double)kiln_matrix_rows(s->X) * (double)kiln_matrix_cols(s->X);
     const double scale = sqrt(s->total / cells / (double)kiln_matrix_cols(s->A)) / 0.6;
     kiln_status status;
-    TRY(fill_random(s->A, s, s->rows, STREAM_A, scale));
-    TRY(fill_random(s->B, s, s->words, STREAM_B, scale));
+    TRY(fill_random(s->A, s, s->rows, KI_STREAM_GAP_A, scale));
+    TRY(fill_random(s->B, s, s->words, KI_STREAM_GAP_B, scale));
 done:
     return status;
 }

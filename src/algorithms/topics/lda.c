@@ -13,7 +13,7 @@
  * pass, bring the run to its end. */
 #include "algorithms/topics/lda.h"
 
-enum { STREAM = 0x1da, ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
+enum { ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
 
 struct lda {
     struct ki_run run;
@@ -77,7 +77,7 @@ static kiln_status random_topics(struct lda *s) {
     struct ki_lda_topics *t = &s->topics;
     kiln_status status;
     for (int64_t c = 0; c < kiln_matrix_cols(t->lambda); c++) t->a[c] = 0.1, t->b[c] = 1;
-    TRY(kiln_fill_random(t->lambda, KILN_NORMAL, (uint64_t)s->options.seed, STREAM));
+    TRY(kiln_fill_random(t->lambda, KILN_NORMAL, (uint64_t)s->options.seed, KI_STREAM_LDA));
     TRY(kiln_combine(t->lambda, t->a, t->lambda, t->b, t->ones));
 done:
     return status;

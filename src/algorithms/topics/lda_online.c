@@ -4,7 +4,7 @@
  * Source: Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation", NIPS 2010. */
 #include "algorithms/topics/lda.h"
 
-enum { STEPS_MOST = 100, STREAM = 0x1db };
+enum { STEPS_MOST = 100 };
 #define REST 1e-3 /* mean change of gamma at which a batch is done */
 
 struct ki_lda_batches {
@@ -22,7 +22,7 @@ static void shuffle(int64_t *order, int64_t count, uint64_t seed) {
     for (int64_t i = 0; i < count; i++) order[i] = i;
     for (int64_t i = count - 1; i > 0; i--) {
         uint32_t word[4];
-        ki_random(word, seed, STREAM, (uint64_t)i);
+        kiln_random(word, seed, KI_STREAM_LDA_ORDER, (uint64_t)i);
         const uint64_t wide = (uint64_t)word[0] << 32 | word[1];
         const int64_t other = (int64_t)(wide % (uint64_t)(i + 1)), held = order[i];
         order[i] = order[other];

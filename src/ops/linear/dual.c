@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "bodies/bodies.h"
-#include "core/random.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "derived/select.h"
@@ -44,8 +43,7 @@ bool ki_dual_shared(const kiln_matrix *X) {
 static void shuffle(struct ki_dual *dual) {
     int32_t *order = dual->order;
     for (int64_t k = 0; k < dual->active; k++) {
-        const uint64_t random = ki_next_random(&dual->random) >> 32;
-        const int64_t other = k + (int64_t)(random * (uint64_t)(dual->active - k) >> 32);
+        const int64_t other = k + ki_draw_below(&dual->draws, dual->active - k);
         const int32_t i = order[other];
         order[other] = order[k];
         order[k] = i;

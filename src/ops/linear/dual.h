@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "core/random.h"
 #include "kiln/ops.h"
 
 /* ROOM: of several columns, rows of `rest`. SIDES: of several hinges, how many are worth going together. */
@@ -48,7 +49,7 @@ struct ki_dual {
     int32_t *order; /* the rows; the first `active` take part */
     int64_t active;
     double bound; /* squared hinge: a row at 0 whose slope, for all of k, is above it takes part no longer */
-    uint64_t random;
+    struct ki_draws draws; /* of the order */
     /* out, of the slopes met, for logistic of how far a was from its row's own loss: the sum of squares as the primal's gradient
      * has them, of several hinges the largest sum; and the largest */
     double violation, worst;
