@@ -149,6 +149,14 @@ extern const int tool_option_count, tool_path_count;
 struct run;
 struct verifying;
 struct result;
+/* What several GPUs have to tell each other of a pass, for kiln explain --gpus (scaling.c). */
+enum sharing {
+    SHARES_SUMS = 0, /* sums over their rows of X, of a vector as long as X has columns */
+    SHARES_RANKS,    /* the ranks that each has made, and nothing is added up */
+    SHARES_FACTORS,  /* half a pass for each side: the other side's factors, a row of which belongs to an entry */
+    SHARES_PAIRS     /* sums over pairs of rows, of a vector as long as X has rows */
+};
+
 struct verb {
     const char *name, *arguments;
     int least, most;         /* number of arguments */
@@ -173,6 +181,8 @@ struct verb {
     const char *predict_instead; /* where its models predict nothing: what else there is */
     /* Makes of work on X what several GPUs share in a pass; NULL: X. */
     void (*work)(kiln_work *work);
+    enum sharing sharing;
+    double operations; /* a second, two for a number of X and a column of k, as measured; 0: memory is slower */
     /* What kiln explain says beside the choice of a device, on which X is. NULL: nothing. Returns 0 or an
      * exit code. */
     int (*explain)(struct result *result, const struct run *run, const kiln_matrix *X);

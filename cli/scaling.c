@@ -8,10 +8,9 @@
 #include "scaling.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* Seconds, bytes and links a second; of H200s on NVLink, but for the last two, which are those of a 400 Gb/s card and not measured. */
+/* Seconds, bytes and links a second, of H200s on NVLink (docs/scaling.md has each with its file). NET and HOP are those of a card of
+ * 400 Gb/s between machines: assumed, and said to be. */
 static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE = 0.78e12, GATHER = 2.3e12,
                     VECTORS = 4e12, LINKS = 1.37e11, BESIDE = 10e-6, MEET = 16e-6, COPY = 8e-6,
                     COPY_BYTE = 2.55e-12, ADD_BYTE = 0.75e-12, COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12,
@@ -22,29 +21,6 @@ static const double PAIRS = 6.7e11;
 
 /* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
 enum { CACHED = 2 << 20, SWEEPS = 6 };
-
-/* What sends the rows that each GPU has made to all others, and adds nothing up. */
-static bool gathers(const struct verb *verb) {
-    return strcmp(verb->name, "pagerank") == 0;
-}
-
-/* What gathers a row of factors for each entry, and has the other side's on all GPUs: half a pass for its rows, half for its columns. */
-static bool has_factors(const struct verb *verb) {
-    static const char *const names[] = {"als", "sfa", "lda", "gap"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(verb->name, names[i]) == 0) return true;
-    return false;
-}
-
-/* What goes over pairs of rows, and adds up vectors of the rows. */
-static bool pairs_rows(const struct verb *verb) {
-    return strcmp(verb->name, "mds") == 0;
-}
-
-/* Operations a second, of two for each number of X and centre, that K-Means was measured at; passes over X are bound by memory. */
-static double rate_of(const struct verb *verb) {
-    return strcmp(verb->name, "kmeans") == 0 ? 7.7e12 : INFINITY;
-}
 
 static double bytes_of(const kiln_work *work) {
     const double element = work->type == KILN_F32 ? 4 : 8;
@@ -60,16 +36,18 @@ static double within(double bytes, double others, bool add) {
 
 /* On one GPU: what goes by rows. */
 static double shared_seconds(const struct verb *verb, const kiln_work *work, double k) {
+    const double element = work->type == KILN_F32 ? 4 : 8;
     const double read = work->format != KILN_CSR ? READ_DENSE
                         : work->cols > CACHED    ? READ_BEYOND_CACHE
                                                  : READ_SPARSE;
     const double numbers =
         work->format == KILN_CSR ? (double)work->nnz : (double)work->rows * (double)work->cols;
-    if (gathers(verb)) return numbers / LINKS;
-    if (pairs_rows(verb))
+    if (verb->sharing == SHARES_RANKS) return numbers / LINKS;
+    if (verb->sharing == SHARES_PAIRS)
         return (double)work->rows * (double)work->rows / PAIRS * (work->type == KILN_F32 ? 1 : 3);
-    const double gathered = has_factors(verb) ? numbers * k * (work->type == KILN_F32 ? 4 : 8) : 0;
-    return fmax(fmax(bytes_of(work) / read, gathered / GATHER), 2 * numbers * k / rate_of(verb));
+    const double gathered = verb->sharing == SHARES_FACTORS ? numbers * k * element : 0,
+                 computed = verb->operations > 0 ? 2 * numbers * k / verb->operations : 0;
+    return fmax(fmax(bytes_of(work) / read, gathered / GATHER), computed);
 }
 
 /* A vector to all, and theirs back, added up; `each` GPUs of each machine. */
@@ -92,16 +70,17 @@ static double factor_seconds(double side, double each, double nodes) {
 static struct scaled_time predict(const struct verb *verb, const kiln_work *work, int64_t gpus,
                                   int64_t nodes) {
     const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
-    const bool factors = has_factors(verb);
-    const double length = factors            ? (double)(work->rows + work->cols) / 2
-                          : pairs_rows(verb) ? (double)work->rows
-                                             : (double)work->cols;
+    const bool factors = verb->sharing == SHARES_FACTORS;
+    const double length = factors                         ? (double)(work->rows + work->cols) / 2
+                          : verb->sharing == SHARES_PAIRS ? (double)work->rows
+                                                          : (double)work->cols;
     const double vector = length * k * element, m = (double)nodes, each = (double)gpus / m;
     const double shared = shared_seconds(verb, work, k);
     struct scaled_time t = {
         .gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
-    const bool sums = !gathers(verb) && !factors, copies = 2 * (each - 1) * (COPY + vector * COPY_BYTE) <
-                                                           2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
+    const bool sums = verb->sharing == SHARES_SUMS || verb->sharing == SHARES_PAIRS;
+    const bool copies =
+        2 * (each - 1) * (COPY + vector * COPY_BYTE) < 2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
     const double overlapped =
         sums && copies && m == 1 && each > 1 ? fmin(2 * vector * COPY_BYTE, shared / 2) : 0;
     t.pass = (shared - overlapped) / (double)gpus;
@@ -109,7 +88,7 @@ static struct scaled_time predict(const struct verb *verb, const kiln_work *work
     t.sums = factors ? factor_seconds(vector, each, m)
              : sums  ? sum_seconds(vector, each, m)
                      : gather_seconds(vector, each, m);
-    if (gathers(verb)) t.alone /= (double)gpus;
+    if (verb->sharing == SHARES_RANKS) t.alone /= (double)gpus;
     t.seconds = t.pass + t.beside + t.sums + t.alone;
     return t;
 }
@@ -158,6 +137,7 @@ void scaling_put(struct result *result, struct scaling *scaling, const struct ve
         .head = "on H200s, milliseconds of a pass (docs/scaling.md)");
     if (nodes < 2) return;
     PUT_LINE(result, "%s", "");
+    PUT_LINE(result, "between nodes a card of 400 Gb/s is assumed, all else was measured");
     PUT_LINE(result, "several nodes: mpirun -n %lld kiln %s ... --mpi --device cuda (docs/mpi.md)",
              (long long)(gpus * nodes), verb->name);
 }

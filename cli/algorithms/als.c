@@ -125,4 +125,5 @@ const struct verb verb_of_als = {
     .verify = verify_als,
     .tables = KILN_FILE_RATINGS,
     .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",
+    .sharing = SHARES_FACTORS,
 };

@@ -96,4 +96,5 @@ const struct verb verb_of_gap = {
     .own_count = sizeof own / sizeof *own,
     .width = topics_width,
     .verify = verify_gap,
+    .sharing = SHARES_FACTORS,
 };

@@ -159,4 +159,5 @@ const struct verb verb_of_lda = {
     .own_count = sizeof own / sizeof *own,
     .width = topics_width,
     .verify = verify_lda,
+    .sharing = SHARES_FACTORS,
 };

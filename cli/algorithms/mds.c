@@ -332,4 +332,5 @@ const struct verb verb_of_mds = {
     .width = width,
     .verify = verify_mds,
     .work = work_on_pairs,
+    .sharing = SHARES_PAIRS,
 };

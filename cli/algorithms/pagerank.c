@@ -399,4 +399,5 @@ const struct verb verb_of_pagerank = {
     .tables = KILN_FILE_EDGES,
     .explain = explain_pagerank,
     .predict_instead = "kiln pagerank --scores FILE writes every vertex's rank",
+    .sharing = SHARES_RANKS,
 };

@@ -87,4 +87,5 @@ const struct verb verb_of_sfa = {
     .verify = verify_sfa,
     .tables = KILN_FILE_RATINGS,
     .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",
+    .sharing = SHARES_FACTORS,
 };
