@@ -37,8 +37,8 @@ static bool named_once(const struct option *option) {
     return count == 1;
 }
 
-/* The pattern is the option after any verb, or, where verbs have options of one name, after those that have this
- * one. */
+/* The pattern is the option after any verb, or, where verbs have options of one name, after those that have
+ * this one. */
 static void bash_pattern(const struct option *option) {
     bool begun = false;
     for (int v = 0; v < verb_count; v++) {

@@ -1,5 +1,5 @@
-/* A cross-validation goes on with numbers that go along with each state of the run: for whom they are, what came
- * of the folds that are done, and with --held-out what was predicted. */
+/* A cross-validation goes on with numbers that go along with each state of the run: for whom they are, what
+ * came of the folds that are done, and with --held-out what was predicted. */
 #include <stdlib.h>
 #include <string.h>
 

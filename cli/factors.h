@@ -28,7 +28,8 @@ struct factors_state {
 
 const kiln_matrix *factors_training(const struct solving *s); /* without the entries held out */
 
-/* For struct solver. A verb's check sets title, biases and implicit before it calls factors_check; its solve fills A, B and model. */
+/* For struct solver. A verb's check sets title, biases and implicit before it calls factors_check; its solve
+ * fills A, B and model. */
 int64_t factors_width(const struct settings *settings); /* a verb's */
 int factors_check(struct solving *s);
 int factors_prepare(struct solving *s);

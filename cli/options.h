@@ -126,7 +126,8 @@ struct option {
     const char *value;   /* what help calls its value */
     const char *choices; /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
     const char *
-        standard; /* the default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL: none */
+        standard; /* the default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL:
+                   * none */
     double least, most;
     const char *help;
     size_t offset; /* in its place */
@@ -153,7 +154,8 @@ struct result;
 enum sharing {
     SHARES_SUMS = 0, /* sums over their rows of X, of a vector as long as X has columns */
     SHARES_RANKS,    /* the ranks that each has made, and nothing is added up */
-    SHARES_FACTORS,  /* half a pass for each side: the other side's factors, a row of which belongs to an entry */
+    SHARES_FACTORS,  /* half a pass for each side: the other side's factors, a row of which belongs to an
+                      * entry */
     SHARES_PAIRS     /* sums over pairs of rows, of a vector as long as X has rows */
 };
 
@@ -182,7 +184,8 @@ struct verb {
     /* Makes of work on X what several GPUs share in a pass; NULL: X. */
     void (*work)(kiln_work *work);
     enum sharing sharing;
-    double operations; /* a second, two for a number of X and a column of k, as measured; 0: memory is slower */
+    double operations; /* a second, two for a number of X and a column of k, as measured; 0: memory is
+                        * slower */
     /* What kiln explain says beside the choice of a device, on which X is. NULL: nothing. Returns 0 or an
      * exit code. */
     int (*explain)(struct result *result, const struct run *run, const kiln_matrix *X);

@@ -2,21 +2,25 @@
  *
  *   seconds = bytes of X / (G read) + beside + meet (G / M - 1) + sums + alone
  *
- * PageRank sends each GPU's ranks to all others in place of sums. `sums` is what the first GPU sends to the others and what they send back: vectors of cols * k numbers, by copies or by NCCL within a
- * machine, whichever is sooner, and around a ring between machines; copies go on beside the first GPU's work, whose slice is larger for it.
- * Where arithmetic takes longer than reading, it counts in its place. `alone` is what the first GPU does for itself. */
+ * PageRank sends each GPU's ranks to all others in place of sums. `sums` is what the first GPU sends to the
+ * others and what they send back: vectors of cols * k numbers, by copies or by NCCL within a machine,
+ * whichever is sooner, and around a ring between machines; copies go on beside the first GPU's work, whose
+ * slice is larger for it.
+ * Where arithmetic takes longer than reading, it counts in its place. `alone` is what the first GPU does for
+ * itself. */
 #include "scaling.h"
 
 #include <math.h>
 
-/* Seconds, bytes and links a second, of H200s on NVLink (docs/scaling.md has each with its file). NET and HOP are those of a card of
- * 400 Gb/s between machines: assumed, and said to be. */
+/* Seconds, bytes and links a second, of H200s on NVLink (docs/scaling.md has each with its file). NET and HOP
+ * are those of a card of 400 Gb/s between machines: assumed, and said to be. */
 static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE = 0.78e12, GATHER = 2.3e12,
                     VECTORS = 4e12, LINKS = 1.37e11, BESIDE = 10e-6, MEET = 16e-6, COPY = 8e-6,
                     COPY_BYTE = 2.55e-12, ADD_BYTE = 0.75e-12, COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12,
                     NET = 50e9, HOP = 10e-6;
 
-/* Pairs of points a second in f32, one way and the other, whose dissimilarities are made from the points; f64 takes three times as long. */
+/* Pairs of points a second in f32, one way and the other, whose dissimilarities are made from the points; f64
+ * takes three times as long. */
 static const double PAIRS = 6.7e11;
 
 /* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
@@ -56,7 +60,8 @@ static double sum_seconds(double vector, double each, double nodes) {
     return within(vector, each - 1, false) + within(vector, each - 1, true) + between;
 }
 
-/* Each GPU's rows of a vector to the others of the machine one after the other, and all to the other machines. */
+/* Each GPU's rows of a vector to the others of the machine one after the other, and all to the other
+ * machines. */
 static double gather_seconds(double vector, double each, double nodes) {
     const double between = nodes > 1 ? HOP * ceil(log2(nodes)) + vector * (nodes - 1) / nodes / NET : 0;
     return (each - 1) * (COPY + vector / (each * nodes) * COPY_BYTE) + between;

@@ -77,8 +77,8 @@ int verify_told(const struct run *run, struct verifying *v);
 void verify_entry(struct verifying *v, bool holds, const char *section, const char *key);
 
 double verify_number(const json_t *object, const char *key); /* NaN if there is none */
-/* The number of the choice that a model's options name, 0 where they leave it open, -1 where it is none of the
- * option's. Files of earlier builds have the number itself. */
+/* The number of the choice that a model's options name, 0 where they leave it open, -1 where it is none of
+ * the option's. Files of earlier builds have the number itself. */
 int64_t verify_choice(const json_t *options, const char *algorithm, const char *name);
 int verify_no_claims(void); /* reports it */
 

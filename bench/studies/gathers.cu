@@ -1,10 +1,12 @@
-/* How many ranks a GPU gathers in a second, the roof of PageRank's iterations: from arrays of 1 to 64 MB, each rank as often as
- * any other; and where a part of the gathers meets the ranks with most links, which lie first and are kept in on-chip memory.
+/* How many ranks a GPU gathers in a second, the roof of PageRank's iterations: from arrays of 1 to 64 MB,
+ * each rank as often as any other; and where a part of the gathers meets the ranks with most links, which lie
+ * first and are kept in on-chip memory.
  * A link is 4 bytes that are read once. Prints JSON.
  *
  * nvcc -O3 -arch=sm_90 -cudart static -o gathers gathers.cu && ./gathers
  *
- * popular: the share of links whose source is among the 256 ranks a KB that are kept, whose share of a graph's links h200-gathers.json has. */
+ * popular: the share of links whose source is among the 256 ranks a KB that are kept, whose share of a
+ * graph's links h200-gathers.json has. */
 #include <cstdint>
 #include <cstdio>
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 /* Moves what sampled products move, without their arithmetic, at the most that memory and caches give. Two
- * threads have half of the entries each; in blocks of 256 entries the rows of B are loaded in the matrix's order, asked
- * for `ahead` entries early, then the rows of A that begin in the block, then the entries' values, and
- * products or rows of Y are stored. rows_moved.py calls it:
+ * threads have half of the entries each; in blocks of 256 entries the rows of B are loaded in the matrix's
+ * order, asked for `ahead` entries early, then the rows of A that begin in the block, then the entries'
+ * values, and products or rows of Y are stored. rows_moved.py calls it:
  *
  *     cc -O3 -march=native -shared -fPIC -pthread -o rows_moved.so rows_moved.c */
 #include <immintrin.h>

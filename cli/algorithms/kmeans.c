@@ -291,7 +291,8 @@ static int verify_kmeans(struct run *run, struct verifying *v) {
 
 #define STARTS "k-means++|k-means-parallel|random"
 
-/* --init is a way to begin, or else a file; the seed is an option of the tool, which the model is to keep with the others. */
+/* --init is a way to begin, or else a file; the seed is an option of the tool, which the model is to keep
+ * with the others. */
 static int take_options(struct settings *settings) {
     static const char *const starts[] = {"k-means++", "k-means-parallel", "random"};
     kiln_kmeans_options *options = (void *)settings->algorithm.bytes;

@@ -39,8 +39,9 @@ typedef struct kiln_device_options {
  * member's, threads are shared, and info's memory and threads and the statistics are sums, but for times: the
  * members' longest, as they pass side by side. Deterministic: for the same number of members.
  * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it.
- * After a fork the child may open the CPU, and use CPU devices on which no call was under way. GPU devices of its parent are
- * KILN_ERR_DEVICE_LOST to it, and a driver that the parent has asked for anything is KILN_ERR_DEVICE. */
+ * After a fork the child may open the CPU, and use CPU devices on which no call was under way. GPU devices of
+ * its parent are KILN_ERR_DEVICE_LOST to it, and a driver that the parent has asked for anything is
+ * KILN_ERR_DEVICE. */
 KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
                                       const kiln_device_options *options);
 /* Frees the device; every matrix on it must have been freed before. NULL is allowed. */
@@ -104,23 +105,27 @@ KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count, siz
  * machine's profile in the cache folder; remeasure = 1 ignores a kept figure. */
 KILN_API kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device, int remeasure);
 
-/* Kernels for NVIDIA's GPUs, built ahead of time: no GPU is needed, but NVRTC. A file that this writes, a pack, is taken where it is
- * named by KILN_KERNEL_PACK, or lies as kiln-kernels.pack beside the library or in the cache folder; what it has is not built at first use,
- * and a GPU whose work needs nothing else needs no NVRTC. It serves the library that made it, and GPUs of its architectures and of later
- * ones with the same major number. A pack that another user may have written is not used. */
+/* Kernels for NVIDIA's GPUs, built ahead of time: no GPU is needed, but NVRTC. A file that this writes, a
+ * pack, is taken where it is named by KILN_KERNEL_PACK, or lies as kiln-kernels.pack beside the library or in
+ * the cache folder; what it has is not built at first use, and a GPU whose work needs nothing else needs no
+ * NVRTC. It serves the library that made it, and GPUs of its architectures and of later ones with the same
+ * major number. A pack that another user may have written is not used. */
 typedef struct kiln_pack_options {
     size_t size;
     const char
         *architectures; /* "sm_80,sm_90"; NULL = all of sm_75, 80, 86, 89, 90, 100 and 120 that NVRTC knows */
-    const char *
-        programs; /* what to build, as kiln_kernels_list writes it, one a line; blank lines and lines with # are passed over */
-    int threads; /* 0 = as many as there are processors */
+    const char
+        *programs; /* what to build, as kiln_kernels_list writes it, one a line; blank lines and lines with
+                   * # are passed over */
+    int threads;   /* 0 = as many as there are processors */
 } kiln_pack_options;
-/* Writes the pack; *built (NULL allowed) is the number of kernels in it, programs times architectures. KILN_ERR_ARGUMENT names the line of a
- * program that there is not, KILN_ERR_DEVICE says why NVRTC is missing, KILN_ERR_BUILD what it says. The same bytes for the same NVRTC. */
+/* Writes the pack; *built (NULL allowed) is the number of kernels in it, programs times architectures.
+ * KILN_ERR_ARGUMENT names the line of a program that there is not, KILN_ERR_DEVICE says why NVRTC is missing,
+ * KILN_ERR_BUILD what it says. The same bytes for the same NVRTC. */
 KILN_API kiln_status kiln_kernels_build(const char *path, const kiln_pack_options *options, int64_t *built);
-/* Lists what this version of the library has built for a backend ("cuda", "opencl") and keeps in the cache folder: a line
- * "FILE TYPE DEFINES" for each program, in order, each once; "" if there are none. Free with kiln_free. */
+/* Lists what this version of the library has built for a backend ("cuda", "opencl") and keeps in the cache
+ * folder: a line "FILE TYPE DEFINES" for each program, in order, each once; "" if there are none. Free with
+ * kiln_free. */
 KILN_API kiln_status kiln_kernels_list(char **programs, const char *backend);
 
 /* Frees what a call documented as "free with kiln_free" handed out. NULL is allowed. */

@@ -168,8 +168,8 @@ KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, co
 typedef struct kiln_als_verification {
     size_t size;
     double objective, rmse;
-    double
-        objective_rounding; /* what rounding of the factors' type may have made of the objective in training */
+    double objective_rounding; /* what rounding of the factors' type may have made of the objective in
+                             * training */
 } kiln_als_verification;
 KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_matrix *R,
                                      const kiln_matrix *A, const kiln_matrix *B, double mean,
@@ -183,8 +183,8 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
  * column's mean of r_ui - mean - mu_u, each sum divided by its count plus `damping`. mu and nu become the
  * last columns of A and B, which the penalty leaves out. All of A and B change at once: conjugate gradient
  * (Polak and Ribiere), scaled by the diagonal of the Hessian's two blocks, and along each direction the
- * exact minimum, as the objective there is a polynomial of degree four. It never rises. An iteration that gains no
- * more than the tolerance takes up to eight along the scaled gradient, too. report->residual is
+ * exact minimum, as the objective there is a polynomial of degree four. It never rises. An iteration that
+ * gains no more than the tolerance takes up to eight along the scaled gradient, too. report->residual is
  * the decrease in the last iteration relative to the objective. Figures: "mean", "setbacks", "l2",
  * "zero_factors" as of kiln_als; with a test "test_rmse". On failure A, B and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.

@@ -51,8 +51,8 @@ typedef struct kiln_linreg_options {
  * are rounded a little otherwise (KILN_STOP_ROUNDING). Not converging is not an error: report->converged =
  * 0. Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more
  * where rounding keeps the check from holding. Cholesky takes kiln_gram and n^3/6 multiplications once for
- * all targets, and two passes a correction, of which each counts as an iteration; conjugate gradient without a
- * penalty, f64 and up to 4096 columns, as many passes again to tell the rank; by rows, where these are
+ * all targets, and two passes a correction, of which each counts as an iteration; conjugate gradient without
+ * a penalty, f64 and up to 4096 columns, as many passes again to tell the rank; by rows, where these are
  * few and every column is penalised, 2 passes over X for each 64 rows and m^3/6. A factor that does not do
  * (columns that depend on each other but for rounding) gives way to conjugate gradient, which report->solver
  * then says. Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN,
@@ -161,7 +161,8 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  * kiln_gram up to 512 columns; beyond, about as many passes as the fit took, but 200 where these are fewer,
  * of 8 columns of y and perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3
  * multiplications on the host. Determinism: as mmchain. Source: McCullagh and Nelder, Generalized Linear
- * Models, 2nd ed. 1989; the solver as kiln_logreg's. docs/solvers.md says how it is solved, and from where. */
+ * Models, 2nd ed. 1989; the solver as kiln_logreg's. docs/solvers.md says how it is solved, and from
+ * where. */
 typedef struct kiln_glm_options {
     size_t size;
     kiln_family family; /* default Gaussian */
@@ -261,10 +262,10 @@ typedef struct kiln_path_options {
  *   the models of one penalty in all folds. Of figures their reports have glm's deviance and null_deviance
  *   alone. A fold whose models do not all meet the criterion is trained in the way of the others. (3 folds +
  *   1) (n + 1)^2 doubles, n folds count more.
- *   The same in 2 to 64 folds of a sparse X of 1,024 columns or more, and of as many entries, without l1, with
- *   solver DUAL not asked for: each iteration of conjugate gradient is a pass for all folds, and the first
- *   step of a value goes to where the three values before let its model expect. 32 n folds doubles, m folds,
- *   n folds count more.
+ *   The same in 2 to 64 folds of a sparse X of 1,024 columns or more, and of as many entries, without l1,
+ *   with solver DUAL not asked for: each iteration of conjugate gradient is a pass for all folds, and the
+ *   first step of a value goes to where the three values before let its model expect. 32 n folds doubles, m
+ *   folds, n folds count more.
  *   others: one after the other, each started from the one before.
  * Where a file was read with kiln_read_options.missing MEAN or INDICATOR, and X is that data's matrix, or a
  * copy or move of it, every fold has a copy of X in which what was missing is filled with the means of the

@@ -237,8 +237,8 @@ KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln
  * figure "error_bound", bound the 1-norm of a column's distance from the fixed point, whether or not the run
  * has converged: (damping * residual + r) / (1 - damping), where r bounds what rounding does to an
  * iteration: some 14 units of the type, 8e-7 in f32. There is no bound, infinity, for a damping of 1. The
- * figure "dangling_mass" is the largest of the columns' m. ranks are scaled at the end, so that each column adds
- * up to 1 but for rounding. Not converging is not an error; KILN_STOP_STALLED: rounding keeps the change
+ * figure "dangling_mass" is the largest of the columns' m. ranks are scaled at the end, so that each column
+ * adds up to 1 but for rounding. Not converging is not an error; KILN_STOP_STALLED: rounding keeps the change
  * above the tolerance, as 1e-6 is too small for f32 and a damping near 1. On failure ranks and the report
  * are untouched. Cost: kiln_ranks_step's for each iteration; on a GPU up to 16 iterations are queued at once
  * while they take less than 0.2 s in all: a stop takes effect after them. A warm start takes ranks, scaled

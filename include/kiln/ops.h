@@ -283,8 +283,8 @@ typedef enum kiln_distribution { KILN_UNIFORM = 0, KILN_NORMAL = 1 } kiln_distri
 KILN_API kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uint64_t seed,
                                       uint64_t stream);
 /* words = Philox4x32-10 of the counter (index, stream) under the key seed (Salmon, Moraes, Dror and Shaw,
- * "Parallel random numbers: as easy as 1, 2, 3", SC 2011): what kiln_fill_random makes its numbers of, and every
- * draw of this library. The same words on every device and machine. */
+ * "Parallel random numbers: as easy as 1, 2, 3", SC 2011): what kiln_fill_random makes its numbers of, and
+ * every draw of this library. The same words on every device and machine. */
 KILN_API void kiln_random(uint32_t words[4], uint64_t seed, uint64_t stream, uint64_t index);
 
 /* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double, or in float on a device

@@ -24,7 +24,8 @@ typedef struct kiln_work {
     int64_t k;               /* columns of y in a pass; 0 = 1 */
     int64_t passes;          /* expected; 0 = 1 */
     /* kiln_algorithm.trial: passes are this algorithm's iterations, whose time is found by running it on
-     * made data, with k rankings, clusters, factors, topics or dimensions. NULL: they are kiln_mmchain's and a little work on vectors. */
+     * made data, with k rankings, clusters, factors, topics or dimensions. NULL: they are kiln_mmchain's and
+     * a little work on vectors. */
     const struct kiln_trial *trial;
 } kiln_work;
 
@@ -65,8 +66,9 @@ typedef struct kiln_choose_options {
 /* The device on which the work is expected to end first: `host`, an open "cpu" device where the data lie, or
  * the best GPU, which is opened with host's options. *estimates has a row for each device that came into
  * question (free with kiln_free). The figures are measured once a month, or an hour later where the
- * machine was busy with other things, and kept in its profile in the cache folder. Work so small that merely starting a GPU would take longer goes to the host without looking
- * for one, unless `thorough`, which measures what there is. No GPU is no error. */
+ * machine was busy with other things, and kept in its profile in the cache folder. Work so small that merely
+ * starting a GPU would take longer goes to the host without looking for one, unless `thorough`, which
+ * measures what there is. No GPU is no error. */
 KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
                                         kiln_device *host, const kiln_work *work,
                                         const kiln_choose_options *options);

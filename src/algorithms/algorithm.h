@@ -126,8 +126,8 @@ void ki_report_figure(kiln_report *report, const char *name, double value);
 /* The figure "setbacks": rows of the trace behind `first` whose objective is worse than the row's before, by
  * more than rounding, of one that no iteration makes worse; sign 1: that falls, -1: rises. squares: of the
  * numbers whose differences' squares the objective f adds up; a difference that is off by a unit e of them
- * makes 2 sqrt(f squares) e + squares e^2 of f at most (Cauchy and Schwarz), far less than units of the start's
- * objective where the fit is good. 0: f is another sum, known to units of that. */
+ * makes 2 sqrt(f squares) e + squares e^2 of f at most (Cauchy and Schwarz), far less than units of the
+ * start's objective where the fit is good. 0: f is another sum, known to units of that. */
 void ki_report_setbacks(kiln_report *report, double sign, int64_t first, kiln_type type, double squares);
 /* name, hint: literals. A name that is there already says nothing new: of several problems, the first
  * speaks. */

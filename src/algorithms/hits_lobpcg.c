@@ -1,10 +1,11 @@
-/* The authorities where the second eigenvalue of M = A^T A is near the first, so that the power iteration creeps: each iteration
- * takes the best vector of the span of the present one x, its residual r = M x - theta x, and the last step p (Knyazev, SIAM J. Sci.
- * Comput. 23, 2001, for one vector and without a preconditioner). It has the pace of Lanczos' method, the root of the power
- * iteration's number of passes, at three vectors and their images, of which one costs a pass.
+/* The authorities where the second eigenvalue of M = A^T A is near the first, so that the power iteration
+ * creeps: each iteration takes the best vector of the span of the present one x, its residual r = M x - theta
+ * x, and the last step p (Knyazev, SIAM J. Sci. Comput. 23, 2001, for one vector and without a
+ * preconditioner). It has the pace of Lanczos' method, the root of the power iteration's number of passes, at
+ * three vectors and their images, of which one costs a pass.
  *
- * From a start that is nowhere negative it comes to the same fixed point as the power iteration does, which then judges it by its
- * own criterion. What rounding has made negative becomes 0 first. */
+ * From a start that is nowhere negative it comes to the same fixed point as the power iteration does, which
+ * then judges it by its own criterion. What rounding has made negative becomes 0 first. */
 #include <string.h>
 
 #include "algorithms/hits.h"
@@ -19,12 +20,12 @@ enum {
 struct lobpcg {
     struct ki_hits *hits;
     kiln_matrix *v[BASIS], *image[BASIS], *room;
-    kiln_matrix *
-        best; /* the x with the least change of those whose image was computed anew, as what rounding leaves may be worse */
+    kiln_matrix *best; /* the x with the least change of those whose image was computed anew, as what rounding
+               * leaves may be worse */
     double seen[SEEN]; /* THETA, CHANGE, the LEAST change, of `since` iterations ago, and that of `best` */
-    int64_t size,
-        since; /* size: of the basis: 2 in the first iteration, 0 where the residual is nothing but rounding */
-    int64_t number; /* of the next iteration */
+    int64_t size, since; /* size: of the basis: 2 in the first iteration, 0 where the residual is nothing but
+                * rounding */
+    int64_t number;      /* of the next iteration */
     struct ki_state state[STATE];
 };
 
@@ -87,7 +88,8 @@ done:
     return status;
 }
 
-/* B = L L^T of the given size; false for a basis of vectors in this type that depends on itself but for rounding. */
+/* B = L L^T of the given size; false for a basis of vectors in this type that depends on itself but for
+ * rounding. */
 static bool factorise(double B[BASIS][BASIS], int64_t size, kiln_type type) {
     const double least = fmax(1e-12, 64 * ki_epsilon(type));
     for (int i = 0; i < size; i++)
@@ -130,8 +132,8 @@ static void largest(double c[BASIS], double K[BASIS][BASIS], int64_t size) {
     for (int i = 0; i < size; i++) c[i] = V[i][best];
 }
 
-/* The combination c of the basis with the largest quotient, c[X] not negative; the basis shrinks to x and r where p depends on
- * these, and to nothing where r does on x. */
+/* The combination c of the basis with the largest quotient, c[X] not negative; the basis shrinks to x and r
+ * where p depends on these, and to nothing where r does on x. */
 static kiln_status choose(double c[BASIS], struct lobpcg *t) {
     kiln_status status = KILN_OK;
     double B[BASIS][BASIS], L[BASIS][BASIS], K[BASIS][BASIS];
@@ -249,7 +251,8 @@ done:
     return status;
 }
 
-/* After an iteration: whether the run ends here, but for the power step that judges it; and the checkpoint. */
+/* After an iteration: whether the run ends here, but for the power step that judges it; and the
+ * checkpoint. */
 static kiln_status lobpcg_keep(struct lobpcg *t) {
     struct ki_hits *s = t->hits;
     const bool last = s->run.report.iterations >= s->run.most - 1;

@@ -1,7 +1,7 @@
 /* The linear models' rows of the registry: what their models hold, and what can be set.
  *
- * W n x k and, unless the model has no intercept, b 1 x k. A classifier has its classes, in ascending order, K x 1, and one
- * column of W for two of them, else one for each. */
+ * W n x k and, unless the model has no intercept, b 1 x k. A classifier has its classes, in ascending order,
+ * K x 1, and one column of W for two of them, else one for each. */
 #include "algorithms/linear_model.h"
 
 #include "algorithms/path.h"

@@ -36,16 +36,16 @@ struct ki_algorithm {
     kiln_status (*loss)(kiln_loss *loss, const kiln_model *model);
     kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
     const char *instead;
-    /* Factor models, whose tensors A and B are the rows' and the columns' factors: kiln_transform; and whether the last column of
-     * both holds biases, beside *mean. NULL: it is none. */
+    /* Factor models, whose tensors A and B are the rows' and the columns' factors: kiln_transform; and
+     * whether the last column of both holds biases, beside *mean. NULL: it is none. */
     kiln_status (*transform)(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
     bool (*biases)(const kiln_model *model, double *mean);
     enum ki_topics topics; /* topic models, which are factor models: kiln_perplexity */
     /* kiln_solver_choose, of a choice that holds what the table of options says; NULL: nothing to add. */
     kiln_status (*choose)(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
     const struct ki_path_rule *path; /* kiln_path; NULL: it has none */
-    /* Iterations that it takes on most data, each with a pass over X, and passes besides, but for those that its trial
-     * measures. per_column: it ends after as many iterations as X has columns. */
+    /* Iterations that it takes on most data, each with a pass over X, and passes besides, but for those that
+     * its trial measures. per_column: it ends after as many iterations as X has columns. */
     struct {
         int64_t iterations, besides;
         bool per_column;

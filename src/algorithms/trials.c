@@ -1,5 +1,6 @@
 /* The runs by which the cost model learns what PageRank, K-Means, multi-dimensional scaling, factor and topic
- * models take (choose/trial.h): their data, and what an iteration's time grows with. None of these runs is to converge before its iterations are over. */
+ * models take (choose/trial.h): their data, and what an iteration's time grows with. None of these runs is to
+ * converge before its iterations are over. */
 #include "algorithms/algorithm.h"
 #include "algorithms/registry.h"
 #include "choose/trial.h"
@@ -36,7 +37,8 @@ static kiln_work work_on_points(int64_t rows) {
                        .k = CLUSTERS};
 }
 
-/* ------------------------------------------------------------------------------------------------ PageRank */
+/* ------------------------------------------------------------------------------------------------
+ * PageRank */
 
 static kiln_work work_on_links(int64_t rows) {
     return (kiln_work){
@@ -107,7 +109,8 @@ const struct kiln_trial ki_trial_pagerank = {.name = "pagerank",
                                              .make = make_graph,
                                              .run = run_pagerank};
 
-/* ------------------------------------------------------------------------------------------------- K-Means */
+/* -------------------------------------------------------------------------------------------------
+ * K-Means */
 
 /* Each centre is a product with each row, and reading and adding up the rows is as much as four. */
 static double products_of(const kiln_work *work) {
@@ -138,7 +141,8 @@ const struct kiln_trial ki_trial_kmeans = {.name = "kmeans",
                                            .make = make_points,
                                            .run = run_kmeans};
 
-/* ------------------------------------------------------------------------------- multi-dimensional scaling */
+/* ------------------------------------------------------------------------------- multi-dimensional
+ * scaling */
 
 /* A pair's dissimilarity and distance cost as much as three dimensions. */
 static double pairs_of(const kiln_work *work) {

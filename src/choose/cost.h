@@ -5,8 +5,8 @@
 #include "kiln/tune.h"
 #include "core/matrix.h"
 
-/* Columns of the matrices whose rates are measured. Dense: rows within a vector, rows in the first-level cache, rows beyond
- * it. Sparse: sums in the first-level cache, in the second, at its end, far beyond. */
+/* Columns of the matrices whose rates are measured. Dense: rows within a vector, rows in the first-level
+ * cache, rows beyond it. Sparse: sums in the first-level cache, in the second, at its end, far beyond. */
 enum { KI_DENSE_WIDTHS = 3, KI_SPARSE_WIDTHS = 4 };
 extern const int64_t ki_dense_widths[KI_DENSE_WIDTHS], ki_sparse_widths[KI_SPARSE_WIDTHS];
 

@@ -1,4 +1,5 @@
-/* A device's figures for the cost model, in the machine's profile. What measures them is in choose/figures_rates.c. */
+/* A device's figures for the cost model, in the machine's profile. What measures them is in
+ * choose/figures_rates.c. */
 #define _GNU_SOURCE
 #include "choose/figures.h"
 
@@ -17,7 +18,8 @@ void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info)
     snprintf(owner, KI_FIGURE_OWNER, "%s %s", info->name, info->description);
 }
 
-/* Which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it is measured. */
+/* Which work needs a figure: one for all, or else one for f32 and one for f64. And of which devices it is
+ * measured. */
 enum { DENSE = 1, SPARSE = 2, TRIAL = 4, ALL = 7 };
 enum which { EVERY, GPU, TOLD /* none: somebody tells it, or nobody */ };
 
@@ -115,7 +117,8 @@ void ki_figures_tell(const kiln_device *device, bool *told) {
     *told = true;
 }
 
-/* Until when figures that are measured now are good: on a machine with more work than processors for an hour. */
+/* Until when figures that are measured now are good: on a machine with more work than processors for an
+ * hour. */
 static double good_until(void) {
     enum { HOUR = 3600, MONTH = 30 * 24 * HOUR };
     double load;

@@ -1,5 +1,6 @@
-/* Sizes from which on another way is taken. Tests lower them before they open a device, so that the library that ships walks
- * every way with little data; nothing else writes the table. Times and shares that fits come from stay with their models. */
+/* Sizes from which on another way is taken. Tests lower them before they open a device, so that the library
+ * that ships walks every way with little data; nothing else writes the table. Times and shares that fits come
+ * from stay with their models. */
 #ifndef KI_LIMITS_H
 #define KI_LIMITS_H
 
@@ -12,8 +13,8 @@ struct ki_limits {
     int due;                 /* the scattering pass that makes it: X multiplied once would not gain by it */
     int64_t rows_entries;    /* X of fewer entries: rows are not looked at, */
     int64_t columns_entries; /* and columns are not: it is multiplied in less time than is saved */
-    int64_t
-        sampled_entries; /* where a group cuts columns: so many entries are counted, of more every so-manyth row's */
+    int64_t sampled_entries; /* where a group cuts columns: so many entries are counted, of more every
+                          * so-manyth row's */
 
     /* On a GPU. */
     int64_t cached_bytes;   /* of y: with as many of w they stay in the second cache level without panels */
@@ -30,16 +31,18 @@ struct ki_limits {
     int piece;                /* entries of a block that a work-group takes */
     int segment;              /* entries of a long row that a work-group takes */
     int segmented_least, segmented_most; /* rows of more entries, as the mean has it, are cut into segments */
-    int launch_entries; /* taken one by one, beyond those in registers, cost what a launch of their own does */
+    int launch_entries; /* taken one by one, beyond those in registers, cost what a launch of their own
+                         * does */
     int band_bytes;     /* of a band's factors, which the first cache level holds */
     int band_entries;   /* of a column in a band that are worth a sum of their own */
     int64_t
-        chip_bytes; /* of w and y in a group's local memory; more would leave too little to the first cache level */
+        chip_bytes; /* of w and y in a group's local memory; more would leave too little to the first cache
+                     * level */
     int64_t chip_bytes_cpu; /* the same where OpenCL runs on a processor */
 
     /* Where OpenCL runs on a processor. */
-    int64_t
-        gram_columns; /* of X up to which gram.cl is taken: none as long as PoCL 5.0, which builds it wrongly, is in use */
+    int64_t gram_columns; /* of X up to which gram.cl is taken: none as long as PoCL 5.0, which builds it
+                       * wrongly, is in use */
 
     /* On the CPU. */
     int64_t cpu_columns;      /* y and w of fewer are in the second-level cache often enough */

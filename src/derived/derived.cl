@@ -1,8 +1,9 @@
-/* What is derived from a sparse matrix is made with these, once (derived/derived.h): sorting, sums of counts, the popular
- * columns, the panels of the others, the transpose, and the long rows. Each build takes the kernels that one define names.
+/* What is derived from a sparse matrix is made with these, once (derived/derived.h): sorting, sums of counts,
+ * the popular columns, the panels of the others, the transpose, and the long rows. Each build takes the
+ * kernels that one define names.
  *
- * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and lists come out
- * in the order of their elements, the same from run to run. */
+ * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and
+ * lists come out in the order of their elements, the same from run to run. */
 
 #define ARGUMENTS_sort_count(FIRST, NEXT)                                                                   \
     FIRST(SPACE, index_t, counter) NEXT(TABLE, int, key) NEXT(VALUE, long, n) NEXT(VALUE, int, shift)       \
@@ -114,7 +115,8 @@
 #define DIGITS 64
 #define DIGIT(key, shift) (((key) >> (shift)) & (DIGITS - 1))
 
-/* ---- a radix sort of int keys with one or two further arrays: counters, digit by digit and thread by thread ---- */
+/* ---- a radix sort of int keys with one or two further arrays: counters, digit by digit and thread by thread
+ * ---- */
 #ifdef SORT
 __kernel void sort_count(PARAMETERS(sort_count)) {
     const long threads = (long)get_global_size(0);
@@ -133,7 +135,8 @@ __kernel void sort_move(PARAMETERS(sort_move)) {
 }
 #endif
 
-/* ---- values[i] = the sum of those before i; the sum of all comes behind them: values has n + 1 elements ---- */
+/* ---- values[i] = the sum of those before i; the sum of all comes behind them: values has n + 1 elements
+ * ---- */
 #ifdef SCAN
 __kernel void scan_sum(PARAMETERS(scan_sum)) {
     index_t sum = 0;
@@ -173,9 +176,10 @@ __kernel void scan_apply(PARAMETERS(scan_apply)) {
 #ifdef COUNT_GROUP
 #define COUNTER_OF(c) ((int)((uint32)(c) * (uint32)2654435769u >> shift))
 
-/* A group counts `chunk` entries, those of some columns on chip: the memory adds to one address in its turn, and a frequent column has
- * millions of entries. Which columns these are, a look at the first entries says: one that comes up often is the more likely to be
- * the last of those that want the same counter, of which there are 2^(32 - shift). */
+/* A group counts `chunk` entries, those of some columns on chip: the memory adds to one address in its turn,
+ * and a frequent column has millions of entries. Which columns these are, a look at the first entries says:
+ * one that comes up often is the more likely to be the last of those that want the same counter, of which
+ * there are 2^(32 - shift). */
 __kernel GROUP_OF(COUNT_GROUP) void popular_count(PARAMETERS(popular_count) LOCAL_PARAMETER(counters)) {
     LOCAL_BEGIN(counters)
     const int counted = 1 << (32 - shift);
@@ -216,7 +220,8 @@ __kernel GROUP_OF(COUNT_GROUP) void popular_bins(PARAMETERS(popular_bins)) {
 #endif
 
 #ifdef POPULAR
-/* The columns of `least` entries and more, in their order; keys in whose order the most frequent column is the first. */
+/* The columns of `least` entries and more, in their order; keys in whose order the most frequent column is
+ * the first. */
 __kernel void popular_find(PARAMETERS(popular_find)) {
     int found = 0;
     for (long c = FROM; c < UP_TO(n); c++) found += count[c] >= least;
@@ -316,8 +321,9 @@ __kernel void transpose_starts(PARAMETERS(transpose_starts)) {
 }
 #endif
 
-/* ---- panels: a group for each block of `height` rows, which counts and then moves its entries that are not in popular
- * columns, whose codes are negative. Counters of a thread lie side by side with the other threads' of the same panel. ---- */
+/* ---- panels: a group for each block of `height` rows, which counts and then moves its entries that are not
+ * in popular columns, whose codes are negative. Counters of a thread lie side by side with the other threads'
+ * of the same panel. ---- */
 #ifdef PANELS
 #define BLOCK                                                                                                \
     const int id = (int)get_local_id(0), block = (int)get_group_id(0), blocks = (int)get_num_groups(0);      \
@@ -338,8 +344,9 @@ __kernel GROUP_OF(PANELS_GROUP) void panels_count(PARAMETERS(panels_make)) {
     }
 }
 
-/* A tile of entries is read side by side, and then each thread has EACH of them in a row, for their order is kept. What threads read at
- * once lies in different banks: hence the gaps. A % beside a / of the same number is avoided, as in reduce.cl. */
+/* A tile of entries is read side by side, and then each thread has EACH of them in a row, for their order is
+ * kept. What threads read at once lies in different banks: hence the gaps. A % beside a / of the same number
+ * is avoided, as in reduce.cl. */
 #define EACH PANELS_EACH
 #define TILE (PANELS_GROUP * EACH)
 #define CODE(i) ((i) + (i) / EACH)
@@ -413,7 +420,8 @@ __kernel void values_differ(PARAMETERS(values_differ)) {
 }
 #endif
 
-/* ---- another's row starts; whether they decrease, or a column lies outside the matrix or not right of the one before it ---- */
+/* ---- another's row starts; whether they decrease, or a column lies outside the matrix or not right of the
+ * one before it ---- */
 #ifdef ASCEND
 __kernel void starts_widen(PARAMETERS(starts_widen)) {
     FOR_ALL(i, n) to[i] = from[i];
@@ -431,7 +439,8 @@ __kernel void columns_ascend(PARAMETERS(columns_ascend)) {
 }
 #endif
 
-/* ---- rows that take more than one vector's turn: counts, then lists, of longer rows and of segments of long ones ---- */
+/* ---- rows that take more than one vector's turn: counts, then lists, of longer rows and of segments of long
+ * ones ---- */
 #ifdef ROWS
 #ifdef START32
 typedef int start_t;
@@ -439,7 +448,8 @@ typedef int start_t;
 typedef long start_t;
 #endif
 
-/* The class of a row that is not cut into segments: 0 .. CLASSES - 1, or -1 for those of up to `least` entries. */
+/* The class of a row that is not cut into segments: 0 .. CLASSES - 1, or -1 for those of up to `least`
+ * entries. */
 DEVICE_FN int class_of(long length, int least) {
     int found = -1;
 #pragma unroll

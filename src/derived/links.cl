@@ -1,8 +1,9 @@
-/* The hybrid layout of a graph's links and equal shares of links are made with these, once (derived/links.h, derived/links_gpu.c).
+/* The hybrid layout of a graph's links and equal shares of links are made with these, once (derived/links.h,
+ * derived/links_gpu.c).
  *
- * A window of WINDOW rows is sorted by length: each row counts how many come before it, from on-chip memory, which needs no atomics
- * and gives the same order from run to run. Runs of equal rows then lie column by column, one behind the other and without padding,
- * as all rows of a run have the same length. */
+ * A window of WINDOW rows is sorted by length: each row counts how many come before it, from on-chip memory,
+ * which needs no atomics and gives the same order from run to run. Runs of equal rows then lie column by
+ * column, one behind the other and without padding, as all rows of a run have the same length. */
 
 #define ARGUMENTS_links_mark(FIRST, NEXT)                                                                    \
     FIRST(SPACE, int, is_long) NEXT(SPACE, int, long_links) NEXT(TABLE, int, start) NEXT(VALUE, long, n)     \
@@ -30,7 +31,8 @@
     FIRST(SPACE, int, block_start) NEXT(TABLE, int, start) NEXT(TABLE, int, source) NEXT(VALUE, long, n)     \
     NEXT(VALUE, long, height) NEXT(VALUE, int, blocks)
 
-/* to: `items` of them in shares, `rows` rows of each block; a thread of a team of `lanes` has `each` side by side in the line. */
+/* to: `items` of them in shares, `rows` rows of each block; a thread of a team of `lanes` has `each` side by
+ * side in the line. */
 #define ARGUMENTS_links_items(FIRST, NEXT)                                                                   \
     FIRST(SPACE, int, to) NEXT(SPACE, real, weight_to) NEXT(TABLE, int, block_start) NEXT(TABLE, int, start) \
     NEXT(TABLE, int, source) NEXT(TABLE, real, weight) NEXT(VALUE, long, rows) NEXT(VALUE, int, blocks)      \
@@ -48,7 +50,8 @@ __kernel void links_mark(PARAMETERS(links_mark)) {
     }
 }
 
-/* Every window by a group: for each row how many come before it, how many of those in its run, and how long the run is. */
+/* Every window by a group: for each row how many come before it, how many of those in its run, and how long
+ * the run is. */
 __kernel GROUP_OF(BS) void links_order(PARAMETERS(links_order)) {
     LOCAL int length[WINDOW];
     for (long first = (long)get_group_id(0) * WINDOW; first < n; first += (long)get_num_groups(0) * WINDOW) {
@@ -135,15 +138,16 @@ __kernel void links_blocks(PARAMETERS(links_blocks)) {
     }
 }
 
-/* Where the item lies that is at that place of the line: in a share, those of a team's threads side by side, the first of each first. */
+/* Where the item lies that is at that place of the line: in a share, those of a team's threads side by side,
+ * the first of each first. */
 DEVICE_FN long place_of(long line, int lanes, int each) {
     const long share = line / ((long)lanes * each);
     const int within = (int)(line % ((long)lanes * each));
     return share * lanes * each + within % each * lanes + within / each;
 }
 
-/* A row to 32 threads side by side, block by block: its links, and behind them the row itself. What is behind the line's end are links
- * of a row that never ends. */
+/* A row to 32 threads side by side, block by block: its links, and behind them the row itself. What is behind
+ * the line's end are links of a row that never ends. */
 __kernel GROUP_OF(BS) void links_items(PARAMETERS(links_items)) {
     const int lane = (int)get_global_id(0) % 32;
     for (long v = (long)get_global_id(0) / 32; v < rows; v += (long)get_global_size(0) / 32) {

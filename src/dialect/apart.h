@@ -1,7 +1,7 @@
 /* Points at the same place, for SMACOF's majorisation (ops/points/guttman.h). d_ij >= u . (y_i - y_j) for any
  * unit vector u, with equality where both points are at one place: any u majorises there, while none at all
- * would keep two points together that their dissimilarity pushes apart. So of a distance below the root of the
- * least normal number, which is divided by that root, and in the first dimension as much is added to all
+ * would keep two points together that their dissimilarity pushes apart. So of a distance below the root of
+ * the least normal number, which is divided by that root, and in the first dimension as much is added to all
  * differences: it is the unit vector of such points, and no more than rounding to others. */
 #ifndef KI_APART_H
 #define KI_APART_H

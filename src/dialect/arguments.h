@@ -1,4 +1,5 @@
-/* A kernel's parameters from the list that the host packs its arguments from (core/arguments.h says how both read it). */
+/* A kernel's parameters from the list that the host packs its arguments from (core/arguments.h says how both
+ * read it). */
 #define PARAMETERS(kernel) ARGUMENTS_##kernel(FIRST_PARAMETER, NEXT_PARAMETER)
 #define MORE_PARAMETERS(part) ARGUMENTS_##part(NEXT_PARAMETER, NEXT_PARAMETER) /* behind others */
 #define FIRST_PARAMETER(kind, type, name) PARAMETER_##kind(type, name)

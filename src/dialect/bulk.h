@@ -1,14 +1,15 @@
-/* Bulk copies into on-chip memory and the tickets (mbarriers) that tell when they have come, from compute capability 9.0 on,
- * through CUDA and through NVIDIA's OpenCL (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of
- * tiles: CUDA gives it at launch, OpenCL where it is declared. */
+/* Bulk copies into on-chip memory and the tickets (mbarriers) that tell when they have come, from compute
+ * capability 9.0 on, through CUDA and through NVIDIA's OpenCL (PTX ISA, "Asynchronous copy" and "mbarrier").
+ * For the kernels that keep a ring of tiles: CUDA gives it at launch, OpenCL where it is declared. */
 #ifndef BULK_H
 #define BULK_H
 #if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
 #define BULK
 #endif
 
-/* Elements that a copy is a multiple of: 16 bytes. It begins at a multiple of a sector of the memory, 32 bytes, as from between
- * sectors each of its lines would touch one more; and in its place at the same bytes of a line of 128 as in memory. */
+/* Elements that a copy is a multiple of: 16 bytes. It begins at a multiple of a sector of the memory, 32
+ * bytes, as from between sectors each of its lines would touch one more; and in its place at the same bytes
+ * of a line of 128 as in memory. */
 #ifdef REAL_F64
 #define BULK_UNIT 2
 #else
@@ -71,7 +72,8 @@ DEVICE_FN void ticket_wait(LOCAL_PTR ulong *ticket, uint phase) {
         : "memory");
 }
 
-/* bytes is a multiple of 16, as are both addresses. X is read once: it leaves the second cache level first. */
+/* bytes is a multiple of 16, as are both addresses. X is read once: it leaves the second cache level
+ * first. */
 DEVICE_FN void bulk_copy(LOCAL_PTR real *to, __global const real *from, uint bytes, LOCAL_PTR ulong *ticket) {
     PTX("{\n\t.reg .b64 policy;\n\t"
         "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n\t"
@@ -82,8 +84,9 @@ DEVICE_FN void bulk_copy(LOCAL_PTR real *to, __global const real *from, uint byt
         : "memory");
 }
 
-/* Counts the warps that are done with a tile: true for the last of them, after which the count begins anew. The order that
- * this makes between their loads and the next copy is one that compute-sanitizer's racecheck does not see. */
+/* Counts the warps that are done with a tile: true for the last of them, after which the count begins anew.
+ * The order that this makes between their loads and the next copy is one that compute-sanitizer's racecheck
+ * does not see. */
 DEVICE_FN bool last_warp(LOCAL_PTR uint *done, uint warps) {
     uint before = 0;
     PTX("atom.acq_rel.cta.shared::cta.inc.u32 %0, [%1], %2;"

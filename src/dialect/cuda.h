@@ -9,8 +9,8 @@ static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
 #define DEVICE_FN static __device__ __forceinline__ __attribute__((unused))
 #define LOCAL __shared__ /* of an array in a kernel: LOCAL real scratch[BS]; */
 #define LOCAL_PTR        /* of what a pointer points to: LOCAL_PTR real *scratch */
-/* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter, and at the start
- * of the body. */
+/* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter,
+ * and at the start of the body. */
 #define LOCAL_PARAMETER(name)
 #define LOCAL_BEGIN(name)                                                                                    \
     extern __shared__ double name##_memory[];                                                                \
@@ -67,7 +67,8 @@ DEVICE_FN void atomic_add_global(volatile real *address, real value) {
     atomicAdd((real *)address, value);
 }
 
-/* Four adjacent ones, the address a multiple of their size, by one operation of the memory (PTX ISA, "red", from 8.1 on). */
+/* Four adjacent ones, the address a multiple of their size, by one operation of the memory (PTX ISA, "red",
+ * from 8.1 on). */
 #if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201 && !defined(REAL_F64)
 #define SUMS_TOGETHER 4
 DEVICE_FN void atomic_add_together(float *address, const float *x) {
@@ -125,8 +126,8 @@ DEVICE_FN void warp_sync() {
 #define REAL_OF(bits) __uint_as_float(bits)
 #endif
 
-/* *address = the larger one of two numbers that are not negative, whose bits are in the same order; the result is the same in any order.
- * Most often a load shows that there is nothing to do. */
+/* *address = the larger one of two numbers that are not negative, whose bits are in the same order; the
+ * result is the same in any order. Most often a load shows that there is nothing to do. */
 DEVICE_FN void atomic_max_global(volatile real *address, real value) {
     if (*address < value) atomicMax((REAL_BITS *)address, (REAL_BITS)BITS_OF(value));
 }
@@ -144,8 +145,8 @@ DEVICE_FN float float_of_f16(uint bits) {
     return x;
 }
 
-/* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range: the hardware's estimate, in f64 with a step of Halley's
- * method, which triples its 20 bits. */
+/* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range: the hardware's estimate, in f64
+ * with a step of Halley's method, which triples its 20 bits. */
 DEVICE_FN real inverse_sqrt(real x) {
     real y;
 #ifndef __CUDA_ARCH__ /* a compiler that only checks the syntax */
@@ -161,8 +162,8 @@ DEVICE_FN real inverse_sqrt(real x) {
 #endif
 }
 
-/* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last `pending`
- * commits have come when it has waited (PTX ISA, "cp.async"). */
+/* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last
+ * `pending` commits have come when it has waited (PTX ISA, "cp.async"). */
 #define ALIGNED_16 __attribute__((aligned(16)))
 #if __CUDA_ARCH__ >= 800
 #define COPY_ASYNC(to, from)                                                                                 \
@@ -179,9 +180,9 @@ DEVICE_FN real inverse_sqrt(real x) {
 #define copies_wait(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
 #endif
 
-/* What is read once and in order need not stay in the caches; what is gathered from here and there, again and again, should
- * (PTX ISA, "createpolicy"): where y and w fill half of the second level, half of the gathers missed it beside the entries
- * that stream through. */
+/* What is read once and in order need not stay in the caches; what is gathered from here and there, again and
+ * again, should (PTX ISA, "createpolicy"): where y and w fill half of the second level, half of the gathers
+ * missed it beside the entries that stream through. */
 DEVICE_FN real load_once(const real *address) {
     return __ldcs(address);
 }

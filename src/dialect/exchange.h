@@ -1,13 +1,14 @@
-/* What groups that share rows, a team, leave for each other in global memory, which is as far as the second cache level. Every
- * 64-bit word tells by itself whether it has come, so that no fence is needed: beside an f32 number stands its step; the last bit
- * of an f64 number, or of the first of two f32 numbers, gives way to one that changes each time that its place is used.
+/* What groups that share rows, a team, leave for each other in global memory, which is as far as the second
+ * cache level. Every 64-bit word tells by itself whether it has come, so that no fence is needed: beside an
+ * f32 number stands its step; the last bit of an f64 number, or of the first of two f32 numbers, gives way to
+ * one that changes each time that its place is used.
  *
- * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent when they had those
- * of LAG + 1 before that: with PLACES places the one of that step is free again. Nobody waits for a
- * word of step i before all of step i - PLACES have come.
+ * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent
+ * when they had those of LAG + 1 before that: with PLACES places the one of that step is free again. Nobody
+ * waits for a word of step i before all of step i - PLACES have come.
  *
- * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the last to begin are
- * complete, come to their end and make room: C groups that run at once are enough. */
+ * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the
+ * last to begin are complete, come to their end and make room: C groups that run at once are enough. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 #include "dialect/bulk.h"
@@ -73,8 +74,8 @@ DEVICE_FN real number_of(ulong word) {
 }
 
 #ifdef JOINT
-/* Two numbers side by side, as a lane has them of eight rows (dialect/tile.h), move at once: two words of f64, and one of f32,
- * the first number of which gives its last bit. */
+/* Two numbers side by side, as a lane has them of eight rows (dialect/tile.h), move at once: two words of
+ * f64, and one of f32, the first number of which gives its last bit. */
 #ifdef REAL_F64
 #define PAIR_WORDS 2
 

@@ -1,6 +1,7 @@
-/* Rows of dense factors that the entries of a sparse matrix gather: a vector of VS threads has a row in Q pieces of W numbers a
- * thread, k being a multiple of W. HALVES says that the factors are of half precision, 1 IEEE's and 2 bfloat16; sums are `real`
- * all the same. FULL says that all threads have numbers of every row. */
+/* Rows of dense factors that the entries of a sparse matrix gather: a vector of VS threads has a row in Q
+ * pieces of W numbers a thread, k being a multiple of W. HALVES says that the factors are of half precision,
+ * 1 IEEE's and 2 bfloat16; sums are `real` all the same. FULL says that all threads have numbers of every
+ * row. */
 #ifndef GATHERED_H
 #define GATHERED_H
 #include "dialect/group_sum.h"
@@ -12,8 +13,8 @@ typedef int start_t;
 typedef long start_t;
 #endif
 
-/* How vectors of threads share a matrix (derived/shares.h): `each` quarters of shares a vector, and one more of the first `more`
- * vectors. */
+/* How vectors of threads share a matrix (derived/shares.h): `each` quarters of shares a vector, and one more
+ * of the first `more` vectors. */
 #define ALIGNED 8 /* KI_SHARE_ALIGNED */
 struct shares {
     __global const long *begin, *row;
@@ -66,8 +67,8 @@ DEVICE_FN real number_of(const word *row, int p) {
     return row[p];
 }
 #else
-/* Two numbers in a word, the first one below, or one where a piece is one number. They become `real` when they are multiplied, so that
- * rows on their way take half the registers. */
+/* Two numbers in a word, the first one below, or one where a piece is one number. They become `real` when
+ * they are multiplied, so that rows on their way take half the registers. */
 typedef unsigned short factor;
 typedef uint word;
 #define WORDS (W == 1 ? Q : PLACES / 2)
@@ -123,7 +124,8 @@ DEVICE_FN void store_row(__global real *to, const real *from, int lane, int widt
 }
 #endif
 
-/* A vector's entries, counted from `begin` on, and the row that it is at: as far as its entries go, it ends before `row_end`. */
+/* A vector's entries, counted from `begin` on, and the row that it is at: as far as its entries go, it ends
+ * before `row_end`. */
 struct place {
     long begin, row;
     int count, row_end;
@@ -149,7 +151,8 @@ DEVICE_FN struct place place_of(const struct shares *shares, __global const star
 }
 
 #ifdef VS
-/* Vectors that exchange numbers with each other's threads, and so take as many steps as the longest of them. */
+/* Vectors that exchange numbers with each other's threads, and so take as many steps as the longest of
+ * them. */
 #if VS == 1
 #define TOGETHER 1
 #elif defined(SHUFFLES) && VS <= 32
@@ -179,8 +182,8 @@ DEVICE_FN bool moves_on(struct place *at, __global const start_t *start, int e) 
 }
 
 #ifdef R
-/* The columns of R entries from `step` on, of which there are `count`; 0 beyond them. `col` is where a vector's entries begin,
- * so that with several at a time they lie at multiples of their size. */
+/* The columns of R entries from `step` on, of which there are `count`; 0 beyond them. `col` is where a
+ * vector's entries begin, so that with several at a time they lie at multiples of their size. */
 DEVICE_FN void load_columns(int *c, __global const int *col, int step, int count) {
     EACH_ENTRY(r) c[r] = 0;
 #if R % 4 == 0

@@ -1,9 +1,10 @@
 /* Sums over VS adjacent threads of a work-group of BS, the same bits in all of them and from run to run.
  * VS <= BS are powers of two. Every thread of the work-group must make the call.
  *
- * NVIDIA: butterflies of shuffles within a warp, then local memory between warps; its OpenCL passes the instruction
- * through. OpenCL C 1.2 has no shuffles: a tree in local memory, four to one at each level, and at the end each thread
- * adds up the last few for itself: where barriers are dear (a CPU behind OpenCL), halving the levels halves the time. */
+ * NVIDIA: butterflies of shuffles within a warp, then local memory between warps; its OpenCL passes the
+ * instruction through. OpenCL C 1.2 has no shuffles: a tree in local memory, four to one at each level, and
+ * at the end each thread adds up the last few for itself: where barriers are dear (a CPU behind OpenCL),
+ * halving the levels halves the time. */
 #ifndef GROUP_SUM_H
 #define GROUP_SUM_H
 #if defined(VS) && defined(BS) /* kernels without group sums define neither */
@@ -75,8 +76,9 @@ DEVICE_FN void halve(real *p, const int count, const int step) {
     }
 }
 
-/* `numbers` sums over groups of `lanes` lanes, in place: each exchange halves the numbers that a lane is in charge of, while there
- * are several. A lane ends with those from lane * numbers / lanes on; lanes in charge of the same number have the same bits.
+/* `numbers` sums over groups of `lanes` lanes, in place: each exchange halves the numbers that a lane is in
+ * charge of, while there are several. A lane ends with those from lane * numbers / lanes on; lanes in charge
+ * of the same number have the same bits.
  * Five calls and no loop, so that every compiler keeps p in registers. */
 DEVICE_FN void halving_sums(real *p, const int numbers, const int lanes) {
     halve(p, numbers, lanes / 2);
@@ -144,8 +146,8 @@ DEVICE_FN void group_sum_n(real *x, LOCAL_PTR real *scratch) {
     group_sums(x, R, scratch);
 }
 
-/* The same where each sum is wanted by one thread: of VS, thread l ends with those from l * R / VS on in x[0], x[1], ... R is a
- * power of two. */
+/* The same where each sum is wanted by one thread: of VS, thread l ends with those from l * R / VS on in
+ * x[0], x[1], ... R is a power of two. */
 DEVICE_FN void own_sums(real *x, LOCAL_PTR real *scratch) {
 #if defined(SHUFFLES) && VS <= 32
     halving_sums(x, R, VS);
@@ -163,8 +165,9 @@ DEVICE_FN void own_sums(real *x, LOCAL_PTR real *scratch) {
 
 #endif
 
-/* A sum in twice the digits of `wide`, high + low: of terms that cancel. Products are those of fused multiplications, which no compiler
- * contracts with what follows, and what each rounding leaves out goes into low. */
+/* A sum in twice the digits of `wide`, high + low: of terms that cancel. Products are those of fused
+ * multiplications, which no compiler contracts with what follows, and what each rounding leaves out goes into
+ * low. */
 struct twice {
     wide high, low;
 };
@@ -189,7 +192,8 @@ DEVICE_FN void add_square(struct twice *to, wide s, wide x) {
 }
 
 #ifdef BS
-/* The sum over all threads of a group of BS in the widest type, the same bits in all. shared has BS places. */
+/* The sum over all threads of a group of BS in the widest type, the same bits in all. shared has BS
+ * places. */
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
     const int id = (int)get_local_id(0);
 #if defined(SHUFFLES) && BS >= 32 && !defined(NO_F64)

@@ -1,5 +1,6 @@
-/* Products of small matrices of halves on tensor cores, for kernels that look for the few candidates that are worth exact arithmetic
- * (PTX ISA, "mma" m16n8k16, "ldmatrix"). Of a tile in on-chip memory a lane names a row of 8 halves. */
+/* Products of small matrices of halves on tensor cores, for kernels that look for the few candidates that are
+ * worth exact arithmetic (PTX ISA, "mma" m16n8k16, "ldmatrix"). Of a tile in on-chip memory a lane names a
+ * row of 8 halves. */
 #ifndef HALVES_H
 #define HALVES_H
 #include "dialect/bulk.h"
@@ -49,7 +50,8 @@ DEVICE_FN void multiply_halves(float *sum, const uint *a, uint b0, uint b1) {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* A thread's own copy of 16 bytes; those of all but the last `pending` commits have come when it has waited. */
+/* A thread's own copy of 16 bytes; those of all but the last `pending` commits have come when it has
+ * waited. */
 DEVICE_FN void copy_16(uint to, __global const void *from) {
     PTX("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
 }

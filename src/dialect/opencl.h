@@ -2,7 +2,8 @@
  * from CUDA gets a name here. */
 #define KILN_OPENCL 1
 
-/* Tests give PoCL the declarations of what kernels call, in place of all that it has and reads for each (tests/pocl_header.py). */
+/* Tests give PoCL the declarations of what kernels call, in place of all that it has and reads for each
+ * (tests/pocl_header.py). */
 #ifdef KILN_FEW_DECLARATIONS
 #include <opencl-few.h>
 #endif
@@ -11,21 +12,22 @@
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif
 
-/* Inlined without fail: where a function that gets local memory stays a function, PoCL 3.1 leaves that memory to
- * all work-groups in common, and those on other threads overwrite it. */
+/* Inlined without fail: where a function that gets local memory stays a function, PoCL 3.1 leaves that memory
+ * to all work-groups in common, and those on other threads overwrite it. */
 #define DEVICE_FN static inline __attribute__((unused, always_inline))
 #define LOCAL __local     /* of an array in a kernel: LOCAL real scratch[BS]; */
 #define LOCAL_PTR __local /* of what a pointer points to: LOCAL_PTR real *scratch */
-/* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter, and at the start
- * of the body. NVIDIA's driver aligns it as what the parameter points to, so that doubles would not be where they must in a
- * piece for floats. */
+/* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter,
+ * and at the start of the body. NVIDIA's driver aligns it as what the parameter points to, so that doubles
+ * would not be where they must in a piece for floats. */
 #define LOCAL_PARAMETER(name) , __local uint4 *name##_memory
 #define LOCAL_BEGIN(name) __local real *const name = (__local real *)name##_memory;
 #define GROUP_OF(threads)                                                                                    \
     __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
 
-/* PoCL 3.1 takes a branch straight behind a barrier for one that all threads of a group take alike, also where the optimiser has only
- * moved a thread's own condition before the barrier: then all do what the last one does. An instruction in between tells it better. */
+/* PoCL 3.1 takes a branch straight behind a barrier for one that all threads of a group take alike, also
+ * where the optimiser has only moved a thread's own condition before the barrier: then all do what the last
+ * one does. An instruction in between tells it better. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define barrier(flags)                                                                                       \
     do {                                                                                                     \
@@ -74,8 +76,9 @@ DEVICE_FN void atomic_add_global(volatile __global real *address, real value) {
 #endif
 }
 
-/* *address = the larger one of two numbers that are not negative, whose bits are in the same order; the result is the same in any order.
- * Most often a load shows that there is nothing to do. Of 64 bits OpenCL 1.2 promises no maximum beside compare and swap. */
+/* *address = the larger one of two numbers that are not negative, whose bits are in the same order; the
+ * result is the same in any order. Most often a load shows that there is nothing to do. Of 64 bits OpenCL 1.2
+ * promises no maximum beside compare and swap. */
 DEVICE_FN void atomic_max_global(volatile __global real *address, real value) {
 #ifdef REAL_F64
     volatile __global ulong *word = (volatile __global ulong *)address;
@@ -114,8 +117,8 @@ DEVICE_FN int lowest_bit(uint bits) {
     return 31 - (int)clz(bits & -bits);
 }
 
-/* What this thread wrote before, other groups see before what it writes after; the same for what it reads. Of OpenCL 1.2 only NVIDIA's
- * promises that. */
+/* What this thread wrote before, other groups see before what it writes after; the same for what it reads. Of
+ * OpenCL 1.2 only NVIDIA's promises that. */
 DEVICE_FN void memory_fence(void) {
 #ifdef KILN_NVIDIA
     __asm__ volatile("membar.gl;" : : : "memory");
@@ -124,8 +127,8 @@ DEVICE_FN void memory_fence(void) {
 #endif
 }
 
-/* The 32 threads of a warp have come here and see each other's stores, where threads exchange registers; elsewhere such
- * kernels count on one thread at a time. */
+/* The 32 threads of a warp have come here and see each other's stores, where threads exchange registers;
+ * elsewhere such kernels count on one thread at a time. */
 DEVICE_FN void warp_sync(void) {
 #if defined(KILN_NVIDIA) && KILN_NVIDIA >= 70
     __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory");
@@ -134,8 +137,8 @@ DEVICE_FN void warp_sync(void) {
 
 #define FLOAT_OF(bits) as_float(bits)
 
-/* The number that 16 bits are in IEEE 754's half precision. Its exponent moves to where f32 has it and is 112 too small, which a product
- * mends, also where it is 0; infinities keep the largest one. */
+/* The number that 16 bits are in IEEE 754's half precision. Its exponent moves to where f32 has it and is 112
+ * too small, which a product mends, also where it is 0; infinities keep the largest one. */
 DEVICE_FN float float_of_f16(uint bits) {
 #ifdef KILN_NVIDIA
     float x;
@@ -149,7 +152,8 @@ DEVICE_FN float float_of_f16(uint bits) {
 #endif
 }
 
-/* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range; with NVIDIA as in the other dialect. */
+/* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range; with NVIDIA as in the other
+ * dialect. */
 DEVICE_FN real inverse_sqrt(real x) {
 #ifndef KILN_NVIDIA
     return rsqrt(x);
@@ -166,8 +170,8 @@ DEVICE_FN real inverse_sqrt(real x) {
 #endif
 }
 
-/* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last `pending`
- * commits have come when it has waited (PTX ISA, "cp.async"). */
+/* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last
+ * `pending` commits have come when it has waited (PTX ISA, "cp.async"). */
 #define ALIGNED_16 __attribute__((aligned(16)))
 #if defined(KILN_NVIDIA) && KILN_NVIDIA >= 80
 #define COPY_AS(how, to, from)                                                                               \

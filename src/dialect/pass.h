@@ -1,15 +1,15 @@
-/* What the kernels of the passes over X have in common (pass/dense/dense.cl, pass/csr/csr.cl). Built for a KIND and a
- * shape of work:
+/* What the kernels of the passes over X have in common (pass/dense/dense.cl, pass/csr/csr.cl). Built for a
+ * KIND and a shape of work:
  *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (pass/chain.h)
  *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
  *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
  *   MAP   the row map of a fused pass (enum ki_row_map), where it does more than multiply by v; LOSS FAMILY LINK its loss
- * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are not given:
- * a test that goes the same way in every thread costs nothing, a variant of its own costs a build.
+ * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are
+ * not given: a test that goes the same way in every thread costs nothing, a variant of its own costs a build.
  *
- * With a MAP the kernels have the parameters MAP_PARAMETERS too, and each group leaves a record of sums in `wide`:
- * of the loss, or, MAP 0, of each column's dot products times what multiplied X^T; and of what multiplied X^T, column by column.
- * pass/row_map.cl adds the records up. */
+ * With a MAP the kernels have the parameters MAP_PARAMETERS too, and each group leaves a record of sums in
+ * `wide`: of the loss, or, MAP 0, of each column's dot products times what multiplied X^T; and of what
+ * multiplied X^T, column by column. pass/row_map.cl adds the records up. */
 #ifndef PASS_H
 #define PASS_H
 #include "dialect/chain_arguments.h"
@@ -50,7 +50,8 @@ DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z,
     out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;
 }
 
-/* What a row's map reads of memory, apart from its dot products: loaded on its own, so that a kernel can do so early. */
+/* What a row's map reads of memory, apart from its dot products: loaded on its own, so that a kernel can do
+ * so early. */
 struct row_operands {
     real v[K];
 #ifdef MAP
@@ -83,8 +84,8 @@ DEVICE_FN struct row_operands load_operands(__global const real *v, __global con
     return o;
 }
 
-/* What a row contributes to the K columns' scatter, in place of its dot products with y: v times them, or (not FUSED) the
- * row of y itself. */
+/* What a row contributes to the K columns' scatter, in place of its dot products with y: v times them, or
+ * (not FUSED) the row of y itself. */
 DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k) {
 #if FUSED
     EACH_COLUMN(c) p[c] *= o->v[c];
@@ -119,8 +120,9 @@ DEVICE_FN struct row_operands load_operands(__global const real *v, __global con
     return o;
 }
 
-/* From a row's dot products with y to what multiplies x_row in X^T, in place. One thread of those that share the row is the
- * writer: it stores the curvature and adds to its record. Softmax needs all columns in one launch: first = 0. */
+/* From a row's dot products with y to what multiplies x_row in X^T, in place. One thread of those that share
+ * the row is the writer: it stores the curvature and adds to its record. Softmax needs all columns in one
+ * launch: first = 0. */
 DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k,
                          __global const real *shift, __global real *curvature, real parameter, real power,
                          bool writer, wide *record) {

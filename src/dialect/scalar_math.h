@@ -4,7 +4,8 @@
 #define SCALAR_MATH_H
 
 #if defined(KILN_OPENCL) || defined(KILN_CUDA)
-#ifdef SCALAR_CALLS /* for tests that build kernels by the hundred: the compiler translates one copy of each, not one a call */
+#ifdef SCALAR_CALLS /* for tests that build kernels by the hundred: the compiler translates one copy of
+                     * each, not one a call */
 #define SCALAR_FN static __attribute__((unused))
 #else
 #define SCALAR_FN DEVICE_FN
@@ -18,7 +19,8 @@ typedef uint32_t uint32;
 typedef uint64_t uint64;
 typedef double wide; /* as in types.h */
 
-/* C's lgamma also writes the global signgam, which threads would race for. The declaration is here as strict C hides it. */
+/* C's lgamma also writes the global signgam, which threads would race for. The declaration is here as strict
+ * C hides it. */
 double lgamma_r(double x, int *sign);
 SCALAR_FN double log_gamma(double x) {
     int sign;
@@ -47,9 +49,10 @@ SCALAR_FN void philox(uint32 out[4], uint64 seed, uint64 stream, uint64 index) {
     out[3] = c3;
 }
 
-/* digamma(x) and log(gamma(x)) for x > 0: x is moved up by eight, psi(x) = psi(x + 8) - p'/p and log gamma(x) = log gamma(x + 8) -
- * log p with p = x (x + 1) ... (x + 7), and there the asymptotic series ends below rounding (Abramowitz and Stegun 6.3.18,
- * 6.1.41). Errors: below 16 units in the last place of the larger of 1 and the result (tests/core/gamma.c). */
+/* digamma(x) and log(gamma(x)) for x > 0: x is moved up by eight, psi(x) = psi(x + 8) - p'/p and log gamma(x)
+ * = log gamma(x + 8) - log p with p = x (x + 1) ... (x + 7), and there the asymptotic series ends below
+ * rounding (Abramowitz and Stegun 6.3.18, 6.1.41). Errors: below 16 units in the last place of the larger of
+ * 1 and the result (tests/core/gamma.c). */
 SCALAR_FN wide gamma_shift(wide x, wide *product, wide *slope) {
     wide p = 1, q = 0;
     if (x >= 8) {
@@ -80,8 +83,8 @@ SCALAR_FN wide digamma(wide x) {
     return log(y) - 1 / (2 * y) - sum * z - q / p;
 }
 
-/* trigamma(x), x > 0: sum of 1 / (x + i)^2 over the steps of such a move, and the series (6.4.12), whose first term that is left
- * out is below 6e-17 at 8; errors below 16 units in the last place. */
+/* trigamma(x), x > 0: sum of 1 / (x + i)^2 over the steps of such a move, and the series (6.4.12), whose
+ * first term that is left out is below 6e-17 at 8; errors below 16 units in the last place. */
 SCALAR_FN wide trigamma(wide x) {
     wide moved = 0;
     for (int i = 0; i < 8 && x < 8; i++) {
@@ -134,8 +137,8 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     }
 }
 
-/* What squares are scaled by whose largest is `largest`: a power of two, so that scaling rounds nothing, and not so far from 1
- * that it is no normal number itself. */
+/* What squares are scaled by whose largest is `largest`: a power of two, so that scaling rounds nothing, and
+ * not so far from 1 that it is no normal number itself. */
 SCALAR_FN wide reduce_scale(wide largest) {
 #ifdef NO_F64
     const int most = 120;
@@ -153,8 +156,9 @@ SCALAR_FN wide ratio_value(wide factor, wide over, wide under) {
 }
 
 /* ---- vectors of a batch (ops/batch/batch.h) ----
- * What is known of some of a vector's elements, by kind; `at` counts them for the variance, and is an element's number, or
- * BATCH_NOWHERE, for the places of the largest and the smallest. The kinds are those of kiln_batch_kind. */
+ * What is known of some of a vector's elements, by kind; `at` counts them for the variance, and is an
+ * element's number, or BATCH_NOWHERE, for the places of the largest and the smallest. The kinds are those of
+ * kiln_batch_kind. */
 #define BATCH_SUM 1
 #define BATCH_SQUARES 2
 #define BATCH_L1 3
@@ -172,8 +176,9 @@ struct batch_part {
     uint64 at;
 };
 
-/* Blue's three sums of squares: c of numbers above BATCH_BIG, scaled down, b of those below BATCH_SMALL, scaled up, a of the rest:
- * none of 2^31 squares overflows, and none that counts vanishes. ACM TOMS 4 (1978), 15. */
+/* Blue's three sums of squares: c of numbers above BATCH_BIG, scaled down, b of those below BATCH_SMALL,
+ * scaled up, a of the rest: none of 2^31 squares overflows, and none that counts vanishes. ACM TOMS 4 (1978),
+ * 15. */
 #ifdef NO_F64
 #define BATCH_BIG 0x1p45f
 #define BATCH_SMALL 0x1p-45f
@@ -210,8 +215,8 @@ SCALAR_FN void batch_add(struct batch_part *p, wide x) {
 #endif
 }
 
-/* One more element, number `at`, which is larger than those before. A NaN, once there, stays. L2: x is of the type that sums are
- * of, or else BATCH_SQUARES does. */
+/* One more element, number `at`, which is larger than those before. A NaN, once there, stays. L2: x is of the
+ * type that sums are of, or else BATCH_SQUARES does. */
 SCALAR_FN void batch_step(struct batch_part *p, wide x, uint64 at, int kind) {
     wide size, d;
     if (batch_negates(kind)) x = -x;

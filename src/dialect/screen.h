@@ -1,10 +1,12 @@
-/* Choosing among centres by products of halves (halves.h): rows as halves and what that loses of them, the least scores of a row,
- * and which rows are in doubt. For kernels that go through all centres of a row: assign_screen.cl says how it adds up. */
+/* Choosing among centres by products of halves (halves.h): rows as halves and what that loses of them, the
+ * least scores of a row, and which rows are in doubt. For kernels that go through all centres of a row:
+ * assign_screen.cl says how it adds up. */
 #ifndef SCREEN_H
 #define SCREEN_H
 #include "dialect/halves.h"
-/* What kernels that choose among the centres of dense rows begin with. found: the nearest centre of each row; doubtful: the rows that more
- * than one may be nearest to; limits: of each of these the score up to which a centre may be. */
+/* What kernels that choose among the centres of dense rows begin with. found: the nearest centre of each row;
+ * doubtful: the rows that more than one may be nearest to; limits: of each of these the score up to which a
+ * centre may be. */
 #define ARGUMENTS_choice(FIRST, NEXT)                                                                        \
     FIRST(SPACE, int, found)                                                                                 \
     NEXT(SPACE, int, doubtful)                                                                               \
@@ -13,8 +15,8 @@
     NEXT(IN, real, X)                                                                                        \
     NEXT(IN, real, C)
 
-/* Of the kernels that look for the nearest centres of dense rows. state: rows in doubt; whether squares of centres are too large for
- * f32. */
+/* Of the kernels that look for the nearest centres of dense rows. state: rows in doubt; whether squares of
+ * centres are too large for f32. */
 #define ARGUMENTS_nearest(FIRST, NEXT)                                                                       \
     ARGUMENTS_choice(FIRST, NEXT) NEXT(TABLE, real, halves) NEXT(VALUE, long, rows) NEXT(VALUE, int, k)
 
@@ -168,7 +170,8 @@ DEVICE_FN void load_scales(float (*scale)[4], __global const float *scales, int 
     EACH(q, 4) EACH(e, 4) scale[q][e] = scales[2 * (begin + q * 8) + e];
 }
 
-/* Where rows and centres have one scale: the largest number of a centre below 64; sums begin so that products leave a score
+/* Where rows and centres have one scale: the largest number of a centre below 64; sums begin so that products
+ * leave a score
  * x.c - ||c||^2 / 2, the largest the nearest centre's. A lane t of four has eight columns of each 32. */
 #define LARGEST 65000.0f                                 /* of a scaled row that halves hold */
 #define COLUMN_OF(t, e) ((e) / 4 * 16 + (t)*4 + (e) % 4) /* the e-th of lane t's eight */

@@ -62,7 +62,8 @@ ALWAYS_INLINE void FN(store_first)(real *to, FN(vreal) v, int64_t count) {
 #endif
 }
 
-/* Doubles, whatever `real` is: as many numbers as fill a vector of them. Of f32 by name, as gcc 12 converts in halves. */
+/* Doubles, whatever `real` is: as many numbers as fill a vector of them. Of f32 by name, as gcc 12 converts
+ * in halves. */
 typedef double FN(vdouble) __attribute__((vector_size(SIMD_BYTES)));
 typedef int64_t FN(vdouble_mask) __attribute__((vector_size(SIMD_BYTES)));
 #undef DOUBLE_LANES
@@ -127,8 +128,8 @@ ALWAYS_INLINE FN(vdouble) FN(larger_doubles)(FN(vdouble) a, FN(vdouble) b) {
 #endif
 }
 
-/* Past the caches, where `to` begins a vector: what is larger than they are need not be read to be written. Behind the last of a
- * thread's such stores comes end_of_stores_past. */
+/* Past the caches, where `to` begins a vector: what is larger than they are need not be read to be written.
+ * Behind the last of a thread's such stores comes end_of_stores_past. */
 ALWAYS_INLINE void FN(store_past)(real *to, FN(vreal) v) {
 #if defined(__AVX512F__)
     _mm512_stream_si512((void *)to, (__m512i)v);
@@ -160,8 +161,8 @@ ALWAYS_INLINE FN(vreal) FN(permuted)(FN(vreal) v, FN(vmask) which) {
 #endif
 }
 
-/* The smaller and the larger of two, lane by lane; b where one of them is NaN. By name, as compilers make a comparison and two
- * selections of it. */
+/* The smaller and the larger of two, lane by lane; b where one of them is NaN. By name, as compilers make a
+ * comparison and two selections of it. */
 #if defined(__AVX512F__)
 #define EITHER(which, a, b)                                                                                  \
     (real_bytes == 4 ? (FN(vreal))_mm512_##which##_ps((__m512)(a), (__m512)(b))                              \
@@ -257,9 +258,9 @@ ALWAYS_INLINE FN(vreal) FN(twins)(FN(vreal) v, bool upper) {
     return upper ? SHUFFLE(v, v, TWINS_HIGH) : SHUFFLE(v, v, TWINS_LOW);
 }
 
-/* `count` numbers again and again; a constant power of two, and in a vector twice or more. What is longer than a number that the
- * compiler can repeat by itself asks for an instruction by name, which loads and repeats at once: a load and a shuffle would
- * take the port that half of all multiplications go through. */
+/* `count` numbers again and again; a constant power of two, and in a vector twice or more. What is longer
+ * than a number that the compiler can repeat by itself asks for an instruction by name, which loads and
+ * repeats at once: a load and a shuffle would take the port that half of all multiplications go through. */
 ALWAYS_INLINE FN(vreal) FN(spread)(int count, const real *from) {
     if (count == 1) return *from - (FN(vreal)){0};
 #if defined(__AVX512F__)
@@ -274,8 +275,8 @@ ALWAYS_INLINE FN(vreal) FN(spread)(int count, const real *from) {
     return (FN(vreal))(both - (FN(vlong)){0});
 }
 
-/* `rows` pieces of LANES / rows numbers, a stride apart; LANES numbers are read of each. `rows` is 1, 2 or, of the longest
- * vectors, 4. */
+/* `rows` pieces of LANES / rows numbers, a stride apart; LANES numbers are read of each. `rows` is 1, 2 or,
+ * of the longest vectors, 4. */
 ALWAYS_INLINE FN(vreal) FN(load_pieces)(int rows, const real *from, int64_t stride) {
     const FN(vreal) first = FN(load)(from);
     if (rows == 1) return first;

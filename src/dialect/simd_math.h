@@ -1,7 +1,8 @@
 /* Exponential and logarithm of vectors, for CPU bodies; included once per element type, after simd.h.
  *
- * Taylor polynomials on short intervals about 0, long enough that what is cut off is below rounding: no tables, no branches,
- * and the same source for every instruction set. Errors stay below 2 units in the last place (tests/core/simd_math.c). */
+ * Taylor polynomials on short intervals about 0, long enough that what is cut off is below rounding: no
+ * tables, no branches, and the same source for every instruction set. Errors stay below 2 units in the last
+ * place (tests/core/simd_math.c). */
 
 /* a where the mask is set, else b. */
 ALWAYS_INLINE FN(vreal) FN(select)(FN(vmask) mask, FN(vreal) a, FN(vreal) b) {
@@ -63,8 +64,8 @@ ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
     return ((sum + (real)1) * FN(power_of_2)(half)) * FN(power_of_2)(whole - half);
 }
 
-/* log(1 + x) for x in [0, 1]: of u = x, or u = (x - 1) / 2 and log(2) apart, so that s = u / (2 + u) is at most 0.172;
- * log(1 + u) = 2 atanh(s) = u - s (u - sum), the sum over s^2k 2/(2k+1). */
+/* log(1 + x) for x in [0, 1]: of u = x, or u = (x - 1) / 2 and log(2) apart, so that s = u / (2 + u) is at
+ * most 0.172; log(1 + u) = 2 atanh(s) = u - s (u - sum), the sum over s^2k 2/(2k+1). */
 ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
 #if real_bytes == 8
     enum { TERMS = 10 };
@@ -113,9 +114,9 @@ ALWAYS_INLINE FN(vreal) FN(vdigamma)(FN(vreal) x) {
 
 #undef LEAST_NORMAL
 #define LEAST_NORMAL (real_bytes == 8 ? 0x1p-1022 : 0x1p-126)
-/* 1 / sqrt(x), and 0 below the normal numbers and for NaN; off by less than 4 units in the last place. From an estimate by
- * Newton's method where the processor has one, as square roots and divisions take several times as long; x y before y, for y^2
- * overflows where x is small. */
+/* 1 / sqrt(x), and 0 below the normal numbers and for NaN; off by less than 4 units in the last place. From
+ * an estimate by Newton's method where the processor has one, as square roots and divisions take several
+ * times as long; x y before y, for y^2 overflows where x is small. */
 ALWAYS_INLINE FN(vreal) FN(vrsqrt)(FN(vreal) x) {
     FN(vreal) y = {0};
 #if defined(__AVX512F__) && real_bytes == 4

@@ -1,16 +1,19 @@
-/* A sparse row's dot product with y and its scatter into w, for CPU bodies. Included once per element type, after simd.h.
+/* A sparse row's dot product with y and its scatter into w, for CPU bodies. Included once per element type,
+ * after simd.h.
  *
- * Columns are distinct within a row, so that several updates of w may be under way at once. AVX-512 has gathers and scatters,
- * loads before stores, and masks: a row is whole vectors and a last one of one to eight entries, the same for both loops, so that
- * of a short row of any length only the number of its vectors can be mispredicted.
+ * Columns are distinct within a row, so that several updates of w may be under way at once. AVX-512 has
+ * gathers and scatters, loads before stores, and masks: a row is whole vectors and a last one of one to eight
+ * entries, the same for both loops, so that of a short row of any length only the number of its vectors can
+ * be mispredicted.
  *
- * Element j of y and w lies at stride * j, stride being 1, or 2 where the two are interleaved: of a wide matrix almost every
- * entry misses the caches once, and then finds its y and its w in one line. `ahead` asks for that line early; the row must
- * then have SPARSE_AHEAD entries of the matrix behind it. Both are constants wherever this is inlined. */
+ * Element j of y and w lies at stride * j, stride being 1, or 2 where the two are interleaved: of a wide
+ * matrix almost every entry misses the caches once, and then finds its y and its w in one line. `ahead` asks
+ * for that line early; the row must then have SPARSE_AHEAD entries of the matrix behind it. Both are
+ * constants wherever this is inlined. */
 
-/* Entries whose values and columns are asked for, and entries whose y is, before they are used: measured, the hardware
- * prefetches neither as early as dot and scatter in turns want them. y and w are asked into the second-level cache only: the
- * first level can wait for fewer lines at a time, and these were its limit. */
+/* Entries whose values and columns are asked for, and entries whose y is, before they are used: measured, the
+ * hardware prefetches neither as early as dot and scatter in turns want them. y and w are asked into the
+ * second-level cache only: the first level can wait for fewer lines at a time, and these were its limit. */
 #ifndef SPARSE_AHEAD
 #define SPARSE_AHEAD 128
 #endif
@@ -26,8 +29,8 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
 }
 
 #if defined(__AVX512F__)
-/* Eight entries at a time in either type: sixteen floats would leave most lanes of short rows empty, and a gather's cost
- * goes by its lanes. */
+/* Eight entries at a time in either type: sixteen floats would leave most lanes of short rows empty, and a
+ * gather's cost goes by its lanes. */
 #if real_bytes == 8
 #define EIGHT __m512d
 #define GATHER(mask, base, at) _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, base, 8)
@@ -101,10 +104,10 @@ ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const 
 
 #else
 
-/* Four entries at a time. A row is whole groups and a last one of one to four entries, whose lanes behind the row repeat an
- * entry and add nothing: rows of different lengths then take no branch but that of their number of groups, and a branch
- * mispredicted costs as much as six entries. Values come as vectors, since loads of single floating-point numbers, of which
- * y and w need one each, are what a core can begin fewest of. */
+/* Four entries at a time. A row is whole groups and a last one of one to four entries, whose lanes behind the
+ * row repeat an entry and add nothing: rows of different lengths then take no branch but that of their number
+ * of groups, and a branch mispredicted costs as much as six entries. Values come as vectors, since loads of
+ * single floating-point numbers, of which y and w need one each, are what a core can begin fewest of. */
 #if LANES < 4
 #define PART 2
 #define PARTS(of)                                                                                            \
@@ -135,8 +138,9 @@ ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *co
     return group;
 }
 
-/* The first `count` entries of four, and the first one again for those that are not there. By a table: of conditions compilers
- * make branches. The addresses are hidden from them, since they would keep more of those than there are registers. */
+/* The first `count` entries of four, and the first one again for those that are not there. By a table: of
+ * conditions compilers make branches. The addresses are hidden from them, since they would keep more of those
+ * than there are registers. */
 ALWAYS_INLINE struct FN(group)
     FN(group_of)(int64_t count, const real *value, const int32_t *col, int stride) {
     static const int64_t entries[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 2, 0}, {1, 2, 3}};

@@ -1,9 +1,10 @@
-/* Products of small matrices on tensor cores, for Gram matrices and the sums of dialect/tile.h (PTX ISA, "mma"). A word is 8 bytes of
- * a row of X.
+/* Products of small matrices on tensor cores, for Gram matrices and the sums of dialect/tile.h (PTX ISA,
+ * "mma"). A word is 8 bytes of a row of X.
  *
  *   f64: m8n8k4, a word is one element
  *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
- *        high and the low parts of 8: two products give all four terms, so that no bits of f32's 24 are lost but the last.
+ *        high and the low parts of 8: two products give all four terms, so that no bits of f32's 24 are lost
+ *        but the last.
  *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
 #ifndef TENSOR_H
 #define TENSOR_H
@@ -93,8 +94,8 @@ DEVICE_FN struct left left_of(real first, real second) {
     return a;
 }
 
-/* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor core takes the 11
- * leading bits. */
+/* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor
+ * core takes the 11 leading bits. */
 DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real second) {
     const uint both[4] = {a->high[0], a->low[0], a->high[1], a->low[1]};
     const uint x[2] = {BITS_OF(first), BITS_OF(second)};

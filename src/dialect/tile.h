@@ -1,17 +1,20 @@
-/* Tiles of X for several columns of y on tensor cores (dialect/tensor.h), for pass/dense/tile.cl: how a tile of the
- * ring is laid out and fetched, what a worker does with it, and the middle step between its two products.
+/* Tiles of X for several columns of y on tensor cores (dialect/tensor.h), for pass/dense/tile.cl: how a tile
+ * of the ring is laid out and fetched, what a worker does with it, and the middle step between its two
+ * products.
  *
- * Eight rows of X at a time: Q^T = Y^T X^T over the columns, then W^T += F^T X over the rows. The left operand of the second
- * product lies in the lanes just as the result of the first does, so that nothing moves between them but the sums over warps
- * and groups that share a row.
+ * Eight rows of X at a time: Q^T = Y^T X^T over the columns, then W^T += F^T X over the rows. The left
+ * operand of the second product lies in the lanes just as the result of the first does, so that nothing moves
+ * between them but the sums over warps and groups that share a row.
  *
  *   lane l of a warp: column l / 4 of y; l % 4 takes words of 8 bytes of a row, and rows 2 (l % 4) and 2 (l % 4) + 1
  *   a word is one element in f64 and two in f32
  *
- * VS / 32 warps share a row (Q blocks of 8 words each, W elements a lane), and C groups, a slice of its columns each.
+ * VS / 32 warps share a row (Q blocks of 8 words each, W elements a lane), and C groups, a slice of its
+ * columns each.
  *
- * A tile of R rows a vector lies in memory in 8 pieces, each 32 bytes further into the banks than the last: the 8 rows
- * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
+ * A tile of R rows a vector lies in memory in 8 pieces, each 32 bytes further into the banks than the last:
+ * the 8 rows that are used together come from 8 pieces, 4 of which are read at once without a conflict,
+ * whatever n is. */
 #ifndef TILE_H
 #define TILE_H
 #include "dialect/group_sum.h"
@@ -19,7 +22,8 @@
 #include "dialect/tensor.h"
 #if defined(BULK) && defined(TILE)
 #define JOINT (VS > 32 || C > 1)
-/* Warps that do not work on tiles: one fetches them, another makes factors of the sums of rows that are shared. */
+/* Warps that do not work on tiles: one fetches them, another makes factors of the sums of rows that are
+ * shared. */
 #define CLERKS (JOINT ? 2 : 1)
 #define SHARERS (VS / 32)
 #define WORKERS (BS / 32 - CLERKS)
@@ -30,8 +34,9 @@
 #define TILE_ROWS (PIECES * PIECE_ROWS)
 #define WORD_COLUMNS (8 / (int)sizeof(real))
 
-/* Where warps wait for each other (PTX ISA, "barrier"), the workers and one warp more. Workers that only tell of something go on
- * at once. compute-sanitizer's racecheck follows these, and not tickets that one lane gives for all of its warp. */
+/* Where warps wait for each other (PTX ISA, "barrier"), the workers and one warp more. Workers that only tell
+ * of something go on at once. compute-sanitizer's racecheck follows these, and not tickets that one lane
+ * gives for all of its warp. */
 #define SUMS 1  /* a tile's parts are complete, and the factors of the tile before it */
 #define EMPTY 2 /* and STAGES - 1 more: all workers are done with a tile of the ring */
 
@@ -79,7 +84,8 @@ DEVICE_FN long first_row(const struct tiles *t, int i) {
     return (t->part + i * t->parts) * TILE_ROWS;
 }
 
-/* The piece that a row of eight comes from: 0 to 3, 4 to 7, the even and the odd ones all lie in different banks. */
+/* The piece that a row of eight comes from: 0 to 3, 4 to 7, the even and the odd ones all lie in different
+ * banks. */
 DEVICE_FN int piece_of(int row) {
     return row < 4 ? row : row ^ 1;
 }
@@ -95,7 +101,8 @@ DEVICE_FN int rows_of_piece(long left, int b) {
     return there < 0 ? 0 : there < PIECE_ROWS ? (int)there : PIECE_ROWS;
 }
 
-/* The warp that calls it starts the copy of tile i. At the end of X a piece need not be a multiple of 16 bytes. */
+/* The warp that calls it starts the copy of tile i. At the end of X a piece need not be a multiple of 16
+ * bytes. */
 DEVICE_FN void fetch(const struct tiles *t, int i, LOCAL_PTR ulong *full) {
     const int lane = (int)get_local_id(0) % 32, unit = 16 / (int)sizeof(real);
     const long row = first_row(t, i), left = t->rows - row;
@@ -133,7 +140,8 @@ DEVICE_FN void copy_tiles(const struct tiles *t, LOCAL_PTR ulong *full) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------ the middle step */
+/* ------------------------------------------------------------------------------------------ the middle
+ * step */
 
 /* What a warp needs of memory for the rows of a tile from its first unit on. */
 struct rows_operands {
@@ -165,7 +173,8 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
 #endif
 }
 
-/* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through `exchange`. */
+/* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through
+ * `exchange`. */
 DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit,
                         int first, int k, LOCAL_PTR real *exchange MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
@@ -227,7 +236,8 @@ DEVICE_FN void keep(LOCAL_PTR real *to, const real (*q)[2]) {
         for (int s = 0; s < 2; s++) to[u * 64 + 2 * lane + s] = q[u][s];
 }
 
-/* ------------------------------------------------------------------------------------------ the workers' halves */
+/* ------------------------------------------------------------------------------------------ the workers'
+ * halves */
 
 /* A warp's place in every tile. */
 struct place {
@@ -249,7 +259,8 @@ DEVICE_FN struct place place_of(const struct tiles *t) {
     return at;
 }
 
-/* The word `at` behind `from`; zero where no more than `left` words are there. Every warp has the first SURE. */
+/* The word `at` behind `from`; zero where no more than `left` words are there. Every warp has the first
+ * SURE. */
 DEVICE_FN word load_word(LOCAL_PTR const real *from, int at, int left) {
     word x = no_word();
     if (at < SURE || at < left) x = *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);

@@ -1,5 +1,5 @@
-/* The types that kernels are written in, before either dialect. The build defines REAL_F32 or REAL_F64, and INDEX64 where
- * 32-bit offsets do not reach. */
+/* The types that kernels are written in, before either dialect. The build defines REAL_F32 or REAL_F64, and
+ * INDEX64 where 32-bit offsets do not reach. */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif

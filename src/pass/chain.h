@@ -14,14 +14,17 @@ enum ki_chain_kind {
     KI_CHAIN_SQUARES     /* out (n x 1) = alpha (X .* X)^T y, y m x 1 or NULL (ones) */
 };
 
-/* The middle step of a fused pass: what becomes of a row's dot products q = x y + shift before they multiply the row in
- * X^T. The formulas are in dialect/losses.h. */
-enum ki_row_map {               /* numbers as in dialect/pass.h */
-                  KI_ROW_SCALE, /* v .* q */
-                  KI_ROW_SOFTMAX, /* s (c .* (q - sum_j c_j q_j)), c the row of v, m x k; s of the loss's weights */
-                  KI_ROW_LOSS, /* s * d loss / d eta at eta = q + offset; curvature receives s times the second derivative */
+/* The middle step of a fused pass: what becomes of a row's dot products q = x y + shift before they multiply
+ * the row in X^T. The formulas are in dialect/losses.h. */
+enum ki_row_map {                 /* numbers as in dialect/pass.h */
+                  KI_ROW_SCALE,   /* v .* q */
+                  KI_ROW_SOFTMAX, /* s (c .* (q - sum_j c_j q_j)), c the row of v, m x k; s of the loss's
+                                   * weights */
+                  KI_ROW_LOSS,    /* s * d loss / d eta at eta = q + offset; curvature receives s times the
+                                * second derivative */
                   KI_ROW_SOFTMAX_LOSS, /* s (softmax(q) - e_y); curvature, m x k, receives softmax(q) */
-                  /* LOSS for each of k columns, but 0 where v is the column's number in `folds`; the CPU's alone; curvature m x k */
+                  /* LOSS for each of k columns, but 0 where v is the column's number in `folds`; the CPU's
+                   * alone; curvature m x k */
                   KI_ROW_FOLD_LOSSES
 };
 
@@ -38,10 +41,12 @@ struct ki_chain {
     kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS and FOLD_LOSSES m x k; may be NULL */
     kiln_matrix
         *sums; /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
-    kiln_matrix *
-        products; /* SCALE: 1 x k, in the device's widest type: receives the column sums of q .* v .* q; may be NULL */
-    const int *
-        folds; /* FOLD_LOSSES: k of them; its `products`, 2 x k, receive the columns' values and sums of curvatures */
+    kiln_matrix
+        *products; /* SCALE: 1 x k, in the device's widest type: receives the column sums of q .* v .* q;
+                   * may be NULL */
+    const int
+        *folds;    /* FOLD_LOSSES: k of them; its `products`, 2 x k, receive the columns' values and sums of
+                * curvatures */
     double *value; /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
 };
 

@@ -29,8 +29,8 @@
 #include "dialect/scalar_math.h"
 
 #ifdef BY_COLUMNS /* its divisions take the compiler longer than both the others */
-/* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all. Neighbouring threads have neighbouring
- * elements of a row, whose coefficients they find on chip. */
+/* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all.
+ * Neighbouring threads have neighbouring elements of a row, whose coefficients they find on chip. */
 __kernel void combine_tile(PARAMETERS(combine_tile)) {
     const real all_a[16] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
     const real all_b[16] = {b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15};

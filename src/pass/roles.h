@@ -1,5 +1,6 @@
-/* What becomes of an operation's operands where X is cut into slices of rows: panels that stream through a device, or the shares
- * of a group's members. An operation states it once, in a table of rules; slices, copies, sums and holds follow from the table. */
+/* What becomes of an operation's operands where X is cut into slices of rows: panels that stream through a
+ * device, or the shares of a group's members. An operation states it once, in a table of rules; slices,
+ * copies, sums and holds follow from the table. */
 #ifndef KI_ROLES_H
 #define KI_ROLES_H
 
@@ -14,10 +15,12 @@ enum ki_role {
     KI_ROW,     /* sliced with X's rows */
     KI_ENTRY,   /* a sparse matrix with X's structure, whose values are sliced with X's entries */
     KI_COLUMN,  /* the same for every slice */
-    KI_GATHER, /* whole for every slice, which writes the rows of its own; between rounds all get them (pass/group.h) */
-    KI_MEMBER, /* the same of a row for each member */
-    KI_OWN,    /* whole for every slice, all of which change it alike: it is the first's in the end */
-    KI_SUM /* added up over the slices; one that is only read (z) is a term of the sum, for one slice to take */
+    KI_GATHER,  /* whole for every slice, which writes the rows of its own; between rounds all get them
+                * (pass/group.h) */
+    KI_MEMBER,  /* the same of a row for each member */
+    KI_OWN,     /* whole for every slice, all of which change it alike: it is the first's in the end */
+    KI_SUM      /* added up over the slices; one that is only read (z) is a term of the sum, for one slice to
+            * take */
 };
 
 /* Whether every slice has all of it: not its own part of it, nor a part of a sum. */
@@ -44,7 +47,8 @@ struct ki_rules {
     const struct ki_rule *rule;
 };
 
-/* The rules in a list, of a struct whose member `matrix` is cut and whose member at `added` (0: none) points to sums. */
+/* The rules in a list, of a struct whose member `matrix` is cut and whose member at `added` (0: none) points
+ * to sums. */
 #define KI_RULES(operation, matrix, added, list)                                                             \
     {                                                                                                        \
         .bytes = sizeof(operation), .X = offsetof(operation, matrix), .sums = (added),                       \
@@ -65,8 +69,8 @@ struct ki_offset {
     int member;
     bool leads; /* takes the terms of sums */
 };
-/* Makes `slice`, a copy of `whole`, an operation on the rows of X: what is sliced becomes views, sums stay the whole's own
- * matrices. */
+/* Makes `slice`, a copy of `whole`, an operation on the rows of X: what is sliced becomes views, sums stay
+ * the whole's own matrices. */
 void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rules *rules, int kind,
               const void *whole, const kiln_matrix *X, struct ki_offset place);
 
@@ -82,10 +86,12 @@ struct ki_single {
     int64_t sums;      /* doubles where rules->sums points to, if to anything */
     int64_t walked;    /* bytes of results that each slice of X walks through beside its own */
     kiln_status (*run)(const void *slice); /* where X and all operands are on the device */
-    /* Makes a slice add to what its first operand, a sum, holds. NULL: it cannot, and its part is added afterwards. */
+    /* Makes a slice add to what its first operand, a sum, holds. NULL: it cannot, and its part is added
+     * afterwards. */
     void (*go_on)(void *slice);
 };
-/* With X on the device if it can be there beside the others, else panel by panel (stream.c): the one place where that is decided. */
+/* With X on the device if it can be there beside the others, else panel by panel (stream.c): the one place
+ * where that is decided. */
 kiln_status ki_run_single(const struct ki_single *single);
 /* Whether passes over X are expected to move it panel by panel: for prices, as only running one tells. */
 bool ki_streams(const kiln_matrix *X);

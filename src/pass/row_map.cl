@@ -1,5 +1,5 @@
-/* The softmax maps on their own, for more classes than one launch of a pass holds, and the end of every pass with a map: the
- * sum of the groups' records (dialect/pass.h). */
+/* The softmax maps on their own, for more classes than one launch of a pass holds, and the end of every pass
+ * with a map: the sum of the groups' records (dialect/pass.h). */
 
 #define ARGUMENTS_mmchain_map(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, eta)                                                                                    \
@@ -27,14 +27,15 @@
 #ifndef KI_HOST
 #include "dialect/pass.h"
 
-/* eta (rows x k) = X y on entry, what multiplies X^T on return. VS threads share a row, so that a row's numbers are one piece
- * of memory to them and k may be what it likes: the row stays where it is, in the cache, and is walked over a few
- * times. The formulas are those of softmax_row, softmax_slope_row and softmax_curve_row in dialect/losses.h. A group's
- * record is the sum of its losses alone. */
+/* eta (rows x k) = X y on entry, what multiplies X^T on return. VS threads share a row, so that a row's
+ * numbers are one piece of memory to them and k may be what it likes: the row stays where it is, in the
+ * cache, and is walked over a few times. The formulas are those of softmax_row, softmax_slope_row and
+ * softmax_curve_row in dialect/losses.h. A group's record is the sum of its losses alone. */
 #ifdef ROWS
 #define NV (GROUP / VS)
 
-/* The sum of what a row's threads have, or the largest; the same in all of them. Every thread of the group takes part. */
+/* The sum of what a row's threads have, or the largest; the same in all of them. Every thread of the group
+ * takes part. */
 DEVICE_FN real over_row(LOCAL_PTR real *part, real mine, bool largest) {
     const int id = (int)get_local_id(0), first = id / VS * VS;
     real all;
@@ -60,7 +61,8 @@ __kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
         const index_t first = (index_t)(there ? row : 0) * k;
         const int count = there ? k : 0;
         const real s = there && weights ? weights[row] : REAL(1.0);
-#if CURVATURE /* s p .* (q - sum_j p_j q_j), each q less that of the likeliest class, or the largest of such */
+#if CURVATURE /* s p .* (q - sum_j p_j q_j), each q less that of the likeliest class, or the largest of
+               * such */
         real most = REAL(0.0), peak = -REAL_INFINITY, mean = REAL(0.0);
         for (int c = lane; c < count; c += VS) {
             if (shift) eta[first + c] += shift[c];
@@ -122,8 +124,8 @@ __kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
 }
 #endif
 
-/* Group c adds up the c-th number of every record, in order: the first `head` are products, or the loss, which
- * stays in the first record, from where the host reads it; the others are sums. */
+/* Group c adds up the c-th number of every record, in order: the first `head` are products, or the loss,
+ * which stays in the first record, from where the host reads it; the others are sums. */
 #ifdef RECORDS
 __kernel GROUP_OF(128) void mmchain_records(PARAMETERS(mmchain_records)) {
     LOCAL wide tree[128];

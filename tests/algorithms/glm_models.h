@@ -1,5 +1,5 @@
-/* What the tests of generalised linear models share: the models from their definitions in long double, data that suit them,
- * and runs of kiln_glm on host arrays. */
+/* What the tests of generalised linear models share: the models from their definitions in long double, data
+ * that suit them, and runs of kiln_glm on host arrays. */
 #ifndef GLM_MODELS_H
 #define GLM_MODELS_H
 
@@ -132,7 +132,8 @@ static inline long double density_of(const struct model *model, long double y, l
     }
 }
 
-/* The middle of eta that suits the model: half a unit to either side is in its range, for the binomial a quarter. */
+/* The middle of eta that suits the model: half a unit to either side is in its range, for the binomial a
+ * quarter. */
 static inline double middle_of(const struct model *model) {
     const bool share = model->family == KILN_BINOMIAL;
     switch (model->link) {
@@ -151,7 +152,8 @@ struct glm_data {
     double *X, *y, *weights, *offset;
 };
 
-/* Rows whose y scatters about the model's mean; weights whole numbers from 1 to 4, offsets small. Rounded to f32. */
+/* Rows whose y scatters about the model's mean; weights whole numbers from 1 to 4, offsets small. Rounded to
+ * f32. */
 static inline struct glm_data glm_data_new(const struct model *model, int m, int n, uint64_t seed) {
     struct glm_data d = {m, n, new_doubles((int64_t)m * n), new_doubles(m), new_doubles(m), new_doubles(m)};
     uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
@@ -191,7 +193,8 @@ struct glm_fit {
     kiln_report report;
 };
 
-/* options' weights and offset are those of the data if `weighted`, and the standard errors the fit's own if `errors`. */
+/* options' weights and offset are those of the data if `weighted`, and the standard errors the fit's own if
+ * `errors`. */
 static inline kiln_status glm_run(struct glm_fit *fit, const struct run *run, const struct glm_data *d,
                                   const struct model *model, kiln_glm_options options, bool weighted,
                                   bool errors) {

@@ -496,8 +496,8 @@ static void on_opencl(void **state) {
     kiln_device_close(gpu);
 }
 
-/* A rise is a setback where it is more than rounding: of a sum of squares f, units of sqrt(f squares), not of what
- * the start's objective was. */
+/* A rise is a setback where it is more than rounding: of a sum of squares f, units of sqrt(f squares), not of
+ * what the start's objective was. */
 static void setbacks_are_rises(void **state) {
     static const struct {
         double objectives[3], squares;

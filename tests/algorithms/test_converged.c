@@ -1,7 +1,7 @@
 /* "Converged" is a promise: with a penalty, the objective is above its optimum by no more than the
  * tolerance's share of what the model has gained over the best constant. The criterion alone does not keep
- * it: it goes by the columns one by one and by the curvature at the origin. A path of penalties is trained together
- * where it can be, and promises the same. */
+ * it: it goes by the columns one by one and by the curvature at the origin. A path of penalties is trained
+ * together where it can be, and promises the same. */
 #include "algorithms/promises.h"
 
 /* The models of a path, one penalty after the other. */

@@ -1,5 +1,5 @@
-/* kiln_glm: every family with every link that suits it against the definitions in long double, on the CPU and on OpenCL, and
- * what happens where no optimum exists. */
+/* kiln_glm: every family with every link that suits it against the definitions in long double, on the CPU and
+ * on OpenCL, and what happens where no optimum exists. */
 #include "algorithms/glm_models.h"
 
 static kiln_device *devices[2];
@@ -223,7 +223,8 @@ static void penalty_and_warm_start(void **state) {
     glm_data_free(&d);
 }
 
-/* With l1 the gradient g is -l1 sigma_j sign(w_j) - l2 sigma_j^2 w_j where w_j is not 0, and at most l1 sigma_j where it is. How many are. */
+/* With l1 the gradient g is -l1 sigma_j sign(w_j) - l2 sigma_j^2 w_j where w_j is not 0, and at most l1
+ * sigma_j where it is. How many are. */
 static int check_l1(const struct model *model, const struct run *run, int standardize) {
     struct glm_data d = glm_data_new(model, M, N, 300 + model->family);
     kiln_glm_options options = {.l1 = 4, .l2 = 1, .standardize = standardize, .tolerance = 1e-10};
@@ -272,8 +273,8 @@ static void l1_of_every_family(void **state) {
 
 /* ---- hard cases ---- */
 
-/* All counts 0, all trials lost, separable classes: the optimum is at infinity. Numbers stay finite, and the deviance says
- * how good the fit is. */
+/* All counts 0, all trials lost, separable classes: the optimum is at infinity. Numbers stay finite, and the
+ * deviance says how good the fit is. */
 static void no_optimum(void **state) {
     (void)state;
     static const struct model models[] = {
@@ -336,8 +337,8 @@ static void a_step_too_far(void **state) {
     glm_data_free(&d);
 }
 
-/* Counts of a million, columns of years and of millionths, a constant column and one that another one and the intercept make:
- * with standard errors its coefficient goes to these, also where the start had one. */
+/* Counts of a million, columns of years and of millionths, a constant column and one that another one and the
+ * intercept make: with standard errors its coefficient goes to these, also where the start had one. */
 static void awkward_columns(void **state) {
     (void)state;
     const struct model model = model_of(KILN_POISSON, KILN_LINK_LOG);
@@ -424,8 +425,8 @@ static double parameters_of(const struct run *run, const struct glm_data *d) {
     return found;
 }
 
-/* Features of all levels of three text columns: one of each depends on the intercept and the others. A level whose rows weigh nothing is
- * no parameter. */
+/* Features of all levels of three text columns: one of each depends on the intercept and the others. A level
+ * whose rows weigh nothing is no parameter. */
 static void parameters_of_many_columns(void **state) {
     enum { ROWS = 1300, A = 260, B = 257, C = 3, COLUMNS = A + B + C };
     (void)state;

@@ -45,8 +45,8 @@ void loss_each_model(struct problem_list *list, struct problem problem, bool thi
     problem.flags |= WITH_OFFSET;
     for (problem.family = KILN_GAUSSIAN; kiln_family_describe((kiln_family)problem.family); problem.family++)
         for (problem.link = KILN_LINK_DEFAULT; problem.link <= KILN_LINK_POWER; problem.link++) {
-            /* thin: the default links, and two that have formulas of their own for the tails; the inverses of all links
-             * are loss_mean's to try, with one kernel */
+            /* thin: the default links, and two that have formulas of their own for the tails; the inverses of
+             * all links are loss_mean's to try, with one kernel */
             const bool tails = problem.family == KILN_BINOMIAL &&
                                (problem.link == KILN_LINK_PROBIT || problem.link == KILN_LINK_CLOGLOG);
             const bool taken = problem.link == KILN_LINK_DEFAULT ||

@@ -1,9 +1,10 @@
-/* The losses of kiln.h from their definitions, naively: mu from the link, the log-likelihood and the variance from mu.
+/* The losses of kiln.h from their definitions, naively: mu from the link, the log-likelihood and the variance
+ * from mu.
  *
- * How far a device may be off follows from where its errors come from. A row's predictor eta is a sum, off by at most
- * delta = gate(terms) * u * (the sum of magnitudes); what that does to f(eta) is found by evaluating f at eta - delta and
- * eta + delta. To it comes the rounding of the formula itself, FORMULA units of the magnitudes it adds up: the
- * accuracy that OpenCL 1.2 asks of the functions in it (up to 16 ulp). */
+ * How far a device may be off follows from where its errors come from. A row's predictor eta is a sum, off by
+ * at most delta = gate(terms) * u * (the sum of magnitudes); what that does to f(eta) is found by evaluating
+ * f at eta - delta and eta + delta. To it comes the rounding of the formula itself, FORMULA units of the
+ * magnitudes it adds up: the accuracy that OpenCL 1.2 asks of the functions in it (up to 16 ulp). */
 #include "reference.h"
 
 #include <math.h>
@@ -213,12 +214,13 @@ static void one_column_row(struct gradient *to, const struct host_loss *l, int64
     add(to->C, i, s * at.h.f, s * error_of(at.h, low.h, high.h, rounding));
 }
 
-/* eta and delta have k elements. With p the probabilities and q = 1 - p_label, which is the sum of the others,
+/* eta and delta have k elements. With p the probabilities and q = 1 - p_label, which is the sum of the
+ * others,
  *
  *   value = log(1 + sum of e^(eta_c - largest) over all others) + largest - eta_label,   gradient p_c, of the label -q,
  *
- * of which every term is positive. What delta and an exponential's argument do to p_c is relative to it, and to the
- * value the sum of these over the other classes. First-order bounds are doubled to cover the rest. */
+ * of which every term is positive. What delta and an exponential's argument do to p_c is relative to it, and
+ * to the value the sum of these over the other classes. First-order bounds are doubled to cover the rest. */
 static void softmax_row(struct gradient *to, const struct host_loss *l, int64_t i, long double s, int64_t k,
                         const long double *eta, const long double *delta) {
     const int64_t label = (int64_t)host_get(l->y, i);

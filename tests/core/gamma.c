@@ -1,5 +1,6 @@
-/* digamma, trigamma and log gamma of dialect/scalar_math.h, and the vector digamma and logarithm of simd_math.h, against a table that mpmath has
- * made with 40 digits. Built for the instruction set that every processor has. */
+/* digamma, trigamma and log gamma of dialect/scalar_math.h, and the vector digamma and logarithm of
+ * simd_math.h, against a table that mpmath has made with 40 digits. Built for the instruction set that every
+ * processor has. */
 #include <math.h>
 
 #include "core/check.h"

@@ -91,7 +91,8 @@ static void random_known_answers(void **state) {
     }
 }
 
-/* Draws are the stream's words in order, go on from their count alone, and share nothing with another stream. */
+/* Draws are the stream's words in order, go on from their count alone, and share nothing with another
+ * stream. */
 static void draws_are_the_words_in_order(void **state) {
     (void)state;
     struct ki_draws draws = {.seed = 7, .stream = KI_STREAM_DUAL}, other = {.seed = 7, .stream = KI_STREAM_DESCENT};

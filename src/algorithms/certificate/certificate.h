@@ -19,10 +19,10 @@ struct ki_certificate {
                                                NULL where there is neither an intercept nor standardising */
     struct ki_flats flats; /* columns whose coefficient is 0 as they count as constant: under an intercept */
     const double *w,
-        *g; /* n x k: W; the gradient with respect to it of the columns about their means (under an intercept), without
-                            the l1 term's */
-    double norm;          /* g NULL: of its entries, where no column is weighed differently and l1 is 0 */
-    const double *b;      /* k: the intercepts of X as it is; NULL: none */
+        *g;          /* n x k: W; the gradient with respect to it of the columns about their means (under an
+             * intercept), without the l1 term's */
+    double norm;     /* g NULL: of its entries, where no column is weighed differently and l1 is 0 */
+    const double *b; /* k: the intercepts of X as it is; NULL: none */
     const double *slopes; /* k: the gradient with respect to the intercepts, for what makes them 0 */
     double slope;         /* sqrt(sum_i s_i |loss_i'|^2) at most */
     double curvature;
@@ -32,8 +32,8 @@ struct ki_certificate {
     double lean;    /* and sqrt(sum_i s_i c_i^2) of these, c_i eta_i */
     double target;  /* sqrt(sum_i s_i y_i^2) where eta and y are subtracted, and of the offsets */
     bool quadratic; /* losses (y - eta)^2 / 2 */
-    /* What makes the intercepts' gradient 0 costs: sum_i s_i of the losses' share (with l2 = 0, half of what twice
-     * the move costs), and drift * sigma_j in an entry of the gradient. */
+    /* What makes the intercepts' gradient 0 costs: sum_i s_i of the losses' share (with l2 = 0, half of what
+     * twice the move costs), and drift * sigma_j in an entry of the gradient. */
     double settled, drift;
 };
 

@@ -30,7 +30,8 @@ struct sfa {
     struct ki_sfa_means means;
     struct ki_spread spread;
     kiln_matrix *S, *N,
-        *T; /* the ratings less their means; ones where S has entries; the same of what is held out, or NULL */
+        *T; /* the ratings less their means; ones where S has entries; the same of what is held out, or
+             * NULL */
     struct side side[SIDES];
     kiln_matrix *sums; /* a row a sum and side, a column a factor */
     double *read;      /* the same in host memory */

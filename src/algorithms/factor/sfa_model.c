@@ -1,4 +1,5 @@
-/* The means that sfa takes off, what a model of it holds, and factors of new rows: their mean, then one exact solve. */
+/* The means that sfa takes off, what a model of it holds, and factors of new rows: their mean, then one exact
+ * solve. */
 #include "algorithms/factor/sfa.h"
 
 #include "algorithms/factor/entries.h"
@@ -16,7 +17,8 @@ static double row_mean(const struct ki_host_entries *entries, int64_t row, doubl
     return count > 0 ? sum / ((double)count + damping) : 0;
 }
 
-/* From E = R - mean and N, ones at its entries: row = E 1 / (N 1 + damping), column = (E^T 1 - N^T row) / (N^T 1 + damping). */
+/* From E = R - mean and N, ones at its entries: row = E 1 / (N 1 + damping), column = (E^T 1 - N^T row) /
+ * (N^T 1 + damping). */
 static kiln_status measure(struct ki_sfa_means *means, const kiln_matrix *E, const kiln_matrix *N,
                            double damping) {
     const int64_t m = kiln_matrix_rows(E), n = kiln_matrix_cols(E);

@@ -54,8 +54,8 @@ static double way_to_mean(const struct kmeans *s, int64_t c) {
 }
 
 /* s->means = s->next, by way of the host: where clusters have lost all their rows, or nearly, or means are
- * scaled. A centre that has got or given rows goes to its own however near they are; what counts of its move is
- * the way to the mean of the rows that it had, as what fills others says nothing of these centres. */
+ * scaled. A centre that has got or given rows goes to its own however near they are; what counts of its move
+ * is the way to the mean of the rows that it had, as what fills others says nothing of these centres. */
 static kiln_status find_means_on_host(struct kmeans *s, double *moved) {
     kiln_status status;
     struct ki_arena arena = {0};

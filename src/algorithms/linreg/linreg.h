@@ -16,17 +16,17 @@
 /* A factor of the normal equations, see linreg_direct.c; its memory is an arena's. */
 struct ki_direct {
     bool wanted, by_rows;
-    double price; /* predicted, in passes over X; INFINITY: it cannot be had */
-    bool usable;  /* once there is U */
-    int64_t size; /* columns of X, or rows */
-    double *U;    /* size x size; NULL: not formed yet */
-    double *
-        scale; /* what U's rows and columns were divided by; of rows the roots of their weights; 0 for those that
-                      depend on others, in U unit rows and columns */
+    double price;  /* predicted, in passes over X; INFINITY: it cannot be had */
+    bool usable;   /* once there is U */
+    int64_t size;  /* columns of X, or rows */
+    double *U;     /* size x size; NULL: not formed yet */
+    double *scale; /* what U's rows and columns were divided by; of rows the roots of their weights; 0 for
+                * those that depend on others, in U unit rows and columns */
     kiln_matrix *reciprocal; /* n x 1, by_rows: L^-1, 0 for columns left out */
     int64_t taken, left;     /* rows of U with a part in the correction; those that may depend on others */
-    double *
-        null; /* by columns, left x n: 1 for such a column, less what the others make of it, each times its scale */
+    double
+        *null; /* by columns, left x n: 1 for such a column, less what the others make of it, each times its
+               * scale */
 };
 
 /* What least squares without a penalty know of X's rank, and make of it: see linreg_rank.c. */
@@ -58,12 +58,14 @@ struct ki_system {
     kiln_matrix *ones;             /* m x 1 */
     kiln_matrix *mean;             /* n x 1: mu; zeros without an intercept */
     kiln_matrix *penalty;          /* n x 1: the diagonal of L; NULL where that is l2 throughout */
-    kiln_matrix *
-        inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero); NULL: ones */
+    kiln_matrix
+        *inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero); NULL:
+                  * ones */
     struct ki_flats flats;
     kiln_matrix *kept; /* n x 1, for a warm start: 1 for columns that take part, 0 for those left out */
-    kiln_matrix *
-        right; /* n x 1: X^T S (y - right_about) of the only target, from the walk over the columns; NULL: not known */
+    kiln_matrix
+        *right; /* n x 1: X^T S (y - right_about) of the only target, from the walk over the columns; NULL:
+                * not known */
     double right_about, right_sum; /* the sum of S (y - right_about) */
     struct ki_direct direct;
     struct ki_walk walk;

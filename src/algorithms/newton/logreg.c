@@ -134,8 +134,8 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-/* The same of several, from the probabilities that the engine has left; 0, not known, where the host has no room
- * for them. */
+/* The same of several, from the probabilities that the engine has left; 0, not known, where the host has no
+ * room for them. */
 static kiln_status bend_of_classes(double *bend, struct ki_newton *newton, const kiln_loss *loss) {
     kiln_status status;
     const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;

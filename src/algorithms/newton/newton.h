@@ -31,10 +31,10 @@ struct ki_newton {
     int k;         /* columns of W */
     double l2, l1; /* >= 0 */
     bool no_intercept, standardize;
-    double
-        constant; /* the objective of the best intercept alone, at least; 0 = not known. A glm's origin is that point. */
-    bool
-        one_sided; /* the caller knows that the intercept has no optimum, or wants no warnings: ki_newton_separation is not asked */
+    double constant; /* the objective of the best intercept alone, at least; 0 = not known. A glm's origin is
+                   * that point. */
+    bool one_sided;  /* the caller knows that the intercept has no optimum, or wants no warnings:
+                    * ki_newton_separation is not asked */
 
     /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start
      * from them and leaves the result there, in the coordinates of X as given. */

@@ -1,18 +1,22 @@
-/* The l1 step on the CPU for one column of coefficients: the proximal Newton model of newton_l1.c by coordinate descent,
+/* The l1 step on the CPU for one column of coefficients: the proximal Newton model of newton_l1.c by
+ * coordinate descent,
  *
  *   z_j = S(z_j - g_j / H_jj, l1_j / H_jj),   S(x, t) = sign(x) max(|x| - t, 0),
  *
- * on the columns that are not 0 and those whose gradient says that they should not be: of thousands often a few, and no others
- * are read. Columns are taken in random order, which on text takes a fraction of the sweeps that their own order takes.
+ * on the columns that are not 0 and those whose gradient says that they should not be: of thousands often a
+ * few, and no others are read. Columns are taken in random order, which on text takes a fraction of the
+ * sweeps that their own order takes.
  *
- * newton_quadratic.c keeps what a coordinate's gradient needs. Where that is the Gram matrix, sweeps cost next to nothing, and
- * the least point of a face, the elements that are not 0 with their signs, is solved for exactly once sweeps have cost as much.
- * Else sweeps are what costs, so that the model is solved loosely until one sweep does, and then closer, and once a sweep hardly
- * changes the face, conjugate gradient goes on from there (newton_face.c).
+ * newton_quadratic.c keeps what a coordinate's gradient needs. Where that is the Gram matrix, sweeps cost
+ * next to nothing, and the least point of a face, the elements that are not 0 with their signs, is solved for
+ * exactly once sweeps have cost as much. Else sweeps are what costs, so that the model is solved loosely
+ * until one sweep does, and then closer, and once a sweep hardly changes the face, conjugate gradient goes on
+ * from there (newton_face.c).
  *
- * While rows come to be told apart, a loss like the logistic one falls by the same factor in every step, e, because its
- * curvature falls with it and the model's least point comes much too soon. The model takes that share of the curvature which
- * the last step was seen to have: steps are half as long again then, and near the solution the share is 1. */
+ * While rows come to be told apart, a loss like the logistic one falls by the same factor in every step, e,
+ * because its curvature falls with it and the model's least point comes much too soon. The model takes that
+ * share of the curvature which the last step was seen to have: steps are half as long again then, and near
+ * the solution the share is 1. */
 #include "algorithms/newton/newton_descent.h"
 
 enum {
@@ -22,8 +26,8 @@ enum {
     DENSE_COLUMNS = 512,
     SETTLED =
         20, /* columns for each that a sweep took to or from 0: conjugate gradient can go on with the face */
-    NOISE =
-        10000 /* roundings of the objective that a decrease which says something of the curvature has at least */
+    NOISE = 10000 /* roundings of the objective that a decrease which says something of the curvature has at
+               * least */
 };
 static const double LEAST_SHARE = 0.3,
                     LEAST_LOOSENESS = 0.15; /* tighter takes more sweeps than it saves steps */
@@ -87,7 +91,8 @@ static int64_t descent_choose(struct ki_descent *descent) {
     return count;
 }
 
-/* The share of the curvature for the next model: that which the objective without l1 was seen to have along the last step,
+/* The share of the curvature for the next model: that which the objective without l1 was seen to have along
+ * the last step,
  *
  *   share = (2 (slope - decrease) - own) / d . H d,
  *

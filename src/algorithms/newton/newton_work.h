@@ -51,7 +51,8 @@ struct ki_newton_work {
     bool led;    /* a step that every column could take part in has led here */
     bool ahead;  /* S is the next step from here */
     bool looked,
-        regular; /* whether the step that led here left the rows\' curvatures as they were, if that has been looked at */
+        regular; /* whether the step that led here left the rows\' curvatures as they were, if that has
+                  * been looked at */
     struct ki_state state[KI_NEWTON_STATE]; /* of a checkpoint */
 };
 
@@ -81,13 +82,12 @@ struct ki_newton_model {
     double slope;    /* -g . s > 0, with l1 less what the l1 term grows by */
     double decrease; /* of the quadratic model */
     double length;   /* || D s || */
-    double
-        rest; /* what the model can still fall by beyond `decrease`: 0 by an exact factor, else by the residual and the least
-                        curvature that was met with */
-    bool boundary; /* ended on the region's boundary */
-    bool exact;    /* by ki_newton_exact, without a product */
-    bool stiff;    /* most of some column's curvature is none of the data's or the penalties' */
-    bool loose;    /* what conjugate gradient has left out may matter: see ki_newton_doubtful */
+    double rest;     /* what the model can still fall by beyond `decrease`: 0 by an exact factor, else by the
+               * residual and the least curvature that was met with */
+    bool boundary;   /* ended on the region's boundary */
+    bool exact;      /* by ki_newton_exact, without a product */
+    bool stiff;      /* most of some column's curvature is none of the data's or the penalties' */
+    bool loose;      /* what conjugate gradient has left out may matter: see ki_newton_doubtful */
     int64_t inner;
 };
 

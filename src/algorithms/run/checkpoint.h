@@ -37,9 +37,9 @@ struct ki_described {
     const kiln_matrix *X;
     struct ki_given given[KI_GIVEN];
     kiln_report
-        *report; /* the run's own: iterations, passes, figures of the last iteration and trace go along */
-    int64_t
-        most; /* iterations: a run that goes on has stopped where these are done; 0: the algorithm looks itself */
+        *report;   /* the run's own: iterations, passes, figures of the last iteration and trace go along */
+    int64_t most;  /* iterations: a run that goes on has stopped where these are done; 0: the algorithm looks
+               * itself */
     double *start; /* its clock, which then counts the seconds of before, too */
 };
 

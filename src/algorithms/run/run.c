@@ -213,8 +213,8 @@ kiln_stop ki_run_limit(const struct ki_run *run) {
 }
 
 /* Whether a residual within the tolerance is one of many small ones. Next to a saddle gains fall at once,
- * as what leads there dies out, and rise again, as what leads away grows: where the last one or the one before
- * has come down to less than a quarter, another has to be small, too. */
+ * as what leads there dies out, and rise again, as what leads away grows: where the last one or the one
+ * before has come down to less than a quarter, another has to be small, too. */
 static bool settled(const struct ki_run *run) {
     const kiln_report *report = &run->report;
     if (run->unsettled) return false;

@@ -1,4 +1,5 @@
-/* What a model of gap holds, and the factors of new rows under it: the update of A until it rests, B as it is. */
+/* What a model of gap holds, and the factors of new rows under it: the update of A until it rests, B as it
+ * is. */
 #include "algorithms/topics/gap.h"
 
 #include "algorithms/factor/factor_model.h"
@@ -41,7 +42,8 @@ done:
     return status;
 }
 
-/* Until a step raises the likelihood of X by less than 1e-7 of it: the objective's other parts are about as large. */
+/* Until a step raises the likelihood of X by less than 1e-7 of it: the objective's other parts are about as
+ * large. */
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
     kiln_status status;
     struct ki_arena arena = {0};

@@ -1,5 +1,5 @@
-/* The families of generalised linear models by the textbook: the loss as a function of the mean, the variance, the
- * slope and the curvatures, and the deviance, with its digits where y is near the mean. */
+/* The families of generalised linear models by the textbook: the loss as a function of the mean, the
+ * variance, the slope and the curvatures, and the deviance, with its digits where y is near the mean. */
 #define _DEFAULT_SOURCE
 #include "algorithms/verify/verify.h"
 
@@ -56,8 +56,9 @@ static long double beta_slope(long double p, double y, long double mu, long doub
     return digamma_of(p * mu) - digamma_of(p * nu) - logl(y) + log1pl(-(long double)y);
 }
 
-/* By Newton's method for the logit of the best mean of y, kept between the ends that are known to enclose it. Near
- * 0, where psi(P mu) is about -1 / (P mu), P mu is 1 / -log y, and not P y: from there each step gains but a power of e. */
+/* By Newton's method for the logit of the best mean of y, kept between the ends that are known to enclose it.
+ * Near 0, where psi(P mu) is about -1 / (P mu), P mu is 1 / -log y, and not P y: from there each step gains
+ * but a power of e. */
 struct ki_verify_value ki_verify_best(const kiln_loss *loss, double y) {
     const long double p = loss->parameter;
     if (loss->family != KILN_BETA) return (struct ki_verify_value){0};

@@ -158,7 +158,8 @@ static bool at_end(const struct ki_verify_model *m, long double mean) {
     return mean <= range.least || mean >= range.most;
 }
 
-/* The loss at these linear predictors, each shifted, with its slope and expected curvature along the shift. */
+/* The loss at these linear predictors, each shifted, with its slope and expected curvature along the
+ * shift. */
 struct along {
     long double value, slope, curvature;
 };

@@ -26,7 +26,8 @@ struct layout {
     const kiln_mds_options *options;
     bool partial;     /* some pairs do not count, or not alike: the next layout takes a system of equations */
     long double a, b; /* disparities a + b delta */
-    /* Ordinal: the pairs, and the corners of a hull among them with what lies before each: weight, weighted distances. */
+    /* Ordinal: the pairs, and the corners of a hull among them with what lies before each: weight, weighted
+     * distances. */
     long double rounding; /* relative, of dissimilarities that are equal */
     struct pair *pairs;
     struct corner {
@@ -206,7 +207,8 @@ static struct total total_of(struct layout *l, const long double *next, long dou
                 if (w > 0) add_pair(&total, l, &pair, l->b * delta, made);
             }
     }
-    /* A line that is off by a part `line` of itself is off its best place: the stress rises by the square of it. */
+    /* A line that is off by a part `line` of itself is off its best place: the stress rises by the square of
+     * it. */
     total.blur += l->unit * terms_of(l) * total.stress + 4 * line * line * total.squares;
     return total;
 }

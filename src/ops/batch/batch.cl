@@ -1,12 +1,13 @@
-/* GPU bodies of kiln_batch_reduce and kiln_batch_scale (ops/batch/batch.h): vectors straight from memory, VS threads each, or by tiles
- * that pass through local memory.
+/* GPU bodies of kiln_batch_reduce and kiln_batch_scale (ops/batch/batch.h): vectors straight from memory, VS
+ * threads each, or by tiles that pass through local memory.
  *
- * A tile is a stretch of X from one 16-byte boundary to another, whatever vectors lie in it: it is read by loads of 16 bytes that
- * know nothing of vectors, and VS threads take each vector from there. That is how vectors of any length and alignment come at the
- * memory's speed. After each 32 numbers four places stay empty, so that threads whose vectors are a power of two apart meet in
- * different banks.
+ * A tile is a stretch of X from one 16-byte boundary to another, whatever vectors lie in it: it is read by
+ * loads of 16 bytes that know nothing of vectors, and VS threads take each vector from there. That is how
+ * vectors of any length and alignment come at the memory's speed. After each 32 numbers four places stay
+ * empty, so that threads whose vectors are a power of two apart meet in different banks.
  *
- * REDUCTION: kiln_batch_kind. WHERE: 0 = vectors of one length, 1 = between offsets, 2 = pieces of long vectors from a list (to be reduced). */
+ * REDUCTION: kiln_batch_kind. WHERE: 0 = vectors of one length, 1 = between offsets, 2 = pieces of long
+ * vectors from a list (to be reduced). */
 
 #define ARGUMENTS_reduce(FIRST, NEXT)                                                                       \
     FIRST(OUT, real, result)                                                                                \
@@ -86,7 +87,8 @@
 
 #if defined(REDUCE) || defined(TILES) || defined(JOIN)
 
-/* What several threads know, as one, in the first of each VS threads; all threads make the call. NVIDIA's exchange registers. */
+/* What several threads know, as one, in the first of each VS threads; all threads make the call. NVIDIA's
+ * exchange registers. */
 #ifdef SHUFFLES
 DEVICE_FN struct batch_part from_lane(uint mask, struct batch_part p, int step) {
     struct batch_part q = {0, 0, 0, 0};
@@ -150,7 +152,8 @@ DEVICE_FN real finished(struct batch_part p, long length) {
 }
 #endif
 
-/* Vector v of a batch that is no list: its first element, and the one behind its last, in steps from `origin`. */
+/* Vector v of a batch that is no list: its first element, and the one behind its last, in steps from
+ * `origin`. */
 #if WHERE == 0
 #define ORIGIN(v) (first + (v) * stride)
 #define LENGTH(v) length
@@ -169,7 +172,8 @@ DEVICE_FN void unpack(real *x, UNIT unit) {
 #endif
 }
 
-/* Elements [from, to) of the vector at `origin`, by this thread of VS. WIDE: `step` is 1, and the body comes by units. */
+/* Elements [from, to) of the vector at `origin`, by this thread of VS. WIDE: `step` is 1, and the body comes
+ * by units. */
 DEVICE_FN void take(struct batch_part *p, __global const real *X, long origin, long step, long from, long to, int lane) {
 #ifdef WIDE
     enum { AHEAD = 4 };
@@ -216,8 +220,9 @@ DEVICE_FN void take(struct batch_part *p, __global const real *X, long origin, l
 #endif
 }
 
-/* Straight from memory. Without WHOLE each vector is cut into `parts` pieces, whose parts are left for `join`; as are those of a list,
- * whose rows are a piece's vector, first element and the one behind its last. */
+/* Straight from memory. Without WHOLE each vector is cut into `parts` pieces, whose parts are left for
+ * `join`; as are those of a list, whose rows are a piece's vector, first element and the one behind its
+ * last. */
 #ifdef WHOLE
 #define PARTS 1 /* no division */
 #else
@@ -255,7 +260,8 @@ __kernel GROUP_OF(BS) void reduce(PARAMETERS(reduce)) {
 #endif
 
 #ifdef JOIN
-/* The pieces of vectors as one: parts to each vector, or, of a list, from starts[i] to starts[i + 1] to vector vectors[i]. */
+/* The pieces of vectors as one: parts to each vector, or, of a list, from starts[i] to starts[i + 1] to
+ * vector vectors[i]. */
 __kernel GROUP_OF(BS) void join(PARAMETERS(join)) {
     LOCAL struct batch_part scratch[SCRATCH];
     const int lane = (int)get_local_id(0);
@@ -291,7 +297,8 @@ DEVICE_FN void take_local(struct batch_part *p, LOCAL_PTR const real *tile, int 
 #endif
 }
 
-/* Tile t has vectors [t * together, (t + 1) * together), or those between tile[2 t] and tile[2 t + 1]. `all`: elements of X. */
+/* Tile t has vectors [t * together, (t + 1) * together), or those between tile[2 t] and tile[2 t + 1]. `all`:
+ * elements of X. */
 __kernel GROUP_OF(BS) void reduce_tiles(PARAMETERS(reduce_tiles)) {
     LOCAL struct batch_part scratch[SCRATCH];
     LOCAL UNIT memory[(TILE_REALS + TILE_REALS / 8) / UNIT_REALS + 4];
@@ -351,13 +358,14 @@ __kernel GROUP_OF(BS) void scale(PARAMETERS(scale)) {
 #endif
 
 #ifdef SCALE_FLAT
-/* Number / length for numbers below 2^31: the upper bits of a product (Granlund and Montgomery, PLDI 1994). */
+/* Number / length for numbers below 2^31: the upper bits of a product (Granlund and Montgomery, PLDI
+ * 1994). */
 DEVICE_FN uint quotient(uint number, uint64 reciprocal, int shift) {
     return (uint)((uint64)number * reciprocal >> shift);
 }
 
-/* The same for vectors of one length that lie side by side, from one unit of 16 bytes to the next whatever vectors they belong
- * to. `elements`: of all vectors. */
+/* The same for vectors of one length that lie side by side, from one unit of 16 bytes to the next whatever
+ * vectors they belong to. `elements`: of all vectors. */
 __kernel GROUP_OF(BS) void scale_flat(PARAMETERS(scale_flat)) {
     enum { AHEAD = 4, TILE_UNITS = AHEAD * BS };
     const int id = (int)get_local_id(0);

@@ -1,19 +1,22 @@
-/* GPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c). A step gathers what comes in along the links, updates P, and
- * makes the next step's contributions, the mass that dangles and the change while it has the row in its registers. The links lie in one
- * of three layouts (derived/links.h): a vector of VS threads takes a row (ROWS), a thread takes one beside others of the same length
- * (WINDOWS), or teams of TEAM threads first take equal shares of rows and links and leave what came in with each row (SHARES), and then a
- * thread updates a row (CLOSE). Where the sources lie in several blocks, so that what is gathered stays in the second cache level, a vertex has a row in
- * each, which CLOSE adds up. Each group leaves its sums of K columns in `space`, mass first and then change, column by column, as its own
- * number of `groups`, which are added up in order. The state S never leaves the device, so that steps queued behind the last one that
- * is wanted see it and do nothing.
+/* GPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c). A step gathers what comes in along
+ * the links, updates P, and makes the next step's contributions, the mass that dangles and the change while
+ * it has the row in its registers. The links lie in one of three layouts (derived/links.h): a vector of VS
+ * threads takes a row (ROWS), a thread takes one beside others of the same length (WINDOWS), or teams of TEAM
+ * threads first take equal shares of rows and links and leave what came in with each row (SHARES), and then a
+ * thread updates a row (CLOSE). Where the sources lie in several blocks, so that what is gathered stays in
+ * the second cache level, a vertex has a row in each, which CLOSE adds up. Each group leaves its sums of K
+ * columns in `space`, mass first and then change, column by column, as its own number of `groups`, which are
+ * added up in order. The state S never leaves the device, so that steps queued behind the last one that is
+ * wanted see it and do nothing.
  *
- * What comes in along links is added up in `wide`, and where that is no wider than `real` with what each addition has rounded off, so
- * that rounding does not grow with the number of a row's links (ki_ranks_error).
+ * What comes in along links is added up in `wide`, and where that is no wider than `real` with what each
+ * addition has rounded off, so that rounding does not grow with the number of a row's links (ki_ranks_error).
  *
- * SHARES are a launch of ranks_step, the update is one, and ranks_settle adds up. Where groups may wait for each other (TOGETHER) all of
- * `turns` steps are one launch: groups meet between shares and update, and behind each step, after which each group adds up all sums
- * for itself, and the first also writes the state. Two steps in turn have places of their own for their sums, so that nobody
- * overwrites what others still read. */
+ * SHARES are a launch of ranks_step, the update is one, and ranks_settle adds up. Where groups may wait for
+ * each other (TOGETHER) all of `turns` steps are one launch: groups meet between shares and update, and
+ * behind each step, after which each group adds up all sums for itself, and the first also writes the state.
+ * Two steps in turn have places of their own for their sums, so that nobody overwrites what others still
+ * read. */
 
 #define ARGUMENTS_ranks_factor(FIRST, NEXT)                                                                  \
     FIRST(OUT, real, factor)                                                                                 \
@@ -31,9 +34,11 @@
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, first)
 
-/* start, source, weight, place: of ROWS or WINDOWS; item and its like: of SHARES and CLOSE, which have `rows` rows in each of `blocks`
- * blocks: those that `row` names, or if it is NULL all. part: of each share what it has of the row that ends in it first, behind all of
- * these of each what is open at its end, and then, as `real`, the sums of rows. Of `all` vertices the n from `offset` on are this device's. `slot` is the first step's, of `slots`; met: a zero. */
+/* start, source, weight, place: of ROWS or WINDOWS; item and its like: of SHARES and CLOSE, which have `rows`
+ * rows in each of `blocks` blocks: those that `row` names, or if it is NULL all. part: of each share what it
+ * has of the row that ends in it first, behind all of these of each what is open at its end, and then, as
+ * `real`, the sums of rows. Of `all` vertices the n from `offset` on are this device's. `slot` is the first
+ * step's, of `slots`; met: a zero. */
 #define ARGUMENTS_ranks_step(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, space)                                                                                \
     NEXT(OUT, wide, S)                                                                                       \
@@ -136,8 +141,8 @@ __kernel GROUP_OF(BS) void ranks_begin(PARAMETERS(ranks_begin)) {
 #endif
 
 #if defined(SETTLE) || defined(TOGETHER)
-/* All groups' sums: each column's mass goes to `masses`; true if a column changed by more than its goal. One group also writes the
- * new state; slot < 0: that at the beginning. */
+/* All groups' sums: each column's mass goes to `masses`; true if a column changed by more than its goal. One
+ * group also writes the new state; slot < 0: that at the beginning. */
 DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, int along, int across, int k, int slot,
                       bool writes, LOCAL_PTR wide *masses, LOCAL_PTR wide *shared) {
     const bool begin = slot < 0;
@@ -370,8 +375,9 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 
-/* Each thread of a team has `sum` of the row that is open at its end; `ended`: a row has ended in the thread, so that what came before
- * does not count. *before becomes what is open at its begin, *all what is open at its end; true if a row has ended before it. */
+/* Each thread of a team has `sum` of the row that is open at its end; `ended`: a row has ended in the thread,
+ * so that what came before does not count. *before becomes what is open at its begin, *all what is open at
+ * its end; true if a row has ended before it. */
 DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR wide *open, LOCAL_PTR int *closed) {
     const int id = (int)get_local_id(0), lane = id % TEAM;
     for (int reach = 1; reach < TEAM; reach *= 2) {
@@ -390,8 +396,9 @@ DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR 
     return lane > 0 && last_ended;
 }
 
-/* What comes in along a share's links, by a team. All are on their way before the first has come. One column. A row that ends in the
- * share leaves its sum; whether it also began there is not asked: the share's first also goes to where parts of rows are. */
+/* What comes in along a share's links, by a team. All are on their way before the first has come. One column.
+ * A row that ends in the share leaves its sum; whether it also began there is not asked: the share's first
+ * also goes to where parts of rows are. */
 DEVICE_FN void add_share(__global wide *part, index_t share, __global const int *item, __global const real *weight,
                          __global const real *C, int k, int first, index_t shares, LOCAL_PTR wide *open,
                          LOCAL_PTR int *closed) {
@@ -430,8 +437,8 @@ DEVICE_FN void add_share(__global wide *part, index_t share, __global const int 
 
 #ifdef CLOSE
 #define CLOSED 2
-/* A thread's next rows, a stride apart, whose loads are under way at once. What has come in with a row is its own sum, or, if it begins
- * in another share than it ends in, what shares have of it. */
+/* A thread's next rows, a stride apart, whose loads are under way at once. What has come in with a row is its
+ * own sum, or, if it begins in another share than it ends in, what shares have of it. */
 DEVICE_FN void close_some(struct update *u, __global const wide *part, __global const int *start, __global const int *row,
                           index_t rows, int blocks, index_t shares, index_t first, index_t stride) {
     wide sum[CLOSED];
@@ -535,7 +542,8 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
 #define MASS(c) S[RANKS_MASS * k + (c)]
 #endif
 #ifdef UPDATES
-#ifdef MEMBER /* elsewhere an addition of 0 here makes all of the kernel slower by two thirds (CUDA 13, H200) */
+#ifdef MEMBER /* elsewhere an addition of 0 here makes all of the kernel slower by two thirds (CUDA 13,
+               * H200) */
     u.next = next + (index_t)offset * k;
 #else
     u.next = next;

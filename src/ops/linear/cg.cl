@@ -1,14 +1,16 @@
-/* GPU body of kiln_cg_step (ops/linear/cg.c): three launches, and the scalars never leave the device; of kiln_cg_begin, slot < 0, the
- * same. A work-group of the first two serves one of the k columns; partial sums are added up in order by every group that
- * needs them, which costs less than a launch of its own. S is the state in `wide`, CG_ROWS + 2 * history rows of k
- * (dialect/scalar_math.h), which only the last launch, of one group a column, writes.
+/* GPU body of kiln_cg_step (ops/linear/cg.c): three launches, and the scalars never leave the device; of
+ * kiln_cg_begin, slot < 0, the same. A work-group of the first two serves one of the k columns; partial sums
+ * are added up in order by every group that needs them, which costs less than a launch of its own. S is the
+ * state in `wide`, CG_ROWS + 2 * history rows of k (dialect/scalar_math.h), which only the last launch, of
+ * one group a column, writes.
  *
- * P . A P comes from the pass, where the rows' products with P are at hand, and P . L P from the launch that made P: neither
- * costs a walk over P and Q. E waits for the second launch, where P is read anyway. The space holds, by groups, one after the
- * other: G . (inverse .* G), mean . (inverse .* G), P . L P.
+ * P . A P comes from the pass, where the rows' products with P are at hand, and P . L P from the launch that
+ * made P: neither costs a walk over P and Q. E waits for the second launch, where P is read anyway. The space
+ * holds, by groups, one after the other: G . (inverse .* G), mean . (inverse .* G), P . L P.
  *
- * mean . P follows P's own recurrence, so that no launch but the first reads the means. What rounding makes of it shifts
- * all rows of a pass alike, and that is what the correction of Q by the rows' sums takes out again. */
+ * mean . P follows P's own recurrence, so that no launch but the first reads the means. What rounding makes
+ * of it shifts all rows of a pass alike, and that is what the correction of Q by the rows' sums takes out
+ * again. */
 
 #define ARGUMENTS_cg_update(FIRST, NEXT)                                                                     \
     FIRST(SPACE, wide, space)                                                                                \
@@ -71,8 +73,9 @@ DEVICE_FN wide gather(__global const wide *partial, int shares, int c, int k, LO
     return group_total(sum, shared);
 }
 
-/* A thread's rows are `apart` rows from each other. It loads BATCH of them at a time, for a store between them would have
- * the loads behind it wait; more would leave registers for fewer than 1,024 threads a compute unit. */
+/* A thread's rows are `apart` rows from each other. It loads BATCH of them at a time, for a store between
+ * them would have the loads behind it wait; more would leave registers for fewer than 1,024 threads a compute
+ * unit. */
 #ifdef REAL_F64
 #define BATCH 2
 #else

@@ -1,9 +1,10 @@
 /* Of a dense X on a GPU, in one walk (ops/linear/column_sums.c): for each column the sums of
  * v (x - c)^2, v (x - c) and v (y - d) x.
  *
- * A group has `pieces` times W adjacent columns, and of its share of the rows as many at a time as it has threads for; a thread
- * keeps the three sums of its W columns in registers, and loads AHEAD rows before it adds them. CHAIN numbers are added in `real`,
- * their sums in `wide`: in order, the groups' by a second launch. */
+ * A group has `pieces` times W adjacent columns, and of its share of the rows as many at a time as it has
+ * threads for; a thread keeps the three sums of its W columns in registers, and loads AHEAD rows before it
+ * adds them. CHAIN numbers are added in `real`, their sums in `wide`: in order, the groups' by a second
+ * launch. */
 
 #define ARGUMENTS_column_sums(FIRST, NEXT)                                                                   \
     FIRST(SPACE, wide, partial)                                                                              \
@@ -49,7 +50,8 @@ DEVICE_FN void add_row(struct column_part *to, const real *x, const real *c, rea
     }
 }
 
-/* Adds the next rows, CHAIN at most, and returns the row behind them. All but the last of X's come AHEAD at a time. */
+/* Adds the next rows, CHAIN at most, and returns the row behind them. All but the last of X's come AHEAD at a
+ * time. */
 DEVICE_FN long add_rows(struct column_part *part, __global const real *X, __global const real *v,
                         __global const real *y, const real *c, real d, long row, long last, long step,
                         int n) {

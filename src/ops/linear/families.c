@@ -13,7 +13,8 @@ static const double pi = 3.14159265358979323846;
 
 /* ------------------------------------------------------------------------------------ Akaike's criterion */
 
-/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series there. */
+/* k log k - k - log Gamma(k), which lose their digits to each other where k is large: by Stirling's series
+ * there. */
 static double stirling(double k) {
     const double r = 1 / (k * k);
     int sign; /* plain lgamma writes it to a global variable */
@@ -26,7 +27,8 @@ static double gaussian_akaike(const struct ki_likelihood *at) {
            2 * (at->parameters + 1);
 }
 
-/* With k = weight / deviance the density's logarithm is -k deviance_i / 2 - log y_i + k log k - k - log Gamma(k). */
+/* With k = weight / deviance the density's logarithm is -k deviance_i / 2 - log y_i + k log k - k - log
+ * Gamma(k). */
 static double gamma_akaike(const struct ki_likelihood *at) {
     const double spread = at->deviance / at->weight;
     return at->weight * (1 - 2 * stirling(1 / spread)) + 2 * at->constant + 2 * (at->parameters + 1);
@@ -49,7 +51,8 @@ static double plain_akaike(const struct ki_likelihood *at) {
     (BIT(IDENTITY) | BIT(LOG) | BIT(INVERSE) | BIT(INVERSE_SQUARED) | BIT(SQRT) | BIT(LOGIT) | BIT(PROBIT) | \
      BIT(CLOGLOG) | BIT(CAUCHIT) | BIT(POWER))
 
-/* A row a family, at its number. The default link is the canonical one, or log where that leaves the range. */
+/* A row a family, at its number. The default link is the canonical one, or log where that leaves the
+ * range. */
 static const struct ki_family families[KI_FAMILY_LAST + 1] = {
     [KILN_GAUSSIAN] =
         {.shown = {.name = "gaussian", .link = KILN_LINK_IDENTITY, .links = EVERY_LINK, .linear_score = 1},

@@ -1,6 +1,6 @@
-/* Losses (loss.c, loss_rows.c), and the families of generalised linear models and their links, of which each has a row
- * in families.c. Their formulas for a row of data are in dialect/losses.h, those that verify them in
- * algorithms/verify/verify_family.c. */
+/* Losses (loss.c, loss_rows.c), and the families of generalised linear models and their links, of which each
+ * has a row in families.c. Their formulas for a row of data are in dialect/losses.h, those that verify them
+ * in algorithms/verify/verify_family.c. */
 #ifndef KI_FAMILIES_H
 #define KI_FAMILIES_H
 
@@ -20,13 +20,13 @@ struct ki_family {
     kiln_family_info shown;
     kiln_range range;   /* of y, but for open_beyond */
     double open_beyond; /* a parameter above that opens the range at its least end, too; 0: none does */
-    /* The links, as a sum of 1 << link, under which the loss is not convex in eta, and may go level far beyond a row's
-     * best mean. */
+    /* The links, as a sum of 1 << link, under which the loss is not convex in eta, and may go level far
+     * beyond a row's best mean. */
     uint32_t bends_down;
     /* Under a log link the loss's own curvature is positive for every y, and in place of the expected one. */
     bool own_curvature;
-    /* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is one, counted
-     * as a parameter and put at deviance / weight. NULL: the density has no closed form. */
+    /* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is
+     * one, counted as a parameter and put at deviance / weight. NULL: the density has no closed form. */
     double (*akaike)(const struct ki_likelihood *at);
 };
 
@@ -49,11 +49,12 @@ kiln_link ki_link_of(const kiln_loss *loss);
 /* ERR_ARGUMENT for a family or a link that there is not, or a parameter that it does not take. */
 kiln_status ki_family_check(const char *call, const kiln_loss *loss);
 
-/* *resolved = the loss with its default link filled in, so that no body sees KILN_LINK_DEFAULT. ERR_ARGUMENT for a kind,
- * family, link or parameter that there is not. */
+/* *resolved = the loss with its default link filled in, so that no body sees KILN_LINK_DEFAULT. ERR_ARGUMENT
+ * for a kind, family, link or parameter that there is not. */
 kiln_status ki_loss_resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss);
 
-/* A function of each row of Eta: kiln_loss_mean, or kiln_loss_deviance if `deviance`. The loss is resolved. */
+/* A function of each row of Eta: kiln_loss_mean, or kiln_loss_deviance if `deviance`. The loss is
+ * resolved. */
 struct ki_loss_rows {
     kiln_matrix *out;
     const kiln_loss *loss;

@@ -1,13 +1,16 @@
-/* GPU body of G = Z^T diag(v) Z,  Z = [X - 1 c^T, Y - 1 d^T, 1], of n + k + 1 columns, X dense (ops/linear/gram.c).
+/* GPU body of G = Z^T diag(v) Z,  Z = [X - 1 c^T, Y - 1 d^T, 1], of n + k + 1 columns, X dense
+ * (ops/linear/gram.c).
  *
- * A work-group has a tile of SIDE x SIDE of G on or right of the diagonal, and every splits-th chunk of CHUNK rows. The two strips
- * of SIDE columns of a chunk come into on-chip memory, STAGES chunks ahead where copies need no thread; the centres are
- * taken off on the way from there to the sums, so that nothing cancels where a mean dwarfs its spread. Groups that have tiles of
- * the same rows run side by side, and find in the second cache level what one of them has brought. The sums of FOLD chunks begin at 0
- * and then go to the tile's; the tiles of the splits are added in `wide`, in order: three levels, each of which is short.
+ * A work-group has a tile of SIDE x SIDE of G on or right of the diagonal, and every splits-th chunk of CHUNK
+ * rows. The two strips of SIDE columns of a chunk come into on-chip memory, STAGES chunks ahead where copies
+ * need no thread; the centres are taken off on the way from there to the sums, so that nothing cancels where
+ * a mean dwarfs its spread. Groups that have tiles of the same rows run side by side, and find in the second
+ * cache level what one of them has brought. The sums of FOLD chunks begin at 0 and then go to the tile's; the
+ * tiles of the splits are added in `wide`, in order: three levels, each of which is short.
  *
- * TENSOR, f32: x = high + low with 11 leading bits each, and of the four products of the halves the three that matter, on tensor
- * cores; a warp has 32 x 32 of a tile. Tensor cores round towards zero, but no sum in them has more than 32 rows.
+ * TENSOR, f32: x = high + low with 11 leading bits each, and of the four products of the halves the three
+ * that matter, on tensor cores; a warp has 32 x 32 of a tile. Tensor cores round towards zero, but no sum in
+ * them has more than 32 rows.
  * Elsewhere a thread has 4 x 4. */
 
 #define ARGUMENTS_gram(FIRST, NEXT)                                                                          \
@@ -121,14 +124,16 @@ DEVICE_FN void gram_fetch_chunk(LOCAL_PTR struct chunk *to, const struct gram_ta
 }
 
 #if defined(TENSOR) && defined(BULK) && !defined(REAL_F64)
-/* ------------------------------------------------------------------------------------------ 32 x 32 a warp */
+/* ------------------------------------------------------------------------------------------ 32 x 32 a
+ * warp */
 #define WARPS (SIDE / 32)
 #define SLICES (BS / 32 / (WARPS * WARPS)) /* warps that share a place, and a chunk's rows */
 #define ROWS (CHUNK / SLICES)
 #define FOLD (ROWS < 32 ? 32 / ROWS : 1)
 
 struct place {
-    int row, i, j;      /* its first row of a chunk; its lane's columns in either strip, and 8, 16, 24 further on */
+    int row, i, j;      /* its first row of a chunk; its lane's columns in either strip, and 8, 16, 24
+                         * further on */
     real ci[4], cj[4]; /* their centres */
 };
 
@@ -188,7 +193,8 @@ DEVICE_FN int gram_element(const struct place *at, int s) {
     return i * SIDE + at->j - lane / 4 + s / 4 % 4 * 8 + lane % 4 * 2 + s % 2;
 }
 #else
-/* ------------------------------------------------------------------------------------------ 4 x 4 a thread */
+/* ------------------------------------------------------------------------------------------ 4 x 4 a
+ * thread */
 #define SLICES 1
 #define FOLD 1
 struct place {

@@ -1,13 +1,16 @@
-/* GPU body of G = Z^T diag(v) Z as in gram.cl, for a Z of up to 32 columns of f32: tensor cores, and warps that wait for nobody.
+/* GPU body of G = Z^T diag(v) Z as in gram.cl, for a Z of up to 32 columns of f32: tensor cores, and warps
+ * that wait for nobody.
  *
- * A warp has every so manyth slice of 32 rows in on-chip memory, STAGES at a time, where bulk copies bring it as it lies in X: no
- * thread has an address to compute. A lane takes the same numbers for the left and the right operand of a product, so that each
- * is split into halves once, and parts below the diagonal are left out. The order of the rows within a slice is free: the four that
- * a product's lanes read at once are APART rows from each other, which puts them into different banks.
+ * A warp has every so manyth slice of 32 rows in on-chip memory, STAGES at a time, where bulk copies bring it
+ * as it lies in X: no thread has an address to compute. A lane takes the same numbers for the left and the
+ * right operand of a product, so that each is split into halves once, and parts below the diagonal are left
+ * out. The order of the rows within a slice is free: the four that a product's lanes read at once are APART
+ * rows from each other, which puts them into different banks.
  *
- * x = high + low with 11 leading bits each, and of the four products of the halves the three that matter. Tensor cores round towards
- * zero, but no sum in them has more than 32 rows; a warp's sums of slices and the sum of a group's warps are f32, and those of the
- * groups `wide` (gram_finish of gram.cl, to which a group is a split). */
+ * x = high + low with 11 leading bits each, and of the four products of the halves the three that matter.
+ * Tensor cores round towards zero, but no sum in them has more than 32 rows; a warp's sums of slices and the
+ * sum of a group's warps are f32, and those of the groups `wide` (gram_finish of gram.cl, to which a group is
+ * a split). */
 
 #define ARGUMENTS_gram_narrow(FIRST, NEXT)                                                                   \
     FIRST(SPACE, real, partials)                                                                             \
@@ -98,8 +101,8 @@ struct operand {
     uint high[2][EIGHTS], low[2][EIGHTS];
 };
 
-/* sums += a^T b: of each 16 x 8 that reaches above the diagonal. A pair may have one eight only: what it takes for the other goes to
- * rows that nobody reads. */
+/* sums += a^T b: of each 16 x 8 that reaches above the diagonal. A pair may have one eight only: what it
+ * takes for the other goes to rows that nobody reads. */
 DEVICE_FN void narrow_multiply(real (*sums)[EIGHTS][4], const uint (*a)[EIGHTS], const uint (*b)[EIGHTS]) {
     EACH(i, PAIRS) {
         const int other = 2 * i + 1 < EIGHTS ? 2 * i + 1 : 2 * i;
@@ -175,7 +178,8 @@ __kernel GROUP_BESIDE(32 * WARPS, 2) void gram_narrow(PARAMETERS(gram_narrow)) {
         tickets_begin();
     }
     warp_sync();
-    /* The ring is filled in the same loop: a second place that fetches would be a quarter of what the compiler has to do. */
+    /* The ring is filled in the same loop: a second place that fetches would be a quarter of what the
+     * compiler has to do. */
     for (int i = 1 - STAGES; i < count; i++) {
         const int next = i + STAGES - 1;
         warp_sync(); /* all lanes are done with the slice before */

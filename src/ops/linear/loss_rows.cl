@@ -1,6 +1,7 @@
-/* GPU body of kiln_loss_mean and (DEVIANCE) kiln_loss_deviance: a thread an element or a row. Small beside a pass over X, so
- * that one build serves all losses: which one it is comes with the launch. The deviance has a build of its own, as its many
- * logarithms of the gamma function take a compiler half a second, for which who merely predicts need not wait. */
+/* GPU body of kiln_loss_mean and (DEVIANCE) kiln_loss_deviance: a thread an element or a row. Small beside a
+ * pass over X, so that one build serves all losses: which one it is comes with the launch. The deviance has a
+ * build of its own, as its many logarithms of the gamma function take a compiler half a second, for which who
+ * merely predicts need not wait. */
 
 #define ARGUMENTS_loss_mean(FIRST, NEXT)                                                                     \
     FIRST(OUT, real, M)                                                                                      \

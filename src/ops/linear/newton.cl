@@ -1,5 +1,5 @@
-/* GPU body of a Newton step's vector work (ops/linear/newton.h): OP's formula for each element, coefficients first, then
- * intercepts; each group leaves its three sums. */
+/* GPU body of a Newton step's vector work (ops/linear/newton.h): OP's formula for each element, coefficients
+ * first, then intercepts; each group leaves its three sums. */
 
 #define ARGUMENTS_pairs(FIRST, NEXT)                                                                         \
     FIRST(SPACE, wide, partial)                                                                              \

@@ -1,5 +1,5 @@
-/* GPU body of ops/linear/scales.h: OP's formula for each column; each group leaves its three sums. The operation is an argument, as one
- * built kernel then serves all, and all threads go the same way. */
+/* GPU body of ops/linear/scales.h: OP's formula for each column; each group leaves its three sums. The
+ * operation is an argument, as one built kernel then serves all, and all threads go the same way. */
 
 #define ARGUMENTS_scales(FIRST, NEXT)                                                                        \
     FIRST(SPACE, wide, partial)                                                                              \

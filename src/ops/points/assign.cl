@@ -1,10 +1,12 @@
-/* GPU body of kiln_assign: the nearest centre of each row without a matrix of distances. Sums are in assign_sums.cl.
+/* GPU body of kiln_assign: the nearest centre of each row without a matrix of distances. Sums are in
+ * assign_sums.cl.
  *
- * Dense rows: a group takes BR rows against BC centres at a time, a thread TR x TC of their products in registers, from slabs
+ * Dense rows: a group takes BR rows against BC centres at a time, a thread TR x TC of their products in
+ * registers, from slabs
  * of columns in local memory; scores h - x.c, h = ||c||^2 / 2, go straight into the least, the second least and the number of
- * the least. Of few columns a thread has whole rows (FEW). Rows for which rounding leaves the nearest in doubt (assign.cpu.h has the
- * bound) go on a list, which the first kernel takes AGAIN: it measures, by squared differences in `wide`, whatever scores at most
- * the row's limit.
+ * the least. Of few columns a thread has whole rows (FEW). Rows for which rounding leaves the nearest in
+ * doubt (assign.cpu.h has the bound) go on a list, which the first kernel takes AGAIN: it measures, by
+ * squared differences in `wide`, whatever scores at most the row's limit.
  * Sparse rows: a group a row, whose threads share the centres, column by column of the transposed centres. */
 
 #define ARGUMENTS_assign_halves(FIRST, NEXT)                                                                 \
@@ -140,7 +142,8 @@ DEVICE_FN void load_four(real *to, LOCAL_PTR const real *from) {
     to[3] = all.w;
 }
 
-/* A row's number, and, where rounding leaves it in doubt, the row and the highest score of a centre that may be nearest. */
+/* A row's number, and, where rounding leaves it in doubt, the row and the highest score of a centre that may
+ * be nearest. */
 DEVICE_FN void settle(__global int *found, __global int *doubtful, __global real *limits, __global int *state,
                       long row, const struct nearest *all, real square, int n, real halves) {
     found[row] = all->index;
@@ -219,7 +222,8 @@ __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
 #define PITCH_C (BC + 4)
 #define EACH_ROW(i) _Pragma("unroll") for (int i = 0; i < TR; i++)
 #define EACH_CENTRE(i) _Pragma("unroll") for (int i = 0; i < TC; i++)
-/* Of the rows and centres of a tile a thread has every fourth four, so that threads side by side read side by side. */
+/* Of the rows and centres of a tile a thread has every fourth four, so that threads side by side read side by
+ * side. */
 #define OF_THREAD(i, at, across) ((i) / 4 * (across)*4 + (at)*4 + (i) % 4)
 
 #ifdef AGAIN
@@ -386,12 +390,13 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
 #endif
 
 #ifdef FEW
-/* Few columns: a thread has ROWS rows whole in registers and goes through the centres, which are in local memory SLAB at a
- * time. Of CHUNK centres only the least score meets the least so far; the numbers come from the best chunk, gone through once
- * more at the end. */
+/* Few columns: a thread has ROWS rows whole in registers and goes through the centres, which are in local
+ * memory SLAB at a time. Of CHUNK centres only the least score meets the least so far; the numbers come from
+ * the best chunk, gone through once more at the end. */
 #define WIDTH ((COLS + 3) / 4 * 4)
 #define PITCH (COLS | 1) /* rows side by side begin in different banks */
-#define GAP 4            /* elements behind each chunk, so that chunks do, too, when each row reads its best one */
+#define GAP 4            /* elements behind each chunk, so that chunks do, too, when each row reads its
+                          * best one */
 #define STRIDE (CHUNK * WIDTH + GAP)
 #define NORMS (CHUNK + GAP)
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
@@ -444,7 +449,8 @@ DEVICE_FN void few_chunk(struct few *of, const real (*x)[WIDTH], LOCAL_PTR const
     }
 }
 
-/* The nearest centre of a row, of those of its best chunk. x is -x, and centres and norms those of the chunk. */
+/* The nearest centre of a row, of those of its best chunk. x is -x, and centres and norms those of the
+ * chunk. */
 DEVICE_FN struct nearest few_local(const struct few *of, const real *x, LOCAL_PTR const real *centres,
                                    LOCAL_PTR const real *norms) {
     struct nearest all = {REAL_INFINITY, of->second, of->chunk};

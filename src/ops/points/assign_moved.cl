@@ -1,8 +1,9 @@
-/* GPU body of kiln_assign with bounds: the rows that have another centre than in the pass before, and what centres that have moved
- * make of the distances.
+/* GPU body of kiln_assign with bounds: the rows that have another centre than in the pass before, and what
+ * centres that have moved make of the distances.
  *
- * A row that changed its centre is two entries: ~row of the centre that it leaves, row of the one that it comes to. A group counts
- * those of a tile of rows, and lists them behind those of the tiles before, so that their order is the same in every run.
+ * A row that changed its centre is two entries: ~row of the centre that it leaves, row of the one that it
+ * comes to. A group counts those of a tile of rows, and lists them behind those of the tiles before, so that
+ * their order is the same in every run.
  * Distances follow a centre from a to b by  sum s ||x - b||^2 = sum s ||x - a||^2 + W (b - a).(b + a - 2 mean). */
 
 /* counts: of each tile, without `entry`; with it, those of all tiles before. */
@@ -14,7 +15,8 @@
     NEXT(TABLE, int, now)                                                                                    \
     NEXT(VALUE, int, rows)
 
-/* running: k x n sums, then the weight and the distances of each of the k. last: the centres that those are of. */
+/* running: k x n sums, then the weight and the distances of each of the k. last: the centres that those are
+ * of. */
 #define ARGUMENTS_moved_centres(FIRST, NEXT)                                                                 \
     FIRST(SPACE, wide, running)                                                                              \
     NEXT(SPACE, real, last)                                                                                  \

@@ -1,13 +1,16 @@
-/* GPU body of kiln_assign for wide dense rows of f32: tensor cores of half precision leave few centres to choose from.
+/* GPU body of kiln_assign for wide dense rows of f32: tensor cores of half precision leave few centres to
+ * choose from.
  *
- * A group has BM rows, as halves, in local memory and multiplies them by all centres, BN at a time, whose columns come in slabs of
- * BK by copies that run STAGES - 1 ahead. A row and a centre are scaled by powers of two, so that the largest of a row's numbers is
- * about 2^13, and scores h - x.c keep the two least of each row, and what no third one is less than.
+ * A group has BM rows, as halves, in local memory and multiplies them by all centres, BN at a time, whose
+ * columns come in slabs of BK by copies that run STAGES - 1 ahead. A row and a centre are scaled by powers of
+ * two, so that the largest of a row's numbers is about 2^13, and scores h - x.c keep the two least of each
+ * row, and what no third one is less than.
  *
  * With x' and c' the halves, a score is off by no more than ||x|| ||c - c'|| + ||x - x'|| ||c|| and what the sums of n products lose;
  * both differences are known: the row's own, and the largest ||c - c'|| / ||c||. Where that leaves one centre it is the
- * nearest; where it leaves two, they are measured in double (assign_two); other rows go on a list, and the kernel takes them AGAIN:
- * now it notes the centres whose scores are within the row's limit, and measures them in double. */
+ * nearest; where it leaves two, they are measured in double (assign_two); other rows go on a list, and the
+ * kernel takes them AGAIN: now it notes the centres whose scores are within the row's limit, and measures
+ * them in double. */
 
 #define ARGUMENTS_screen_centres(FIRST, NEXT)                                                                \
     FIRST(SPACE, int, narrow)                                                                                \
@@ -17,7 +20,8 @@
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, n)
 
-/* narrow: centres as halves, DEPTH each, as many as fill whole tiles; scales: two a centre, half its squared norm and what undoes
+/* narrow: centres as halves, DEPTH each, as many as fill whole tiles; scales: two a centre, half its squared
+ * norm and what undoes
  * its scaling; lost: ||c - c'|| / ||c||. state: as in assign.cl, and how many rows are between two centres: these are at the end of
  * doubtful, the last one first, with the second number in the bits of limits. */
 #define ARGUMENTS_assign_screen(FIRST, NEXT)                                                                 \
@@ -95,7 +99,8 @@ __kernel GROUP_OF(GROUP) void screen_centres(PARAMETERS(screen_centres)) {
 #endif
 
 #ifdef WIDE
-/* Where the u-th 8 halves of a slab's c-th centre are: eight centres that are read together lie in different banks. */
+/* Where the u-th 8 halves of a slab's c-th centre are: eight centres that are read together lie in different
+ * banks. */
 DEVICE_FN uint place_of(int c, int u) {
     return (uint)(c * (BK / 8) + (u ^ (c / 2 % 4))) * 16;
 }
@@ -220,7 +225,8 @@ DEVICE_FN void note(LOCAL_PTR struct screened *of, const struct scores *scores, 
     }
 }
 
-/* A warp a row: the nearest of its candidates, measured in double; of all centres where there are too many. */
+/* A warp a row: the nearest of its candidates, measured in double; of all centres where there are too
+ * many. */
 DEVICE_FN void measure(__global int *found, LOCAL_PTR const struct screened *of, __global const float *X,
                        __global const float *C, int n, int k) {
     const int lane = (int)get_local_id(0) % 32;

@@ -1,17 +1,19 @@
-/* GPU body of kiln_assign for rows of f32 with few columns, where all centres fit into local memory as halves: the screening of
- * assign_screen.cl by warps that wait for nobody, and leave no row in doubt.
+/* GPU body of kiln_assign for rows of f32 with few columns, where all centres fit into local memory as
+ * halves: the screening of assign_screen.cl by warps that wait for nobody, and leave no row in doubt.
  *
- * A warp has 16 rows in registers, as tensor cores take them, and goes through the centres BLOCK at a time. Products do not care in
- * which order columns come, so that lane t of four has the columns 4 t to 4 t + 3 and 16 + 4 t to 19 + 4 t of every 32, of rows and of
- * centres: 16 bytes of halves a centre, and of eight centres side by side all banks. Local memory has the centres by BLOCKS of 32
- * columns, then half their squared norms.
+ * A warp has 16 rows in registers, as tensor cores take them, and goes through the centres BLOCK at a time.
+ * Products do not care in which order columns come, so that lane t of four has the columns 4 t to 4 t + 3 and
+ * 16 + 4 t to 19 + 4 t of every 32, of rows and of centres: 16 bytes of halves a centre, and of eight centres
+ * side by side all banks. Local memory has the centres by BLOCKS of 32 columns, then half their squared
+ * norms.
  *
  * One power of two scales rows and centres, so that the largest number of a centre is below 64. Sums begin at -||c'||^2 / 2, so that
  * products leave the score x.c - ||c||^2 / 2 without an instruction more; the largest is the nearest centre's. What rounding to halves
  * took from each row and centre is measured: ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all.
  *
- * The largest score of a row, and the bound for the error of all, make a limit; the sign of score - limit says whether a centre may be
- * the nearest. More centres than a block are gone through twice. Where more than one remains, the warp measures them in double. */
+ * The largest score of a row, and the bound for the error of all, make a limit; the sign of score - limit
+ * says whether a centre may be the nearest. More centres than a block are gone through twice. Where more than
+ * one remains, the warp measures them in double. */
 
 /* apart: ||x - c||^2 of each row and its centre; 0: not wanted. */
 #define ARGUMENTS_assign_slim(FIRST, NEXT)                                                                   \
@@ -146,8 +148,8 @@ DEVICE_FN void slim_note(struct candidates *to, const float (*score)[4], int i, 
     }
 }
 
-/* The row's label where there is one candidate. Where there are more, -1, and a place among the doubts for each, or one for all
- * centres (-1) where a lane has more than two or numbers are too large for scores. */
+/* The row's label where there is one candidate. Where there are more, -1, and a place among the doubts for
+ * each, or one for all centres (-1) where a lane has more than two or numbers are too large for scores. */
 DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *mine, int row, int rows, bool huge) {
     const int t = (int)get_local_id(0) % 4;
     int all = mine->count > 2 ? 1 << 16 : mine->count, label = mine->first;

@@ -1,14 +1,15 @@
-/* GPU body of kiln_assign for rows of f32 with up to four columns, where all centres fit into local memory: scores by one product of
- * tensor cores for 16 rows and 8 centres, nearly as exact as f32.
+/* GPU body of kiln_assign for rows of f32 with up to four columns, where all centres fit into local memory:
+ * scores by one product of tensor cores for 16 rows and 8 centres, nearly as exact as f32.
  *
- * A number is the sum of two halves, high + low, of which one power of two for rows and centres keeps the largest number of a centre
- * below 64. A product is 16 deep: for up to four columns
+ * A number is the sum of two halves, high + low, of which one power of two for rows and centres keeps the
+ * largest number of a centre below 64. A product is 16 deep: for up to four columns
  *     high high' + low high' + high low',  and three halves of ||c||^2 / 2 times 1,
  * leave the score ||c||^2 / 2 - x.c at once. What is left out, low low' and what two halves do not hold, is no more than f32 rounds.
  *
- * A warp has 32 rows and goes through the centres CHUNK at a time. A lane sees eight centres of a chunk and of each of its rows; of
- * them only the least score meets the least so far. Then every lane takes a row and goes through the eight best in f32. Where the next
- * best is not further off than the errors of both, the warp measures the row's distances in double. */
+ * A warp has 32 rows and goes through the centres CHUNK at a time. A lane sees eight centres of a chunk and
+ * of each of its rows; of them only the least score meets the least so far. Then every lane takes a row and
+ * goes through the eight best in f32. Where the next best is not further off than the errors of both, the
+ * warp measures the row's distances in double. */
 
 #define ARGUMENTS_assign_split(FIRST, NEXT)                                                                  \
     FIRST(SPACE, int, found)                                                                                 \
@@ -28,7 +29,8 @@
 #define MOST 4   /* columns */
 #define BLOCKS 2 /* of 16 rows */
 #define ROWS (16 * BLOCKS)
-#define PARTS (64 * TILES) /* words of a chunk's right operands; centres and halves of their squared norms lie behind */
+#define PARTS (64 * TILES) /* words of a chunk's right operands; centres and halves of their squared norms
+                            * lie behind */
 #define NORMS (PARTS + MOST * CHUNK)
 #define RECORD (NORMS + CHUNK + 4) /* a chunk in local memory: each begins in other banks */
 #define ONE 0x3c00u                /* as a half */
@@ -40,8 +42,8 @@ DEVICE_FN uint high_and_low(float x) {
     return halves_of(high, x - high);
 }
 
-/* Centre c of a chunk, scaled: in f32, and the words of it that four lanes have, two each. Behind the last come some whose scores are
- * infinite. */
+/* Centre c of a chunk, scaled: in f32, and the words of it that four lanes have, two each. Behind the last
+ * come some whose scores are infinite. */
 DEVICE_FN void split_centre(LOCAL_PTR real *record, int c, __global const float *centre, float up) {
     LOCAL_PTR uint *const words = (LOCAL_PTR uint *)record + c / 8 * 64 + c % 8 * 8;
     uint part[MOST];
@@ -73,7 +75,8 @@ DEVICE_FN void split_load(float (*x)[2], __global const float *X, long first, lo
     }
 }
 
-/* The same as left operands: high parts in lanes 0 and 1 of four, low ones in the others, which have the ones, too. */
+/* The same as left operands: high parts in lanes 0 and 1 of four, low ones in the others, which have the
+ * ones, too. */
 DEVICE_FN void split_narrow(uint (*left)[4], const float (*x)[2], float up) {
     const int t = (int)get_local_id(0) % 4;
     EACH(i, 2 * BLOCKS) {
@@ -85,7 +88,8 @@ DEVICE_FN void split_narrow(uint (*left)[4], const float (*x)[2], float up) {
     }
 }
 
-/* What is known of a row's scores: the least, the least of the others, where the best eight centres are: chunk times 4 and lane. */
+/* What is known of a row's scores: the least, the least of the others, where the best eight centres are:
+ * chunk times 4 and lane. */
 struct eights {
     float best, second;
     int at;
@@ -132,7 +136,8 @@ DEVICE_FN struct eights split_own(LOCAL_PTR struct eights *shared, struct eights
     return own;
 }
 
-/* How much less a score must be for its centre to be nearer: twice what f32 and the products are off. Scaled as x and the centres. */
+/* How much less a score must be for its centre to be nearer: twice what f32 and the products are off. Scaled
+ * as x and the centres. */
 DEVICE_FN float split_margin(float square, float best) {
     const float norm = root_of(square), reach = 1.06f * (norm + root_of(square + 2 * best));
     return 2.02f * (reach * (norm + reach) * 8e-6f + (norm + reach + 1) * 3e-7f);

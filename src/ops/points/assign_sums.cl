@@ -1,12 +1,16 @@
-/* GPU body of kiln_assign: sums of each cluster's rows. Nothing is added atomically: the same bits come out from run to run.
+/* GPU body of kiln_assign: sums of each cluster's rows. Nothing is added atomically: the same bits come out
+ * from run to run.
  *
- * Where sums of all clusters fit into local memory, a group has its own and goes through tiles of rows (assign_own): a row sets its
- * bit among its cluster's, and the threads of a cluster, a column each, add up the rows whose bits are set, in their order.
- * Where labels come with distances, and there is room for more sums, lines of threads have their own and wait for nobody
- * (assign_lines): a thread has a column of each row, and rows are on their way while others are added.
- * Elsewhere rows are sorted by cluster and cut into pieces of equally many, whatever the clusters' sizes, and a group adds up what
- * each cluster has in its piece (assign_pieces). Along the sorted rows the cluster's number c and the piece's number p only rise, and
- * one of them does between two parts, so that p + c is a place for each part.
+ * Where sums of all clusters fit into local memory, a group has its own and goes through tiles of rows
+ * (assign_own): a row sets its bit among its cluster's, and the threads of a cluster, a column each, add up
+ * the rows whose bits are set, in their order.
+ * Where labels come with distances, and there is room for more sums, lines of threads have their own and wait
+ * for nobody (assign_lines): a thread has a column of each row, and rows are on their way while others are
+ * added.
+ * Elsewhere rows are sorted by cluster and cut into pieces of equally many, whatever the clusters' sizes, and
+ * a group adds up what each cluster has in its piece (assign_pieces). Along the sorted rows the cluster's
+ * number c and the piece's number p only rise, and one of them does between two parts, so that p + c is a
+ * place for each part.
  * assign_join adds up the parts of a cluster in order. A part: the sum of s, that of s ||x - c||^2, and n sums of s x. */
 
 #define ARGUMENTS_assign_bounds(FIRST, NEXT)                                                                 \
@@ -15,7 +19,8 @@
     NEXT(VALUE, int, rows)                                                                                   \
     NEXT(VALUE, int, k)
 
-/* shares: how many threads a cluster's column has, each with sums of its own. order: with LISTED, whose keys those are. */
+/* shares: how many threads a cluster's column has, each with sums of its own. order: with LISTED, whose keys
+ * those are. */
 #define ARGUMENTS_assign_own(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, partial)                                                                              \
     NEXT(TABLE, int, key)                                                                                    \
@@ -51,8 +56,8 @@
     NEXT(VALUE, int, n)                                                                                      \
     NEXT(VALUE, int, piece)
 
-/* start: where each cluster's sorted rows begin, `piece` rows a piece; 0: every group has a part of every cluster. running: k x n sums
- * and k x 2 totals to be kept, or 0; `corrects`: what they hold counts, too. */
+/* start: where each cluster's sorted rows begin, `piece` rows a piece; 0: every group has a part of every
+ * cluster. running: k x n sums and k x 2 totals to be kept, or 0; `corrects`: what they hold counts, too. */
 #define ARGUMENTS_assign_join(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, sums)                                                                                   \
     NEXT(SPACE, wide, totals)                                                                                \
@@ -126,7 +131,8 @@ __kernel GROUP_OF(GROUP) void assign_join(PARAMETERS(assign_join)) {
             if (mine && j == 0) weight[0] = sum;
             barrier(CLK_LOCAL_MEM_FENCE);
             if (!mine) continue;
-            if (corrects && weight[0] == 0) sum = 0; /* all rows have left: what is left of them is rounding */
+            if (corrects && weight[0] == 0) sum = 0; /* all rows have left: what is left of them is
+                                                      * rounding */
             if (running) running[at] = sum;
             if (j < 2)
                 totals[c * 2 + j] = sum > 0 ? sum : 0;
@@ -228,8 +234,8 @@ __kernel GROUP_OF(GROUP) void assign_own(PARAMETERS(assign_own) LOCAL_PARAMETER(
 #endif
 
 #ifdef LINES
-/* COLS columns, the weight and the distance: ACROSS threads of a line for them; AHEAD rows on their way to a line while it adds as
- * many, four at once. */
+/* COLS columns, the weight and the distance: ACROSS threads of a line for them; AHEAD rows on their way to a
+ * line while it adds as many, four at once. */
 #define WIDTH (COLS + 2)
 #define EACH_OF(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
@@ -239,7 +245,8 @@ struct ahead {
     real x[AHEAD];
 };
 
-/* A thread reads from[row * step] of each row, and takes 1 where its column `counts`; 0 of rows that are not there. */
+/* A thread reads from[row * step] of each row, and takes 1 where its column `counts`; 0 of rows that are not
+ * there. */
 DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global const real *from, int step, bool counts,
                           long first, long rows) {
     const int left = (int)(rows - first < AHEAD ? rows - first : AHEAD);
@@ -254,8 +261,8 @@ DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global co
     }
 }
 
-/* Adds s x of four rows from r on to a thread's sums. All are read before any is written: of rows of one cluster each goes on with
- * what the one before it has left. */
+/* Adds s x of four rows from r on to a thread's sums. All are read before any is written: of rows of one
+ * cluster each goes on with what the one before it has left. */
 DEVICE_FN void lines_add(LOCAL_PTR wide *sums, const struct ahead *of, __global const real *weights, int r, long first,
                          long rows) {
     wide sum[4];
@@ -317,7 +324,8 @@ DEVICE_FN wide weight_of(const struct stretch *of, int entry) {
 }
 
 #ifdef CSR
-/* Their sums; what the thread has of their distances: squared differences where rows have entries, and in thread 0 what is left of
+/* Their sums; what the thread has of their distances: squared differences where rows have entries, and in
+ * thread 0 what is left of
  * ||c||^2 without these columns, which the threads take off it in twice the digits of `wide`. */
 DEVICE_FN wide add_stretch(__global wide *to, LOCAL_PTR wide *shared, const struct stretch *of,
                            __global const long *row_start, __global const int *col, int n) {

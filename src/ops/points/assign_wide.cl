@@ -1,13 +1,17 @@
-/* GPU body of kiln_assign for rows of f32 whose halves fit into a warp's registers, and more centres than local memory holds: the
- * screening of assign_screen.cl, and where that leaves two centres, what assign_slim.cl does with them.
+/* GPU body of kiln_assign for rows of f32 whose halves fit into a warp's registers, and more centres than
+ * local memory holds: the screening of assign_screen.cl, and where that leaves two centres, what
+ * assign_slim.cl does with them.
  *
- * A warp has 32 rows in registers, columns in assign_slim.cl's order, and all centres come by, a slab of 32 at a time, STAGES - 1 slabs
- * ahead. A slab is as local memory has it: 32 columns of all its centres, the next 32, and so on, and what their sums begin with.
+ * A warp has 32 rows in registers, columns in assign_slim.cl's order, and all centres come by, a slab of 32
+ * at a time, STAGES - 1 slabs ahead. A slab is as local memory has it: 32 columns of all its centres, the
+ * next 32, and so on, and what their sums begin with.
  *
- * Of the eight scores that a lane has of a row and slab it keeps the largest two, their numbers in the last bits, so that scores and
- * numbers need one register. A third one in a lane and slab counts as if it were no less than the second. */
+ * Of the eight scores that a lane has of a row and slab it keeps the largest two, their numbers in the last
+ * bits, so that scores and numbers need one register. A third one in a lane and slab counts as if it were no
+ * less than the second. */
 
-/* slabs: centres as halves; share: what is lost of each centre, and behind the last what scales all. scales: assign_screen.cl's. */
+/* slabs: centres as halves; share: what is lost of each centre, and behind the last what scales all. scales:
+ * assign_screen.cl's. */
 #define ARGUMENTS_wide_centres(FIRST, NEXT)                                                                  \
     FIRST(SPACE, int, slabs)                                                                                 \
     NEXT(SPACE, real, share)                                                                                 \
@@ -31,7 +35,8 @@
 #define DEPTH ((COLS + 31) / 32 * 32)
 #define BLOCKS (DEPTH / 32)
 #define SLAB 32                            /* centres */
-#define SLAB_WORDS (SLAB * (DEPTH / 2 + 2)) /* 4 bytes each: halves, and two numbers a centre that sums begin with */
+#define SLAB_WORDS (SLAB * (DEPTH / 2 + 2)) /* 4 bytes each: halves, and two numbers a centre that sums
+                                             * begin with */
 #define FLOOR_OF(up_most) ((up_most)*0.00390625f)
 
 #ifdef CENTRES
@@ -45,7 +50,8 @@ __kernel GROUP_OF(GROUP) void wide_centres(PARAMETERS(wide_centres)) {
     scratch[id] = down;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = 0; i < GROUP; i++) down = fmax(down, scratch[i]);
-    const float up = REAL_OF(0x7f000000u - BITS_OF(down)) * 0.00390625f; /* 1 / (256 down), down a power of two */
+    /* 1 / (256 down), down a power of two */
+    const float up = REAL_OF(0x7f000000u - BITS_OF(down)) * 0.00390625f;
     for (int e = id; e < SLAB * DEPTH / 2; e += GROUP) {
         const int c = first + e / 16 % SLAB, j = e / 16 / SLAB * 32 + COLUMN_OF(e % 16 / 4, e % 4 * 2);
         const float x0 = c < k && j < COLS ? C[(long)c * COLS + j] : 0;
@@ -148,7 +154,8 @@ DEVICE_FN int wide_number(float score, uint mask) {
     return bits / 8 * SLAB + bits % 8 / 2 * 8 + bits % 2 + (int)get_local_id(0) % 4 * 2;
 }
 
-/* Of four rows that four lanes know, lane t gets the t-th, and its least two scores as join_lanes has them. */
+/* Of four rows that four lanes know, lane t gets the t-th, and its least two scores as join_lanes has
+ * them. */
 DEVICE_FN struct least wide_gather(struct rows *of, const struct largest *mine, uint mask) {
     const int t = (int)get_local_id(0) % 4;
     struct least all[ROWS];

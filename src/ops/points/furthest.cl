@@ -1,4 +1,5 @@
-/* GPU body of ki_furthest: atomic maxima. Few of them happen, as a distance that is no larger than the maximum so far is only compared. */
+/* GPU body of ki_furthest: atomic maxima. Few of them happen, as a distance that is no larger than the
+ * maximum so far is only compared. */
 
 #define ARGUMENTS_furthest(FIRST, NEXT)                                                                      \
     FIRST(OUT, real, R)                                                                                      \

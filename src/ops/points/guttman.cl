@@ -1,14 +1,16 @@
-/* GPU body of kiln_distances, and of kiln_guttman_step from points or in many dimensions (else guttman_block.cl): pairs in tiles of
- * SIDE x SIDE.
+/* GPU body of kiln_distances, and of kiln_guttman_step from points or in many dimensions (else
+ * guttman_block.cl): pairs in tiles of SIDE x SIDE.
  *
  *   R_i = sum_j r_ij (y_i - y_j),  r_ij = w_ij delta_ij / d_ij
  *
- * Only tiles on and right of the diagonal are read, a tile once: first a thread has a column of it and goes down the rows, adding
- * up what the pairs give to the column's point, and leaves r in local memory; then it has a row and goes along the columns. A
- * work-group takes the rows of tiles first, last, second, last but one ... of its strip, and of each row every SHARES-th tile, so
- * that all have the same work; a strip's last turn may have no row left. What columns get is added up in an array of the strip's own, what rows get in one of the piece's: each element has
- * one writer, and the sums are the same from run to run. The first turn through a strip stores, so that nothing has to be
- * cleared; columns left of its first tile are never touched. */
+ * Only tiles on and right of the diagonal are read, a tile once: first a thread has a column of it and goes
+ * down the rows, adding up what the pairs give to the column's point, and leaves r in local memory; then it
+ * has a row and goes along the columns. A work-group takes the rows of tiles first, last, second, last but
+ * one ... of its strip, and of each row every SHARES-th tile, so that all have the same work; a strip's last
+ * turn may have no row left. What columns get is added up in an array of the strip's own, what rows get in
+ * one of the piece's: each element has one writer, and the sums are the same from run to run. The first turn
+ * through a strip stores, so that nothing has to be cleared; columns left of its first tile are never
+ * touched. */
 
 #define ARGUMENTS_distances(FIRST, NEXT)                                                                     \
     FIRST(OUT, real, D)                                                                                      \
@@ -18,8 +20,8 @@
     NEXT(VALUE, long, cols)                                                                                  \
     NEXT(VALUE, int, q)
 
-/* Of the points those from `from` on count, n of them, and the first `many` have rows in D, whose lines are `line` long.
- * columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
+/* Of the points those from `from` on count, n of them, and the first `many` have rows in D, whose lines are
+ * `line` long. columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
 #define ARGUMENTS_guttman(FIRST, NEXT)                                                                       \
     FIRST(SPACE, real, columns)                                                                              \
     NEXT(SPACE, real, rows)                                                                                  \
@@ -52,7 +54,8 @@
 #include "dialect/apart.h"
 
 #define TURN (SIDE * SIDE / BS) /* rows of a column, columns of a row that a thread goes through */
-#define LINE (SIDE + 1)         /* a tile's row in local memory, one more so that columns lie in different banks */
+#define LINE (SIDE + 1)         /* a tile's row in local memory, one more so that columns lie in different
+                                 * banks */
 #define SUMS 4
 
 /* 1 / sqrt(x), and 0 below the normal numbers. */
@@ -90,7 +93,8 @@ DEVICE_FN void load_points(LOCAL_PTR real *to, __global const real *Y, long t, l
 
 #ifdef FROM_X
 #define CHUNK 16 /* dimensions of X at a time */
-/* delta of the thread's pairs, (quarter * TURN + s, column). `rows` and `columns` have SIDE * CHUNK elements. */
+/* delta of the thread's pairs, (quarter * TURN + s, column). `rows` and `columns` have SIDE * CHUNK
+ * elements. */
 DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real *columns, __global const real *X, int q,
                               long I, long J, long n) {
     const int id = (int)get_local_id(0), column = id % SIDE, first = id / SIDE * TURN;
@@ -120,8 +124,8 @@ DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real 
 }
 #endif
 
-/* Adds up what the groups of threads that share a column or row hold, BS / SIDE of them, and hands it to `to`, by component. The
- * loop has barriers and no pragma: with one, NVIDIA's compiler for OpenCL crashed. */
+/* Adds up what the groups of threads that share a column or row hold, BS / SIDE of them, and hands it to
+ * `to`, by component. The loop has barriers and no pragma: with one, NVIDIA's compiler for OpenCL crashed. */
 DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *share, long tile, long n, bool add) {
     const int id = (int)get_local_id(0);
     const long at = tile * SIDE + id;
@@ -137,8 +141,8 @@ DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *sh
     }
 }
 
-/* What a thread adds up down the rows of column j, and leaves of each pair: r in `pull`, of U in `push`. delta_of: the pairs' dissimilarities,
- * NULL if D has them. */
+/* What a thread adds up down the rows of column j, and leaves of each pair: r in `pull`, of U in `push`.
+ * delta_of: the pairs' dissimilarities, NULL if D has them. */
 DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCAL_PTR real *push, LOCAL_PTR const real *y_rows,
                        LOCAL_PTR const real *y_columns, __global const real *D, const real *delta_of,
                        __global const real *weights, long I, long j, long n, long many, long line) {
@@ -263,7 +267,8 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
     }
 }
 
-/* R, U or the points' sums from the strips' and pieces' arrays; the first threads also add the groups' sums up. */
+/* R, U or the points' sums from the strips' and pieces' arrays; the first threads also add the groups' sums
+ * up. */
 __kernel void guttman_finish(PARAMETERS(guttman_finish)) {
     for (long e = (long)get_global_id(0); e < n * COMPONENTS; e += (long)get_global_size(0)) {
         const long component = e / n, i = e % n, tile = i / SIDE;

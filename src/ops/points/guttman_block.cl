@@ -1,21 +1,25 @@
-/* GPU body of kiln_guttman_step for few dimensions (ops/points/guttman.h): the pairs in blocks of SIDE x SIDE.
+/* GPU body of kiln_guttman_step for few dimensions (ops/points/guttman.h): the pairs in blocks of SIDE x
+ * SIDE.
  *
  *   R_i = sum_j r_ij (y_i - y_j),  r_ij = w_ij delta_ij / d_ij
  *
- * Only blocks on and right of the diagonal are read. A warp takes ROWS rows of one at a time and walks along the columns, COLUMNS of
- * them a thread, so that what a pair gives to its row and to its column is added up in registers; the dissimilarities of the next step
- * are on their way meanwhile. At the end of a row its threads' sums meet in local memory; sums of columns lie there all the time, each
- * thread's apart, so that a step waits for nobody.
+ * Only blocks on and right of the diagonal are read. A warp takes ROWS rows of one at a time and walks along
+ * the columns, COLUMNS of them a thread, so that what a pair gives to its row and to its column is added up
+ * in registers; the dissimilarities of the next step are on their way meanwhile. At the end of a row its
+ * threads' sums meet in local memory; sums of columns lie there all the time, each thread's apart, so that a
+ * step waits for nobody.
  *
- * What block (I, J) gives to its rows goes to place J of their array of places, what it gives to its columns to place I of theirs: each
- * place has one writer, and guttman_block_finish adds them up in order. So that all work-groups have the same work, walks are counted
- * through all blocks, and each group takes `each` of them, wherever blocks begin: what a group gives to the columns of a block in whose
- * midst it begins goes to place tiles + I. On the diagonal place I has the rows' sums, so that the columns' go to tiles + I, and to
- * 2 tiles if the group begins in the block's midst. */
+ * What block (I, J) gives to its rows goes to place J of their array of places, what it gives to its columns
+ * to place I of theirs: each place has one writer, and guttman_block_finish adds them up in order. So that
+ * all work-groups have the same work, walks are counted through all blocks, and each group takes `each` of
+ * them, wherever blocks begin: what a group gives to the columns of a block in whose midst it begins goes to
+ * place tiles + I. On the diagonal place I has the rows' sums, so that the columns' go to tiles + I, and to 2
+ * tiles if the group begins in the block's midst. */
 
-/* Of the points those from `from` on count, n of them, of which the first `rows` have rows in D, whose lines are `line` long: on a group
- * each member has some rows of D, and with them their pairs.
- * part: (2 tiles + 1) x COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block has. */
+/* Of the points those from `from` on count, n of them, of which the first `rows` have rows in D, whose lines
+ * are `line` long: on a group each member has some rows of D, and with them their pairs.
+ * part: (2 tiles + 1) x COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block
+ * has. */
 #define ARGUMENTS_guttman_block(FIRST, NEXT)                                                                 \
     FIRST(SPACE, real, part)                                                                                 \
     NEXT(SPACE, wide, partial)                                                                               \
@@ -54,7 +58,8 @@
 #define DOWN (BS / LANES * ROWS)    /* rows of a walk */
 #define STEPS (SIDE / ACROSS)       /* of a walk */
 #define OWN (COMPONENTS * COLUMNS)  /* what a thread adds up for its columns */
-#define SPREAD (BS + 4)             /* threads of a row in local memory, one more so that rows lie in different banks */
+#define SPREAD (BS + 4)             /* threads of a row in local memory, one more so that rows lie in
+                                     * different banks */
 
 #ifdef REAL_F64
 #define UNIT double2
@@ -210,8 +215,8 @@ DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCA
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Walks from `walk` to `end` of block (I, J); `whole`: it is right of the diagonal and no point is beyond the last. `own`: the thread's
- * sums of columns, OWN a step and BS apart; what rows get goes to `to`. */
+/* Walks from `walk` to `end` of block (I, J); `whole`: it is right of the diagonal and no point is beyond the
+ * last. `own`: the thread's sums of columns, OWN a step and BS apart; what rows get goes to `to`. */
 DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, LOCAL_PTR const real *y_columns,
                           __global real *to, __global const real *Y, __global const real *D,
                           __global const real *weights, long I, long J, int walk, int end, struct extent of, const bool whole) {
@@ -240,7 +245,8 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
         }
         bool more = true;
         while (more) {
-            /* Where the next step begins: along these rows, or at the next ones; at the end it loads the last one again. */
+            /* Where the next step begins: along these rows, or at the next ones; at the end it loads the last
+             * one again. */
             struct stand next = at;
             more = at.step + 1 < STEPS;
             if (more)
@@ -318,8 +324,9 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
 #endif
 
 #ifdef FINISH
-/* Element e of component and point, in tile J, from all its places: those of columns where blocks above J have rows (`down` rows of blocks
- * in all), those of rows where the point has one. The columns of a block have a second one where another group begins in its midst. */
+/* Element e of component and point, in tile J, from all its places: those of columns where blocks above J
+ * have rows (`down` rows of blocks in all), those of rows where the point has one. The columns of a block
+ * have a second one where another group begins in its midst. */
 DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles, int down, bool has_row, long plane, int each) {
     const int above = J < down ? J : down, first = has_row ? J : tiles;
     real sum = J < down ? part[(tiles + J) * plane + e] : REAL(0.0);

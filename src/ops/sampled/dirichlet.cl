@@ -1,5 +1,5 @@
-/* GPU body of kiln_dirichlet_expect: a group a row, which it reads twice, the second time from the cache. Each group leaves its bound
- * and change. */
+/* GPU body of kiln_dirichlet_expect: a group a row, which it reads twice, the second time from the cache.
+ * Each group leaves its bound and change. */
 
 #define ARGUMENTS_dirichlet(FIRST, NEXT)                                                                     \
     FIRST(OUT, real, G)                                                                                      \

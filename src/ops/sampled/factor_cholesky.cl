@@ -1,7 +1,9 @@
-/* Rows of a factor matrix, each by a step that Cholesky's decomposition of its own matrix gives: a group goes from row to row.
+/* Rows of a factor matrix, each by a step that Cholesky's decomposition of its own matrix gives: a group goes
+ * from row to row.
  *
- * The rows of B that a row's entries name are gathered into local memory, LINES at a time. A line of the tile has PITCH numbers, an odd
- * count, so that threads which read one column of many lines, or one line, meet no bank twice. WIDTH: columns of B. */
+ * The rows of B that a row's entries name are gathered into local memory, LINES at a time. A line of the tile
+ * has PITCH numbers, an odd count, so that threads which read one column of many lines, or one line, meet no
+ * bank twice. WIDTH: columns of B. */
 
 #define ARGUMENTS_factor_cholesky(FIRST, NEXT)                                                               \
     FIRST(OUT, real, A)                                                                                      \
@@ -41,7 +43,8 @@ DEVICE_FN int lines_from(long first, const struct row *row) {
     return (int)(row->end - first < LINES ? row->end - first : LINES);
 }
 
-/* Entries from `first` on into the tile, with their parts of the matrix (weight) and of the right-hand side; their number. */
+/* Entries from `first` on into the tile, with their parts of the matrix (weight) and of the right-hand side;
+ * their number. */
 DEVICE_FN int gather(const struct group *g, const struct row *row, long first) {
     const int lane = (int)get_local_id(0), count = lines_from(first, row);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -112,8 +115,9 @@ DEVICE_FN void form(__global real *matrix, const struct group *g, const struct r
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Cholesky's factor in place. A pivot is no less than what rounding may have made of it, so that L L^T is hardly ever below the matrix;
- * without a penalty one that rounding has left nothing of is 0, and so is its column: its unknown stays. false: rounding is felt. */
+/* Cholesky's factor in place. A pivot is no less than what rounding may have made of it, so that L L^T is
+ * hardly ever below the matrix; without a penalty one that rounding has left nothing of is 0, and so is its
+ * column: its unknown stays. false: rounding is felt. */
 DEVICE_FN bool decompose(__global real *matrix, const struct group *g, real l2) {
     const int lane = (int)get_local_id(0);
     const real least = sizeof(real) == 4 ? (real)4e-6 : (real)1e-14;
@@ -153,8 +157,8 @@ DEVICE_FN void substitute(__global const real *matrix, const struct group *g) {
     }
 }
 
-/* How many times the step r leads to where f is least along it; p is what x left of the right-hand side. The products of no line where
- * `exact`, and then it is once. */
+/* How many times the step r leads to where f is least along it; p is what x left of the right-hand side. The
+ * products of no line where `exact`, and then it is once. */
 DEVICE_FN real length_of(const struct group *g, const struct row *row, bool exact) {
     const int lane = (int)get_local_id(0);
     wide along = 0, curvature = 0;
@@ -196,7 +200,8 @@ __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
             r[j] = 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        /* Of a row without entries as well: PoCL 3.1, where it optimises, goes wrong with barriers in a condition. */
+        /* Of a row without entries as well: PoCL 3.1, where it optimises, goes wrong with barriers in a
+         * condition. */
         form(matrix, &g, &row);
         const bool exact = decompose(matrix, &g, row.l2);
         for (int j = lane; j < WIDTH; j += GROUP) p[j] = r[j];

@@ -1,7 +1,8 @@
-/* Conjugate gradient for the rows of a factor matrix, all at once: the product of each row's matrix H with its direction is a fused
- * sampled product, Q (ops/sampled/sddmm.cl), which shares entries out evenly however long a row is; what is left of a step lies
- * within a row, and is factor_step. VS threads of BS share a row. WIDTH: columns; PITCH: the same with zeros up to whole pieces, as the
- * sampled product loads them; GRAM: the model is implicit. */
+/* Conjugate gradient for the rows of a factor matrix, all at once: the product of each row's matrix H with
+ * its direction is a fused sampled product, Q (ops/sampled/sddmm.cl), which shares entries out evenly however
+ * long a row is; what is left of a step lies within a row, and is factor_step. VS threads of BS share a row.
+ * WIDTH: columns; PITCH: the same with zeros up to whole pieces, as the sampled product loads them; GRAM: the
+ * model is implicit. */
 
 #define ARGUMENTS_factor_step(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, X)                                                                                      \
@@ -53,8 +54,8 @@ DEVICE_FN real penalty_of(__global const long *row_start, long u, real l2, int c
 #define EACH_BLOCK(at, n) for (int at = lane; at < (n); at += BLOCK * VS)
 #define EACH_OF_BLOCK(b) _Pragma("unroll") for (int b = 0; b < BLOCK; b++)
 
-/* Numbers of (gram + l2) v: a block, from `at` on, as far as it lies within WIDTH. A number of v is loaded once for all of it. terms: WIDTH,
- * or 0 for l2 v alone. */
+/* Numbers of (gram + l2) v: a block, from `at` on, as far as it lies within WIDTH. A number of v is loaded
+ * once for all of it. terms: WIDTH, or 0 for l2 v alone. */
 DEVICE_FN void own_products(real *products, __global const real *gram, __global const real *v, int at,
                             real l2, int terms) {
     int column[BLOCK];
@@ -70,7 +71,8 @@ DEVICE_FN void own_products(real *products, __global const real *gram, __global 
 #endif
 }
 
-/* The residual R and the direction P where X is; Q is what the entries want of it. A row without entries has the solution 0. */
+/* The residual R and the direction P where X is; Q is what the entries want of it. A row without entries has
+ * the solution 0. */
 __kernel GROUP_OF(BS) void factor_begin(PARAMETERS(factor_step)) {
     const int lane = (int)get_local_id(0) % VS;
     const long in_group = BS / VS, each = in_group * (long)get_num_groups(0);
@@ -92,7 +94,8 @@ __kernel GROUP_OF(BS) void factor_begin(PARAMETERS(factor_step)) {
     }
 }
 
-/* Of smaller numbers a sum of squares has lost digits, for they are too small for the type: a step made of it goes anywhere. */
+/* Of smaller numbers a sum of squares has lost digits, for they are too small for the type: a step made of it
+ * goes anywhere. */
 #define LEAST_SQUARE (REAL(1e8) * REAL_SMALLEST)
 
 /* One step of all rows. A row that is done rests: its residual is 0. */
@@ -131,7 +134,8 @@ __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
     }
 }
 
-/* Twice the parts of the objective that lie in the rows alone, added up by each group: parts 1 x.(gram x), 2 the penalty. */
+/* Twice the parts of the objective that lie in the rows alone, added up by each group: parts 1 x.(gram x), 2
+ * the penalty. */
 __kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
     LOCAL wide tree[BS];
     const int lane = (int)get_local_id(0) % VS;
@@ -141,7 +145,8 @@ __kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
         __global const real *x = X + u * WIDTH;
         const real own = parts & 2 ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
         EACH_BLOCK(at, WIDTH) {
-            /* in X's own type, as in a step: to convert each term takes time, and the sum over all is in double */
+            /* in X's own type, as in a step: to convert each term takes time, and the sum over all is in
+             * double */
             real products[BLOCK];
             own_products(products, gram, x, at, own, parts & 1 ? WIDTH : 0);
             EACH_OF_BLOCK(b) if (at + b * VS < WIDTH) sum += (wide)products[b] * (wide)x[at + b * VS];

@@ -1,12 +1,15 @@
-/* GPU body of the sampled products alone: P_ij = alpha f(s_ij, a_i . b_j) + beta P_ij at the entries of S, and their sum.
+/* GPU body of the sampled products alone: P_ij = alpha f(s_ij, a_i . b_j) + beta P_ij at the entries of S,
+ * and their sum.
  *
- * All vectors of VS threads take as much work each, wherever rows begin and end (derived/shares.h), R entries at a time, whose rows of B
- * are on their way together. With AHEAD so are their rows of A: one for each entry, for S with few entries a row, where waiting for the next row would
- * take longest. Otherwise a row of A stays in registers as long as it lasts. The R dot products are added up by exchanges that halve
- * the numbers a thread is in charge of, so that each entry ends with a thread of its own, which finishes and writes it.
+ * All vectors of VS threads take as much work each, wherever rows begin and end (derived/shares.h), R entries
+ * at a time, whose rows of B are on their way together. With AHEAD so are their rows of A: one for each
+ * entry, for S with few entries a row, where waiting for the next row would take longest. Otherwise a row of
+ * A stays in registers as long as it lasts. The R dot products are added up by exchanges that halve the
+ * numbers a thread is in charge of, so that each entry ends with a thread of its own, which finishes and
+ * writes it.
  *
- * With SLICED a launch takes `width` of the k numbers of each row, from `first` on, and the next launch the next ones; P holds
- * what is added up meanwhile. */
+ * With SLICED a launch takes `width` of the k numbers of each row, from `first` on, and the next launch the
+ * next ones; P holds what is added up meanwhile. */
 #define ARGUMENTS_samples(FIRST, NEXT)                                                                       \
     FIRST(TABLE, start_t, start)                                                                             \
     NEXT(TABLE, int, col)                                                                                    \

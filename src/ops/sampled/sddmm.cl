@@ -1,14 +1,17 @@
-/* GPU body of the sampled products times a factor: each entry of S with its row of A and its row of B, which is added to a row of Y.
+/* GPU body of the sampled products times a factor: each entry of S with its row of A and its row of B, which
+ * is added to a row of Y.
  *
- * All vectors of VS threads take as much work each, wherever rows begin and end (derived/shares.h), so that neither long rows nor
- * short ones make a difference. A row of A and the sum of a row of Y stay in registers as long as the row lasts; R rows of B are on their
- * way at a time. A row of Y that lies within a vector's entries is written at its end. Of one that does not, the vector in whose
- * entries it begins adds up what the next vectors of its group have left in `cut`, in their order; what groups have of a row that goes
- * beyond them is added up, group by group, by sddmm_join, which also writes the rows without entries: no sum is atomic, and no row of
- * Y is touched twice.
+ * All vectors of VS threads take as much work each, wherever rows begin and end (derived/shares.h), so that
+ * neither long rows nor short ones make a difference. A row of A and the sum of a row of Y stay in registers
+ * as long as the row lasts; R rows of B are on their way at a time. A row of Y that lies within a vector's
+ * entries is written at its end. Of one that does not, the vector in whose entries it begins adds up what the
+ * next vectors of its group have left in `cut`, in their order; what groups have of a row that goes beyond
+ * them is added up, group by group, by sddmm_join, which also writes the rows without entries: no sum is
+ * atomic, and no row of Y is touched twice.
  *
- * Where the second cache level does not hold B, a launch takes `width` of the k numbers of each row, from `first` on, and the next
- * launch the next ones. SAMPLE is kiln_sample_kind, or 0: then the entries themselves are the factors, and there is no A. */
+ * Where the second cache level does not hold B, a launch takes `width` of the k numbers of each row, from
+ * `first` on, and the next launch the next ones. SAMPLE is kiln_sample_kind, or 0: then the entries
+ * themselves are the factors, and there is no A. */
 #define ARGUMENTS_sddmm(FIRST, NEXT)                                                                         \
     FIRST(TABLE, start_t, start)                                                                             \
     NEXT(TABLE, int, col)                                                                                    \
@@ -55,8 +58,8 @@
 #include "dialect/real_math.h"
 
 #ifdef SAMPLE
-/* Where rows of Y go: from the slice's first number on, rows of k numbers, of which `width` are written; and what vectors have of
- * rows that they share, `width` numbers each. */
+/* Where rows of Y go: from the slice's first number on, rows of k numbers, of which `width` are written; and
+ * what vectors have of rows that they share, `width` numbers each. */
 struct result {
     __global real *Y, *cut;
     __global const real *Z;
@@ -78,7 +81,8 @@ DEVICE_FN void write_row(const struct result *to, const real *y, long row, int l
     }
 }
 
-/* y += what the vectors from `from` to `last` have left of a row that ends at entry `end`. Vectors without entries leave nothing. */
+/* y += what the vectors from `from` to `last` have left of a row that ends at entry `end`. Vectors without
+ * entries leave nothing. */
 DEVICE_FN void add_parts(const struct result *to, real *y, const struct shares *shares, long from, long last,
                          long end, int lane) {
     long begin = begin_of(shares, from);
@@ -93,8 +97,8 @@ DEVICE_FN void add_parts(const struct result *to, real *y, const struct shares *
     }
 }
 
-/* The row that a vector is at when its entries end, or another begins: written, or if it began before them left in `cut`. True if
- * it begins in them and goes on. */
+/* The row that a vector is at when its entries end, or another begins: written, or if it began before them
+ * left in `cut`. True if it begins in them and goes on. */
 DEVICE_FN bool end_row(const struct result *to, real *y, const struct place *at,
                        __global const start_t *start, long vector, int lane) {
     if ((long)start[at->row] < at->begin)
@@ -106,7 +110,8 @@ DEVICE_FN bool end_row(const struct result *to, real *y, const struct place *at,
     return false;
 }
 
-/* What the vectors of a group have of one row. `beyond` is the group's own place: of a row from before it, then of one that goes on. */
+/* What the vectors of a group have of one row. `beyond` is the group's own place: of a row from before it,
+ * then of one that goes on. */
 DEVICE_FN void join_group(const struct result *to, real *y, const struct place *at, bool goes_on,
                           long head_end, const struct shares *shares, __global const start_t *start,
                           __global real *beyond, __global long *cut_row, long vector, int lane) {
@@ -128,7 +133,8 @@ DEVICE_FN void join_group(const struct result *to, real *y, const struct place *
     }
 }
 
-/* Rows of at most three pieces a thread leave registers for five groups of 128, but compilers would use more than that. */
+/* Rows of at most three pieces a thread leave registers for five groups of 128, but compilers would use more
+ * than that. */
 #if defined(REAL_F32) && BS == 128 && Q <= 3
 #define BESIDE 5
 #else
@@ -211,7 +217,8 @@ DEVICE_FN void write_number(__global real *Y, __global const real *Z, long at, r
     Y[at] = sum + (beta == REAL(0.0) ? REAL(0.0) : beta * Z[at]);
 }
 
-/* Number c of the row that begins in a group of sddmm's and ends at entry `end` beyond it: its parts in the order of the groups. */
+/* Number c of the row that begins in a group of sddmm's and ends at entry `end` beyond it: its parts in the
+ * order of the groups. */
 DEVICE_FN real whole_of(const struct shares *shares, __global const real *beyond, int in_group, long end,
                         int width, int c) {
     const long group = (long)get_group_id(0), groups = (long)get_num_groups(0);
@@ -221,8 +228,8 @@ DEVICE_FN real whole_of(const struct shares *shares, __global const real *beyond
     return sum;
 }
 
-/* A group for each of sddmm's: the row that goes on beyond it, and a share of the rows without entries. Of those, 32 threads write
- * what they have found, one row after the other. */
+/* A group for each of sddmm's: the row that goes on beyond it, and a share of the rows without entries. Of
+ * those, 32 threads write what they have found, one row after the other. */
 __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
     LOCAL int empty[JOIN];
     const long group = (long)get_group_id(0), groups = (long)get_num_groups(0), row = cut_row[group];

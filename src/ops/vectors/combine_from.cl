@@ -1,5 +1,5 @@
-/* GPU body of kiln_combine_from (ops/vectors/combine_from.c): the coefficients are computed where they are used, which costs a thread less
- * than a launch of their own would cost them all. */
+/* GPU body of kiln_combine_from (ops/vectors/combine_from.c): the coefficients are computed where they are
+ * used, which costs a thread less than a launch of their own would cost them all. */
 
 #define ARGUMENTS_combine_from(FIRST, NEXT)                                                                  \
     FIRST(OUT, real, W)                                                                                      \
@@ -27,8 +27,8 @@ DEVICE_FN real coefficient(wide factor, __global const wide *over, __global cons
     return (real)ratio_value(factor, over ? over[c] : (wide)1, under ? under[c] : (wide)1);
 }
 
-/* The places are those of the rows' first elements. x_share, y_share: how many neighbouring elements of W one element of the
- * operand serves. */
+/* The places are those of the rows' first elements. x_share, y_share: how many neighbouring elements of W one
+ * element of the operand serves. */
 __kernel void combine_from(PARAMETERS(combine_from)) {
     if (a_over) a_over += a_over_at;
     if (a_under) a_under += a_under_at;

@@ -1,6 +1,7 @@
-/* GPU body of the column reductions: each group leaves the reduction of its rows of `span` adjacent ones of k columns (KIND of
- * ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][k], or row `row` of R if all rows are one share.
- * Adjacent threads read adjacent columns; span is a power of two, GROUP at most. scaled: squares by what is in that row of R. */
+/* GPU body of the column reductions: each group leaves the reduction of its rows of `span` adjacent ones of k
+ * columns (KIND of ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][k], or
+ * row `row` of R if all rows are one share. Adjacent threads read adjacent columns; span is a power of two,
+ * GROUP at most. scaled: squares by what is in that row of R. */
 
 #define ARGUMENTS_reduce(FIRST, NEXT)                                                                        \
     FIRST(OUT, wide, R)                                                                                      \
@@ -43,13 +44,14 @@ DEVICE_FN wide reduce_result(wide sum, wide by) {
     return KIND == 2 ? sqrt(sum) / by : sum;
 }
 
-/* A % beside a / of the same numbers is avoided: PoCL 5.0 with LLVM 16 takes addresses that follow from them for the same in
- * all threads (docs/limits.md). */
+/* A % beside a / of the same numbers is avoided: PoCL 5.0 with LLVM 16 takes addresses that follow from them
+ * for the same in all threads (docs/limits.md). */
 __kernel void reduce(PARAMETERS(reduce)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0), group = (int)get_group_id(0), blocks = (k + span - 1) / span;
     const int share = group / blocks, column = (group - share * blocks) * span + (lane & (span - 1));
-    const int rows_at_once = GROUP / span, y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
+    /* one column of Y serves all of X's */
+    const int rows_at_once = GROUP / span, y_column = y_cols == 1 ? 0 : column;
     const index_t step = (index_t)(get_num_groups(0) / blocks) * rows_at_once;
     const bool mine = column < k;
     const wide by = scaled && mine ? reduce_scale(R[row * k + column]) : (wide)1;

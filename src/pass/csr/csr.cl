@@ -1,23 +1,27 @@
 /* GPU body of the passes over a sparse X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015). A thread keeps its first Q entries of the row in
- * registers between the dot product with y and the scatter into w, so that X is read from memory once by construction. LANES
- * adjacent threads take an entry, W columns of y and w each: what they read and add to lies together in memory, and where
- * the memory adds W of them in one operation (SUMS_TOGETHER) they are adjacent.
+ * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015). A thread keeps its first Q
+ * entries of the row in registers between the dot product with y and the scatter into w, so that X is read
+ * from memory once by construction. LANES adjacent threads take an entry, W columns of y and w each: what
+ * they read and add to lies together in memory, and where the memory adds W of them in one operation
+ * (SUMS_TOGETHER) they are adjacent.
  *
- * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most popular one on, as
- * far as that is known: with CODED, col holds ~rank for the popular columns (derived/popular.c), whose y and w lie together in
- * y_hot and w_hot, K elements a rank. The first chip_w of them gather in local memory, the others in w_hot, which is small
- * enough for the second cache level; the first chip_y elements of y are in local memory, too. Without CODED the numbers of
- * the columns stand for their popularity, and all of w is in local memory where it fits.
+ * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most
+ * popular one on, as far as that is known: with CODED, col holds ~rank for the popular columns
+ * (derived/popular.c), whose y and w lie together in y_hot and w_hot, K elements a rank. The first chip_w of
+ * them gather in local memory, the others in w_hot, which is small enough for the second cache level; the
+ * first chip_y elements of y are in local memory, too. Without CODED the numbers of the columns stand for
+ * their popularity, and all of w is in local memory where it fits.
  *
- * DOTS says which entries are multiplied with y here, and SUMS which are scattered into w: 0 none, 1 those in popular columns,
- * 2 all. The others are what comes before, panels, which leave their part of the rows' dot products in `dots`, and afterwards,
- * panels or a pass over the transpose, for which the rows' factors are stored. With neither, only the middle step is done here.
- * ALL_NEAR: all of y is in local memory. BANDS: rows that follow each other gather from the same part of y, which the first
- * cache level holds, so a group takes those that lie together.
+ * DOTS says which entries are multiplied with y here, and SUMS which are scattered into w: 0 none, 1 those in
+ * popular columns, 2 all. The others are what comes before, panels, which leave their part of the rows' dot
+ * products in `dots`, and afterwards, panels or a pass over the transpose, for which the rows' factors are
+ * stored. With neither, only the middle step is done here.
+ * ALL_NEAR: all of y is in local memory. BANDS: rows that follow each other gather from the same part of y,
+ * which the first cache level holds, so a group takes those that lie together.
  *
- * dialect/pass.h names the other defines; LONG selects the kernels for the rows that are too long for one vector. */
+ * dialect/pass.h names the other defines; LONG selects the kernels for the rows that are too long for one
+ * vector. */
 
 /* Of both kernels. Columns [first, first + K) of out's k, and [y_first, y_first + K) of y's y_k. */
 #define ARGUMENTS_csr(FIRST, NEXT)                                                                           \
@@ -88,8 +92,8 @@ struct entries {
     real same;
 };
 
-/* What products gather from: columns of y, the first `columns` of which are there; by rank, y of popular columns, and as much of
- * that as is near. */
+/* What products gather from: columns of y, the first `columns` of which are there; by rank, y of popular
+ * columns, and as much of that as is near. */
 struct gathered {
     __global const real *y, *hot;
     LOCAL_PTR real *chip;
@@ -112,8 +116,8 @@ DEVICE_FN real entry_value(const struct entries *A, index_t e) {
 #endif
 }
 
-/* sum += x * (row c of y), of whose columns the thread's own count. There is no branch: with one, the loads of a row's entries
- * would wait for each other. */
+/* sum += x * (row c of y), of whose columns the thread's own count. There is no branch: with one, the loads
+ * of a row's entries would wait for each other. */
 DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, const struct gathered *from) {
 #ifdef CODED
     const int rank = ~c;
@@ -221,8 +225,9 @@ DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, struct ent
     }
 }
 
-/* The sums of a vector's threads, column by column. Each thread gets those that it asks for: all, or those of its own columns, in
- * every place that is AMONG_OWN the same, where nothing but that is needed and shuffles can do it. */
+/* The sums of a vector's threads, column by column. Each thread gets those that it asks for: all, or those of
+ * its own columns, in every place that is AMONG_OWN the same, where nothing but that is needed and shuffles
+ * can do it. */
 DEVICE_FN void column_sums(real *p, real *sum, int lane, LOCAL_PTR real *scratch) {
 #if K > 1 && defined(SHUFFLES) && VS <= 32 && !defined(MAP)
     const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
@@ -237,7 +242,8 @@ DEVICE_FN void column_sums(real *p, real *sum, int lane, LOCAL_PTR real *scratch
 #endif
 }
 
-/* p[column]. On a GPU p is in registers, which have no computed numbers; PoCL 3.1 takes such a choice for its last. */
+/* p[column]. On a GPU p is in registers, which have no computed numbers; PoCL 3.1 takes such a choice for its
+ * last. */
 DEVICE_FN real pick(const real *p, int column) {
 #ifdef SHUFFLES
     real x = p[0];
@@ -259,7 +265,8 @@ DEVICE_FN void write_own(__global real *out, const real *p, __global const real 
         write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
 }
 #else
-/* alpha times a row's factors, of which these are the thread's own; kept if there are `factors` and the thread is to write them. */
+/* alpha times a row's factors, of which these are the thread's own; kept if there are `factors` and the
+ * thread is to write them. */
 DEVICE_FN void scale_own(real *sum, const real *p, __global real *factors, real alpha, long row, int lane, bool writes) {
     EACH_OWN(i) {
         sum[i] = alpha * pick(p, OWN(lane, i));
@@ -304,8 +311,9 @@ DEVICE_FN void flush_chip(const struct summed *to) {
 #endif
 
 #ifndef LONG
-/* Waiting for memory is the most of a row's time. So it is found a row ahead where a row lies. Where y is gathered from the
- * cache, the columns that say from where are asked for a row ahead, too, which costs registers: elsewhere it makes passes slower. */
+/* Waiting for memory is the most of a row's time. So it is found a row ahead where a row lies. Where y is
+ * gathered from the cache, the columns that say from where are asked for a row ahead, too, which costs
+ * registers: elsewhere it makes passes slower. */
 #if defined(CODED) && K == 1 && (DOTS || SUMS)
 #define COLUMNS_AHEAD 1
 #else
@@ -429,8 +437,8 @@ __kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LO
 }
 
 #else
-/* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in `partials`, LONG
- * 2 adds those of a row up and goes on as above. */
+/* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in
+ * `partials`, LONG 2 adds those of a row up and goes on as above. */
 __kernel GROUP_OF(BS) void mmchain_csr_long(PARAMETERS(mmchain_csr_long) MAP_PARAMETERS) {
     LOCAL real scratch[SCRATCH(BS)];
     const int id = (int)get_local_id(0), lane = id % LANES, slot = id / LANES;

@@ -1,15 +1,15 @@
-/* The passes over the part of a sparse X that lies in panels (derived/derived.h): its columns are cut so narrow that a panel of y,
- * and of w, stays in the second cache level, while the entries, panel by panel, stream past it once. A random load or addition
- * that hits there costs a fifth of one that does not.
+/* The passes over the part of a sparse X that lies in panels (derived/derived.h): its columns are cut so
+ * narrow that a panel of y, and of w, stays in the second cache level, while the entries, panel by panel,
+ * stream past it once. A random load or addition that hits there costs a fifth of one that does not.
  *
  *   panels_dots   dots (rows x K) += (part of X) y
  *   panels_sums   out += alpha (part of X)^T factors
  *   bands_sum     out = sum of bands + beta z, for the deterministic pass (derived/transpose.c)
  *
- * A panel is cut into blocks of `height` rows, and an entry is one word: its row within the block above the `bits` bits of its
- * column within the panel. Blocks come in the order of their panels, and groups are started in the order of their numbers. A
- * group takes a piece of a block, `piece` entries at most, and K adjacent threads an entry: its column of y is then read, and of w
- * added to, as one piece of memory. */
+ * A panel is cut into blocks of `height` rows, and an entry is one word: its row within the block above the
+ * `bits` bits of its column within the panel. Blocks come in the order of their panels, and groups are
+ * started in the order of their numbers. A group takes a piece of a block, `piece` entries at most, and K
+ * adjacent threads an entry: its column of y is then read, and of w added to, as one piece of memory. */
 
 /* Of the passes over panels. Without values X, all of them are `same`. */
 #define ARGUMENTS_panels(FIRST, NEXT)                                                                        \
@@ -123,8 +123,8 @@ __kernel GROUP_OF(BS) void panels_sums(PARAMETERS(panels_sums)) {
 
 #ifdef SLICES
 #define SUMS (BS / SLICES)
-/* out = the sum of what `count` bands of rows left + beta z, always in the same order: SLICES threads add up every SLICES-th
- * band each. A band has left `size` elements, `width` of a row. */
+/* out = the sum of what `count` bands of rows left + beta z, always in the same order: SLICES threads add up
+ * every SLICES-th band each. A band has left `size` elements, `width` of a row. */
 __kernel GROUP_OF(BS) void bands_sum(PARAMETERS(bands_sum)) {
     LOCAL real part[BS];
     const int id = (int)get_local_id(0), slice = id / SUMS;

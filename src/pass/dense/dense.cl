@@ -1,7 +1,7 @@
 /* GPU body of the passes over a dense X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015): their dot product with y, summed within the
- * group, meets the row again while it is still in registers. dialect/pass.h names the defines. */
+ * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015): their dot product with y, summed
+ * within the group, meets the row again while it is still in registers. dialect/pass.h names the defines. */
 
 #define ARGUMENTS_mmchain_finish(FIRST, NEXT)                                                                \
     FIRST(OUT, real, out)                                                                                    \
@@ -22,16 +22,16 @@
 
 #define TL (Q * W)
 
-/* Loops over a thread's w that end in barriers: without it a GPU's compiler moves all of w out of the registers, with it those
- * for CPUs take long. */
+/* Loops over a thread's w that end in barriers: without it a GPU's compiler moves all of w out of the
+ * registers, with it those for CPUs take long. */
 #ifdef SHUFFLES
 #define UNROLLED_W _Pragma("unroll")
 #else
 #define UNROLLED_W
 #endif
 
-/* The r-th row of a vector in a step. Its rows lie side by side; where threads have rows of their own, those of neighbouring threads
- * do, so that a warp's loads are of one piece of memory. */
+/* The r-th row of a vector in a step. Its rows lie side by side; where threads have rows of their own, those
+ * of neighbouring threads do, so that a warp's loads are of one piece of memory. */
 #if VS == 1
 #define ROW_OF(r) (row0 + (r) * NV + vector)
 #else
@@ -144,8 +144,9 @@ __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
 }
 #endif
 
-/* Rows wider than the registers: the group reads its R rows once for the dot products and again, from the cache where
- * they fit, for w, which lives in the group's partial. VS = BS, so that a thread always meets the same columns. */
+/* Rows wider than the registers: the group reads its R rows once for the dot products and again, from the
+ * cache where they fit, for w, which lives in the group's partial. VS = BS, so that a thread always meets the
+ * same columns. */
 #ifdef WIDE
 __kernel GROUP_OF(BS) void mmchain_wide(PARAMETERS(dense) MAP_PARAMETERS) {
     LOCAL real scratch[R * BS];
@@ -201,9 +202,10 @@ __kernel GROUP_OF(BS) void mmchain_wide(PARAMETERS(dense) MAP_PARAMETERS) {
 }
 #endif
 
-/* out = alpha * (sum of the groups' partials, in order) + beta z. A work-group takes `width` neighbouring elements, at least a
- * unit of the memory, and shares the partials out to 256 / width threads an element: with few columns there are many partials,
- * and each thread's loads come one after the other. width is a power of two from 8 to 256. */
+/* out = alpha * (sum of the groups' partials, in order) + beta z. A work-group takes `width` neighbouring
+ * elements, at least a unit of the memory, and shares the partials out to 256 / width threads an element:
+ * with few columns there are many partials, and each thread's loads come one after the other. width is a
+ * power of two from 8 to 256. */
 #ifdef FINISH
 __kernel GROUP_OF(256) void mmchain_finish(PARAMETERS(mmchain_finish)) {
     LOCAL real shared[256];

@@ -1,15 +1,16 @@
 /* GPU body of the passes over a dense X where a copy engine brings rows to on-chip memory (from compute
  * capability 9.0 on): out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * A ring of STAGES tiles in shared memory (dialect/bulk.h) is kept full, so that the bytes under way, which decide the
- * bandwidth, depend neither on registers nor on how long the group takes over the sums in the middle. As in
- * dense.cl a vector of VS threads shares a row, with its columns of y and w in registers; the row is read from
- * shared memory twice, for the dot product and for w (dialect/pass.h names the defines). Rows too wide for one group are
- * team.cl's.
+ * A ring of STAGES tiles in shared memory (dialect/bulk.h) is kept full, so that the bytes under way, which
+ * decide the bandwidth, depend neither on registers nor on how long the group takes over the sums in the
+ * middle. As in dense.cl a vector of VS threads shares a row, with its columns of y and w in registers; the
+ * row is read from shared memory twice, for the dot product and for w (dialect/pass.h names the defines).
+ * Rows too wide for one group are team.cl's.
  *
- * A tile is NV * R rows, one piece of memory, whose copy begins before its first row, at a multiple of 32 bytes, and ends behind
- * its last, at a multiple of 16: rows of any length come by bulk copies. out has one partial w a group, partial[group][K][n].
- * The first SURE of the Q loads of a row are within it in every thread. */
+ * A tile is NV * R rows, one piece of memory, whose copy begins before its first row, at a multiple of 32
+ * bytes, and ends behind its last, at a multiple of 16: rows of any length come by bulk copies. out has one
+ * partial w a group, partial[group][K][n]. The first SURE of the Q loads of a row are within it in every
+ * thread. */
 
 #include "dialect/bulk.h"
 #include "dialect/group_sum.h"
@@ -71,7 +72,8 @@ DEVICE_FN LOCAL_PTR const real *rows_of(const struct tiles *t, long i) {
     return t->ring + (int)(i % STAGES) * t->size + shift_of(t, first_row(t, i)) + (int)get_local_id(0) / VS * t->n;
 }
 
-/* Starts the copy of the i-th tile. One thread calls it. The last bytes of X may be less than a copy takes. */
+/* Starts the copy of the i-th tile. One thread calls it. The last bytes of X may be less than a copy
+ * takes. */
 DEVICE_FN void fetch(const struct tiles *t, long i) {
     const long row = first_row(t, i);
     const int rows = t->rows - row < TILE ? (int)(t->rows - row) : TILE, stage = (int)(i % STAGES);
@@ -101,14 +103,15 @@ DEVICE_FN real sum_warps(LOCAL_PTR const real *parts, int vector) {
     return sum;
 }
 
-/* A step's numbers: the dot products of R rows with K columns, number c * R + r. Each stands beside those of the group's other
- * vectors, or of other warps where these are smaller. */
+/* A step's numbers: the dot products of R rows with K columns, number c * R + r. Each stands beside those of
+ * the group's other vectors, or of other warps where these are smaller. */
 #define V (K * R)
 #define LANES (VS < 32 ? VS : 32)
 #define PLACES (BS / LANES)
 #define ROWS_A_LANE (R > LANES ? R / LANES : 1)
 
-/* p = this thread's share of the dot products of the i-th tile's rows with y. Nobody uses those of rows behind the last. */
+/* p = this thread's share of the dot products of the i-th tile's rows with y. Nobody uses those of rows
+ * behind the last. */
 DEVICE_FN void dots(real *p, const struct tiles *t, long i, const real (*yr)[TL]) {
     LOCAL_PTR const real *row = rows_of(t, i);
 #pragma unroll
@@ -149,7 +152,8 @@ DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], __global const real
         }
 }
 
-/* The m-th of the rows of the i-th tile that the lane turns from dot products to factors; -1: there is none. */
+/* The m-th of the rows of the i-th tile that the lane turns from dot products to factors; -1: there is
+ * none. */
 DEVICE_FN long own_row(const struct tiles *t, long i, int m) {
     const int id = (int)get_local_id(0), r = id % LANES + m * LANES;
     const long row = first_row(t, i) + r * NV + id / VS;
@@ -198,8 +202,8 @@ DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, long i, LOCAL_PTR 
     }
 }
 
-/* The vectors of the group add up their w: those of a warp by exchanging registers, then warps or wider vectors in order, where
- * the ring was. Unrolled, or the compiler moves all of wr out of the registers. */
+/* The vectors of the group add up their w: those of a warp by exchanging registers, then warps or wider
+ * vectors in order, where the ring was. Unrolled, or the compiler moves all of wr out of the registers. */
 #define SPAN (VS < 32 ? 32 : VS)
 DEVICE_FN void write_w(__global real *out, const struct tiles *t, const real (*wr)[TL]) {
     const int id = (int)get_local_id(0);
@@ -221,8 +225,9 @@ DEVICE_FN void write_w(__global real *out, const struct tiles *t, const real (*w
         }
 }
 
-/* The work on tile i + 1 up to the point where it needs other warps is done before tile i is finished: what the sums wait
- * for is hidden. What warps exchange alternates between two places, so that one barrier a tile will do. */
+/* The work on tile i + 1 up to the point where it needs other warps is done before tile i is finished: what
+ * the sums wait for is hidden. What warps exchange alternates between two places, so that one barrier a tile
+ * will do. */
 __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES];

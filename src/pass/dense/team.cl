@@ -1,17 +1,18 @@
-/* GPU body of the passes over a dense X whose rows several groups share, and where there is no copy engine also of narrower ones:
- * out = alpha X^T (v .* (X y)) + beta z and its halves.
+/* GPU body of the passes over a dense X whose rows several groups share, and where there is no copy engine
+ * also of narrower ones: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * The next STAGES tiles are on their way into local memory, so that what is under way does not depend on registers: by one
- * thread's bulk copies of whole rows (dialect/bulk.h), or, where the device has none, by every thread's copies of its own
- * elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot products of a tile are summed
- * together, each exchange between lanes halving them (dialect/group_sum.h), and meet the tile LAG steps later, still in local
- * memory, to make w.
+ * The next STAGES tiles are on their way into local memory, so that what is under way does not depend on
+ * registers: by one thread's bulk copies of whole rows (dialect/bulk.h), or, where the device has none, by
+ * every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x
+ * K columns of dot products of a tile are summed together, each exchange between lanes halving them
+ * (dialect/group_sum.h), and meet the tile LAG steps later, still in local memory, to make w.
  *
- * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their parts of a tile's
- * dot products in global memory, and read those of all others LAG steps later (dialect/exchange.h), having asked for them at
- * the end of the step before.
+ * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their
+ * parts of a tile's dot products in global memory, and read those of all others LAG steps later
+ * (dialect/exchange.h), having asked for them at the end of the step before.
  *
- * A tile is NV * R rows; out has one partial w a team, partial[team][K][n]. dialect/pass.h names the other defines. */
+ * A tile is NV * R rows; out has one partial w a team, partial[team][K][n]. dialect/pass.h names the other
+ * defines. */
 
 #define ARGUMENTS_mmchain_team_begin(FIRST, NEXT)                                                            \
     FIRST(SPACE, real, work)                                                                                 \
@@ -110,8 +111,8 @@ DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, 
 }
 #endif
 
-/* The thread's q-th load of a row in its place. Copies of rows that are no multiples of 16 bytes bring some of what is beyond the
- * slice; else there are zeros (clear_room). */
+/* The thread's q-th load of a row in its place. Copies of rows that are no multiples of 16 bytes bring some
+ * of what is beyond the slice; else there are zeros (clear_room). */
 DEVICE_FN void load_from(real *x, const struct strip *t, LOCAL_PTR const real *place, int q) {
 #if defined(WHOLE_ROWS) && W < BULK_UNIT
     if (q >= SURE && column_of(q) >= t->width) {
@@ -162,7 +163,8 @@ DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR stru
     if (i < t->count && (int)get_local_id(0) == 0) fetch_rows(t, room, &a->come[(uint)i % STAGES], i);
 }
 
-/* The same where the group has used the tile before it in its place: by the warp that is last to be done with that. */
+/* The same where the group has used the tile before it in its place: by the warp that is last to be done with
+ * that. */
 DEVICE_FN void fetch_next(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR struct arrivals *a, int i) {
     warp_sync();
     if ((int)get_local_id(0) % 32 == 0 && last_warp(&a->finished, BS / 32) && i < t->count)
@@ -270,7 +272,8 @@ DEVICE_FN volatile __global ulong *parts_of(const struct strip *t, volatile __gl
     return exchange + EXCHANGE_HEAD + (t->part * PLACES + (uint)i % PLACES) * PLACE_WORDS;
 }
 
-/* All groups' parts of a step, member after member: a warp asks for all of them at once, and again until they have come. */
+/* All groups' parts of a step, member after member: a warp asks for all of them at once, and again until they
+ * have come. */
 struct words {
     ulong word[PARTS_A_LANE];
 };
@@ -320,7 +323,8 @@ DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global co
 }
 #endif
 
-/* ------------------------------------------------------------------------------------------ the middle step */
+/* ------------------------------------------------------------------------------------------ the middle
+ * step */
 
 /* What a tile waits for before it becomes w. */
 struct coming {
@@ -332,8 +336,9 @@ struct coming {
 #endif
 };
 
-/* The leading lanes of a vector ask for all that the i-th tile waits for, if there is one: a step ahead, so that the way through
- * the memory is no part of a step. (All words of the step before i have come by then.) */
+/* The leading lanes of a vector ask for all that the i-th tile waits for, if there is one: a step ahead, so
+ * that the way through the memory is no part of a step. (All words of the step before i have come by
+ * then.) */
 DEVICE_FN void ask_ahead(struct coming *next, const struct strip *t, int i,
                          volatile __global const ulong *parts, __global const real *v, __global const real *y,
                          int first, int k, int v_cols MAP_TAKEN) {
@@ -352,7 +357,8 @@ DEVICE_FN void ask_ahead(struct coming *next, const struct strip *t, int i,
 #endif
 }
 
-/* From the dot products of the i-th tile, V numbers at `mine`, to factors, or (PLAIN) to out; by the leading lanes. */
+/* From the dot products of the i-th tile, V numbers at `mine`, to factors, or (PLAIN) to out; by the leading
+ * lanes. */
 DEVICE_FN void make_factors(LOCAL_PTR real *mine, const struct coming *now, const struct strip *t, int i,
                             __global real *out, __global const real *v, __global const real *y,
                             __global const real *z, real alpha, real beta, int first, int k,
@@ -376,7 +382,8 @@ DEVICE_FN void make_factors(LOCAL_PTR real *mine, const struct coming *now, cons
     }
 }
 
-/* ------------------------------------------------------------------------------------------ beginning and end */
+/* ------------------------------------------------------------------------------------------ beginning and
+ * end */
 
 /* wr = 0; yr = the thread's columns of y. */
 DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const struct strip *t, __global const real *y,

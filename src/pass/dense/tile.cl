@@ -1,13 +1,14 @@
-/* GPU body of fused passes over a dense X with several columns of y, on tensor cores (from compute capability 9.0 on):
+/* GPU body of fused passes over a dense X with several columns of y, on tensor cores (from compute capability
+ * 9.0 on):
  * W = X^T (V .* (X Y)), or a row map in place of V.
  *
- * Eight columns of y make as many multiplications a byte of X as the cores have time for, and more than that with the sums
- * over threads; a product of small matrices does both (dialect/tile.h).
+ * Eight columns of y make as many multiplications a byte of X as the cores have time for, and more than that
+ * with the sums over threads; a product of small matrices does both (dialect/tile.h).
  *
- * WORKERS warps take tiles from a ring that another warp keeps full by bulk copies. Where a row has several warps, or C groups,
- * they leave their parts of a tile's sums to one more warp, which adds them up, applies the map and hands the factors F back;
- * meanwhile the workers take the dot products of the next LAG tiles, where the ring has room for them. They all meet once a tile.
- * C groups are a team (dialect/exchange.h). */
+ * WORKERS warps take tiles from a ring that another warp keeps full by bulk copies. Where a row has several
+ * warps, or C groups, they leave their parts of a tile's sums to one more warp, which adds them up, applies
+ * the map and hands the factors F back; meanwhile the workers take the dot products of the next LAG tiles,
+ * where the ring has room for them. They all meet once a tile. C groups are a team (dialect/exchange.h). */
 
 #include "dialect/tile.h" /* before exchange.h, which depends on its JOINT */
 
@@ -69,8 +70,8 @@ DEVICE_FN bool have_come(const struct words *w, int i) {
     return none_differs(differences);
 }
 
-/* q = tile i's sums over the groups, the first of which have been asked for: of every other group, and of the others, so that
- * additions wait less for each other. */
+/* q = tile i's sums over the groups, the first of which have been asked for: of every other group, and of the
+ * others, so that additions wait less for each other. */
 DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange *of, int i) {
     real sum[2][UNITS][2];
 #pragma unroll
@@ -97,8 +98,8 @@ DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange
 }
 #endif
 
-/* The warp that makes factors of the workers' parts: those of the tile that the workers are at, and of the one that they come back
- * to next. */
+/* The warp that makes factors of the workers' parts: those of the tile that the workers are at, and of the
+ * one that they come back to next. */
 DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __global const real *v,
                          __global const real *y, int first, int k, int v_cols MAP_TAKEN) {
     const int behind = LAG > 1 ? LAG - 1 : 0;

@@ -1,6 +1,7 @@
-/* A step of SMACOF: R, U, the sums and the points' stress, of a matrix of dissimilarities or of points, with weights and without.
- * Flags: V weights, SUMS U, CURVATURE the points' stress, TRANSPOSED points in place of dissimilarities. The first two points lie
- * at the same place. */
+/* A step of SMACOF: R, U, the sums and the points' stress, of a matrix of dissimilarities or of points, with
+ * weights and without.
+ * Flags: V weights, SUMS U, CURVATURE the points' stress, TRANSPOSED points in place of dissimilarities. The
+ * first two points lie at the same place. */
 #include <math.h>
 
 #include "cases.h"
@@ -106,7 +107,8 @@ static void add(struct expected *to, int64_t at, long double value, long double 
     to->gauge[at] += fabsl(gauge);
 }
 
-/* What pair i < j gives. The gauges of stress have the rounding of delta and d, of which it is the difference. */
+/* What pair i < j gives. The gauges of stress have the rounding of delta and d, of which it is the
+ * difference. */
 static void add_pair(struct expected *e, const struct work *work, int64_t i, int64_t j) {
     const int64_t n = work->problem->rows, p = work->problem->k;
     const long double delta = delta_of(work, i, j);
