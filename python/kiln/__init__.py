@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ._checkpoint import checkpoint
     from ._cluster import KMeans, MiniBatchKMeans
     from ._cv import ElasticNetCV, GeneralizedLinearRegressorCV, LassoCV, LogisticRegressionCV, RidgeCV
+    from ._encoder import TableEncoder
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
@@ -46,6 +47,7 @@ _NAMES = {
     "to_onnx": "_onnx",
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
     "read": "_read",
+    "TableEncoder": "_encoder",
     **dict.fromkeys(("build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),
 }
 
@@ -54,7 +56,7 @@ __all__ = [
     "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "KMeans", "KilnError", "Lasso", "LassoCV",
     "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
-    "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
+    "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "build_kernels", "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
     "mmchain", "multiply", "pagerank", "processes",
     "read", "results_on_device", "sddmm", "spmm", "to_onnx", "to_sklearn", "tune",

@@ -10,7 +10,7 @@ import numpy as np
 from ._arrays import Matrix, device
 from ._columns import as_table
 from ._dlpack import on_cuda
-from ._library import DataError, check, ffi, lib, struct, text
+from ._library import DataError, c_name, check, ffi, lib, struct, text
 from ._read import data_warnings, from_table, host_copy
 
 
@@ -58,11 +58,15 @@ def model_of(schema: str) -> Any:
     return model
 
 
-def encoded(frame: Any, schema: str | None, **options: Any) -> tuple[Any, list[str], str]:
+def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | None = None,
+            silent: str | None = None, **options: Any) -> tuple[Any, list[str], str]:
     """X, the names of its columns, and the schema, of a frame: as kiln.read has it, a feature for each level
     of text. With a schema the columns that it names, as they were then: a level that it does not know is 0 in
-    all of its column's features. options: further fields of kiln_read_options."""
-    made = struct("kiln_read_options", **{"type": lib.KILN_F64, "tables": lib.KILN_FILE_CSV, **options})
+    all of its column's features. options, texts: further fields of kiln_read_options; silent: warnings with
+    these words are not told."""
+    kept = {name: ffi.new("char[]", c_name(value, name)) for name, value in (texts or {}).items()
+            if value is not None}
+    made = struct("kiln_read_options", **{"type": lib.KILN_F64, "tables": lib.KILN_FILE_CSV, **options, **kept})
     if schema is not None:
         model = model_of(schema)
         made.model = model
@@ -74,7 +78,7 @@ def encoded(frame: Any, schema: str | None, **options: Any) -> tuple[Any, list[s
         error.args = (re.sub(r"fill the value; missing drop\|mean\|indicator does", f"fill the value; {hint}",
                              str(error)),)
         raise
-    data_warnings(data)
+    data_warnings(data, silent)
     X = host_copy(lib.kiln_data_X(data), where, data)
     return X, [text(lib.kiln_data_feature_name(data, j))
                for j in range(X.shape[1])], text(lib.kiln_data_schema(data))

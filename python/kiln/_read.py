@@ -216,14 +216,15 @@ def _of_pandas(frame: Any) -> Any:
     return frame
 
 
-def data_warnings(data: Any) -> list[str]:
-    """What reading warned of, which is told, too."""
+def data_warnings(data: Any, silent: str | None = None) -> list[str]:
+    """What reading warned of, which is told, too, but for what has the words that are silent."""
     warnings: list[str] = []
     hint = ffi.new("const char **")
     while line := lib.kiln_data_warning(data, len(warnings), hint):
         remedy = advice(text(hint[0]))
         warnings.append(told(text(line)) + (f"; {remedy}" if remedy else ""))
-        warn(warnings[-1])
+        if silent is None or silent not in warnings[-1]:
+            warn(warnings[-1])
     return warnings
 
 

@@ -1,0 +1,129 @@
+"""kiln.TableEncoder: features of tables as the tool makes them, in scikit-learn's pipelines."""
+from __future__ import annotations
+
+import pathlib
+import pickle
+import subprocess
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kiln
+
+pa = pytest.importorskip("pyarrow")
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame({"size": RNG.uniform(1, 3, 60), "colour": RNG.choice(["red", "blue", None], 60),
+                      "floor": pd.Categorical(RNG.choice(["f1", "f2"], 60)), "rooms": RNG.integers(1, 5, 60)})
+PRICE = (FRAME["size"] * 10 + (FRAME["colour"] == "red") * 5 + RNG.normal(size=60)).to_numpy()
+GAPS = FRAME.assign(size=FRAME["size"].where(RNG.random(60) < 0.8))
+NAMES = ["size", "colour=", "colour=blue", "colour=red", "floor=f1", "floor=f2", "rooms"]
+
+
+@parametrize_with_checks([kiln.TableEncoder(), kiln.TableEncoder(missing="mean")])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def test_features_are_those_of_a_hand_made_table() -> None:
+    wanted = np.column_stack([FRAME["size"], FRAME["colour"].isna(), *(FRAME["colour"] == one for one in ("blue", "red")),
+                              *(FRAME["floor"] == one for one in ("f1", "f2")), FRAME["rooms"]]).astype(float)
+    for frame in (FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME)):
+        for encoder in (kiln.TableEncoder(), kiln.TableEncoder(sparse_output=False), kiln.TableEncoder(sparse_output=True)):
+            fitted = pickle.loads(pickle.dumps(clone(encoder).fit(frame)))
+            for made in (clone(encoder).fit_transform(frame), fitted.transform(frame),
+                         fitted.transform(FRAME[["rooms", "floor", "colour", "size"]])):
+                np.testing.assert_array_equal(dense(made), wanted)
+                assert encoder.sparse_output == "auto" or hasattr(made, "toarray") == encoder.sparse_output
+            assert list(fitted.get_feature_names_out()) == NAMES and fitted.n_features_in_ == 4
+            assert fitted.levels_ == {"colour": ["", "blue", "red"], "floor": ["f1", "f2"]}
+    encoder = kiln.TableEncoder(features=["size", "colour", "rooms"], categorical="rooms", reference={"colour": "red", "rooms": "1"},
+                                dtype="float32").fit(FRAME)
+    assert list(encoder.get_feature_names_out()) == ["size", "colour=", "colour=blue", "rooms=2", "rooms=3", "rooms=4"]
+    assert encoder.transform(FRAME).dtype == np.float32
+
+
+def test_columns_of_an_array() -> None:
+    X = np.array([[1, "a"], [2, "b"], [3, None]], object)
+    encoder = kiln.TableEncoder(sparse_output=False)
+    assert encoder.fit_transform(X).tolist() == [[1, 0, 1, 0], [2, 0, 0, 1], [3, 1, 0, 0]]
+    assert list(encoder.get_feature_names_out(["size", "sort"])) == ["size", "sort=", "sort=a", "sort=b"]
+    with pytest.raises(ValueError, match="mixes kinds of values"):
+        encoder.fit(np.array([[1], ["a"]], object))
+
+
+def test_missing_values() -> None:
+    mean = GAPS["size"].mean()
+    gaps = GAPS["size"].isna().to_numpy()
+    for missing, column in (("mean", np.where(gaps, mean, GAPS["size"])), ("nan", GAPS["size"]),
+                            ("indicator", np.where(gaps, mean, GAPS["size"]))):
+        encoder = kiln.TableEncoder(missing=missing).fit(GAPS)
+        np.testing.assert_allclose(dense(encoder.transform(GAPS))[:, 0], column, rtol=1e-14)
+        assert ("size missing" in encoder.get_feature_names_out()) == (missing == "indicator")
+        assert encoder.means_.get("size") == (None if missing == "nan" else pytest.approx(mean))
+    new = FRAME[:1].assign(size=np.nan)  # the mean is that of fit
+    assert dense(kiln.TableEncoder(missing="mean").fit(GAPS).transform(new))[0, 0] == pytest.approx(mean)
+    for missing, frame, said in ((None, GAPS, "'size'.*kiln.TableEncoder"), ("error", FRAME, "'colour'")):
+        with pytest.raises(kiln.DataError, match=said):
+            kiln.TableEncoder(missing=missing).fit(frame)
+
+
+def test_levels_and_columns_that_fit_has_not_seen() -> None:
+    new = FRAME.assign(colour="pink")
+    for how, wanted in (("warn", [0, 0, 0]), ("ignore", [0, 0, 0]), ("reference", [1, 0, 0])):
+        encoder = kiln.TableEncoder(handle_unknown=how, sparse_output=False).fit(FRAME)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert encoder.transform(new)[0, 1:4].tolist() == wanted
+        assert len(caught) == (how != "ignore") and all("'pink' in column 'colour'" in str(one.message) for one in caught)
+    with pytest.raises(ValueError, match="'pink' of column 'colour' was not seen"):
+        kiln.TableEncoder(handle_unknown="error").fit(FRAME).transform(new)
+    with pytest.raises(ValueError, match="'rooms'"):
+        encoder.transform(FRAME.drop(columns="rooms"))
+    for name, value in (("missing", "drop"), ("handle_unknown", "x"), ("sparse_output", "x"), ("dtype", "int32")):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            kiln.TableEncoder(**{name: value}).fit(FRAME)
+
+
+def test_frames_come_out_where_they_are_asked_for() -> None:
+    for kind, frame in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
+        made = kiln.TableEncoder().set_output(transform=kind).fit_transform(FRAME)
+        assert isinstance(made, frame) and list(made.columns) == NAMES
+
+
+def test_a_search_fills_by_the_rows_that_train() -> None:
+    pipeline = make_pipeline(kiln.TableEncoder(missing="mean"), Ridge())
+    search = GridSearchCV(pipeline, {"ridge__alpha": [1.0, 100.0], "tableencoder__missing": ["mean", "indicator"]}, cv=3)
+    assert search.fit(GAPS, PRICE).best_params_["ridge__alpha"] == 1.0
+    train, test = slice(20, 60), slice(0, 20)
+    filled = GAPS.assign(size=GAPS["size"].fillna(GAPS["size"][train].mean()))
+    rows = kiln.TableEncoder().fit_transform(filled)
+    wanted = Ridge().fit(rows[train], PRICE[train]).score(rows[test], PRICE[test])
+    assert search.cv_results_["split0_test_score"][0] == pytest.approx(wanted)
+
+
+def test_the_tool_makes_the_same_model_of_the_same_table(tool: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    GAPS.assign(price=PRICE).to_csv(tmp_path / "t.csv", index=False)
+    subprocess.run([tool, "linreg", tmp_path / "t.csv", "--target", "price", "--l2", "2", "--missing", "indicator",
+                    "--reference", "floor=f2", "-o", tmp_path / "m.kiln", "--quiet"], check=True)
+    theirs = kiln.load(tmp_path / "m.kiln")
+    model = make_pipeline(kiln.TableEncoder(missing="indicator", reference={"floor": "f2"}),
+                          kiln.Ridge(2, device="cpu")).fit(GAPS, PRICE)
+    np.testing.assert_allclose(model[-1].coef_, theirs.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model[-1].intercept_, theirs.intercept_, rtol=1e-10)
+    data = kiln.read(GAPS, model=tmp_path / "m.kiln")
+    assert data.feature_names == list(model[0].get_feature_names_out())
+    np.testing.assert_array_equal(dense(data.X), dense(model[0].transform(GAPS)))
