@@ -278,3 +278,88 @@ def test_a_path_warns_once():
         assert len(caught) == 1 and caught[0].filename == __file__
         assert (str(caught[0].message).startswith(f"{name}: ")
                 and "of 20 models did not converge; raise max_iter" in str(caught[0].message))
+
+
+def unaligned(array):
+    """A copy whose numbers begin at odd addresses."""
+    memory = np.zeros(array.nbytes + 1, np.uint8)
+    memory[1:] = np.frombuffer(array.tobytes(), np.uint8)
+    return memory[1:].view(array.dtype).reshape(array.shape)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def mapped(array, tmp_path):
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
+
+
+def of_parts(S, **types):
+    """A copy of a sparse matrix whose arrays have these types."""
+    S = S.copy()
+    for name, kind in types.items():
+        setattr(S, name, getattr(S, name).astype(kind))
+    return S
+
+
+LAYOUTS = {"unaligned": unaligned, "big-endian": lambda X: X.astype(">f8"), "read-only": read_only,
+           "by columns": np.asfortranarray, "backwards": lambda X: np.ascontiguousarray(X[::-1])[::-1],
+           "strided": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2], "objects": lambda X: X.astype(object),
+           "halves": lambda X: X.astype(np.float16), "longdouble": lambda X: X.astype(np.longdouble),
+           "list": lambda X: X.tolist(), "no mask": np.ma.masked_array, "recarray": lambda X: X.view(np.recarray)}
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, "memmap"])
+def test_layouts_of_an_array(layout, tmp_path):
+    form = LAYOUTS.get(layout, lambda array: mapped(array, tmp_path))
+    weights = CLASS + 1.0
+    theirs = kiln.Ridge(**CPU).fit(X, TARGET, sample_weight=weights)
+    y, s = (array if layout in ("list", "recarray") else form(array[:, None])[:, 0] for array in (TARGET, weights))
+    model = kiln.Ridge(**CPU).fit(form(X), y, sample_weight=s)
+    np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(form(X)), theirs.predict(X), rtol=1e-9)
+    assert model.score(form(X), y, s) == pytest.approx(theirs.score(X, TARGET, weights))
+    np.testing.assert_array_equal(kiln.multiply(form(X), np.eye(4), **CPU), X)
+    np.testing.assert_array_equal(kiln.matrix(form(X)).numpy(), X)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_formats_of_a_sparse_matrix(format, kind):
+    rows = np.where(X > 3, X, 0)
+    S = kind(rows).asformat(format)
+    forms = [S]
+    if format in ("csr", "csc"):
+        forms += [of_parts(S, indices=np.int64, indptr=np.int64), of_parts(S, indptr=np.int64),
+                  of_parts(S, indices=">i4"), of_parts(S, data=">f8"), of_parts(S, data=np.longdouble),
+                  of_parts(S, data=np.int16), of_parts(S, data=np.float16)]
+        for make in (unaligned, read_only):
+            forms.append(S.copy())
+            for name in ("data", "indices", "indptr"):
+                setattr(forms[-1], name, make(getattr(S, name)))
+    theirs = kiln.Ridge(**CPU).fit(sp.csr_matrix(rows), TARGET)
+    for form in forms:
+        np.testing.assert_allclose(kiln.Ridge(**CPU).fit(form, TARGET).coef_, theirs.coef_, rtol=1e-12)
+        found = kiln.multiply(form, np.eye(4), **CPU)
+        np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, rows)
+
+
+def test_arrays_that_hold_no_numbers():
+    for data, part in ((np.zeros(ROWS, [("a", "f8"), ("b", "f8")]), "records with the fields a, b"),
+                       (np.zeros((ROWS, 4), "V8"), "bytes without a type"), (np.array(3.0), "2D array"),
+                       (X + 1j, "Complex data"), (X[None], "dim 3")):
+        with pytest.raises(ValueError, match=part):
+            kiln.Ridge(**CPU).fit(data, TARGET)
+    for data, part in ((np.array({"a": 1}, object), "array of objects"), (X.astype(str), "real numbers"),
+                       (X.astype("S9"), "real numbers"), (np.array(3.0), "1 or 2 dimensions"),
+                       (np.zeros((ROWS, 4), "V8"), "bytes without a type"),
+                       (sp.csr_matrix(X, dtype=complex), "must be real numbers")):
+        refused(lambda data=data: kiln.matrix(data), part)
+    with pytest.raises(TypeError, match="np.matrix is not supported"):
+        kiln.Ridge(**CPU).fit(np.matrix(X), TARGET)
+    np.testing.assert_array_equal(kiln.matrix(np.matrix(X)).numpy(), X)
