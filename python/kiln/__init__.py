@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ._cv import ElasticNetCV, GeneralizedLinearRegressorCV, LassoCV, LogisticRegressionCV, RidgeCV
     from ._encoder import TableEncoder
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
-    from ._functions import Half, batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
+    from ._functions import Half, batch_reduce, batch_scale, mmchain, multiply, sddmm, spmm
+    from ._graphs import hits, pagerank
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
                            UnsupportedError)
     from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression, LinearSVC, LinearSVR,
@@ -45,7 +46,8 @@ _NAMES = {
     "load": "_load",
     **dict.fromkeys(("from_sklearn", "to_sklearn"), "_scikit"),
     "to_onnx": "_onnx",
-    **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
+    **dict.fromkeys(("pagerank", "hits"), "_graphs"),
+    **dict.fromkeys(("Half", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
     "read": "_read",
     "TableEncoder": "_encoder",
     **dict.fromkeys(("build_kernels", "devices", "doctor", "explain", "kernels", "processes", "tune"), "_machine"),

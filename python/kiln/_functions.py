@@ -1,14 +1,12 @@
-"""Operations and rankings as functions of arrays."""
+"""Operations as functions of arrays."""
 from __future__ import annotations
 
-import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ._arrays import Device, Matrix, choose, device as open_device, is_graph, matrix, numbers
+from ._arrays import Device, Matrix, choose, device as open_device, matrix, numbers
 from ._library import ArgumentError, ffi, lib, struct
-from ._solve import Callback, Report, algorithm_options, choice, solve, warn_of
 
 _Operand = Any
 
@@ -33,12 +31,12 @@ def place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1,
     return matrix(host, best)
 
 
-def _beside(X: Matrix, array: _Operand) -> Matrix | None:
+def beside(X: Matrix, array: _Operand) -> Matrix | None:
     """Another operand, where X is and of its type."""
     return None if array is None else matrix(array, X.device, X.dtype)
 
 
-def _pointer(operand: Matrix | None) -> Any:
+def pointer_of(operand: Matrix | None) -> Any:
     return ffi.NULL if operand is None else operand.pointer
 
 
@@ -51,10 +49,10 @@ def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0,
             z: _Operand = None, device: str | Device = "auto") -> Any:
     """alpha X^T (v * (X y)) + beta z, with X (m, n), dense or sparse, read once."""
     x = place(X, device)
-    weights, start, Y = _beside(x, v), _beside(x, z), matrix(y, x.device, x.dtype)
+    weights, start, Y = beside(x, v), beside(x, z), matrix(y, x.device, x.dtype)
     w = Matrix.empty(x.device, (x.shape[1], Y.shape[1]), x.dtype)
-    x.device.call(lib.kiln_mmchain, w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta,
-                  _pointer(start))
+    x.device.call(lib.kiln_mmchain, w.pointer, alpha, x.pointer, pointer_of(weights), Y.pointer, beta,
+                  pointer_of(start))
     return _result(w, y)
 
 
@@ -190,140 +188,3 @@ def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | D
         Y = Matrix.empty(x.device, x.shape, x.dtype)
     x.device.call(lib.kiln_batch_scale, Y.pointer, x.pointer, factors.pointer, batch)
     return Y.result() if x.sparse else _result(Y, X)
-
-
-def _brief(scores: Any) -> str:
-    if isinstance(scores, dict):
-        first = ", ".join(f"{node!r}: {score}" for node, score in itertools.islice(scores.items(), 3))
-        return f"{{{first}{', ...' if len(scores) > 3 else ''}}} ({len(scores):,} nodes)"
-    return (np.array2string(scores, threshold=6, edgeitems=2) if isinstance(scores, np.ndarray)
-            else repr(scores))
-
-
-class Ranking(NamedTuple):
-    """The scores of a graph's vertices, and the run's report. Of a networkx graph scores is a dict by
-    node."""
-
-    scores: Any
-    report: Report
-
-    def __repr__(self) -> str:
-        return f"Ranking(scores={_brief(self.scores)}, report={self.report})"
-
-
-class HubsAndAuthorities(NamedTuple):
-    """What hits() returns. Of a networkx graph hubs and authorities are dicts by node."""
-
-    hubs: Any
-    authorities: Any
-    report: Report
-
-    def __repr__(self) -> str:
-        return f"HubsAndAuthorities(hubs={_brief(self.hubs)}, authorities={_brief(self.authorities)}, report={self.report})"
-
-
-class _Graph:
-    """The links of an operand, and how its vertices are called: by the nodes of a networkx graph, else by
-    their places."""
-
-    def __init__(self, A: _Operand) -> None:
-        self.links, self.nodes = A, None
-        if isinstance(A, (list, tuple)):
-            raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, "
-                                "numpy.array a matrix of rows")
-        if is_graph(A):
-            import networkx
-
-            if len(A) == 0:
-                raise ArgumentError("the graph has no nodes")
-            self.nodes = list(A)
-            self.links = networkx.to_scipy_sparse_array(A, nodelist=self.nodes, dtype=np.float64,
-                                                        format="csr")
-
-    def vector(self, values: Any, name: str) -> Any:
-        """What is given by vertex, in the vertices' order: a dict of some nodes, others have 0, or an array
-        as it is."""
-        if values is None or not isinstance(values, dict):
-            return values if values is None or hasattr(values, "shape") else numbers(values)
-        if self.nodes is None:
-            raise ArgumentError(f"{name} is a dict by node, but A is no networkx graph")
-        unknown = values.keys() - set(self.nodes)
-        if unknown:
-            raise ArgumentError(f"{name}: the graph has no node {next(iter(unknown))!r}")
-        return np.array([values.get(node, 0) for node in self.nodes], np.float64)
-
-    def named(self, scores: Matrix, vector: bool) -> Any:
-        if self.nodes is None:
-            return scores.result(vector=vector)
-        values = scores.numpy()
-        return dict(zip(self.nodes, values[:, 0].tolist() if vector else values))
-
-
-def _of_shape(given: Matrix | None, shape: tuple[int, int], name: str) -> None:
-    if given is not None and given.shape != shape:
-        raise ArgumentError(f"{name} is {given.shape[0]} x {given.shape[1]}, but must be {shape[0]} x "
-                            f"{shape[1]}")
-
-
-def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
-    report = solve(operands[0].device, getattr(lib, f"kiln_{name}"),
-                   [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
-    warn_of(report, name)
-    return report
-
-
-def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, unweighted: bool = False,
-             dangling: Any = "personalized", tol: float | None = None, max_iter: int | None = None,
-             iterations: int | None = None, start: Any = None, device: str | Device = "auto",
-             verbose: int = 0, callback: Callback | None = None) -> Ranking:
-    """PageRank of the graph with adjacency matrix A (n, n), sparse: row i links to column j.
-
-    A may be a networkx graph, whose nodes then name the scores, and may in personalize, dangling and start;
-    links of an undirected one lead both ways. Links are followed in proportion to their weights, those of a
-    link that is there several times added up; unweighted: every link counts 1, also where it is there several
-    times.
-
-    personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array
-    (n,) of where vertices without links lead. scores add up to 1; report.figures has "error_bound".
-    """
-    graph = _Graph(A)
-    a = place(graph.links, device, 60)
-    personalize, start = graph.vector(personalize, "personalize"), graph.vector(start, "start")
-    teleport = _beside(a, personalize)
-    options = algorithm_options("pagerank", {
-        "damping": damping, "unweighted": unweighted, "tolerance": tol, "max_iterations": max_iter,
-        "iterations": iterations, "personalize": teleport, "warm_start": start is not None})
-    sink = None
-    if not isinstance(dangling, str):
-        sink = _beside(a, graph.vector(dangling, "dangling"))
-        _of_shape(sink, (a.shape[0], 1), "dangling")
-        options.dangling_to = _pointer(sink)
-    elif dangling in ("personalized", "uniform"):
-        options.dangling = getattr(lib, "KILN_DANGLING_" + dangling.upper())
-    else:
-        raise ArgumentError(f"dangling must be 'personalized', 'uniform' or an array, got {dangling!r}")
-    shape = (a.shape[0], teleport.shape[1] if teleport else 1)
-    ranks = Matrix.empty(a.device, shape,
-                         a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
-    _of_shape(ranks, shape, "start")
-    report = _rank("pagerank", [ranks, a], options, verbose, callback)
-    return Ranking(graph.named(ranks, teleport is None or len(personalize.shape) == 1), report)
-
-
-def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, solver: str = "auto",
-         tol: float | None = None, max_iter: int | None = None, device: str | Device = "auto",
-         verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
-    """Hubs and authorities of the graph with adjacency matrix A (m, n), or of a networkx graph; norm 1: each
-    add up to 1, 2: their squares do. unweighted: every link counts 1; without it weights count, those of a
-    link that is there several times added up. solver: "power", "lobpcg", or "auto", the power iteration, and
-    LOBPCG from where that is slow. report.objective is the eigenvalue, and report.figures has
-    "eigenvalue_error", how far it is from one of A^T A at most."""
-    graph = _Graph(A)
-    a = place(graph.links, device, 40)
-    options = algorithm_options("hits", {"norm": norm, "unweighted": unweighted,
-                                         "solver": choice("hits", "solver", solver), "tolerance": tol,
-                                         "max_iterations": max_iter})
-    hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1),
-                                     a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
-    report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
-    return HubsAndAuthorities(graph.named(hubs, True), graph.named(authorities, True), report)

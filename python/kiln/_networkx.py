@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._functions import hits as _hits
-from ._functions import pagerank as _pagerank
+from ._graphs import hits as _hits
+from ._graphs import pagerank as _pagerank
 
 
 class Graph:

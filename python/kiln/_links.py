@@ -1,0 +1,250 @@
+"""What a graph may be given as: its links as a matrix, and the names of its nodes."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Matrix, check_sparse, is_graph, numbers
+from ._columns import as_table
+from ._library import ArgumentError, DataError, UnsupportedError
+
+# How a column with the ends of links, or with their weights, may be called, in any case, as in the tool.
+_WORDS = {"source": ("source", "src", "from"), "target": ("target", "dst", "to"), "weight": ("weight",)}
+
+
+class Graph:
+    """links: the adjacency matrix; nodes: what names its rows, None: their places. Of a graph of networkx, and
+    of igraph with names, results are dicts by node; of a frame of pandas Series and frames by node, of polars
+    frames, and of other tables pyarrow's, with a column `node`."""
+
+    def __init__(self, G: Any, *, source: str | None = None, target: str | None = None,
+                 weight: str | None = None, undirected: bool = False) -> None:
+        self.links, self._kind = G, ""
+        self.nodes: Any = None
+        self._undirected = undirected
+        if isinstance(G, (list, tuple)):
+            raise ArgumentError("a list may hold links or rows: networkx.DiGraph makes a graph of links, "
+                                "numpy.array a matrix of rows")
+        table = None if is_graph(G) or _is_igraph(G) or isinstance(G, Matrix) else as_table(G)
+        if table is None and (source is not None or target is not None):
+            raise ArgumentError("source= and target= name columns of a frame with a link in each row")
+        if is_graph(G):
+            self._of_networkx(G, weight)
+        elif _is_igraph(G):
+            self._of_igraph(G, weight)
+        elif table is not None and _is_adjacency(table, (source, target)):
+            self._of_adjacency(table)
+        elif table is not None:
+            self._of_table(table, {"source": source, "target": target, "weight": weight})
+        elif weight is not None:
+            raise ArgumentError("weight= names a column of a frame or an attribute of a graph's links; an "
+                                "adjacency matrix holds the weights")
+        if self._undirected:
+            self.links = _both_ways(self.links)
+
+    # ------------------------------------------------------------------------------------------- what comes in
+
+    def _of_networkx(self, G: Any, weight: str | None) -> None:
+        import networkx
+
+        if len(G) == 0:
+            raise ArgumentError("the graph has no nodes")
+        self.nodes, self._kind = list(G), "dict"
+        self.links = networkx.to_scipy_sparse_array(G, nodelist=self.nodes, weight=weight or "weight",
+                                                    dtype=np.float64, format="csr")
+        self._undirected = self._undirected and G.is_directed()  # else they are there both ways
+
+    def _of_igraph(self, G: Any, weight: str | None) -> None:
+        if G.vcount() == 0:
+            raise ArgumentError("the graph has no nodes")
+        if weight is not None and weight not in G.es.attributes():
+            raise ArgumentError(f"the graph's links have no attribute {weight!r}; they have "
+                                f"{', '.join(G.es.attributes()) or 'none'}")
+        if "name" in G.vs.attributes():
+            self.nodes, self._kind = G.vs["name"], "dict"
+            if len(set(self.nodes)) < len(self.nodes):
+                raise ArgumentError("several nodes of the graph have the same name")
+        ends = np.array(G.get_edgelist(), np.int64).reshape(-1, 2)
+        weights = G.es[weight or "weight"] if weight or "weight" in G.es.attributes() else None
+        self._undirected = self._undirected or not G.is_directed()
+        self._take(ends[:, 0], ends[:, 1], weights, G.vcount())
+
+    def _of_adjacency(self, frame: Any) -> None:
+        self.nodes, self._kind = frame.index, "pandas"
+        self.links = frame[frame.index].to_numpy(np.float64)
+
+    def _of_table(self, table: Any, said: dict[str, str | None]) -> None:
+        if hasattr(table, "reset_index"):
+            columns = {str(name): table[name] for name in table.columns}
+            self._kind = "pandas"
+        else:
+            pyarrow = _pyarrow()
+            made = pyarrow.table(table)
+            columns = dict(zip(made.column_names, made.columns))
+            self._kind = "polars" if type(table).__module__.startswith("polars") else "arrow"
+        source, target, weights = (columns.get(name) if name else None for name in _named(said, list(columns)))
+        codes, self.nodes = (_codes_of_pandas if self._kind == "pandas" else _codes_of_arrow)(source, target)
+        if not len(codes):
+            raise ArgumentError("the frame has no links")
+        if len(missing := np.flatnonzero(codes < 0)):
+            raise DataError(f"row {missing[0] % (len(codes) // 2)} (from 0) of the frame lacks an end of its link")
+        half = len(codes) // 2
+        self._take(codes[:half], codes[half:], weights, len(self.nodes))
+
+    def _take(self, source: Any, target: Any, weights: Any, count: int) -> None:
+        """The matrix of links whose ends are numbers; those that are there several times are added up."""
+        import scipy.sparse
+
+        values = np.ones(len(source)) if weights is None else _numbers(weights)
+        if len(missing := np.flatnonzero(~np.isfinite(values))):
+            raise DataError(f"the weight of link {missing[0]} (from 0) is missing, or no finite number")
+        self.links = scipy.sparse.coo_array((values, (source, target)), (count, count)).tocsr()
+
+    # ------------------------------------------------------------------------------------------ what goes by name
+
+    def vector(self, values: Any, name: str) -> Any:
+        """What is given by node, in the nodes' order: a dict, a Series, or a frame of pandas by its index, of
+        some nodes, others have 0; or an array as it is."""
+        if values is None or isinstance(values, Matrix):
+            return values
+        if hasattr(values, "index") and hasattr(values, "to_numpy"):  # of pandas
+            keys, numbers_of = list(values.index), np.asarray(values.to_numpy(), np.float64)
+        elif isinstance(values, dict):
+            keys, numbers_of = list(values), np.array(list(values.values()), np.float64)
+        elif (table := as_table(values)) is not None:
+            made = _pyarrow().table(table)
+            keys, numbers_of = made.columns[0].to_pylist(), np.column_stack([one.to_numpy() for one in made.columns[1:]])
+            numbers_of = numbers_of[:, 0] if numbers_of.shape[1] == 1 else numbers_of
+        else:
+            return values if hasattr(values, "shape") else numbers(values)
+        if self.nodes is None:
+            raise ArgumentError(f"{name} is given by node, but the graph's nodes have no names")
+        place = {node: i for i, node in enumerate(_listed(self.nodes))}
+        for key in keys:
+            if key not in place:
+                raise ArgumentError(f"{name}: the graph has no node {key!r}")
+        found = np.zeros((len(place), *numbers_of.shape[1:]))
+        found[[place[key] for key in keys]] = numbers_of
+        return found
+
+    def named(self, scores: Matrix, name: str, vector: bool = True) -> Any:
+        """Scores as they are handed out; with `vector` of one column."""
+        if self.nodes is None:
+            return scores.result(vector=vector)
+        values = scores.numpy()
+        values = values[:, 0] if vector else values
+        if self._kind == "dict":
+            return dict(zip(self.nodes, values.tolist() if vector else values))
+        if self._kind == "pandas":
+            import pandas
+
+            index = pandas.Index(self.nodes, name="node")
+            return pandas.Series(values, index, name=name) if vector else pandas.DataFrame(values, index)
+        columns = {name: values} if vector else {f"{name}_{j}": column for j, column in enumerate(values.T)}
+        made = _pyarrow().table({"node": self.nodes, **columns})
+        if self._kind == "arrow":
+            return made
+        import polars
+
+        return polars.from_arrow(made)
+
+
+def _is_igraph(G: Any) -> bool:
+    return all(hasattr(G, name) for name in ("vs", "es", "get_edgelist"))
+
+
+def _is_adjacency(table: Any, said: tuple[str | None, str | None]) -> bool:
+    """A frame of pandas whose index and columns are the same nodes."""
+    return (said == (None, None) and hasattr(table, "index") and table.shape[0] == table.shape[1]
+            and set(table.index) == set(table.columns))
+
+
+def _named(said: dict[str, str | None], names: list[str]) -> list[str | None]:
+    """The columns with the source, the target and the weight of a link; of the weight None, where there is
+    none."""
+    found: list[str | None] = []
+    for role, name in said.items():
+        known = [one for one in names if one.lower() in _WORDS[role]]
+        if name is None and not known and role == "weight":
+            found.append(None)
+        elif name is None and len(known) == 1:
+            found.append(known[0])
+        elif name in names:
+            found.append(name)
+        else:
+            which = f"no column {name!r}" if name else (f"no column {role!r}" if not known else
+                                                        f"several columns that may be the {role}")
+            raise ArgumentError(f"the frame has {which}; its columns are {', '.join(names[:20])}: {role}= says "
+                                "which it is")
+    return found
+
+
+def _codes_of_pandas(source: Any, target: Any) -> tuple[Any, Any]:
+    """The ends of all links as numbers, the sources first; and what they number. -1: missing."""
+    import pandas
+
+    ends = [pandas.Series(one.astype(one.cat.categories.dtype) if hasattr(one, "cat") else one)
+            for one in (source, target)]
+    codes, nodes = pandas.factorize(pandas.concat(ends, ignore_index=True))
+    return codes, pandas.Index(nodes)
+
+
+def _codes_of_arrow(source: Any, target: Any) -> tuple[Any, Any]:
+    pyarrow = _pyarrow()
+    ends = [one.cast(one.type.value_type) if pyarrow.types.is_dictionary(one.type) else one
+            for one in (source, target)]
+    if ends[0].type != ends[1].type:
+        try:
+            ends[1] = ends[1].cast(ends[0].type)
+        except pyarrow.ArrowException as error:
+            raise DataError(f"the sources are of type {ends[0].type}, and the targets of {ends[1].type}") from error
+    encoded = pyarrow.chunked_array([chunk for one in ends for chunk in one.chunks],
+                                    ends[0].type).combine_chunks().dictionary_encode()
+    return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise UnsupportedError("a table of links is read through pyarrow: pip install pyarrow") from error
+    return pyarrow
+
+
+def _numbers(weights: Any) -> Any:
+    try:
+        values = weights.to_numpy() if hasattr(weights, "to_numpy") else np.asarray(weights)
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the weights of links must be numbers: {error}") from error
+
+
+def _listed(nodes: Any) -> list[Any]:
+    """Nodes as Python has them."""
+    return list(nodes.to_pylist() if hasattr(nodes, "to_pylist") else nodes)
+
+
+def sparse_links(links: Any) -> Any:
+    """A dense array as a sparse matrix, whose entries are the links."""
+    import scipy.sparse
+
+    if isinstance(links, np.ndarray) and links.ndim == 2:
+        return scipy.sparse.csr_array(numbers(links))
+    return links
+
+
+def _both_ways(links: Any) -> Any:
+    """Links that lead both ways: A + A^T, where a link of a node to itself stays as it is."""
+    if isinstance(links, Matrix):
+        links = links.numpy()
+    if len(np.shape(links)) != 2 or links.shape[0] != links.shape[1]:
+        raise ArgumentError(f"an adjacency matrix is square, got {' x '.join(map(str, np.shape(links)))}")
+    if hasattr(links, "tocsr"):
+        import scipy.sparse
+
+        check_sparse(links)
+        links = scipy.sparse.csr_array(links)
+        return links + links.T - scipy.sparse.diags_array(links.diagonal())
+    links = numbers(links)
+    return links + links.T - np.diag(np.diag(links))

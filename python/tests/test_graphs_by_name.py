@@ -1,0 +1,153 @@
+"""kiln.pagerank and kiln.hits of whatever holds a graph, by its nodes' names: networkx's numbers."""
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import kiln
+
+pa = pytest.importorskip("pyarrow")
+RNG = np.random.default_rng(0)
+NAMES = np.array([f"node {i}" for i in range(20)], object)
+ENDS = RNG.integers(0, 20, (70, 2))  # loops and links that are there twice among them
+LINKS = pd.DataFrame({"source": NAMES[ENDS[:, 0]], "target": NAMES[ENDS[:, 1]], "weight": RNG.integers(1, 5, 70) / 2.0})
+SEEDS = {"node 3": 1.0, "node 5": 3.0}
+CPU: dict[str, Any] = {"device": "cpu"}
+
+
+def graph(frame: pd.DataFrame, kind: Any = nx.MultiDiGraph) -> Any:
+    return nx.from_pandas_edgelist(frame, edge_attr="weight", create_using=kind)
+
+
+def by_name(scores: Any, column: str) -> Any:
+    """As a dict, and what kind of thing it was."""
+    if isinstance(scores, dict):
+        return scores
+    if isinstance(scores, pd.Series):
+        assert scores.name == column and scores.index.name == "node"
+        return scores.to_dict()
+    table = scores.to_arrow() if isinstance(scores, pl.DataFrame) else scores
+    assert table.column_names == ["node", column]
+    return dict(zip(table["node"].to_pylist(), table[column].to_pylist()))
+
+
+def relation(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("duckdb").sql("select * from frame")
+
+
+FORMS: dict[str, Any] = {
+    "pandas": (lambda frame: frame, pd.Series), "polars": (pl.from_pandas, pl.DataFrame),
+    "lazy": (lambda frame: pl.from_pandas(frame).lazy(), pl.DataFrame),
+    "pyarrow": (lambda frame: pa.Table.from_pandas(frame, preserve_index=False), pa.Table),
+    "DuckDB": (relation, pa.Table), "networkx": (graph, dict),
+    "categories": (lambda frame: frame.astype({"source": "category", "target": "category"}), pd.Series),
+    "dictionaries": (lambda frame: pa.Table.from_pandas(frame.astype({"source": "category", "target": "category"})), pa.Table),
+    "other names": (lambda frame: frame.set_axis(["Src", "DST", "weight"], axis=1), pd.Series)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("undirected", [False, True])
+def test_ranks_are_those_of_networkx(form: str, undirected: bool) -> None:
+    make, kind = FORMS[form]
+    G = graph(LINKS, nx.MultiGraph if undirected else nx.MultiDiGraph)
+    wanted = nx.pagerank(G, tol=1e-14, max_iter=1000)
+    found = kiln.pagerank(make(LINKS), undirected=undirected, **CPU)
+    assert isinstance(found.scores, kind) and "node" in repr(found)
+    assert by_name(found.scores, "pagerank") == pytest.approx(wanted, rel=1e-9)
+    wanted = nx.pagerank(G, personalization=SEEDS, dangling={"node 7": 1}, tol=1e-14, max_iter=1000)
+    start = found.scores if kind in (dict, pd.Series) else None
+    for seeds in (SEEDS, pd.Series(SEEDS), pl.DataFrame({"node": list(SEEDS), "seed": list(SEEDS.values())})):
+        found = kiln.pagerank(make(LINKS), undirected=undirected, personalize=seeds, dangling={"node 7": 1}, start=start, **CPU)
+        assert by_name(found.scores, "pagerank") == pytest.approx(wanted, rel=1e-8)
+    hubs, authorities = nx.hits(G, tol=1e-14, max_iter=10000)
+    ranks = kiln.hits(make(LINKS), undirected=undirected, **CPU)
+    assert by_name(ranks.hubs, "hub") == pytest.approx(hubs, abs=1e-8)
+    assert by_name(ranks.authorities, "authority") == pytest.approx(authorities, abs=1e-8)
+
+
+def test_columns_and_weights_as_they_are_said() -> None:
+    frame = LINKS.rename(columns={"source": "a", "target": "b", "weight": "w"}).assign(weight=1.0)
+    wanted = nx.pagerank(graph(LINKS), tol=1e-14, max_iter=1000)
+    ones = nx.pagerank(graph(LINKS.assign(weight=1.0)), tol=1e-14, max_iter=1000)
+    for table in (frame, pl.from_pandas(frame)):
+        found = kiln.pagerank(table, source="a", target="b", weight="w", **CPU)
+        assert by_name(found.scores, "pagerank") == pytest.approx(wanted, rel=1e-9)
+        found = kiln.pagerank(table, source="a", target="b", **CPU)  # the column `weight`
+        assert by_name(found.scores, "pagerank") == pytest.approx(ones, rel=1e-9)
+    G = nx.from_pandas_edgelist(frame, "a", "b", edge_attr=["w", "weight"], create_using=nx.MultiDiGraph)
+    assert kiln.pagerank(G, weight="w", **CPU).scores == pytest.approx(wanted, rel=1e-9)
+    plain = kiln.pagerank(LINKS[["source", "target"]], **CPU)  # each row counts 1
+    assert plain.scores.to_dict() == pytest.approx(ones, rel=1e-9)
+    once = nx.pagerank(graph(LINKS.assign(weight=1.0), nx.DiGraph), tol=1e-14, max_iter=1000)
+    assert kiln.pagerank(LINKS, unweighted=True, **CPU).scores.to_dict() == pytest.approx(once, rel=1e-9)
+
+
+def test_several_rankings_are_a_frame() -> None:
+    seeds = pd.DataFrame({"x": [1.0, 0.0], "y": [0.0, 2.0]}, index=["node 3", "node 5"])
+    found = kiln.pagerank(LINKS, personalize=seeds, **CPU).scores
+    for j, node in enumerate(seeds.index):
+        wanted = nx.pagerank(graph(LINKS), personalization={node: 1}, tol=1e-14, max_iter=1000)
+        assert found[j].to_dict() == pytest.approx(wanted, rel=1e-8, abs=1e-12)
+    found = kiln.pagerank(pl.from_pandas(LINKS), personalize=seeds, **CPU).scores
+    assert found.columns == ["node", "pagerank_0", "pagerank_1"]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_graphs_of_igraph(directed: bool) -> None:
+    igraph = pytest.importorskip("igraph")
+    links = LINKS[LINKS["source"] != LINKS["target"]]
+    G = igraph.Graph.TupleList(links.itertuples(index=False), directed=directed, weights=True)
+    wanted = dict(zip(G.vs["name"], G.pagerank(weights="weight")))
+    assert kiln.pagerank(G, **CPU).scores == pytest.approx(wanted, rel=1e-8)
+    both = dict(zip(G.vs["name"], G.pagerank(weights="weight", directed=False)))
+    assert kiln.pagerank(G, undirected=True, **CPU).scores == pytest.approx(both, rel=1e-8)
+    plain = igraph.Graph(5, [(0, 1), (1, 2), (2, 0), (3, 0)], directed=directed)
+    np.testing.assert_allclose(kiln.pagerank(plain, **CPU).scores, plain.pagerank(), rtol=1e-8)
+
+
+def test_adjacency_matrices() -> None:
+    G = graph(LINKS)
+    A = nx.to_scipy_sparse_array(G, format="csr", dtype=float)
+    wanted = np.array(list(nx.pagerank(G, tol=1e-14, max_iter=1000).values()))
+    both = np.array(list(nx.pagerank(graph(LINKS, nx.MultiGraph), tol=1e-14, max_iter=1000).values()))
+    for form in (A, A.tocoo(), sp.csr_matrix(A), A.toarray(), kiln.matrix(A)):
+        np.testing.assert_allclose(kiln.pagerank(form, **CPU).scores, wanted, rtol=1e-9)
+        np.testing.assert_allclose(kiln.pagerank(form, undirected=True, **CPU).scores, both, rtol=1e-9)
+    frame = nx.to_pandas_adjacency(G)
+    shuffled = frame[RNG.permutation(frame.columns)]
+    for each in (frame, shuffled):
+        scores = kiln.pagerank(each, **CPU).scores
+        np.testing.assert_allclose(scores, wanted, rtol=1e-9)
+        assert list(scores.index) == list(G)
+
+
+def test_numbers_and_mixed_names() -> None:
+    frame = pd.DataFrame({"from": [10, 2, 10], "to": [2, 7, 7]})
+    scores = kiln.pagerank(frame, **CPU).scores
+    assert scores.index.tolist() == [10, 2, 7] and scores.idxmax() == 7
+    assert kiln.pagerank(frame.astype(object).replace(7, "x"), **CPU).scores.index.tolist() == [10, 2, "x"]
+    table = pa.table({"from": pa.array([10, 2, 10], pa.int32()), "to": pa.array([2, 7, 7], pa.int64())})
+    assert kiln.pagerank(table, **CPU).scores["node"].to_pylist() == [10, 2, 7]
+
+
+def test_what_is_no_graph_is_said() -> None:
+    calls: list[tuple[Any, dict[str, Any], str]] = [
+        (LINKS.rename(columns={"source": "a"}), {}, "no column 'source'; its columns are a, target, weight: source= says"),
+        (LINKS, {"weight": "w"}, "no column 'w'"), (LINKS.assign(src=1), {}, "several columns that may be the source"),
+        (LINKS.assign(weight="x"), {}, "weights of links must be numbers"),
+        (LINKS.assign(weight=np.nan), {}, "weight of link 0 .* is missing"), (LINKS[:0], {}, "no links"),
+        (LINKS.assign(target=[*LINKS["target"][:-1], None]), {}, "row 69 .* lacks an end"),
+        (pl.from_pandas(LINKS.assign(target=[*LINKS["target"][:-1], None])), {}, "row 69 .* lacks an end"),
+        (LINKS, {"personalize": {"node 99": 1}}, "personalize: the graph has no node 'node 99'"),
+        (sp.eye_array(3), {"personalize": {"a": 1}}, "nodes have no names"), (sp.eye_array(3), {"source": "a"}, "name columns"),
+        (sp.eye_array(3), {"weight": "a"}, "adjacency matrix holds the weights"), ([(1, 2)], {}, "networkx.DiGraph makes"),
+        (np.ones((2, 3)), {"undirected": True}, "square, got 2 x 3"), (nx.DiGraph(), {}, "no nodes")]
+    for G, more, said in calls:
+        with pytest.raises(ValueError, match=said):
+            kiln.pagerank(G, **more, **CPU)
