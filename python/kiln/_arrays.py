@@ -276,6 +276,7 @@ class Matrix:
     """
 
     _file: Any = None  # where the values stay
+    shape: tuple[int, int]
 
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into

@@ -17,6 +17,13 @@ _PARAMETERS = {"tolerance": "tol", "max_iterations": "max_iter", "restarts": "n_
                "personalize": "personalize"}
 _READ = {"target", "features", "ignore", "target_file", "model", "weights", "offset", "groups", "categorical",
          "numeric", "missing", "missing_words"}
+# the tool's options in hints, as they are written in Python
+_OPTIONS = ((r"--device (\w[\w:.*]*)", r"device='\1'"), (r"--type f(32|64)", r"float\1"), ("--type", "dtype"),
+            (r"\(--memory\)", "(memory)"), (r" \(--map\)", ""), ("--target-file( FILE)?", "target_file"),
+            ("--allow-nonfinite", "missing='nan'"), (r"--format (\w+)", r"format='\1'"),
+            (r"--family (\w+)", r"family='\1'"), ("--checkpoint", "kiln.checkpoint"), ("--resume", "resume=True"),
+            ("--warm-start", "warm_start=True"), (", or 0 for the default", ""),
+            (r" \(kiln_read_options\.\w+\)", ""))
 _OUTSIDE = {"kiln", "sklearn", "joblib", "contextlib"}  # packages whose lines a user did not write
 
 
@@ -43,16 +50,15 @@ def words(message: str) -> str:
     """A message of the library's, without the names of its functions and structs."""
     message = re.sub(r"(^|: )kiln_\w+: ", r"\1", message)
     message = re.sub(r"kiln_(?P<algorithm>[a-z]+)_options\.(?P<field>\w+)", _parameter, message)
-    message = re.sub(r"--device (\w[\w:.*]*)", r"device='\1'", message)
-    message = re.sub(r"--type (f32|f64)", lambda found: "float" + found.group(1)[1:], message)
-    message = message.replace("--type", "dtype").replace("(--memory)", "(memory)")
-    return message.replace(", or 0 for the default", "")
+    for option, meant in _OPTIONS:
+        message = re.sub(option, meant, message)
+    return message
 
 
 def advice(hint: str) -> str:
     """The parts of a hint that a Python program can follow: none that name an option of the tool, or a
     function of the library."""
-    parts = re.split(r"(; |, or |, )", words(hint))
+    parts = re.split(r"(; |, or )", words(hint))
     kept = [(mark, part) for mark, part in zip(["", *parts[1::2]], parts[::2])
             if not re.search(r"(^|\W)--\w|kiln_\w", part)]
     return "".join(mark + part for mark, part in kept).lstrip(";, ").removeprefix("or ").removeprefix("else ")

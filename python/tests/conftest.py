@@ -1,10 +1,35 @@
 """What the tests share: the devices that they run on, and the tool."""
 import os
 import pathlib
+import re
+import warnings
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# the tool's options, and names of C
+TOOL_WORDS = re.compile(r"(^|[^\w-])--[a-z]|\bkiln_[a-z]+_\w|\bkiln_\w+\(")
+
+
+@pytest.fixture(autouse=True)
+def python_words(monkeypatch):
+    """Errors and warnings of every test are in Python's words."""
+    from kiln import _library, _words
+
+    begin, tell = _library.KilnError.__init__, warnings.warn
+
+    def made(error, *said):
+        assert not any(TOOL_WORDS.search(str(one)) for one in said), said
+        begin(error, *said)
+
+    class Warnings:
+        @staticmethod
+        def warn(message, kind, stacklevel):
+            assert not TOOL_WORDS.search(message), message
+            tell(message, kind, stacklevel=stacklevel + 1)
+
+    monkeypatch.setattr(_library.KilnError, "__init__", made)
+    monkeypatch.setattr(_words, "warnings", Warnings)
 
 
 @pytest.fixture(scope="session")

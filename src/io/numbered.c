@@ -112,7 +112,8 @@ kiln_status ki_take_numbered(struct ki_table *table, const char *name, const kil
     t.list = ki_alloc((size_t)(table->cols + 1) * sizeof *t.list);
     if (!t.gone || !t.list) TRY(ki_fail_nomem((size_t)table->cols * 9, "the columns' numbers"));
     if (options->target && table->y)
-        TRY(ki_fail(KILN_ERR_ARGUMENT, "%s has targets of its own, which --target would replace", name));
+        TRY(ki_fail(KILN_ERR_ARGUMENT,
+                    "%s has targets of its own, which kiln_read_options.target would replace", name));
     TRY(take(&t, &table->y, &table->targets, "target", options->target));
     TRY(take_one(&t, &table->weights, "weights", options->weights));
     TRY(check_weights(&t));
