@@ -84,6 +84,8 @@ HONEST = {
                                 ["glm", "--family", "binomial", "--l2", "100", "--no-intercept"]),
     "outcomes that are all 1": (column(12, far=False), np.ones(12),
                                 ["glm", "--family", "binomial", "--l2", "0.001"]),
+    "targets that are a probit's mean": (column(30, far=False), np.full(30, 0.5),
+                                         ["glm", "--family", "gaussian", "--link", "probit", "--l2", "0"]),
 }
 
 
@@ -98,6 +100,21 @@ def test_it_holds(kind, tool, tmp_path):
     judged = subprocess.run([tool, "verify", path, *data, "--json", "-q"], capture_output=True, text=True)
     claims = json.loads(judged.stdout)["claims"]
     assert judged.returncode == 0, [claim for claim in claims if claim["holds"] is False]
+
+
+def test_levels_of_many_rows_are_counted(tool, tmp_path):
+    """Sums of 100,000 equal terms in long double were off by more than what tells a column that depends on
+    others: the rank was found to be 4."""
+    rng = np.random.default_rng(0)
+    level = rng.choice(4, 100_000, p=[0.6, 0.3, 0.0999, 0.0001])
+    np.save(tmp_path / "X.npy", np.eye(4)[level])
+    np.save(tmp_path / "y.npy", level + rng.normal(size=len(level)))
+    data, path = [tmp_path / "X.npy", "--target-file", tmp_path / "y.npy"], tmp_path / "m.kiln"
+    subprocess.run([tool, "linreg", *data, "--l2", "0", "-o", path, "--device", "cpu", "-q"], check=True,
+                   capture_output=True)
+    judged = subprocess.run([tool, "verify", path, *data, "--json", "-q"], capture_output=True, text=True)
+    rank = [claim for claim in json.loads(judged.stdout)["claims"] if claim["name"] == "rank"][0]
+    assert rank["claimed"] == rank["found"] == 3 and rank["holds"]
 
 
 @pytest.mark.parametrize("arguments", [["sfa", "--factors", "2", "--l2", "10"],

@@ -98,7 +98,11 @@ struct ki_verify_value ki_verify_likelihood(const kiln_loss *loss, double y, con
         return sum_of(powl(mu, 2 - p) / (2 - p), y == 0 ? 0 : y * powl(mu, 1 - p) / (p - 1));
     case KILN_NEGATIVE_BINOMIAL: return sum_of((y + 1 / p) * log1pl(p * mu), -won);
     case KILN_BETA: return beta_loss(p, y, mu, at->nu);
-    case KILN_GAUSSIAN: return sum_of((mu - y) * (mu - y) / 2, 0);
+    case KILN_GAUSSIAN: {
+        struct ki_verify_value sum = sum_of((mu - y) * (mu - y) / 2, 0);
+        if (ki_link_of(loss) != KILN_LINK_IDENTITY) sum.size += fabsl(mu - y) * (fabsl(mu) + fabs(y));
+        return sum;
+    }
     default: return sum_of(NAN, NAN);
     }
 }
