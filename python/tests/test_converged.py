@@ -121,3 +121,103 @@ def test_a_path_leaves_rows_of_huge_entries():
             gain = 23 * np.log(2) - cold.objective_
             assert warm.objective_ - cold.objective_ < 1e-6 * gain, seed
     assert started > 6
+
+
+def least(family, X, y):
+    """The least objective, by Newton's method with 60 digits."""
+    mp = pytest.importorskip("mpmath")
+    with mp.workdps(60):
+        A = mp.matrix(np.c_[np.ones(len(X)), X].tolist())
+        w = mp.matrix(A.cols, 1)
+        for _ in range(1 if family == "gaussian" else 60):
+            eta = A * w
+            mu = eta if family == "gaussian" else mp.matrix([mp.exp(e) for e in eta])
+            h = [1] * A.rows if family == "gaussian" else mu
+            slope = A.T * mp.matrix([m - v for m, v in zip(mu, y)])
+            step = mp.lu_solve(A.T * mp.matrix([[a * h[i] for a in A[i, :]] for i in range(A.rows)]), slope)
+            longest = max(abs(e) for e in A * step)
+            w -= step * min(1, 2 / longest)
+            if longest < 1e-25:
+                break
+        eta = A * w
+        return float(sum((e - v)**2 / 2 if family == "gaussian" else mp.exp(e) - v * e
+                         for e, v in zip(eta, y)))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+@pytest.mark.parametrize("size", [1e5, 1e7, 1e10, 1e12])
+def test_a_row_that_hides_the_others(family, size, tool, tmp_path):
+    """A row of 1e12 makes all columns look like one to their Gram matrix, as to the columns' scales. A fit
+    that went by these ended there as converged, and said that columns depend on each other."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 3))
+    X[7] *= size
+    eta = np.clip(X @ [0.3, -0.2, 0.1], -3, 3)
+    y = eta + rng.normal(size=40) / 10 if family == "gaussian" else rng.poisson(np.exp(eta)).astype(float)
+    y[7] = 2
+    result, best = glm(tool, tmp_path, family, X, y, "--l2", "0"), least(family, X, y)
+    constant = least(family, X[:, :0], y)
+    if result["stopped_by"] != "max_iterations":
+        assert result["objective"] - best < (1e-9 if result["converged"] else 1e-6) * (constant - best)
+    assert "rank" not in [warning["name"] for warning in result["warnings"]]
+
+
+def test_a_row_that_hides_the_others_in_f32(tool, tmp_path):
+    """Where f32 cannot tell columns apart the report says that they depend on each other, or no "converged"."""
+    rng = np.random.default_rng(5)
+    for size in [1e4, 1e5, 1e6, 1e7, 1e9]:
+        X = rng.normal(size=(40, 3))
+        X[7] *= size
+        X = X.astype(np.float32)
+        y = X @ [0.3, -0.2, 0.1] + rng.normal(size=40) / 10
+        y[7] = 2
+        result = glm(tool, tmp_path, "gaussian", X, y, "--l2", "0", "--type", "f32")
+        best, constant = (least("gaussian", A.astype(float), y) for A in (X, X[:, :0]))
+        known = "rank" in [warning["name"] for warning in result["warnings"]]
+        assert known or not result["converged"] or result["objective"] - best < 1e-4 * (constant - best)
+
+
+def test_columns_that_depend_on_others_are_told_of(tool, tmp_path):
+    """By every linear model without a penalty, two classes or three."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 3))
+    X = np.c_[X, X[:, 0] - X[:, 1]]
+    np.save(tmp_path / "X.npy", X)
+    noise = rng.normal(size=60) * 3
+    for verb, y, more in [("linreg", X[:, 0] + noise, []), ("glm", X[:, 0] + noise, []),
+                          ("logreg", (X[:, 0] + noise > 0) * 1.0, []),
+                          ("logreg", np.digitize(X[:, 0] + noise, [-1, 1]) * 1.0, []),
+                          ("svm", (X[:, 0] + noise > 0) * 1.0, []),
+                          ("svm", X[:, 0] + noise, ["--regression"])]:
+        np.save(tmp_path / "y.npy", y)
+        run = [tool, verb, tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "--l2", "0", *more]
+        done = subprocess.run([*run, "--device", "cpu", "--json"], check=True, capture_output=True, text=True)
+        assert "rank" in [warning["name"] for warning in json.loads(done.stdout)["warnings"]], (verb, more)
+        assert "3 of 4 say all that they do" in done.stderr
+
+
+@pytest.mark.parametrize("link", ["identity", "log", "inverse", "inverse-squared", "sqrt", "probit", "logit"])
+@pytest.mark.parametrize("single", [False, True], ids=["f64", "f32"])
+def test_targets_that_are_all_alike(link, single):
+    """What is left of the gradient at the best constant is rounding of the mean, in the targets' units."""
+    rng = np.random.default_rng(9)
+    for target in [0.123, 0.5, 0.7, 0.0123, *rng.random(6)]:
+        X, y = rng.normal(size=(20, 2)), np.full(20, target)
+        if single:
+            X, y = X.astype(np.float32), y.astype(np.float32)
+        model = kiln.GeneralizedLinearRegressor("gaussian", link=link, device="cpu").fit(X, y)
+        assert model.report_.converged and np.all(model.coef_ == 0)
+
+
+def test_an_expected_curvature_that_is_a_part_of_the_loss_s_own():
+    """Beta families' steps near the solution are too long by what the expected curvature lacks."""
+    rng = np.random.default_rng(1)
+    ended = 0
+    for _ in range(20):
+        X = rng.normal(size=(20, 2))
+        y = np.where(rng.random(20) < 0.5, 1e-12, 1 / (1 + np.exp(-X[:, 0])))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = kiln.GeneralizedLinearRegressor("beta", parameter=20, alpha=0.1, device="cpu").fit(X, y)
+        ended += model.report_.stopped_by == "stalled"
+    assert ended == 0

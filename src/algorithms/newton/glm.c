@@ -246,6 +246,21 @@ done:
     return ki_arena_free(&arena, status);
 }
 
+/* The matrix that errors come from knows half of the digits: products with X say which columns do depend on
+ * others. */
+static kiln_status count_by_rank(struct ki_parameters *parameters, struct ki_glm *glm) {
+    kiln_status status = KILN_OK;
+    struct ki_newton *newton = &glm->newton;
+    if (!newton->ranked) TRY(ki_newton_find_rank(newton));
+    const int64_t most = kiln_matrix_cols(glm->X), rank = newton->rank;
+    *parameters = (struct ki_parameters){(rank >= 0 ? rank : most) + !glm->options->no_intercept,
+                                         newton->run.cancelled ? KI_UNCOUNTED
+                                         : rank >= 0           ? KI_COUNTED
+                                                               : KI_AT_MOST};
+done:
+    return status;
+}
+
 /* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few
  * are counted by the way to standard errors, whether these are wanted or not; of many X's null space tells,
  * and where it does not that way has the last word.
@@ -258,7 +273,9 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
     if (options->standard_errors) {
         *errors = ki_arena_doubles(&glm->newton.run.arena, all);
         TRY(glm->newton.run.arena.status);
-        return ki_glm_information(parameters, *errors, glm);
+        TRY(ki_glm_information(parameters, *errors, glm));
+        if (parameters->how == KI_COUNTED && parameters->count < all) TRY(count_by_rank(parameters, glm));
+        return KILN_OK;
     }
     *parameters = (struct ki_parameters){all, glm->newton.run.cancelled ? KI_UNCOUNTED : KI_COUNTED};
     if (options->l1 > 0) {
@@ -274,6 +291,7 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
             return KILN_OK;
     }
     TRY(ki_glm_information(parameters, NULL, glm));
+    if (parameters->how == KI_COUNTED && parameters->count < all) TRY(count_by_rank(parameters, glm));
 done:
     return status;
 }
@@ -283,8 +301,7 @@ static void glm_tell(struct ki_glm *glm, const struct figures *figures,
                      const struct ki_parameters *parameters) {
     kiln_report *report = &glm->newton.run.report;
     const kiln_glm_options *options = glm->options;
-    const bool plain = !kiln_report_warning(report, 0, NULL, NULL); /* curvature says what it should */
-    if (plain && options->l2 == 0 && options->l1 == 0 && parameters->how == KI_COUNTED)
+    if (options->l2 == 0 && options->l1 == 0 && parameters->how == KI_COUNTED)
         ki_report_rank(report, parameters->count - !options->no_intercept, kiln_matrix_cols(glm->X));
     ki_report_figure(report, "deviance", figures->rows.deviance);
     ki_report_figure(report, "null_deviance", figures->null_deviance);

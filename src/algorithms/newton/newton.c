@@ -10,10 +10,11 @@
  * full step is taken whenever it makes the gradient smaller. */
 #include "algorithms/newton/newton_work.h"
 
-/* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step with
- * l1, near the solution, where the expected curvature may be half of the loss's own. ROOM: how many times
- * the last accepted length a step may have after it had to be shortened. */
-enum { SHORTENINGS = 40, WORN = 4, HALVES = 2, ROOM = 1000 };
+/* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step near the
+ * solution, where a generalised linear model's expected curvature may be a part of the loss's own: of a beta
+ * family with targets of 1e-12 a sixteenth. ROOM: how many times the last accepted length a step may have
+ * after it had to be shortened. */
+enum { SHORTENINGS = 40, WORN = 4, HALVES = 6, ROOM = 1000 };
 
 static double newton_relative(const struct ki_newton_work *work) {
     return work->reference > 0 ? work->norm / work->reference : 0;
@@ -43,7 +44,7 @@ kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner) {
     return status;
 }
 
-static void newton_swap(struct ki_newton_work *work) {
+void ki_newton_swap(struct ki_newton_work *work) {
     const struct ki_newton_point former = work->here;
     work->here = work->there;
     work->there = former;
@@ -83,7 +84,8 @@ static kiln_status newton_advance(struct ki_newton_work *work, struct ki_newton_
         if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
         *finite = isfinite(actual) && (!*moved || isfinite(norm));
         *moved = *moved && *finite && (resolved || norm < work->norm);
-        if (!*moved && !resolved && *finite && (!work->l1 || i >= HALVES)) break;
+        const bool partly = work->l1 || work->problem.kind == KILN_LOSS_GLM;
+        if (!*moved && !resolved && *finite && (!partly || i >= HALVES)) break;
         if (!*moved) t = newton_shortened(t, slope, *finite ? actual : -INFINITY);
     }
     if (*moved || t == 1) work->looked = false;
@@ -97,7 +99,7 @@ static kiln_status newton_advance(struct ki_newton_work *work, struct ki_newton_
     work->norm = norm;
     work->level = 0;
     work->led = !model->stiff && !model->loose;
-    newton_swap(work);
+    ki_newton_swap(work);
     /* a model that was right about its step is so about what it left */
     const bool right =
         (ki_newton_firm(work) || work->descent) && fabs(actual - predicted) <= 0.2 * predicted + noise;
@@ -183,7 +185,7 @@ done:
 
 /* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A
  * gradient of nothing but rounding counts as 0. */
-static kiln_status newton_judge(struct ki_newton_work *work, bool reference) {
+static kiln_status newton_judge(struct ki_newton_work *work, bool reference, double origin) {
     kiln_status status;
     double noise = 0, left;
     if (reference) TRY(ki_newton_scale(work, &noise));
@@ -191,7 +193,7 @@ static kiln_status newton_judge(struct ki_newton_work *work, bool reference) {
     if (!reference) return KILN_OK;
     work->first = work->here.objective;
     work->reference = left = work->norm;
-    if (ki_newton_may_be_rounding(work, noise)) {
+    if (ki_newton_may_be_rounding(work, noise, origin)) {
         /* what the walk has left is off by the mean's rounding times the columns' means */
         if (work->right && work->problem.kind == KILN_LOSS_GLM) {
             TRY(ki_newton_evaluate(work, &work->here));
@@ -311,7 +313,7 @@ static kiln_status newton_begin(struct ki_newton_work *work, const struct ki_new
     TRY(zero          ? newton_evaluate_zero(work)
         : work->right ? newton_evaluate_constant(work)
                       : ki_newton_evaluate(work, &work->here));
-    TRY(newton_judge(work, true));
+    TRY(newton_judge(work, true, start->origin));
     if (!start->warm) return KILN_OK;
     const bool judged = newton_valid(work) && !start->own_reference;
     if (judged && work->reference == 0)
@@ -322,7 +324,7 @@ static kiln_status newton_begin(struct ki_newton_work *work, const struct ki_new
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));
     TRY(ki_newton_center(work, &work->here.at));
     TRY(ki_newton_evaluate(work, &work->here));
-    TRY(newton_judge(work, !judged));
+    TRY(newton_judge(work, !judged, start->origin));
     work->looked = true; /* no step has led here: of a hinge the next one's model counts alone */
     work->regular = ki_newton_hinged(work);
     TRY(ki_newton_confirm(work, INFINITY));
@@ -368,6 +370,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     if (!run->resumed) TRY(newton_begin(work, start));
     if (newton_valid(work)) TRY(newton_iterate(work, &model, run->resumed, start, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
+    TRY(ki_newton_look_again(work, &model, &stop));
     TRY(newton_conclude(work, stop, start->warm));
     TRY(ki_newton_separation(work, &model, stop));
 done:

@@ -46,6 +46,10 @@ struct ki_newton {
      * intercepts of the centred columns, without the l1 term's. */
     double loss;
     kiln_matrix *C, *gradient, *slopes;
+    /* The rank of X (under an intercept, of its columns about their means), where it was asked for: without a
+     * penalty, as columns looked as if they depended on others. -1: it was not found out. */
+    bool ranked;
+    int64_t rank;
 
     struct ki_newton_work *work; /* the engine's own */
 };
@@ -71,6 +75,9 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
 /* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's. */
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
+/* Asks for the rank, by products with X: as kiln_linreg says it. */
+kiln_status ki_newton_find_rank(struct ki_newton *newton);
+void ki_newton_tell_rank(struct ki_newton *newton); /* the report's warning */
 kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b);
 /* The report's optimality gap at the result, which has been solved for, of a loss whose rows at->slope,
  * curvature, excess, terms, lean, target and quadratic tell; the rest is found out here. Without a penalty

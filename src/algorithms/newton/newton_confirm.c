@@ -43,7 +43,7 @@ static double gain_of(const struct ki_newton_work *work) {
 
 /* What may be left. Near 0 rounding of predictors alone keeps a support vector machine's objective from it,
  * and one of classes where there is one alone is never there. */
-static double enough_of(const struct ki_newton_work *work) {
+double ki_newton_enough(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
     return SHARE * work->newton->run.tolerance * gain_of(work) + ki_newton_noise(work) +
            (ki_newton_hinged(work) ? 8 * epsilon : 1) * epsilon * fabs(work->first);
@@ -184,7 +184,7 @@ static kiln_status by_penalty(double *left, struct ki_newton_work *work, const s
     double *theta = ki_arena_doubles(&arena, newton->k);
     TRY(arena.status);
     TRY(by_curvature(&half, theta, work, of));
-    const double enough = enough_of(work), drift = drift_of(work, 2 * half), simple = *left + half;
+    const double enough = ki_newton_enough(work), drift = drift_of(work, 2 * half), simple = *left + half;
     *left = pow(sqrt(*left) + sqrt(drift), 2) + half;
     if (*left <= enough || !(simple <= enough)) goto done;
     double gain = 2 * half;
@@ -239,7 +239,7 @@ bool ki_newton_doubtful(const struct ki_newton_work *work) {
 kiln_status ki_newton_loose(bool *loose, struct ki_newton_work *work) {
     double left;
     const kiln_status status = by_penalty(&left, work, &work->R);
-    if (status == KILN_OK) *loose = !(left <= enough_of(work));
+    if (status == KILN_OK) *loose = !(left <= ki_newton_enough(work));
     return status;
 }
 
@@ -396,7 +396,7 @@ bool ki_newton_meets(const struct ki_newton_work *work) {
 
 kiln_status ki_newton_prove(struct ki_newton_work *work, double left) {
     kiln_status status = KILN_OK;
-    const double enough = enough_of(work);
+    const double enough = ki_newton_enough(work);
     const bool bounded = work->problem.kind != KILN_LOSS_GLM && work->here.objective <= enough;
     bool regular = true;
     work->proved = false;
@@ -423,7 +423,7 @@ kiln_status ki_newton_confirm(struct ki_newton_work *work, double left) {
     if (work->newton->k > 1) TRY(is_regular(&regular, work)); /* while there.C is what it needs */
     if (!ki_newton_bends_down(&work->problem)) {
         TRY(alone(work) ? by_scaling(&bound, work) : by_penalty(&bound, work, &work->here.gradient));
-        work->proved = bound <= enough_of(work);
+        work->proved = bound <= ki_newton_enough(work);
     }
     if (!work->proved) TRY(ki_newton_prove(work, left));
     if (work->proved || !(work->reference > 0)) return KILN_OK;

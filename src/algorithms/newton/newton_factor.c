@@ -61,6 +61,7 @@ kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
                                  .r = ki_arena_doubles(arena, size * k),
                                  .column = ki_arena_doubles(arena, size * k),
                                  .scale = ki_arena_doubles(arena, size * k),
+                                 .left_out = ki_arena_zeros(arena, size, sizeof(bool)),
                                  .classes = ki_arena_zeros(arena, k, sizeof *factor->classes)};
     if (factor->sample < m) factor->weights = ki_arena_doubles(arena, m);
     return arena->status;
@@ -238,11 +239,14 @@ static void factor_run_all(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t size = factor->size;
+    memset(factor->left_out, 0, (size_t)size * sizeof(bool));
     for (int64_t c = 0; c < newton->k; c++)
-        factor->classes[c].factorisation = (struct ki_factorisation){.U = factor->U + c * size * size,
-                                                                     .size = size,
-                                                                     .scale = factor->scale + c * size,
-                                                                     .part = factor_part_of(work)};
+        factor->classes[c].factorisation =
+            (struct ki_factorisation){.U = factor->U + c * size * size,
+                                      .size = size,
+                                      .scale = factor->scale + c * size,
+                                      .part = factor_part_of(work),
+                                      .left_out = newton->k == 1 ? factor->left_out : NULL};
     while (!all_factorised(work) && !newton->run.cancelled) {
         struct round round = {factor->classes, ki_clock() + KI_FACTOR_ROUND};
         ki_newton_parallel(kiln_matrix_device(newton->X), newton->k, factorise_class, &round);
@@ -265,10 +269,14 @@ static void factor_run(struct ki_newton_work *work) {
         factor->replaced = factor->replaced || factor->classes[c].factorisation.replaced;
         factor->sound = factor->sound && !factor->classes[c].factorisation.replaced;
     }
-    for (int64_t i = 0; i < factor->size && factor->sound; i++) {
+    factor->left = 0;
+    factor->weak = false;
+    for (int64_t i = 0; i < factor->size && work->newton->k == 1; i++) {
         const double pivot = factor->U[i * (factor->size + 1)];
-        factor->sound = pivot * pivot >= small * factor->column[i];
+        factor->left += i < factor->n && factor->left_out[i];
+        factor->weak = factor->weak || !(pivot * pivot >= small * factor->column[i]);
     }
+    factor->sound = factor->sound && !factor->weak;
     factor->exact = factor->ready && factor->sound;
 }
 
@@ -379,6 +387,8 @@ int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work) 
     state[count++] = (struct ki_state){"factor.sound", .flag = &factor->sound};
     state[count++] = (struct ki_state){"factor.exact", .flag = &factor->exact};
     state[count++] = (struct ki_state){"factor.replaced", .flag = &factor->replaced};
+    state[count++] = (struct ki_state){"factor.left", .integers = &factor->left};
+    state[count++] = (struct ki_state){"factor.weak", .flag = &factor->weak};
     state[count++] = (struct ki_state){"factor.rent", .reals = &factor->rent};
     state[count++] = (struct ki_state){"factor.forecast", .reals = &factor->forecast};
     if (factor->ready) state[count++] = (struct ki_state){"factor", .reals = factor->U, .count = size};

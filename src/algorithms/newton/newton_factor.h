@@ -26,7 +26,10 @@ struct ki_factor {
     double forecast;               /* what it will save now: as the last step that took any */
     bool summed;                   /* in a checkpoint: `sum` holds something */
     struct ki_factor_class *classes; /* k */
-    bool ready, replaced;            /* U is there; some pivots of it are not M's own */
+    bool ready, replaced;            /* U is there; some pivots of it are not M's own: */
+    bool *left_out;                  /* size, of one class: these; `left` of them are columns' */
+    int64_t left;
+    bool weak; /* of one class: some of M's own are so small that rounding of M shows */
     bool sound,
         exact; /* whether M alone can give a step, and so far always could; and is the present point's */
     /* of losses whose curvature changes in few rows from step to step, else NULL */

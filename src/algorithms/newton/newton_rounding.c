@@ -19,8 +19,7 @@ struct rounding {
     double slope, each; /* in the gradient's unit, u and c in them */
 };
 
-/* The predictors at `here`, host, without what all rows have in common: of the origin the offsets. */
-static kiln_status take_predictors(double *eta, double *size, const struct ki_newton_work *work) {
+kiln_status ki_newton_predictors(double *eta, double *size, const struct ki_newton_work *work) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     const int64_t rows = kiln_matrix_rows(newton->X);
@@ -56,7 +55,7 @@ static kiln_status rounding_measure_rows(struct rounding *rounding, const struct
     double *eta = ki_arena_reals(&arena, 4 * rows);
     TRY(arena.status);
     double *size = eta + rows, *y = size + rows, *s = y + rows;
-    TRY(take_predictors(eta, size, work));
+    TRY(ki_newton_predictors(eta, size, work));
     TRY(ki_vector_get(y, work->problem.y));
     for (int64_t i = 0; i < rows; i++) s[i] = 1;
     if (work->problem.weights) TRY(ki_vector_get(s, work->problem.weights));
@@ -125,10 +124,21 @@ done:
     return ki_arena_free(&arena, status);
 }
 
-bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise) {
-    const double curvature = work->total / work->newton->columns.weight, loss = fabs(work->here.loss);
-    const bool constants = work->problem.kind == KILN_LOSS_GLM; /* in the loss, where they may cancel */
-    return work->norm <= noise * sqrt(constants ? (loss + work->total) * fmax(curvature, 1) : loss);
+/* The square of a generalised linear model's mean at intercept b over its variance: targets that all are it
+ * leave as much of a gradient in the units of their rounding, whatever is left of the loss. */
+static double certainty_at(const kiln_loss *loss, double b) {
+    const struct ki_response at = ki_verify_response(loss, b);
+    const double mean = (double)at.mu, variance = (double)ki_verify_variance(loss, &at);
+    return variance > 0 && isfinite(mean * mean / variance) ? mean * mean / variance : 0;
+}
+
+bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise, double b) {
+    const double weight = work->newton->columns.weight, curvature = work->total / weight,
+                 loss = fabs(work->here.loss);
+    if (work->problem.kind != KILN_LOSS_GLM) return work->norm <= noise * sqrt(loss);
+    /* which has constants in the loss, where they may cancel */
+    const double units = weight * certainty_at(&work->problem, b) / fmin(curvature, 1);
+    return work->norm <= noise * sqrt((loss + work->total) * fmax(curvature, 1) + units);
 }
 
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm) {

@@ -12,7 +12,7 @@ struct ki_newton_point {
     double loss, norm1, objective; /* norm1: the l1 term */
 };
 
-enum { KI_NEWTON_STATE = 48 };
+enum { KI_NEWTON_STATE = 50 };
 
 struct ki_newton_work {
     struct ki_newton *newton;
@@ -94,12 +94,20 @@ struct ki_newton_model {
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a
  * gradient of nothing but rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
-/* Whether the criterion at `here` may be nothing but rounding, by sums that are known already. noise:
- * ki_newton_scale's. */
-bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise);
+/* Whether the criterion at `here`, W = 0 and intercepts b, may be nothing but rounding, by sums that are known
+ * already. noise: ki_newton_scale's. */
+bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise, double b);
 /* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken
  * off: see newton_rounding.c. */
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
+/* eta, size: m zeros each, which become the predictors at `here` and the sum of the sizes that each comes from.
+ * A pass, unless all coefficients are 0. */
+kiln_status ki_newton_predictors(double *eta, double *size, const struct ki_newton_work *work);
+/* What the objective may fall by at a point that has converged. */
+double ki_newton_enough(const struct ki_newton_work *work);
+/* Without a penalty, at a point that has met the criterion: whether columns that look as if they depended on others
+ * do, and where they do not, further steps. *stop becomes what ends them. See newton_again.c. */
+kiln_status ki_newton_look_again(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop *stop);
 /* Whether the criterion is met at `here`. */
 bool ki_newton_meets(const struct ki_newton_work *work);
 /* work->proved = it is, and the objective can fall by so little that `here` has converged: by `left`, if a
@@ -172,6 +180,8 @@ kiln_status ki_newton_descent_open(struct ki_newton_work *work);
 kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model);
 /* Q = H direction, *curvature = direction . Q. One pass. */
 kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature);
+/* `here` becomes what `there` was. */
+void ki_newton_swap(struct ki_newton_work *work);
 /* there.at = here.at + t S, evaluated. */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 void ki_newton_pair(struct ki_pair *pair, struct ki_newton *newton); /* the arena's */

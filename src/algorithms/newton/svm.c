@@ -281,6 +281,7 @@ static kiln_status svm_finish(struct machine *m, kiln_matrix *W, kiln_matrix *b)
     if (!isnan(m->gap.dual)) /* no loss is below 0, which is a bound without the dual's rounding */
         ki_report_certify(&m->newton.run.report, fmin(gap + m->gap.rounding, objective + m->gap.primal),
                           "duality gap");
+    ki_newton_tell_rank(&m->newton);
     if (m->newton.l2 == 0 && !m->options->regression && objective < 1e-6 * m->newton.columns.weight)
         ki_report_warn(&m->newton.run.report, "margins", "a penalty (kiln_svm_options.l2)",
                        "the classes can be separated with every margin kept: without a penalty many "
