@@ -56,7 +56,8 @@ def wants(model: Any, **values: Any) -> None:
 
 def _twin(model: Any, name: str = "", **changed: Any) -> Any:
     """Kiln's class of the same problem."""
-    wants(model, warm_start=False)
+    if hasattr(model, "coef_"):
+        wants(model, warm_start=False)
     kind = getattr(kiln, name or type(model).__name__)
     known = set(inspect.signature(kind).parameters) - _LIMITS
     return kind(**{**{key: value for key, value in model.get_params(deep=False).items() if key in known},
@@ -134,11 +135,23 @@ def _ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     return _ridge(model, X, targets.astype(np.float64), sample_weight)
 
 
-def _never(why: str) -> Callable[..., Any]:
-    def refuse(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def never(why: str) -> Callable[..., Any]:
+    def refuse(*arguments: Any, **named: Any) -> Any:
         raise NotHere(why)
 
     return refuse
+
+
+def _ridge_classifier_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """RidgeCV of targets that are -1 and 1."""
+    if model.scoring is not None or model.cv is not None:
+        raise NotHere("scoring or cv given: it scores classes")
+    model._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
+    targets = model._label_binarizer.fit_transform(y).astype(np.float64)
+    if model.class_weight is not None:
+        weights = compute_sample_weight(model.class_weight, y)
+        sample_weight = weights if sample_weight is None else sample_weight * weights
+    return _twin(model, "RidgeCV").fit(X, targets, sample_weight)
 
 
 def _adopt(model: Any, ours: Any, X: Any) -> None:
@@ -152,6 +165,7 @@ def _adopt(model: Any, ours: Any, X: Any) -> None:
 
 def _fit(train: Callable[..., Any]) -> Callable[..., Any]:
     def ours(original: Any, model: Any, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Any:
+        more.pop("check_input", None)  # input is always checked
         if more:
             raise NotHere(f"fit({', '.join(more)}=...)")
         if as_table(X) is not None and not all_numbers(X):
@@ -197,12 +211,14 @@ _FITS: dict[str, tuple[str, Callable[..., Any], float]] = {
                                                          "TweedieRegressor")},
     "Ridge": ("linear_model", _ridge, 1e-4), "LogisticRegression": ("linear_model", _logistic, 1e-4),
     "LogisticRegressionCV": ("linear_model", _logistic_cv, 1e-4),
-    "RidgeCV": ("linear_model", _plain, 1e-4), "RidgeClassifier": ("linear_model", _ridge_classifier,
+    "RidgeCV": ("linear_model", _plain, 1e-4),
+    "RidgeClassifierCV": ("linear_model", _ridge_classifier_cv, 1e-4),
+    "RidgeClassifier": ("linear_model", _ridge_classifier,
                                                                       1e-4), "LinearSVC": ("svm", _svm, 1e-4),
-    "LinearSVR": ("svm", _svm, 1e-4), "MiniBatchKMeans": ("cluster", _never(_RANDOM), 0.0),
-    "MiniBatchNMF": ("decomposition", _never(_RANDOM), 0.0),
+    "LinearSVR": ("svm", _svm, 1e-4), "MiniBatchKMeans": ("cluster", never(_RANDOM), 0.0),
+    "MiniBatchNMF": ("decomposition", never(_RANDOM), 0.0),
     "LatentDirichletAllocation": ("decomposition",
-                                  _never("its inner iterations end elsewhere: kiln.LatentDirichletAllocation "
+                                  never("its inner iterations end elsewhere: kiln.LatentDirichletAllocation "
                                          "runs to the end"), 0.0),
 }
 
@@ -333,6 +349,8 @@ def _fits() -> list[Rule]:
 
 def rules() -> list[Rule]:
     """The table."""
+    from ._accel_peers import rules as beside
+
     kmeans, descent = "sklearn.cluster._kmeans", "sklearn.linear_model._coordinate_descent"
     starts = [Rule("KMeans, a start",
                    tuple((module, name) for module in (kmeans, "sklearn.cluster._bisect_k_means")), _lloyd,
@@ -346,7 +364,7 @@ def rules() -> list[Rule]:
                   tuple((module, name) for module in (*within, f"{within[-1]}.{name}_alg")), _ranks,
                   _ranks_apart, 1e-6, _ranks_to_the_end)
              for name in ("pagerank", "hits")]
-    return [*_fits(), *starts, *paths, *ranks,
+    return [*_fits(), *starts, *paths, *ranks, *beside(),
             Rule("MDS, a start", (("sklearn.manifold._mds", "_smacof_single"),), _smacof, _objectives_apart,
                  1e-3),
             Rule("NMF, updates", (("sklearn.decomposition._nmf", "_fit_multiplicative_update"),),

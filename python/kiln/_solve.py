@@ -237,7 +237,7 @@ def _read(report: Any) -> Report:
 
 
 # what is no result to converge to
-_ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters",
+ENDLESS = {"separated", "quasi-separated", "zeros", "undecided", "one-sided", "out-of-reach", "clusters",
             "batches"}
 
 
@@ -249,7 +249,7 @@ def warn_of(report: Report, name: str, names: Mapping[str, str] = {}, *, unfinis
         raise DataError(f"{name}: the solver met NaN or infinity after {report.n_iter} iterations; take "
                         "float64, or data of smaller magnitude")
     for kind, message in report.warnings.items():
-        warn(f"{name}: {message}", convergence() if kind in _ENDLESS else UserWarning)
+        warn(f"{name}: {message}", convergence() if kind in ENDLESS else UserWarning)
     if (report.converged or not unfinished or report.stopped_by == "cancelled" or {"out-of-reach", "batches"}
         & report.warnings.keys()):
         return

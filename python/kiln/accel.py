@@ -1,7 +1,9 @@
-"""Runs scikit-learn's own classes, and networkx's rankings, on Kiln where the result is the same.
+"""Runs scikit-learn's own classes, statsmodels' generalised linear models and networkx's
+rankings on Kiln where the result is the same.
 
     python -m kiln.accel [--verify] [--log] script.py [arguments]
     python -m kiln.accel [--verify] [--log] -m module [arguments]
+    pytest -p kiln.accel [--accel-verify]
     %load_ext kiln.accel
 
 or install() at the beginning of a program. A table at the end says which call ran where, for how long, or why
@@ -13,7 +15,8 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
+import importlib.abc
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -53,6 +56,7 @@ class Call(NamedTuple):
 
 calls: list[Call] = []
 _originals: list[tuple[Any, str, Any]] = []
+_PEERS = ("networkx", "statsmodels", "implicit")  # which scripts may never import
 _how: dict[str, Any] = {"log": False, "verify": False, "file": None}
 # its "comparing": whether this thread is in scikit-learn's own call of a comparison
 _here = threading.local()
@@ -106,14 +110,14 @@ def _replaced(rule: Any, original: Any) -> Any:
             return original(*arguments, **named)
         begin, why = time.perf_counter(), ""
         apart: tuple[float | None, bool] = (None, False)
-        name, place = rule.name, "networkx" if rule.name.startswith("networkx") else "scikit-learn"
+        name, place = rule.name, _whose(rule)
         operands = arguments[1:] if method else arguments
         operand = operands[0] if operands else next(iter(named.values()), None)
         again = tuple(map(_as_before, arguments)), {key: _as_before(value) for key, value in named.items()}
         try:
             if method and type(arguments[0]) is not kind:
                 name = f"{type(arguments[0]).__name__}.fit"
-                raise NotHere(f"a subclass of scikit-learn's {rule.name.partition('.')[0]}")
+                raise NotHere(f"a subclass of {place}'s {getattr(kind, '__name__', '')}")
             found = rule.ours(original, *arguments, **named)
             place, seconds = "kiln", time.perf_counter() - begin
             if _how["verify"]:
@@ -136,6 +140,11 @@ def _replaced(rule: Any, original: Any) -> Any:
     return call
 
 
+def _whose(rule: Any) -> str:
+    first = rule.name.partition(".")[0]
+    return first if first in _PEERS else "scikit-learn"
+
+
 def _holder(place: str) -> Any:
     """The module, or what it has of that name."""
     module, _, name = place.partition(":")
@@ -152,20 +161,56 @@ def install(*, log: bool = False, verify: bool = False) -> None:
     if _originals:
         return
     for rule in rules():
-        replaced: dict[Any, Any] = {}
+        own: dict[Any, Any] = {}
         for place, name in rule.places:
-            try:
-                holder = _holder(place)
-            except ImportError:
-                continue
-            original = getattr(holder, name, None)
-            if original is not None:
-                _originals.append((holder, name, original))
-                setattr(holder, name, replaced.setdefault(original, _replaced(rule, original)))
+            module = place.partition(":")[0]
+            if module.partition(".")[0] in _PEERS and module not in sys.modules:
+                _later.setdefault(module, []).append((rule, place, name, own))
+            else:
+                _replace(rule, place, name, own)
+    if _later:
+        sys.meta_path.insert(0, _finder)
+
+
+def _replace(rule: Any, place: str, name: str, own: dict[Any, Any]) -> None:
+    """Puts Kiln's call in the place of the original; own: those of this rule by their originals."""
+    holder = _holder(place)
+    original = getattr(holder, name, None)
+    if original is not None and original not in own.values():
+        _originals.append((holder, name, original))
+        setattr(holder, name, own.setdefault(original, _replaced(rule, original)))
+
+
+_later: dict[str, list[Any]] = {}  # what is replaced in modules when they are imported
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Modules of other packages, which are found as ever, and then changed."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name not in _later:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_replace(module: Any) -> None:
+                run(module)
+                for rule, place, attribute, own in _later.pop(name, []):
+                    _replace(rule, place, attribute, own)
+
+            spec.loader.exec_module = run_and_replace  # type: ignore[method-assign]
+        return spec
+
+
+_finder = _Finder()
 
 
 def uninstall() -> None:
-    """scikit-learn and networkx as they were."""
+    """scikit-learn and the others as they were."""
+    _later.clear()
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
     while _originals:
         holder, name, original = _originals.pop()
         setattr(holder, name, original)
@@ -178,13 +223,82 @@ def table() -> str:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """%load_ext kiln.accel"""
-    install()
+    """%load_ext kiln.accel: from then on, also in processes that the notebook starts. kiln.accel.table() has
+    the calls."""
+    _open({"log": False, "verify": False})
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """%unload_ext kiln.accel"""
+    _close()
+
+
+def pytest_addoption(parser: Any) -> None:
+    """pytest -p kiln.accel --accel-verify"""
+    parser.getgroup("kiln").addoption("--accel-verify", action="store_true",
+                                      help="run each call that Kiln takes in both, and compare; tests "
+                                           "fail where they differ")
+
+
+def pytest_configure(config: Any) -> None:
+    """pytest -p kiln.accel"""
+    _open({"log": False, "verify": bool(config.getoption("--accel-verify", False))})
+
+
+def pytest_runtest_call(item: Any) -> Any:
+    """A test whose results differ by more than their bound is to fail."""
+    begin = len(calls)
+    found = yield
+    differs = [call for call in calls[begin:] if call.differs]
+    if differs:
+        raise AssertionError("kiln.accel: " + "; ".join(" ".join(str(call).split()) for call in differs))
+    return found
+
+
+pytest_runtest_call.pytest_impl = {"wrapper": True}  # type: ignore[attr-defined]  # as pytest.hookimpl has it
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    _gather()
+    if calls:
+        terminalreporter.section("kiln.accel")
+        terminalreporter.write_line(table())
+
+
+def pytest_unconfigure(config: Any) -> None:
+    _close()
+
+
+_folder: list[Any] = []  # the temporary directory that processes which this one starts write their calls to
+
+
+def _open(options: dict[str, bool]) -> None:
+    """install(), also for the processes that this one starts."""
+    if not _folder:
+        _folder.append(tempfile.TemporaryDirectory())
+        _for_workers(_folder[0].name, options)
+    install(**options)
+
+
+def _gather() -> None:
+    """The calls of the processes that this one has started."""
+    written = pathlib.Path(_folder[0].name, "calls")
+    if written.exists():
+        for line in written.read_text().splitlines():
+            name, shape, *rest = json.loads(line)
+            calls.append(Call(name, tuple(shape), *rest))
+        written.unlink()
+
+
+def _close() -> None:
+    """As it was before _open()."""
     uninstall()
+    if _folder:
+        _gather()
+        paths = os.environ["PYTHONPATH"].split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path != _folder[0].name)
+        os.environ.pop(_ENVIRONMENT, None)
+        _folder.pop().cleanup()
 
 
 def _for_workers(folder: str, options: dict[str, bool]) -> None:
@@ -236,22 +350,16 @@ def main() -> None:
         raise SystemExit(0 if arguments and arguments[0] != "-m" else 2)
     from kiln import accel  # not __main__, so that there is one list of calls
 
-    with tempfile.TemporaryDirectory() as folder:
-        accel._for_workers(folder, options)
-        accel.install(**options)
-        try:
-            _run(arguments)
-        except SystemExit as ended:
-            if ended.code not in (None, 0):  # a script that ends well has yet to be judged
-                raise
-        finally:
-            written = pathlib.Path(folder, "calls")
-            if written.exists():
-                for line in written.read_text().splitlines():
-                    name, shape, *rest = json.loads(line)
-                    accel.calls.append(accel.Call(name, tuple(shape), *rest))
-            if accel.calls:
-                print(accel.table(), file=sys.stderr)
+    accel._open(options)
+    try:
+        _run(arguments)
+    except SystemExit as ended:
+        if ended.code not in (None, 0):  # a script that ends well has yet to be judged
+            raise
+    finally:
+        accel._close()
+        if accel.calls:
+            print(accel.table(), file=sys.stderr)
     if any(call.differs for call in accel.calls):
         raise SystemExit("kiln.accel: results differ by more than their bounds")
 

@@ -26,13 +26,15 @@ linear, svm, cluster, factors = sklearn.linear_model, sklearn.svm, sklearn.clust
 PROGRESS = load_diabetes().target
 X = StandardScaler().fit_transform(load_diabetes().data)
 DIGITS = load_digits().data[:300]
-TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.Lasso(0.5, positive=True), linear.LassoCV(cv=3),
+TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear.Lasso(0.5, positive=True),
+         linear.LassoCV(cv=3),
          linear.ElasticNet(0.1), linear.ElasticNetCV(cv=3, l1_ratio=[0.3, 0.7]), linear.PoissonRegressor(),
          linear.GammaRegressor(), linear.TweedieRegressor(power=1.5), linear.RidgeCV(cv=4), linear.RidgeCV(),
          svm.LinearSVR(loss="squared_epsilon_insensitive", C=0.1, intercept_scaling=3.0),
          linear.LogisticRegression(C=0.7), linear.LogisticRegression(solver="liblinear"),
          linear.LogisticRegression(solver="liblinear", l1_ratio=1, C=0.3),
-         linear.RidgeClassifier(class_weight="balanced"), svm.LinearSVC(), svm.LinearSVC(fit_intercept=False)]
+         linear.RidgeClassifier(class_weight="balanced"), linear.RidgeClassifierCV(class_weight="balanced"),
+         svm.LinearSVC(), svm.LinearSVC(fit_intercept=False)]
 if hasattr(linear.LogisticRegressionCV(), "use_legacy_attributes"):
     TAKEN.append(linear.LogisticRegressionCV(cv=3, use_legacy_attributes=False, Cs=2, l1_ratios=(0,),
                                              scoring="accuracy"))
@@ -121,8 +123,9 @@ def test_every_class_of_both_has_a_rule():
 
     names = {rule.name.partition(".")[0].partition(",")[0] for rule in _accel_rules.rules()}
     assert {name for name, *_ in pairs()} <= names
-    assert all(rule.bound > 0 or "Mini" in rule.name or "Latent" in rule.name
-               for rule in _accel_rules.rules())
+    never = ("MiniBatchKMeans", "MiniBatchNMF", "LatentDirichletAllocation", "implicit", "kmeans_plusplus")
+    taken = {rule.name for rule in _accel_rules.rules() if rule.bound > 0}
+    assert len(taken) >= 27 and not any(name.startswith(never) for name in taken)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -295,3 +298,66 @@ def test_a_backend_of_networkx(tmp_path):
     apart, total = json.loads(done.stdout)
     assert apart < 1e-6 and total == pytest.approx(1.0)
     assert kiln.__version__
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_statsmodels_begins_where_kiln_ends(verified):
+    """Its own results, of each family, with weights and offsets, after one or two iterations."""
+    import statsmodels.api as sm
+
+    design, weights = sm.add_constant(X[:, :4]), np.random.default_rng(0).uniform(1, 2, len(X))
+    high, counts = (PROGRESS > 140).astype(float), (PROGRESS // 30).astype(int)
+    families = sm.families
+    for family, y in ((families.Gaussian(), PROGRESS), (families.Poisson(), counts), (families.Gamma(
+            families.links.Log()), PROGRESS), (families.Binomial(families.links.Probit()), high),
+            (families.Tweedie(families.links.Log(), var_power=1.5), PROGRESS),
+            (families.NegativeBinomial(alpha=0.5), counts)):
+        found = sm.GLM(y, design, family=family, var_weights=weights, offset=weights / 10).fit()
+        assert found.converged and found.fit_history["iteration"] <= 3, family
+    sm.GLM(np.column_stack([counts, 20 - counts]).astype(float), design, family=families.Binomial()).fit()
+    sm.Logit(high, design).fit(disp=0)
+    sm.Poisson(counts, design, offset=weights).fit(disp=0)
+    assert len(verified) == 9 and {call.where for call in verified} == {"kiln"}, verified
+    assert not any(call.differs for call in verified), verified
+    sm.Logit(high, np.column_stack([design, high])).fit(disp=0, maxiter=5)
+    sm.GLM(PROGRESS, design).fit(start_params=np.zeros(5))
+    assert [call.where for call in verified[9:]] == ["statsmodels"] * 2, verified[9:]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_more_of_scikit_learn(verified):
+    linear.ridge_regression(X, np.column_stack([PROGRESS, X[:, 0]]), 2.0)
+    linear.Lasso(0.1).fit(X, np.column_stack([PROGRESS, X[:, 0]]))
+    factors.sparse_encode(X[:5], X[5:25], algorithm="lasso_cd", alpha=0.1)
+    assert len(verified) == 3 and {call.where for call in verified} == {"kiln"}, verified
+    assert not any(call.differs for call in verified), verified
+    cluster.kmeans_plusplus(X, 3, random_state=0)
+    linear.RidgeClassifierCV(cv=3).fit(X, PROGRESS > 120)
+    assert verified[3].where == verified[-1].where == "scikit-learn"
+
+
+def test_statsmodels_is_found_when_it_is_imported(tmp_path):
+    """A script that has not imported a package pays nothing for it."""
+    script = ("import sys\nassert 'statsmodels' not in sys.modules and 'networkx' not in sys.modules\n"
+              "import networkx as nx, numpy as np, statsmodels.api as sm\n"
+              "nx.pagerank(nx.gn_graph(9, seed=1))\n"
+              "sm.GLM(np.arange(9.0), np.ones((9, 1))).fit()\n")
+    (tmp_path / "script.py").write_text(script)
+    done = subprocess.run([sys.executable, "-m", "kiln.accel", "--verify", "script.py"], capture_output=True,
+                          text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stderr.splitlines() if " kiln " in line] == ["networkx.pagerank",
+                                                                                        "statsmodels.GLM.fit"]
+
+
+def test_a_plugin_of_pytest(tmp_path):
+    """Tests run on Kiln, and with --accel-verify fail where it differs."""
+    (tmp_path / "test_it.py").write_text(
+        "from sklearn.linear_model import Ridge\n\n\n"
+        "def test_fits():\n    Ridge().fit([[0.0], [1.0], [2.0]], [0, 1, 4])\n\n\n"
+        "def test_differs():\n    from kiln import accel\n"
+        "    accel.calls.append(accel.Call('Ridge.fit', (2, 1), 'kiln', 0.0, '', 1.0, True))\n")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "kiln.accel", "--accel-verify",
+                           tmp_path], capture_output=True, text=True, cwd=tmp_path)
+    assert "1 failed, 1 passed" in done.stdout and "DIFFERS by 1.0e+00" in done.stdout, done.stdout
+    assert sum(line.startswith("Ridge.fit") and " kiln " in line for line in done.stdout.splitlines()) == 2
