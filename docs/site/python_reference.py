@@ -19,10 +19,9 @@ GROUPS = {
                    "LatentDirichletAllocation", "TableEncoder"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits",
                   "enet_path", "lasso_path"],
-    "Files, devices and arrays": ["read", "load", "to_sklearn", "from_sklearn", "to_onnx", "devices", "doctor", "explain",
-                                  "tune", "device", "Device",
-                                  "matrix", "Matrix", "Half", "results_on_device", "checkpoint", "processes",
-                                  "kernels", "build_kernels"],
+    "Files, devices and arrays": ["read", "load", "to_sklearn", "from_sklearn", "to_onnx", "devices",
+                                  "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
+                                  "results_on_device", "checkpoint", "processes", "kernels", "build_kernels"],
     "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError",
                "FileError", "UnsupportedError"],
 }
@@ -46,16 +45,33 @@ def signature(name: str, what: Any) -> str:
 
 
 def prose(what: Any) -> str:
-    """A docstring as Markdown: lines that are indented are code."""
+    """A docstring as Markdown: lines that are indented are code, and NumPy's sections are lists."""
     out: list[str] = []
-    for line in (inspect.getdoc(what) or "").split("\n"):
-        code = line.startswith("    ")
-        if code and (not out or not out[-1].startswith("    ")):
-            out.append("")
-        elif not code and out and out[-1].startswith("    "):
-            out.append("")
-        out.append(line if code else prose_line(line))
+    section, lines = "", (inspect.getdoc(what) or "").split("\n")
+    for line, after in zip(lines, [*lines[1:], ""]):
+        if after and after == "-" * len(line):
+            section = line
+            out += [f"**{line}**", ""]
+        elif line and line == "-" * len(line):
+            continue
+        elif section == "Examples":
+            out.append(f"    {line}" if line else "")
+        elif section and section != "Notes":
+            out.append(list_line(line))
+        else:
+            code = line.startswith("    ")
+            if code != bool(out and out[-1].startswith("    ")) and (code or out):
+                out.append("")
+            out.append(line if code else prose_line(line))
     return "\n".join(out)
+
+
+def list_line(line: str) -> str:
+    """A line of a section that lists parameters: its head, or what is said of it."""
+    if line.startswith("    ") or not line:
+        return "  " + prose_line(line.strip()) if line else ""
+    name, colon, kind = line.partition(" : ")
+    return f"- `{name}`" + (f" : {prose_line(kind)}" if colon else "")
 
 
 def prose_line(line: str) -> str:

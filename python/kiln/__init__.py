@@ -73,6 +73,7 @@ def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'kiln' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    importlib.import_module("._docs", __name__).complete(value)
     globals()[name] = value
     return value
 

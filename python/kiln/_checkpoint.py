@@ -26,14 +26,12 @@ class Kept(NamedTuple):
 
 class checkpoint:  # a context manager, in lower case as contextlib's are
     """Within the block one run, of whatever estimator or function, keeps its state in the file `path` every
-    so many seconds, and when it is stopped, by Ctrl-C or a callback. `resume`: the file to go on from; True:
-    `path`, where that exists. Data and options must be those of before, but for tol and max_iter. Of
-    estimators with CV the folds that are done are kept. With deterministic devices the run ends at the same
-    bits as one that was never stopped.
+    so many seconds, and when it is stopped, by Ctrl-C or a callback.
 
-    >>> with kiln.checkpoint("run.ckpt", resume=True) as kept:
-    ...     model = kiln.ALS(64).fit(ratings)
-    >>> kept.info.written
+    `resume`: the file to go on from; True: `path`, where that exists. Data and options must be those of
+    before, but for tol and max_iter. Of estimators with CV the folds that are done are kept. With
+    deterministic devices the run ends at the same bits as one that was never stopped. What `as` names has
+    `info`: how often the file was written, its bytes and more.
 
     ModelError: the file is no checkpoint, or one of another run, and what differs. FileError: it cannot be
     read or written."""

@@ -22,26 +22,6 @@ def enet_path(X: Any, y: Any, *, l1_ratio: float = 0.5, eps: float = 1e-3, n_alp
     """The elastic nets without an intercept for each of these alphas, from the largest.
 
     Minimises 1/(2 n) ||X w - y||^2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2) for each alpha.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    alphas : the penalties, or how many (n_alphas is another name for the number): then the largest is the
-    least that makes all
-        coefficients 0, and the smallest eps times that.
-    coef_init : array of shape (n_features,), where the first fit begins.
-    tol, max_iter, device, verbose : as ElasticNet's. precompute, Xy, copy_X and check_input are taken and
-    change nothing.
-    positive : coefficients are from 0 on, as ElasticNet's.
-
-    Returns
-    -------
-    alphas : array of shape (n_alphas,), from the largest.
-    coefs : array of shape (n_features, n_alphas).
-    dual_gaps : array of shape (n_alphas,), by how much each objective is above its least value at most; inf
-    where nothing says so.
-    n_iters : a list of n_alphas numbers, with return_n_iter.
     """
     operand = place(X, device, 100)
     if 0 in operand.shape:

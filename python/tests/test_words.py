@@ -1,5 +1,5 @@
-"""What the library says, in Python's words: no option of the tool, no function or struct of C. conftest.py looks
-at each error and warning of all tests the same way; here are the texts in the sources, triggered or not."""
+"""What the library says, in Python's words: no option of the tool, no function or struct of C. conftest.py
+looks at each error and warning of all tests the same way; here are the texts in the sources, triggered or not."""
 import re
 
 import pytest

@@ -1,0 +1,84 @@
+"""Docstrings in NumPy's form: what a class or function says in its source, completed by its parameters,
+attributes, results and an example when its name is first used.
+
+One table (_docs_table.py, _docs_examples.py) has the texts, so that a parameter that many classes share is
+described once. A row "Ridge.alpha" is of that class and those below it, a row "alpha" of all that have none of
+their own."""
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from typing import Any
+
+from . import _docs_table as table
+from ._docs_examples import EXAMPLES
+
+
+@functools.cache
+def _rows(text: str) -> dict[str, tuple[str, str]]:
+    """The rows "name, name | type | text" of a table; what is indented goes on with the row before."""
+    found: dict[str, tuple[str, str]] = {}
+    for row in textwrap.dedent(text).strip().replace("\n    ", " ").split("\n"):
+        names, kind, meaning = (part.strip() for part in row.split(" | "))
+        found.update(dict.fromkeys(names.split(", "), (kind, meaning)))
+    return found
+
+
+def _row(text: str, of: Any, name: str) -> tuple[str, str] | None:
+    rows = _rows(text)
+    owners = [kind.__name__ for kind in getattr(of, "__mro__", (of,))]
+    return next((rows[key] for key in (*(f"{owner}.{name}" for owner in owners), name) if key in rows), None)
+
+
+def _section(title: str, entries: list[tuple[str, str]]) -> str:
+    """A section of NumPy's form; an entry is its head and its text."""
+    lines = [title, "-" * len(title)]
+    for head, text in entries:
+        lines += [head, *textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ")]
+    return "\n".join(lines)
+
+
+def _parameters(of: Any) -> list[tuple[str, str]]:
+    entries = []
+    for name, one in inspect.signature(of).parameters.items():
+        if not name.startswith("_"):
+            kind, meaning = _row(table.PARAMETERS, of, name) or ("any", "As above.")
+            default = "" if one.default is one.empty else f", default={one.default!r}"
+            stars = "**" if one.kind == one.VAR_KEYWORD else ""
+            entries.append((f"{stars}{name} : {kind}{default}", meaning))
+    return entries
+
+
+def attributes(kind: Any) -> list[str]:
+    """The fitted attributes of a class and those above it, in the table's order."""
+    of = _rows(table.HAS)
+    owners = [each.__name__ for each in reversed(kind.__mro__)]
+    return [name for owner in owners if owner in of for name in of[owner][1].split(", ")]
+
+
+def described(of: Any) -> str:
+    """The whole docstring."""
+    said = inspect.cleandoc(of.__doc__ or "")
+    if "\n----" in said:  # which is in NumPy's form already
+        return said
+    summary, _, rest = said.partition("\n\n")
+    parts = [summary, rest]
+    if parameters := _parameters(of):
+        parts.append(_section("Parameters", parameters))
+    if inspect.isclass(of):
+        rows = [(name, _row(table.ATTRIBUTES, of, name)) for name in attributes(of)]
+        found = [(f"{name} : {row[0]}", row[1]) for name, row in rows if row]
+        parts += [_section("Attributes", found)] if found else []
+    elif row := _row(table.RETURNS, of, "returns"):
+        parts.append(_section("Returns", [row]))
+    if example := EXAMPLES.get(of.__name__):
+        parts.append("Examples\n--------\n" + textwrap.dedent(example).strip())
+    return "\n\n".join(part for part in parts if part)
+
+
+def complete(of: Any) -> None:
+    """Gives a class or function of the package its whole docstring."""
+    kind = inspect.isclass(of) and not issubclass(of, Exception)
+    if (kind or inspect.isfunction(of)) and of.__doc__ and of.__module__.startswith("kiln."):
+        of.__doc__ = described(of)
