@@ -1,9 +1,8 @@
-/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), .npy
- * at rows with a header for so many (where it is compressed, npy.c reads what comes before them, too). So
- * a part is read by the reader of its format, which need not know. */
+/* How a file is cut: text at the beginnings of lines (part_text.c; share.c where it is compressed), so that a
+ * part is read by the reader of its format, which need not know; .npy at rows (where it is compressed, npy.c
+ * reads what comes before them, too). */
 #include "io/part.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/seams.h"
@@ -13,54 +12,10 @@
 #include "io/formats.h"
 #include "io/numpy/map.h"
 #include "io/numpy/npy.h"
-#include "io/numpy/npy_write.h"
 #include "io/part_cut.h"
 
 kiln_status ki_part_refuse(const char *path, const char *why) {
     return ki_fail(KILN_ERR_UNSUPPORTED, "%s cannot be read in parts: %s", path, why);
-}
-
-/* ---------------------------------------------------------------------------------------------- .npy */
-
-static kiln_status read_header(struct ki_npy *npy, int64_t *header, const struct ki_file *file,
-                               int64_t size) {
-    const struct ki_place place = {file->name, 0, 0, 0};
-    const int64_t most = ki_min(size, KI_NPY_HEADER_LIMIT);
-    char *begin = ki_alloc((size_t)most);
-    kiln_status status;
-    if (!begin) return ki_fail_nomem((size_t)most, "the .npy header");
-    TRY(ki_file_read(file, begin, 0, most));
-    TRY(ki_npy_header_size(header, begin, (size_t)most, &place));
-    TRY(ki_npy_header(npy, begin, (size_t)ki_min(most, *header), &place));
-    TRY(ki_npy_check_matrix(npy, file->name));
-done:
-    ki_free(begin);
-    return status;
-}
-
-static kiln_status cut_npy(struct ki_input_piece *piece, struct ki_beginning *beginning,
-                           const struct ki_file *file, int64_t size, struct ki_part part) {
-    struct ki_npy npy;
-    int64_t header;
-    char type[16], shape[64];
-    kiln_status status;
-    TRY(read_header(&npy, &header, file, size));
-    if (npy.fortran && npy.shape[0] > 1 && npy.shape[1] > 1)
-        return ki_part_refuse(file->name, "it is stored by columns");
-    if (size != header + npy.bytes)
-        return ki_part_refuse(file->name, "its size is not what its header promises");
-    const int64_t first = ki_part_begin(npy.shape[0], part.number, part.count);
-    const int64_t rows = ki_part_begin(npy.shape[0], part.number + 1, part.count) - first;
-    const int64_t row = npy.shape[1] * npy.itemsize;
-    snprintf(type, sizeof type, "%c%c%lld", npy.swapped ? '>' : '<', npy.kind, (long long)npy.itemsize);
-    snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)rows, (long long)npy.shape[1]);
-    beginning->bytes = ki_alloc(KI_NPY_HEADER_BYTES);
-    if (!beginning->bytes) return ki_fail_nomem(KI_NPY_HEADER_BYTES, "the .npy header");
-    beginning->size = (int64_t)ki_npy_print_header(beginning->bytes, type, shape);
-    piece->begin = header + first * row;
-    piece->end = piece->begin + rows * row;
-done:
-    return status;
 }
 
 /* -------------------------------------------------------------------------------------------- a part */
@@ -69,7 +24,6 @@ static kiln_status cut(struct ki_input_piece *piece, struct ki_beginning *beginn
                        const struct ki_file *file, int64_t size, kiln_file_format format,
                        const kiln_read_options *options, struct ki_part part) {
     switch (ki_format(format)->cut) {
-    case KI_CUT_ROWS: return cut_npy(piece, beginning, file, size, part);
     case KI_CUT_RECORDS: return ki_cut_csv(piece, beginning, file, size, options, part);
     default: return ki_cut_lines(piece, file, size, 0, part);
     }
@@ -125,13 +79,14 @@ done:
     return status;
 }
 
-/* The same of .npy. */
+/* Rows of .npy. */
 static kiln_status read_rows(struct ki_table *table, int64_t *bytes, const char *path,
                              const kiln_read_options *options, struct ki_part part) {
     struct ki_input *input = NULL;
     kiln_status status;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_read_npy_part(table, input, options, part));
+    TRY(ki_input_check(input));
     *bytes = table->nnz * ki_type_bytes(options->type);
 done:
     ki_input_close(input);
@@ -192,8 +147,7 @@ static kiln_status read_one(struct ki_table *table, int64_t *bytes, const char *
     kiln_status status;
     TRY(look(&way, path, format, options));
     if (way == UNDIVIDED) return read_undivided(table, bytes, path, options, part);
-    if (way == DECODED && ki_format(format)->cut == KI_CUT_ROWS)
-        return read_rows(table, bytes, path, options, part);
+    if (ki_format(format)->cut == KI_CUT_ROWS) return read_rows(table, bytes, path, options, part);
     if (way == DECODED) return read_share(table, bytes, path, format, options, part);
     if (ki_format(format)->cut == KI_CUT_ARRAYS) return read_npz(table, bytes, path, options, part);
     return read_piece(table, bytes, path, format, options, part);

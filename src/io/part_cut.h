@@ -27,7 +27,7 @@ kiln_status ki_cut_csv(struct ki_input_piece *piece, struct ki_beginning *beginn
  * beginning that are no part's. */
 kiln_status ki_cut_compressed(struct ki_input **lines, const char *path, bool quotes, int64_t skipped,
                               const kiln_read_options *options, struct ki_part part);
-/* The part's rows of an .npy stream: all before them are decoded, too. */
+/* The part's rows of .npy; of a stream all before them are decoded, too. */
 kiln_status ki_read_npy_part(struct ki_table *table, struct ki_input *input, const kiln_read_options *options,
                              struct ki_part part);
 /* Whether there is an odd number of quotes in the part's share. */

@@ -317,14 +317,19 @@ class Memory(Case):
         self.assertIn("--max-columns 100001", kiln("info", self.write("wider.csv", "," * 100000 + "a\n"), *CPU, code=3)[1])
 
     def test_an_array_is_converted_where_it_lies(self):
-        """16 MB of numbers take their own room alone, not that of a copy to write."""
+        """16 MB of numbers take their own room alone, not that of a copy: to write, or by rows where they lie by columns."""
         data, out = self.path("big.npy"), self.path("copy.npy")
-        header = "{'descr': '<f8', 'fortran_order': False, 'shape': (200000, 10), }".ljust(117) + "\n"
-        with open(data, "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + array.array("d", range(2000000)).tobytes())
         nothing = self.peak("info", self.write("small.csv", "a,b\n1,2\n"))
-        self.assertLess(self.peak("convert", data, out) - nothing, 1.5 * 16e6)
-        self.assertEqual(self.read("big.npy"), self.read("copy.npy"))
+        by_columns = array.array("d", range(2000000))
+        by_rows = array.array("d", [0]) * 2000000
+        for column in range(10):
+            by_rows[column::10] = by_columns[200000 * column:200000 * (column + 1)]
+        for fortran, values in ((False, by_rows), (True, by_columns)):
+            header = f"{{'descr': '<f8', 'fortran_order': {fortran}, 'shape': (200000, 10), }}".ljust(117) + "\n"
+            with open(data, "wb") as file:
+                file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + values.tobytes())
+            self.assertLess(self.peak("convert", data, out) - nothing, 1.5 * 16e6)
+            self.assertEqual(self.read("copy.npy")[-16000000:], by_rows.tobytes())
 
     def test_the_largest_index(self):
         data = self.write("wide.svm", "1 2147483647:1\n")

@@ -1,9 +1,12 @@
 /* The .npy reader: fixtures written by NumPy, arrays made here, and headers that lie. */
 #define _DEFAULT_SOURCE
+#include <zlib.h>
+
 #include "io/reading.h"
 
 #include <math.h>
 
+#include "core/threads.h"
 #include "io/part_cut.h"
 
 struct bytes {
@@ -267,7 +270,8 @@ static void large_arrays(void **state) {
     enum { ROWS = 3001, COLS = 401 };
     size_t bytes = sizeof(float) * ROWS * COLS;
     char *text = malloc(128 + bytes);
-    for (int fortran = 0; fortran < 2; fortran++) {
+    for (int way = 0; way < 4; way++) {
+        const bool fortran = way % 2;
         memset(text, ' ', 128);
         memcpy(text, "\x93NUMPY\x01\0\x76\0", 10);
         int length = sprintf(text + 10, "{'descr': '<f4', 'fortran_order': %s, 'shape': (%d, %d)}",
@@ -277,10 +281,13 @@ static void large_arrays(void **state) {
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLS; j++) values[fortran ? j * ROWS + i : i * COLS + j] = (float)(i * 7 + j);
         kiln_read_options options = reading_options();
+        options.type = way < 2 ? KILN_F64 : KILN_F32; /* as they are, and converted */
         struct reading r = read_bytes(ki_read_npy, text, 128 + bytes, &options);
         assert_int_equal(r.status, KILN_OK);
         for (int i = 0; i < ROWS; i++)
-            for (int j = 0; j < COLS; j++) assert_true(((double *)r.table.values)[i * COLS + j] == i * 7 + j);
+            for (int j = 0; j < COLS; j++)
+                assert_true((way < 2 ? ((double *)r.table.values)[i * COLS + j]
+                                     : (double)((float *)r.table.values)[i * COLS + j]) == i * 7 + j);
         ki_table_clear(&r.table);
     }
     free(text);
@@ -330,49 +337,70 @@ static kiln_status read_part(struct ki_table *table, struct ki_input *input,
     return ki_read_npy_part(table, input, options, part);
 }
 
-/* Rows that are come to in order, one part after the other; the last one sees how the stream ends. */
-static void parts_of_a_stream(void **state) {
+/* The same bytes as gzip, which are come to in order. */
+static struct bytes packed(const struct bytes *file) {
+    struct bytes made = {.size = 0};
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)file->data,
+                       .avail_in = (uInt)file->size,
+                       .next_out = (Bytef *)made.data,
+                       .avail_out = sizeof made.data};
+    assert_int_equal(deflateInit2(&stream, 1, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    made.size = stream.total_out;
+    deflateEnd(&stream);
+    return made;
+}
+
+static void expect_part(kiln_status status, struct bytes file, bool stream, const double *values) {
+    const kiln_read_options options = reading_options();
+    if (stream) file = packed(&file);
+    struct reading r = read_bytes(read_part, file.data, file.size, &options);
+    assert_int_equal(r.status, status);
+    if (status == KILN_OK) {
+        assert_true(r.table.cols == 2 && r.table.nnz == 2 * r.table.rows);
+        assert_reals(r.table.values, values, r.table.nnz);
+        ki_table_clear(&r.table);
+        assert_survives_shortage(read_part, file.data, file.size, &options);
+    }
+    ki_table_clear(&r.table);
+}
+
+/* Rows of a file, whose length each part knows; and of a stream, one part after the other, of which the last
+ * one sees how it ends. */
+static void parts(void **state) {
     static const char whole[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }",
                       turned[] = "{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }";
     const double values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    const kiln_read_options options = reading_options();
     (void)state;
-    for (part.count = 1; part.count <= 5; part.count++) {
-        int64_t rows = 0;
-        for (part.number = 0; part.number < part.count; part.number++) {
-            const bool last = part.number + 1 == part.count;
-            struct bytes file = npy(whole, values, 6 * sizeof *values);
-            struct reading r = read_bytes(read_part, file.data, file.size, &options);
-            assert_int_equal(r.status, KILN_OK);
-            assert_true(r.table.cols == 2 && r.table.nnz == 2 * r.table.rows);
-            assert_reals(r.table.values, values + 2 * rows, r.table.nnz);
-            rows += r.table.rows;
-            ki_table_clear(&r.table);
-            assert_survives_shortage(read_part, file.data, file.size, &options);
-            file = npy(whole, values, sizeof values);
-            r = read_bytes(read_part, file.data, file.size, &options);
-            assert_int_equal(r.status, last ? KILN_ERR_PARSE : KILN_OK);
-            ki_table_clear(&r.table);
-            file = npy(whole, values, sizeof *values); /* of the first row */
-            r = read_bytes(read_part, file.data, file.size, &options);
-            assert_int_equal(r.status, rows > 0 ? KILN_ERR_PARSE : KILN_OK);
-            ki_table_clear(&r.table);
-            file = npy(turned, values, 6 * sizeof *values);
-            r = read_bytes(read_part, file.data, file.size, &options);
-            assert_int_equal(r.status, KILN_ERR_UNSUPPORTED);
-        }
-        assert_int_equal(rows, 3);
-    }
+    for (int stream = 0; stream < 2; stream++)
+        for (part.count = 1; part.count <= 5; part.count++)
+            for (part.number = 0; part.number < part.count; part.number++) {
+                const bool last = part.number + 1 == part.count;
+                const int64_t first = ki_part_begin(3, part.number, part.count),
+                              end = ki_part_begin(3, part.number + 1, part.count);
+                const double *own = values + 2 * first;
+                expect_part(KILN_OK, npy(whole, values, 6 * sizeof *values), stream, own);
+                expect_part(last || !stream ? KILN_ERR_PARSE : KILN_OK, npy(whole, values, sizeof values),
+                            stream, own);
+                expect_part(end > 0 || !stream ? KILN_ERR_PARSE : KILN_OK, npy(whole, values, sizeof *values),
+                            stream, own); /* of the first row */
+                expect_part(KILN_ERR_UNSUPPORTED, npy(turned, values, 6 * sizeof *values), stream, own);
+            }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numpy_files),       cmocka_unit_test(element_types),
-        cmocka_unit_test(header_spellings),  cmocka_unit_test(empty_arrays),
-        cmocka_unit_test(lying_headers),     cmocka_unit_test(not_npy),
-        cmocka_unit_test(nonfinite),         cmocka_unit_test(large_arrays),
-        cmocka_unit_test(torn_files),        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(parts_of_a_stream),
+        cmocka_unit_test(numpy_files),
+        cmocka_unit_test(element_types),
+        cmocka_unit_test(header_spellings),
+        cmocka_unit_test(empty_arrays),
+        cmocka_unit_test(lying_headers),
+        cmocka_unit_test(not_npy),
+        cmocka_unit_test(nonfinite),
+        cmocka_unit_test(large_arrays),
+        cmocka_unit_test(torn_files),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

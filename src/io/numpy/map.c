@@ -52,7 +52,7 @@ static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const 
 static kiln_status check_elements(const struct ki_npy *npy, int64_t header, struct ki_mapping *m) {
     const kiln_read_options *options = m->options;
     const int64_t count = npy->shape[0] * npy->shape[1];
-    struct ki_numbers numbers = {npy, options->type, NULL, 0, count, false, INT64_MAX};
+    struct ki_numbers numbers = {npy, options->type, NULL, 0, count, false, INT64_MAX, false};
     struct ki_chunks chunks = {.file = m->file,
                                .offset = header,
                                .count = count,

@@ -105,7 +105,8 @@ done:
 
 static kiln_status map_values(struct ki_npz *s, const struct ki_mapping *m, int64_t nnz) {
     const kiln_type type = m->options->type;
-    struct ki_numbers numbers = {&s->data.npy, type, NULL, 0, nnz, m->options->allow_nonfinite, INT64_MAX};
+    struct ki_numbers numbers = {&s->data.npy, type, NULL, 0, nnz, m->options->allow_nonfinite,
+                                 INT64_MAX,    false};
     const struct ki_place place = {s->file, 0, 0, -1};
     kiln_status status;
     TRY(find(&s->data, s, m, "data.npy", nnz));

@@ -10,140 +10,7 @@
 #include "io/data.h"
 #include "io/part_cut.h"
 
-enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_A_PART = 1 << 14, BLOCK = 512 };
-
-/* -------------------------------------------------------------------------------------- elements */
-
-static uint64_t load(const unsigned char *from, int64_t size, bool swapped) {
-    uint64_t bits = 0;
-    unsigned char turned[8];
-    for (int64_t i = 0; swapped && i < size; i++) turned[i] = from[size - 1 - i];
-    memcpy(&bits, swapped ? turned : from, (size_t)size);
-    return bits;
-}
-
-/* One element as a double. Sizes are told apart outside the loops over elements. */
-static inline double element(const unsigned char *from, char kind, int64_t size, bool swapped) {
-    uint64_t bits = load(from, size, swapped);
-    if (kind == 'f' && size == 8) {
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        return value;
-    }
-    if (kind == 'f') {
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        return (double)value;
-    }
-    if (kind == 'b') return bits != 0;
-    if (kind == 'u') return (double)bits;
-    int unused = (int)(64 - 8 * size);
-    return (double)((int64_t)(bits << unused) >> unused);
-}
-
-/* One loop for each kind and size, so that the compiler sees both as constants. */
-#define LOOP(kind_, size_)                                                                                   \
-    if (npy->kind == (kind_) && npy->itemsize == (size_)) {                                                  \
-        for (int64_t i = 0; i < count; i++) {                                                                \
-            double value = element(from + i * (size_), kind_, size_, npy->swapped);                          \
-            if (type == KILN_F64)                                                                            \
-                ((double *)values)[i] = value;                                                               \
-            else                                                                                             \
-                ((float *)values)[i] = (float)value;                                                         \
-        }                                                                                                    \
-        return;                                                                                              \
-    }
-
-static void convert(void *values, kiln_type type, const struct ki_npy *npy, const unsigned char *from,
-                    int64_t count) {
-    LOOP('f', 4);
-    LOOP('f', 8);
-    LOOP('b', 1);
-    LOOP('i', 1);
-    LOOP('i', 2);
-    LOOP('i', 4);
-    LOOP('i', 8);
-    LOOP('u', 1);
-    LOOP('u', 2);
-    LOOP('u', 4);
-    LOOP('u', 8);
-}
-
-bool ki_npy_native(const struct ki_npy *npy, kiln_type type) {
-    return npy->kind == 'f' && npy->itemsize == (type == KILN_F32 ? 4 : 8) && !npy->swapped;
-}
-
-double ki_npy_number(const struct ki_npy *npy, const void *from) {
-    double value;
-    convert(&value, KILN_F64, npy, from, 1);
-    return value;
-}
-
-#define INTEGERS(size_)                                                                                      \
-    if (npy->itemsize == (size_)) {                                                                          \
-        for (int64_t i = 0; i < count; i++) {                                                                \
-            const uint64_t bits = load(from + i * (size_), size_, npy->swapped);                             \
-            const int unused = 64 - 8 * (size_);                                                             \
-            values[i] = is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;                     \
-            too_large |= !is_signed & (bits > INT64_MAX);                                                    \
-        }                                                                                                    \
-    }
-
-bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count) {
-    const unsigned char *from = bytes;
-    const bool is_signed = npy->kind != 'u';
-    bool too_large = false;
-    INTEGERS(1);
-    INTEGERS(2);
-    INTEGERS(4);
-    INTEGERS(8);
-    return !too_large;
-}
-
-/* Adding one to an exponent of all ones carries into the sign, which sums of bits show for a whole block: no
- * branch for each element, so that vectors do the work. */
-#define BLOCK_HAS_NONFINITE(bits_t, exponent, one)                                                           \
-    bits_t carried = 0, bits;                                                                                \
-    for (int64_t i = 0; i < count; i++) {                                                                    \
-        memcpy(&bits, values + i * (int64_t)sizeof bits, sizeof bits);                                       \
-        carried |= (bits & (exponent)) + (one);                                                              \
-    }                                                                                                        \
-    return carried >> (8 * sizeof bits - 1)
-
-static bool wide_has_nonfinite(const unsigned char *values, int64_t count) {
-    BLOCK_HAS_NONFINITE(uint64_t, 0x7ffull << 52, 1ull << 52);
-}
-
-static bool narrow_has_nonfinite(const unsigned char *values, int64_t count) {
-    BLOCK_HAS_NONFINITE(uint32_t, 0xffu << 23, 1u << 23);
-}
-
-int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count) {
-    const int64_t size = type == KILN_F32 ? 4 : 8;
-    bool (*const has_nonfinite)(const unsigned char *, int64_t) =
-        type == KILN_F32 ? narrow_has_nonfinite : wide_has_nonfinite;
-    int64_t i = 0;
-    while (i < count && !has_nonfinite((const unsigned char *)values + i * size, ki_min(BLOCK, count - i)))
-        i += BLOCK;
-    while (i < count && !has_nonfinite((const unsigned char *)values + i * size, 1)) i++;
-    return ki_min(i, count);
-}
-
-void ki_numbers_use(void *of, const unsigned char *raw, int64_t first, int64_t count) {
-    struct ki_numbers *n = of;
-    const int64_t at = n->before + first;
-    const void *found = raw;
-    count = ki_min(count, n->wanted - at);
-    if (count <= 0) return;
-    if (!ki_npy_native(n->npy, n->type)) {
-        char *to = (char *)n->values + at * (n->type == KILN_F32 ? 4 : 8);
-        convert(to, n->type, n->npy, raw, count);
-        found = to;
-    }
-    if (n->any) return;
-    const int64_t bad = ki_first_nonfinite(found, n->type, count);
-    if (bad < count) ki_lower(&n->bad, at + bad);
-}
+enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_A_PART = 1 << 14 };
 
 /* ------------------------------------------------------------------------------------------ file */
 
@@ -222,15 +89,21 @@ static kiln_status fail_long(const struct source *s) {
     return ki_hint("an .npy file holds one array; save several with scipy.sparse.save_npz or as files");
 }
 
-/* All elements of a file of so many bytes. */
-static kiln_status read_file(void **values, const struct source *s, const struct ki_file *file,
-                             int64_t bytes) {
+/* `count` elements from `first` on of a file of so many bytes; those of an array that lies by columns are all
+ * of them, and come to their places by rows, a chunk at a time. */
+static kiln_status read_file(void **values, const struct source *s, const struct ki_file *file, int64_t bytes,
+                             int64_t first, int64_t count) {
     const kiln_read_options *options = s->options;
-    const int64_t count = s->npy.shape[0] * s->npy.shape[1];
-    int64_t needed;
-    struct ki_numbers numbers = {&s->npy, options->type, NULL, 0, count, options->allow_nonfinite, INT64_MAX};
+    const int64_t needed = count * ki_type_bytes(options->type); /* count is at most the file's bytes */
+    const bool turned = ki_npy_by_columns(&s->npy);
+    struct ki_numbers numbers = {.npy = &s->npy,
+                                 .type = options->type,
+                                 .turned = turned,
+                                 .wanted = count,
+                                 .any = options->allow_nonfinite,
+                                 .bad = INT64_MAX};
     struct ki_chunks chunks = {.file = file,
-                               .offset = s->header,
+                               .offset = s->header + first * s->npy.itemsize,
                                .count = count,
                                .element = s->npy.itemsize,
                                .threads = options->threads,
@@ -242,14 +115,13 @@ static kiln_status read_file(void **values, const struct source *s, const struct
     TRY(ki_input_take(s->input));
     if (bytes - s->header < s->npy.bytes) TRY(fail_short(s, bytes));
     if (bytes - s->header > s->npy.bytes) TRY(fail_long(s));
-    needed = count * (options->type == KILN_F32 ? 4 : 8); /* count is at most the file's bytes here */
     *values = numbers.values = ki_alloc((size_t)needed);
     if (!*values) TRY(ki_fail_nomem((size_t)needed, "the matrix"));
-    if (ki_npy_native(&s->npy, options->type)) chunks.straight = *values;
+    if (ki_npy_native(&s->npy, options->type) && !turned) chunks.straight = *values;
     TRY(ki_chunks_run(&chunks));
     if (numbers.bad == INT64_MAX) goto done;
-    TRY(ki_file_read(file, raw, s->header + numbers.bad * s->npy.itemsize, s->npy.itemsize));
-    TRY(fail_number(s, numbers.bad, raw));
+    TRY(ki_file_read(file, raw, s->header + (first + numbers.bad) * s->npy.itemsize, s->npy.itemsize));
+    TRY(fail_number(s, first + numbers.bad, raw));
 done:
     return status;
 }
@@ -267,8 +139,13 @@ static kiln_status read_piece(const struct source *s, struct ki_bytes *values, s
     if (!ki_bytes_room(values, count * real) || (!native && !ki_bytes_room(buffer, bytes)))
         return ki_fail_nomem((size_t)values->size, "the matrix");
     char *raw = native ? values->data + values->size : buffer->data;
-    struct ki_numbers numbers = {
-        &s->npy, options->type, values->data, before, before + count, options->allow_nonfinite, INT64_MAX};
+    struct ki_numbers numbers = {.npy = &s->npy,
+                                 .type = options->type,
+                                 .values = values->data,
+                                 .before = before,
+                                 .wanted = before + count,
+                                 .any = options->allow_nonfinite,
+                                 .bad = INT64_MAX};
     struct ki_chunks chunks = {.memory = (unsigned char *)raw,
                                .count = count,
                                .element = s->npy.itemsize,
@@ -332,10 +209,11 @@ static void transpose_bands(void *of, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < t->cols; j += TILE) transpose_tile(t, band * TILE, j);
 }
 
-kiln_status ki_npy_turn(void **values, const struct ki_npy *npy, kiln_type type, int threads) {
+/* Values of a stream by rows, where it has them by columns. */
+static kiln_status turn(void **values, const struct ki_npy *npy, kiln_type type, int threads) {
     const int64_t rows = npy->shape[0], cols = npy->shape[1];
-    const int64_t bytes = rows * cols * (type == KILN_F32 ? 4 : 8);
-    if (!npy->fortran || npy->dimensions < 2 || rows < 2 || cols < 2) return KILN_OK;
+    const int64_t bytes = rows * cols * ki_type_bytes(type);
+    if (!ki_npy_by_columns(npy)) return KILN_OK;
     void *turned = ki_alloc((size_t)bytes);
     if (!turned) return ki_fail_nomem((size_t)bytes, "the array in row order");
     struct transposition t = {turned, *values, type, rows, cols};
@@ -359,11 +237,15 @@ kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const ki
     int64_t bytes;
     TRY(read_header(&s));
     TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
+    const int64_t count = s.npy.shape[0] * s.npy.shape[1];
     const struct ki_file *file = ki_input_file(input, &bytes);
-    TRY(file ? read_file(&table->values, &s, file, bytes)
-             : read_stream(&table->values, &s, s.npy.shape[0] * s.npy.shape[1], true));
-    if (file) TRY(ki_npy_labels(table, &s.npy, file, s.header, options));
-    TRY(ki_npy_turn(&table->values, &s.npy, options->type, options->threads));
+    if (file) {
+        TRY(read_file(&table->values, &s, file, bytes, 0, count));
+        TRY(ki_npy_labels(table, &s.npy, file, s.header, options));
+    } else {
+        TRY(read_stream(&table->values, &s, count, true));
+        TRY(turn(&table->values, &s.npy, options->type, options->threads));
+    }
     set_shape(table, s.npy.shape[0], s.npy.shape[1]);
 done:
     return status;
@@ -389,15 +271,20 @@ kiln_status ki_read_npy_part(struct ki_table *table, struct ki_input *input, con
                              struct ki_part part) {
     kiln_status status = KILN_OK;
     struct source s = {.input = input, .options = options};
+    int64_t bytes;
     TRY(read_header(&s));
     TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
     const int64_t rows = s.npy.shape[0], cols = s.npy.shape[1];
-    if (s.npy.fortran && rows > 1 && cols > 1)
-        TRY(ki_part_refuse(ki_input_name(input), "it is stored by columns"));
+    if (ki_npy_by_columns(&s.npy)) TRY(ki_part_refuse(ki_input_name(input), "it is stored by columns"));
     const int64_t first = ki_part_begin(rows, part.number, part.count);
     const int64_t own = ki_part_begin(rows, part.number + 1, part.count) - first;
-    TRY(skip(&s, first * cols * s.npy.itemsize));
-    TRY(read_stream(&table->values, &s, own * cols, part.number + 1 == part.count));
+    const struct ki_file *file = ki_input_file(input, &bytes);
+    if (file) {
+        TRY(read_file(&table->values, &s, file, bytes, first * cols, own * cols));
+    } else {
+        TRY(skip(&s, first * cols * s.npy.itemsize));
+        TRY(read_stream(&table->values, &s, own * cols, part.number + 1 == part.count));
+    }
     set_shape(table, own, cols);
 done:
     return status;

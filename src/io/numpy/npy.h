@@ -29,8 +29,10 @@ kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, co
 /* Whether elements lie as values of the type would. */
 bool ki_npy_native(const struct ki_npy *npy, kiln_type type);
 double ki_npy_number(const struct ki_npy *npy, const void *element);
-/* *values = those of an array in row order, of the type, where they lie by columns. */
-kiln_status ki_npy_turn(void **values, const struct ki_npy *npy, kiln_type type, int threads);
+/* Whether elements lie by columns, so that their order is not that of values. */
+bool ki_npy_by_columns(const struct ki_npy *npy);
+/* Where the value of the file's element i is, of an array of at least one. */
+int64_t ki_npy_value_at(const struct ki_npy *npy, int64_t i);
 /* Elements of kind i or u to int64; false if an unsigned number is 2^63 or more. */
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
 /* Fills label_text and odd_labels of a table whose one column of whole numbers may be labels (io/labels.h);
@@ -47,8 +49,9 @@ struct ki_numbers {
     int64_t wanted;      /* what lies beyond is neither converted nor checked */
     bool any;            /* infinities and NaN are accepted */
     _Atomic int64_t bad; /* the first that is not finite, INT64_MAX: none yet */
+    bool turned;         /* the elements lie by columns, the values by rows; the array is a whole one */
 };
-/* For struct ki_chunks; native values come straight to their place. */
+/* For struct ki_chunks; native values come straight to their place, unless they are turned. */
 void ki_numbers_use(void *numbers, const unsigned char *raw, int64_t first, int64_t count);
 /* The first element that is not finite, or count. */
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count);

@@ -259,7 +259,8 @@ static kiln_status read_values(void **values, bool *finite, struct ki_npz *s, in
     int64_t bytes = s->data.count * (type == KILN_F32 ? 4 : 8);
     *values = ki_alloc((size_t)bytes);
     if (!*values) return ki_fail_nomem((size_t)bytes, "the values");
-    struct ki_numbers numbers = {&s->data.npy, type, *values, 0, nnz, s->options->allow_nonfinite, INT64_MAX};
+    struct ki_numbers numbers = {&s->data.npy, type, *values, 0, nnz, s->options->allow_nonfinite,
+                                 INT64_MAX,    false};
     void *straight = ki_npy_native(&s->data.npy, type) ? *values : NULL;
     status = ki_npz_elements(&s->data, s, straight, ki_numbers_use, &numbers);
     *finite = numbers.bad == INT64_MAX;

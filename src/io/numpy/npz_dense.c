@@ -35,17 +35,23 @@ static kiln_status read_array(void **values, struct ki_npz_array *a, struct ki_n
     TRY(ki_npy_check_matrix(&a->npy, where));
     const int64_t bytes =
         a->count * ki_type_bytes(options->type); /* count is at most what the member holds */
-    struct ki_numbers numbers = {
-        &a->npy, options->type, ki_alloc((size_t)bytes), 0, a->count, options->allow_nonfinite, INT64_MAX};
+    const bool turned = ki_npy_by_columns(&a->npy);
+    struct ki_numbers numbers = {.npy = &a->npy,
+                                 .type = options->type,
+                                 .values = ki_alloc((size_t)bytes),
+                                 .turned = turned,
+                                 .wanted = a->count,
+                                 .any = options->allow_nonfinite,
+                                 .bad = INT64_MAX};
     if (!(*values = numbers.values)) return ki_fail_nomem((size_t)bytes, "the matrix");
-    TRY(ki_npz_elements(a, s, ki_npy_native(&a->npy, options->type) ? *values : NULL, ki_numbers_use,
-                        &numbers));
+    TRY(ki_npz_elements(a, s, ki_npy_native(&a->npy, options->type) && !turned ? *values : NULL,
+                        ki_numbers_use, &numbers));
     if (numbers.bad < INT64_MAX) {
-        const double value = options->type == KILN_F32 ? (double)((float *)*values)[numbers.bad]
-                                                       : ((double *)*values)[numbers.bad];
+        const int64_t at = ki_npy_value_at(&a->npy, numbers.bad);
+        const double value =
+            options->type == KILN_F32 ? (double)((float *)*values)[at] : ((double *)*values)[at];
         TRY(ki_npy_fail_nonfinite(&a->npy, where, a->header, numbers.bad, value, options->type));
     }
-    TRY(ki_npy_turn(values, &a->npy, options->type, options->threads));
 done:
     return status;
 }

@@ -103,7 +103,8 @@ static kiln_status read_values(struct ki_table *table, struct ki_npz *s, const s
     if (!table->values) return ki_fail_nomem((size_t)(table->nnz * real), "values");
     const bool native = ki_npy_native(&s->data.npy, options->type), deflated = s->data.member->method != 0;
     struct ki_numbers numbers = {
-        &s->data.npy, options->type, table->values, 0, table->nnz, options->allow_nonfinite, INT64_MAX};
+        &s->data.npy, options->type, table->values, 0, table->nnz, options->allow_nonfinite,
+        INT64_MAX,    false};
     chunks.element = s->data.npy.itemsize;
     chunks.offset = s->data.member->begin + s->data.header + first * chunks.element;
     chunks.straight = native && !deflated ? table->values : NULL;
