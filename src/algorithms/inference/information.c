@@ -1,0 +1,302 @@
+/* The information matrix of a linear model's coefficients, H = X~^T diag(h) X~ with h the rows' curvatures and
+ * X~ = (X, 1), and what follows from its inverse.
+ *
+ * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the
+ * Schur complement of the intercept, without the cancellation that would leave nothing of a column of years.
+ * It is scaled to a unit diagonal and factored, A = U^T U; a pivot that is nothing but rounding belongs to a
+ * column that depends on those before it. Such a column gets coefficient 0, its part in the predictions goes
+ * to those before it: only then are the errors those of the others. */
+#include "algorithms/inference/information.h"
+
+#include "algorithms/cholesky.h"
+
+static kiln_status information_new(struct ki_information *of, struct ki_arena *arena) {
+    of->A = ki_arena_room(arena, of->n, (size_t)of->n * sizeof(double));
+    of->mean = ki_arena_reals(arena, of->n);
+    of->scale = ki_arena_reals(arena, of->n);
+    of->width = ki_arena_reals(arena, of->n);
+    of->column = ki_arena_doubles(arena, of->n);
+    of->left_out = ki_arena_zeros(arena, of->n, sizeof(bool));
+    return arena->status;
+}
+
+static kiln_status information_measure_means(struct ki_information *of) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    kiln_matrix *sum = ki_arena_model(&arena, of->X, of->n, 1);
+    TRY(arena.status);
+    TRY(kiln_norm(&of->weight, of->C, KILN_NORM_1));
+    TRY(kiln_multiply(sum, 1, KILN_TRANSPOSED, of->X, of->C, 0, NULL));
+    TRY(ki_vector_get(of->mean, sum));
+    for (int64_t j = 0; j < of->n; j++) of->mean[j] /= of->weight;
+done:
+    return ki_arena_free(&arena, status);
+}
+
+static bool asked_to_stop(const struct ki_information *of, const char *phase, int64_t done, int64_t total) {
+    return of->run && ki_run_stage(of->run, phase, done, total, (double)NAN) && !of->wanted;
+}
+
+/* How many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked about
+ * twice a second: on a CPU, where rows of weight 0 cost nothing. */
+static int64_t count_slices(const kiln_matrix *X) {
+    const double half_a_second = 4e9, most = 256; /* bytes of passes */
+    if (!ki_gram_skips(X)) return 1;
+    return (int64_t)fmax(1, fmin(most, ki_gram_price(X) * (double)ki_bytes_of(X) / half_a_second));
+}
+
+/* The operands of kiln_gram, and its result's part of one slice. */
+struct slices {
+    int64_t rows, count;
+    double *curvature, *some; /* of all rows; of those in the slice, else 0 */
+    kiln_matrix *G, *g, *c;
+};
+
+static kiln_status slices_new(struct slices *slices, struct ki_arena *arena,
+                              const struct ki_information *of) {
+    kiln_status status;
+    const kiln_matrix *X = of->X;
+    slices->rows = kiln_matrix_rows(X);
+    slices->count = count_slices(X);
+    slices->G = ki_arena_model(arena, X, of->n, of->n);
+    slices->g = ki_arena_model(arena, X, of->n, 1);
+    if (!of->no_intercept) slices->c = ki_arena_vector(arena, X, of->n, of->mean);
+    if (slices->count > 1) {
+        slices->curvature = ki_arena_doubles(arena, slices->rows);
+        slices->some = ki_arena_doubles(arena, slices->rows);
+    }
+    TRY(arena->status);
+    if (slices->curvature) TRY(ki_vector_get(slices->curvature, of->C));
+done:
+    return status;
+}
+
+static kiln_status walk_slice(const struct slices *slices, const struct ki_information *of, int64_t slice) {
+    kiln_status status;
+    const kiln_matrix *X = of->X, *C = of->C;
+    const int64_t begin = slices->rows * slice / slices->count;
+    const int64_t end = slices->rows * (slice + 1) / slices->count;
+    struct ki_arena arena = {0};
+    if (slices->count > 1) {
+        memset(slices->some, 0, (size_t)slices->rows * sizeof(double));
+        memcpy(slices->some + begin, slices->curvature + begin, (size_t)(end - begin) * sizeof(double));
+        C = ki_arena_vector(&arena, X, slices->rows, slices->some);
+    }
+    TRY(arena.status);
+    TRY(kiln_gram(slices->G, slices->g, X, C, slices->c));
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* A. What the mean, rounded, leaves of g = (X - 1 mean)^T h is taken off again. */
+static kiln_status information_form(struct ki_information *of) {
+    kiln_status status;
+    const int64_t n = of->n;
+    struct ki_arena arena = {0};
+    struct slices slices = {0};
+    double *part = ki_arena_doubles(&arena, n * (n + 1));
+    TRY(slices_new(&slices, &arena, of));
+    memset(of->A, 0, (size_t)(n * n) * sizeof(double));
+    memset(of->column, 0, (size_t)n * sizeof(double));
+    for (int64_t slice = 0; slice < slices.count && !of->cancelled; slice++) {
+        TRY(walk_slice(&slices, of, slice));
+        TRY(ki_vector_get(part, slices.G));
+        TRY(ki_vector_get(part + n * n, slices.g));
+        for (int64_t i = 0; i < n * n; i++) of->A[i] += part[i];
+        for (int64_t i = 0; i < n; i++) of->column[i] += part[n * n + i];
+        if (slices.count > 1) of->cancelled = asked_to_stop(of, "slice", slice, slices.count);
+    }
+    for (int64_t i = 0; slices.c && i < n; i++)
+        for (int64_t j = 0; j < n; j++) of->A[i * n + j] -= of->column[i] / of->weight * of->column[j];
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* A scaled to a unit diagonal; a column without spread, beside what it has of squares, is constant, or all
+ * zero. */
+static void information_scale(struct ki_information *of, double least) {
+    const int64_t n = of->n;
+    double *A = of->A;
+    for (int64_t i = 0; i < n; i++) {
+        const double spread = A[i * n + i], whole = spread + of->weight * of->mean[i] * of->mean[i];
+        of->scale[i] = of->width[i] = spread > least * whole ? sqrt(spread) : 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++) {
+            const double both = of->scale[i] * of->scale[j];
+            A[i * n + j] = both > 0 ? A[i * n + j] / both : 0;
+        }
+}
+
+/* A = U^T U of the scaled matrix, a row of zeros for a column that is left out. */
+static void information_factor(struct ki_information *of) {
+    const int64_t n = of->n;
+    const double least = (double)n * 16 * ki_epsilon(kiln_matrix_type(of->X));
+    double *ones = of->column;
+    information_scale(of, least);
+    for (int64_t i = 0; i < n; i++) ones[i] = 1;
+    struct ki_factorisation factor = {
+        .U = of->A, .size = n, .scale = ones, .part = least, .left_out = of->left_out};
+    while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !of->cancelled)
+        of->cancelled = asked_to_stop(of, "factor row", factor.next, n);
+    for (int64_t i = 0; i < n; i++) {
+        if (!of->left_out[i] && i < factor.next) continue;
+        memset(of->A + i * n + i, 0, (size_t)(n - i) * sizeof *of->A);
+        of->scale[i] = 0;
+    }
+}
+
+/* ---- columns that depend on others ---- */
+
+static bool information_depends(const struct ki_information *of, int64_t i) {
+    return of->width[i] > 0 && of->scale[i] == 0;
+}
+
+/* The i-th column is sum_j a_j x_j over those before it, about the means: U a = column i of U, scales aside.
+ * Its coefficient goes to these, and what the means make of that to the intercept. */
+static void information_hand_on(const struct ki_information *of, int64_t i, double *w, double *b) {
+    const int64_t n = of->n;
+    const double *U = of->A, share = w[i];
+    double *a = of->column;
+    w[i] = 0;
+    *b += share * of->mean[i];
+    for (int64_t j = i - 1; j >= 0; j--) {
+        double rest = U[j * n + i];
+        a[j] = 0;
+        if (of->scale[j] == 0) continue;
+        for (int64_t k = j + 1; k < i; k++) rest -= U[j * n + k] * a[k];
+        a[j] = rest / U[j * n + j];
+        const double part = share * a[j] * of->width[i] / of->scale[j];
+        w[j] += part;
+        *b -= part * of->mean[j];
+    }
+}
+
+/* X W + b. */
+static kiln_status information_predict(kiln_matrix *Eta, const struct ki_information *of,
+                                       const kiln_matrix *W, double b) {
+    kiln_status status;
+    TRY(kiln_fill(Eta, b));
+    TRY(kiln_multiply(Eta, 1, KILN_PLAIN, of->X, W, 1, Eta));
+done:
+    return status;
+}
+
+/* Takes the coefficients w and b, but for a dependence that is not what rounding had it look like: where any
+ * prediction would notice. */
+static kiln_status information_take(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b,
+                                    const double *values, double intercept) {
+    kiln_status status;
+    const kiln_matrix *X = of->X;
+    const double one = 1, minus_one = -1, digits = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-10;
+    double former = 0, largest, change;
+    struct ki_arena arena = {0};
+    kiln_matrix *made = ki_arena_vector(&arena, X, of->n, values),
+                *constant = ki_arena_vector(&arena, X, 1, &intercept), *before = ki_arena_rows(&arena, X, 1),
+                *after = ki_arena_rows(&arena, X, 1);
+    TRY(arena.status);
+    if (b) TRY(ki_vector_get(&former, b));
+    TRY(information_predict(before, of, W, former));
+    TRY(information_predict(after, of, made, intercept));
+    if (of->run) of->run->report.passes += 2;
+    TRY(kiln_norm(&largest, before, KILN_NORM_MAX));
+    TRY(kiln_combine(after, &one, after, &minus_one, before));
+    TRY(kiln_norm(&change, after, KILN_NORM_MAX));
+    if (!(change <= digits * largest)) goto done;
+    TRY(kiln_combine(W, &one, made, NULL, NULL));
+    if (b) TRY(kiln_combine(b, &one, constant, NULL, NULL));
+done:
+    return ki_arena_free(&arena, status);
+}
+
+kiln_status ki_information_drop(const struct ki_information *of, kiln_matrix *W, kiln_matrix *b) {
+    kiln_status status;
+    struct ki_arena arena = {0};
+    int64_t i = 0;
+    double intercept = 0;
+    while (i < of->n && !information_depends(of, i)) i++;
+    if (i == of->n) return KILN_OK;
+    double *w = ki_arena_doubles(&arena, of->n);
+    TRY(arena.status);
+    TRY(ki_vector_get(w, W));
+    if (b) TRY(ki_vector_get(&intercept, b));
+    for (; i < of->n; i++)
+        if (information_depends(of, i)) information_hand_on(of, i, w, &intercept);
+    TRY(information_take(of, W, b, w, intercept));
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* ---- the inverse ---- */
+
+/* x = U^-T x, where x is 0 before `first`: the square of its length. */
+double ki_information_substitute(const struct ki_information *of, double *x, int64_t first) {
+    const int64_t n = of->n;
+    double square = 0;
+    for (int64_t i = first; i < n; i++) {
+        const double *row = of->A + i * n;
+        const double value = x[i] = row[i] > 0 ? x[i] / row[i] : 0;
+        square += value * value;
+        for (int64_t k = i + 1; k < n; k++) x[k] -= row[k] * value;
+    }
+    return square;
+}
+
+int64_t ki_information_count(const struct ki_information *of) {
+    int64_t count = !of->no_intercept;
+    for (int64_t j = 0; j < of->n; j++) count += of->scale[j] > 0;
+    return count;
+}
+
+/* Row i of U^-1 = (e_i - sum_{k > i} u_ik row k of it) / u_ii, from the last row up, in place. */
+static void invert_triangle(double *U, int64_t n, double *former) {
+    for (int64_t i = n; i-- > 0;) {
+        double *row = U + i * n;
+        const double pivot = row[i];
+        if (!(pivot > 0)) continue; /* a column that is left out: a row of zeros */
+        memcpy(former, row, (size_t)n * sizeof *row);
+        memset(row + i, 0, (size_t)(n - i) * sizeof *row);
+        row[i] = 1 / pivot;
+        for (int64_t k = i + 1; k < n; k++) {
+            const double part = former[k] / pivot, *below = U + k * n;
+            if (part == 0) continue;
+            for (int64_t j = k; j < n; j++) row[j] -= part * below[j];
+        }
+    }
+}
+
+void ki_information_invert(struct ki_information *of) {
+    const int64_t n = of->n;
+    for (int64_t i = 0; i < n; i++) memset(of->A + i * n, 0, (size_t)i * sizeof *of->A);
+    invert_triangle(of->A, n, of->column);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++) of->A[i * n + j] *= of->scale[i] > 0 ? 1 / of->scale[i] : 0;
+}
+
+void ki_information_errors(double *errors, const struct ki_information *of) {
+    const int64_t n = of->n;
+    double square = 0;
+    memset(of->column, 0, (size_t)n * sizeof *of->column);
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = of->A + i * n;
+        double own = 0;
+        for (int64_t j = i; j < n; j++) own += row[j] * row[j];
+        errors[i] = of->scale[i] > 0 ? sqrt(own) : (double)NAN;
+        for (int64_t j = i; j < n; j++) of->column[j] += of->mean[i] * row[j];
+    }
+    if (of->no_intercept) return;
+    for (int64_t j = 0; j < n; j++) square += of->column[j] * of->column[j];
+    errors[n] = sqrt(1 / of->weight + square);
+}
+
+kiln_status ki_information_measure(struct ki_information *of, struct ki_arena *arena) {
+    kiln_status status;
+    of->n = kiln_matrix_cols(of->X);
+    TRY(information_new(of, arena));
+    if (!of->no_intercept) TRY(information_measure_means(of));
+    TRY(information_form(of));
+    if (of->run) of->run->report.passes += ki_gram_passes(of->n) + 1;
+    information_factor(of);
+done:
+    return status;
+}
