@@ -44,6 +44,7 @@
 #include "kiln/models.h"
 #include "kiln/linear.h"
 #include "kiln/metrics.h"
+#include "kiln/inference.h"
 #include "kiln/mds.h"
 #include "kiln/factors.h"
 #include "kiln/topics.h"

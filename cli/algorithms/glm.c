@@ -125,7 +125,7 @@ static const struct option own[] = {
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
      "Print every coefficient with its standard error, z (t where the dispersion is estimated), p and 95 % "
      "interval, and keep them in the model; "
-     "at most 4096 columns, and no penalty. A column "
+     "at most 16384 columns, and no penalty. A column "
      "that depends on those before it gets coefficient 0 and no error.",
      .offset = offsetof(struct wanted, standard_errors)},
 };

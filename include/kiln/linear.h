@@ -154,7 +154,7 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  * NaN. Stops as kiln_logreg does, relative to the gradient of the model without columns. Not converging is
  * not an error. Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients
  * stay finite, and the report says what ended the run. On failure w, b, standard_errors and the report are
- * untouched. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X
+ * untouched. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 16384 columns); ERR_DATA (X
  * without rows or columns; NaN or infinity in an operand; weights negative or all zero; a y that the family
  * has no place for, named with its row; no point found where every mean is in range); memory and device
  * errors. Cost: kiln_logreg's, and two passes for the figures. Without a penalty the parameters take
@@ -178,7 +178,7 @@ typedef struct kiln_glm_options {
     const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
     const kiln_matrix *offset;  /* m x 1, or NULL */
     /* (n + 1) x 1, or n x 1 without an intercept: coefficients first, then the intercept; NULL = not wanted.
-     * n at most 4096, and no penalty. */
+     * n at most 16384, and no penalty. */
     kiln_matrix *standard_errors;
     kiln_control control;
     double l1;      /* default none */

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._graphs import hits, pagerank
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
                            UnsupportedError)
+    from ._inference import Inference
     from ._linear import (ElasticNet, GammaRegressor, GeneralizedLinearRegressor, Lasso, LinearRegression, LinearSVC, LinearSVR,
                           LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
@@ -38,6 +39,7 @@ _NAMES = {
     **dict.fromkeys(("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
     "checkpoint": "_checkpoint",
+    "Inference": "_inference",
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
     **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV", "GeneralizedLinearRegressorCV"), "_cv"),
     "MDS": "_manifold",
@@ -55,7 +57,7 @@ _NAMES = {
 
 __all__ = [
     "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "ElasticNet", "ElasticNetCV", "FileError", "GammaRegressor",
-    "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "KMeans", "KilnError", "Lasso", "LassoCV",
+    "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "Inference", "KMeans", "KilnError", "Lasso", "LassoCV",
     "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
     "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",

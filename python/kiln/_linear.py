@@ -24,6 +24,8 @@ from ._words import warn
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ._inference import Inference
+
 
 _SMALL = 65536  # entries of X up to which a step more costs nothing that anybody sees
 _DECOMPOSED = 1 << 23  # multiplications of a singular value decomposition that nobody waits for
@@ -102,9 +104,59 @@ class _Linear(Estimator):
         b = matrix(np.reshape(self._bias, (1, -1)).astype(operand.dtype), where)
         return affine(operand, W.pointer, b.pointer)
 
+    def _inferred_target(self, y: Any) -> Any:
+        """y as statistics take it; raises where there are none of this model."""
+        raise ArgumentError(f"{type(self).__name__} has no statistics: its loss is no likelihood")
+
+    def _inferred_loss(self) -> dict[str, Any]:
+        """kiln_loss's fields."""
+        raise NotImplementedError
+
+    def _inferred_title(self) -> str:
+        return type(self).__name__
+
+    def _refuse_penalty(self, penalised: bool, how: str) -> None:
+        if penalised:
+            raise ArgumentError(f"standard errors are those of estimates without a penalty: {how}")
+
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         weight, bias = self._weight, self._bias
         return {"W": weight, "b": bias} if self.fit_intercept or bias.any() else {"W": weight}, {}
+
+
+class _Inferred:
+    """Models that have statistics."""
+
+    def inference(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *,
+                  cov_type: str = "nonrobust", groups: Any = None) -> Inference:
+        """Standard errors, tests, intervals, likelihoods and residuals of this model, on the data that it was
+        trained on.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : as fit() had them
+        cov_type : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"}
+            How the covariance of the coefficients is estimated.
+        groups : array (n_samples,)
+            The cluster of each row, by any label, for "cluster".
+
+        Returns
+        -------
+        kiln.Inference
+
+        Examples
+        --------
+        >>> import kiln, numpy as np
+        >>> X = np.arange(8.0).reshape(-1, 1)
+        >>> y = np.array([1, 2, 2, 4, 7, 9, 14, 25])
+        >>> model = kiln.GeneralizedLinearRegressor("poisson").fit(X, y)
+        >>> model.inference(X, y).bse.round(4)
+        array([0.0664, 0.3689])
+        """
+        from ._inference import Inference
+
+        check_is_fitted(self)
+        return Inference(self, X, y, sample_weight, offset, cov_type=cov_type, groups=groups)
 
 
 class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[misc]
@@ -149,7 +201,7 @@ class _SingleTarget(_Regressor):
         return tags
 
 
-class LinearRegression(_Regressor):
+class LinearRegression(_Inferred, _Regressor):
     """Least squares: minimises 1/2 ||X w + b - y||^2. Where columns depend on each other (under an intercept,
     centred ones), coef_ is the solution with the least ||w||, as NumPy's lstsq has it.
 
@@ -211,6 +263,18 @@ class LinearRegression(_Regressor):
     def _penalty(self) -> float:
         return 0.0
 
+    def _inferred_target(self, y: Any) -> Any:
+        self._refuse_penalty(bool(np.any(np.asarray(self._penalty()) > 0)), "alpha must be 0")
+        if np.ndim(host_vector(y)) > 1:
+            raise ArgumentError("statistics are of one target: fit and ask for each column of y")
+        return y
+
+    def _inferred_loss(self) -> dict[str, Any]:
+        return {"kind": lib.KILN_LOSS_SQUARED}
+
+    def _inferred_title(self) -> str:
+        return "Least squares"
+
 
 class Ridge(LinearRegression):
     """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty
@@ -271,7 +335,7 @@ class Ridge(LinearRegression):
         return self
 
 
-class GeneralizedLinearRegressor(_SingleTarget):
+class GeneralizedLinearRegressor(_Inferred, _SingleTarget):
     """A generalised linear model of any family and link that libkiln has.
 
     minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2), d the
@@ -351,6 +415,18 @@ class GeneralizedLinearRegressor(_SingleTarget):
                              "for none")
         eta = self._linear_predictor(X).numpy()[:, 0].astype(np.float64)
         return eta if offset is None else eta + _offsets(offset, len(eta))
+
+    def _inferred_target(self, y: Any) -> Any:
+        self._refuse_penalty(self.alpha > 0, "alpha must be 0")
+        return y
+
+    def _inferred_loss(self) -> dict[str, Any]:
+        return {"kind": lib.KILN_LOSS_GLM, **self._loss_fields()}
+
+    def _inferred_title(self) -> str:
+        family, link = self._of_fit()[:2]
+        known = text(lib.kiln_link_name(self._known().link)) if link == "default" else link
+        return f"Generalised linear model: {family}, link {known}"
 
     def _loss_fields(self) -> dict[str, Any]:
         """kiln_loss's fields for the family and its link."""
@@ -833,7 +909,7 @@ class _Logistic(_Classifier):
         return np.log(self._probabilities(X).numpy())
 
 
-class LogisticRegression(_Logistic):
+class LogisticRegression(_Inferred, _Logistic):
     """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is
     L1.
 
@@ -874,6 +950,24 @@ class LogisticRegression(_Logistic):
                              f"Got {self.l1_ratio!r} instead.")
         return ({"l2": 0.0, "l1": 0.0} if self.penalty is None else {"l2": (1 - ratio) / self.C,
                                                                      "l1": ratio / self.C})
+
+    def _inferred_target(self, y: Any) -> Any:
+        self._refuse_penalty(any(self._options().values()), "penalty=None or C=inf")
+        if len(self.classes_) != 2:
+            raise ArgumentError("statistics are of two classes")
+        if self.class_weight is not None:
+            raise ArgumentError("statistics of a model with class_weight are those of other data; give "
+                                "sample_weight")
+        places = np.searchsorted(self.classes_, labels := host_vector(y)).clip(0, 1)
+        if not np.array_equal(self.classes_[places], labels):
+            raise ArgumentError("y has labels that are not in classes_")
+        return places.astype(np.float64)
+
+    def _inferred_loss(self) -> dict[str, Any]:
+        return {"kind": lib.KILN_LOSS_LOGISTIC}
+
+    def _inferred_title(self) -> str:
+        return f"Logistic regression: {self.classes_[1]} against {self.classes_[0]}"
 
 
 class LinearSVC(_Classifier):

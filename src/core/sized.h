@@ -58,6 +58,9 @@
 #define KI_LAST_kiln_work trial
 #define KI_LAST_kiln_choose_options user
 #define KI_LAST_kiln_metrics_options columns
+#define KI_LAST_kiln_inference_options group_count
+#define KI_LAST_kiln_coefficient dependent
+#define KI_LAST_kiln_comparison ratio_p
 
 struct ki_layout {
     const char *name;

@@ -61,9 +61,9 @@ static void penalised_errors(struct call *c) {
     c->options.l2 = 1;
 }
 static void many_columns(struct call *c) {
-    replace(&c->X, filled(M, 4097, 0));
-    replace(&c->w, filled(4097, 1, 0));
-    replace(&c->errors, filled(4098, 1, 0));
+    replace(&c->X, filled(M, 16385, 0));
+    replace(&c->w, filled(16385, 1, 0));
+    replace(&c->errors, filled(16386, 1, 0));
 }
 static void no_family(struct call *c) {
     c->options.family = 17;
@@ -147,7 +147,7 @@ static const struct {
     {short_offset, KILN_ERR_ARGUMENT, "offset is 5 x 1, but must be 6 x 1"},
     {short_errors, KILN_ERR_ARGUMENT, "standard_errors is 2 x 1, but must be 3 x 1"},
     {penalised_errors, KILN_ERR_ARGUMENT, "l2 must be 0"},
-    {many_columns, KILN_ERR_LIMIT, "4097 columns; at most 4096"},
+    {many_columns, KILN_ERR_LIMIT, "16385 columns; at most 16384"},
     {no_family, KILN_ERR_ARGUMENT, "no family has the number 17"},
     {no_link, KILN_ERR_ARGUMENT, "no link has the number 17"},
     {tweedie_2, KILN_ERR_ARGUMENT, "(kiln_glm_options.parameter) is 2"},

@@ -5,6 +5,9 @@
 
 #include "algorithms/run/run.h"
 
+/* The most columns whose matrix, n^2 numbers three times, is made. */
+enum { KI_INFORMATION_COLUMNS = 16384 };
+
 struct ki_information {
     const kiln_matrix *X, *C; /* C m x 1: the rows' curvatures */
     bool no_intercept;

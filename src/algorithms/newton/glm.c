@@ -6,7 +6,7 @@
  * rows. */
 #include "algorithms/newton/glm.h"
 
-enum { ERRORS_COLUMNS_MAX = 4096 };
+#include "algorithms/inference/information.h"
 
 /* ---- checks ---- */
 
@@ -18,10 +18,10 @@ static kiln_status glm_check_options(const kiln_glm_options *options, const kiln
             return ki_fail(KILN_ERR_ARGUMENT,
                            "%s: standard errors are defined without a penalty only: %s_options.%s must be 0",
                            ki_glm_call, ki_glm_call, options->l2 > 0 ? "l2" : "l1");
-        if (n > ERRORS_COLUMNS_MAX)
+        if (n > KI_INFORMATION_COLUMNS)
             return ki_fail(KILN_ERR_LIMIT,
                            "%s: standard errors of %lld columns; at most %d, their matrix is dense",
-                           ki_glm_call, (long long)n, ERRORS_COLUMNS_MAX);
+                           ki_glm_call, (long long)n, KI_INFORMATION_COLUMNS);
         TRY(ki_check_matrix(ki_glm_call, "standard_errors", options->standard_errors, X, count, 1));
     }
     TRY(ki_check_iteration(ki_glm_call, options->tolerance, options->max_iterations));
@@ -160,6 +160,18 @@ done:
     return ki_arena_free(&glm.newton.run.arena, status);
 }
 
+kiln_status ki_glm_null_deviance(double *deviance, const kiln_matrix *X, const kiln_loss *loss) {
+    kiln_status status;
+    struct ki_glm glm = {.X = X, .loss = *loss};
+    struct sums null;
+    TRY(glm_measure_rows(&glm));
+    TRY(ki_glm_null(&glm));
+    TRY(glm_sum_rows(&null, &glm, NULL, glm.null));
+    *deviance = ki_glm_at_end(&glm) ? 0 : null.deviance;
+done:
+    return ki_arena_free(&glm.newton.run.arena, status);
+}
+
 /* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and
  * the gradient 0 long before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by
  * means near 0. */
@@ -266,7 +278,7 @@ done:
  * and where it does not that way has the last word.
  * *errors, the run's: standard errors at dispersion 1. */
 static kiln_status count_parameters(struct ki_parameters *parameters, double **errors, struct ki_glm *glm) {
-    enum { FEW = 512 };
+    enum { FEW = 512, COUNTED = 4096 };
     kiln_status status;
     const kiln_glm_options *options = glm->options;
     const int64_t columns = kiln_matrix_cols(glm->X), all = columns + !options->no_intercept;
@@ -287,8 +299,7 @@ static kiln_status count_parameters(struct ki_parameters *parameters, double **e
     if (options->l2 > 0 || parameters->how == KI_UNCOUNTED) return KILN_OK;
     if (columns > FEW) {
         TRY(ki_glm_rank(parameters, glm));
-        if (parameters->how != KI_AT_MOST || columns > ERRORS_COLUMNS_MAX || !glm_has_room(glm->X))
-            return KILN_OK;
+        if (parameters->how != KI_AT_MOST || columns > COUNTED || !glm_has_room(glm->X)) return KILN_OK;
     }
     TRY(ki_glm_information(parameters, NULL, glm));
     if (parameters->how == KI_COUNTED && parameters->count < all) TRY(count_by_rank(parameters, glm));

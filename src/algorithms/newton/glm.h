@@ -53,6 +53,8 @@ kiln_status ki_glm_null(struct ki_glm *glm);
 kiln_status ki_glm_tell_derivative(struct ki_glm *glm);
 /* Of the rows of X by their weights in the loss, which has no offset. */
 kiln_status ki_glm_origin(struct ki_glm_origin *origin, const kiln_matrix *X, const kiln_loss *loss);
+/* Of the best intercept alone, with the loss's offset. */
+kiln_status ki_glm_null_deviance(double *deviance, const kiln_matrix *X, const kiln_loss *loss);
 /* The engine's W where W = 0 is out of range without an intercept: the regression of what the link makes of
  * y smoothed, or of a constant. *found: whether it is in range. */
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found);

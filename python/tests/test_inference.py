@@ -1,0 +1,204 @@
+"""Statistics of linear models, against statsmodels and, where that has none (robust errors of other links,
+which are R's sandwich with the expected information), against the formulas."""
+import numpy as np
+import pytest
+from scipy import sparse, special, stats
+
+import kiln
+from kiln._library import lib
+
+sm = pytest.importorskip("statsmodels.api")
+F, L = sm.families, sm.families.links
+M = 300
+rng = np.random.default_rng(38)
+X = np.c_[rng.normal(size=M), rng.normal(2000, 5, M), rng.integers(0, 2, M), rng.exponential(size=M)]
+E = np.c_[X, np.ones(M)]
+ETA = 0.3 * X[:, 0] - 0.04 * (X[:, 1] - 2000) + 0.1 * X[:, 3] + 0.5
+MU = np.exp(ETA)
+WEIGHTS = rng.uniform(0.5, 3, M)
+GROUPS = rng.integers(0, 7, M)
+SUCCESS = rng.binomial(1, special.expit(ETA)).astype(float)
+CASES = {
+    "poisson": ("log", F.Poisson(), rng.poisson(MU).astype(float)),
+    "gaussian": ("identity", F.Gaussian(), ETA + rng.normal(size=M)),
+    "gamma": ("log", F.Gamma(L.Log()), rng.gamma(3, MU / 3)),
+    "inverse-gaussian": ("log", F.InverseGaussian(L.Log()), rng.wald(MU, 4)),
+    "binomial": ("probit", F.Binomial(L.Probit()), SUCCESS),
+    "negative-binomial": ("log", F.NegativeBinomial(alpha=0.5), rng.poisson(MU * rng.gamma(2, 0.5, M)).astype(float)),
+}
+
+
+def near(found, wanted, digits=1e-8):
+    np.testing.assert_allclose(found, wanted, rtol=digits, atol=0)
+
+
+def fitted(family, weights=None, X=X, y=None, **more):
+    link, peer, target = CASES[family]
+    y = target if y is None else y
+    parameter = 0.5 if family == "negative-binomial" else 0.0
+    model = kiln.GeneralizedLinearRegressor(family, link=link, parameter=parameter, tol=1e-13, device="cpu",
+                                            **more)
+    return model.fit(X, y, sample_weight=weights), sm.GLM(y, E, family=peer, var_weights=weights), y
+
+
+@pytest.mark.parametrize("family", CASES)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
+def test_figures_of_every_family(family, weights):
+    model, peer, y = fitted(family, weights)
+    known = family in ("poisson", "binomial", "negative-binomial")
+    their = peer.fit(tol=1e-14, maxiter=100, use_t=not known)
+    ours = model.inference(X, y, weights)
+    assert ours.use_t != known and ours.df_resid == M - 5 and ours.df_model == 4
+    near([ours.params, ours.bse, ours.tvalues, ours.pvalues],
+         [their.params, their.bse, their.tvalues, their.pvalues])
+    near(ours.conf_int(0.1), their.conf_int(0.1))
+    near(ours.cov_params(), their.cov_params(), 1e-7)
+    near([ours.scale, ours.deviance, ours.null_deviance, ours.pearson_chi2, ours.figures["bic_of_deviance"]],
+         [their.scale, their.deviance, their.null_deviance, their.pearson_chi2, their.bic_deviance])
+    if family != "binomial" or weights is None:  # statsmodels' proportions leave out coefficients of trials
+        near([ours.llf, ours.figures["aic_of_means"], ours.figures["bic_of_means"]],
+             [their.llf, their.aic, their.bic_llf])
+    near(ours.exp_coef()[:, 0], np.exp(their.params))
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_rows_and_robust_errors(family):
+    model, peer, y = fitted(family, WEIGHTS)
+    their = peer.fit(tol=1e-14, maxiter=100, use_t=not family == "poisson")
+    influence = their.get_influence(observed=False)
+    ours = model.inference(X, y, WEIGHTS)
+    rows = ours.residuals()
+    near(rows["pearson"], their.resid_pearson, 1e-6)
+    near(rows["deviance"], their.resid_deviance, 1e-6)
+    near(rows["leverage"], influence.hat_matrix_diag)
+    near(rows["cooks_distance"], influence.cooks_distance[0], 1e-6)
+    near(rows["standardized"], influence.resid_studentized, 1e-6)
+    near(rows["response"], y - rows["mean"], 1e-12)
+    bread = np.linalg.inv(-peer.hessian(their.params, scale=1, observed=False))
+    scores, left = peer.score_obs(their.params, scale=1), 1 - influence.hat_matrix_diag
+    for kind, factor in (("HC0", 1), ("HC1", M / (M - 5)), ("HC2", 1 / left), ("HC3", left**-2)):
+        meat = scores.T @ (scores * np.broadcast_to(factor, M)[:, None])
+        near(model.inference(X, y, WEIGHTS, cov_type=kind).bse, np.sqrt(np.diag(bread @ meat @ bread)))
+    sums = np.array([scores[GROUPS == g].sum(axis=0) for g in range(7)])
+    meat = sums.T @ sums * 7 / 6 * (M - 1) / (M - 5)
+    clustered = model.inference(X, y, WEIGHTS, cov_type="cluster", groups=GROUPS.astype(str))
+    near(clustered.bse, np.sqrt(np.diag(bread @ meat @ bread)))
+    assert clustered.figures["groups"] == 7 and clustered.figures["test_degrees"] in (6, np.inf)
+    new = their.get_prediction(E[:9])
+    found = ours.get_prediction(X[:9])
+    near(found.mean, new.predicted_mean)
+    near(found.se_mean, new.se_mean if hasattr(new, "se_mean") else new.se_obs)
+    near(found.se_linear, np.sqrt(np.einsum("ij,jk,ik->i", E[:9], their.cov_params(), E[:9])), 1e-6)
+    robust = clustered.get_prediction(X[:9]).se_linear
+    near(robust, np.sqrt(np.einsum("ij,jk,ik->i", E[:9], clustered.cov_params(), E[:9])), 1e-6)
+
+
+def test_least_squares_and_logistic_regression():
+    y = CASES["gaussian"][2]
+    for weights in (None, WEIGHTS):
+        model = kiln.LinearRegression(device="cpu").fit(X, y, weights)
+        their = (sm.OLS(y, E) if weights is None else sm.WLS(y, E, weights=weights)).fit()
+        ours = model.inference(X, y, weights)
+        near(ours.pvalues, their.pvalues)
+        near(ours.llf, their.llf)
+        for kind in ("HC0", "HC1", "HC2", "HC3"):
+            near(model.inference(X, y, weights, cov_type=kind).bse, getattr(their, kind + "_se"))
+        near(model.inference(X, y, weights, cov_type="cluster", groups=GROUPS).bse,
+             their.get_robustcov_results("cluster", groups=GROUPS).bse)
+    named = np.where(SUCCESS > 0, "yes", "no")
+    model = kiln.LogisticRegression(C=np.inf, tol=1e-13, device="cpu").fit(X, named)
+    their = sm.Logit(SUCCESS, E).fit(disp=0, tol=1e-14)
+    ours = model.inference(X, named)
+    near([*ours.bse, ours.llf, ours.aic, ours.bic], [*their.bse, their.llf, their.aic, their.bic])
+    assert "Logistic regression: yes against no" in str(ours.summary())
+
+
+def test_same_on_every_entrance():
+    """Sparse X, two devices as one, no intercept, an offset, rows of weight 0, columns that depend on
+    others."""
+    model, _, y = fitted("poisson")
+    wanted = model.inference(X, y, cov_type="HC3")
+    for where in (sparse.csr_array(X), kiln.matrix(X, kiln.Device("cpu*2"))):
+        near(model.inference(where, y, cov_type="HC3").bse, wanted.bse)
+    offset = np.linspace(-1, 1, M)
+    plain = kiln.PoissonRegressor(alpha=0, fit_intercept=False, tol=1e-13, device="cpu")
+    small = X[:, :1]
+    plain.fit(small, y, offset=offset)
+    their = sm.GLM(y, small, family=F.Poisson(), offset=offset).fit(tol=1e-14)
+    ours = plain.inference(small, y, offset=offset)
+    near([*ours.bse, ours.llf, ours.deviance], [*their.bse, their.llf, their.deviance])
+    near(ours.get_prediction(small[:3], offset[:3]).mean, their.predict(small[:3], offset=offset[:3]))
+    none = np.r_[WEIGHTS[:-50], np.zeros(50)]
+    for kind in ("nonrobust", "HC1", "cluster"):
+        groups = GROUPS if kind == "cluster" else None
+        with_zeros = fitted("gamma", none)[0].inference(X, CASES["gamma"][2], none, cov_type=kind, groups=groups)
+        link, _, y2 = CASES["gamma"]
+        short = kiln.GeneralizedLinearRegressor("gamma", link=link, tol=1e-13, device="cpu")
+        short.fit(X[:-50], y2[:-50], WEIGHTS[:-50])
+        fewer = short.inference(X[:-50], y2[:-50], WEIGHTS[:-50], cov_type=kind,
+                                groups=None if groups is None else groups[:-50])
+        near(with_zeros.bse, fewer.bse)
+        near([with_zeros.bic, with_zeros.llf], [fewer.bic, fewer.llf])
+    twice = np.c_[X, X[:, 0] + X[:, 2]]
+    for model in (kiln.LinearRegression(device="cpu"), kiln.GeneralizedLinearRegressor(device="cpu")):
+        y = CASES["gaussian"][2]
+        found = model.fit(twice, y).inference(twice, y, cov_type="HC2")
+        plain = sm.OLS(y, E).fit()
+        near(np.delete(found.bse, 4), plain.HC2_se)
+        near(np.delete(found.params, 4), plain.params, 1e-7)
+        assert np.isnan(found.bse[4]) and found.params[4] == 0 and found.df_resid == M - 5
+        assert "depends on" in str(found.summary())
+
+
+def test_comparison_and_summary():
+    y = CASES["gaussian"][2]
+    large, small = (kiln.LinearRegression(device="cpu").fit(x, y).inference(x, y) for x in (X, X[:, :2]))
+    found = large.compare(small)
+    full, part = sm.OLS(y, E).fit(), sm.OLS(y, E[:, [0, 1, 4]]).fit()
+    near([found.statistic, found.p, found.degrees], full.compare_f_test(part))
+    near([found.likelihood_ratio, found.likelihood_ratio_p, found.degrees], full.compare_lr_test(part))
+    counts = CASES["poisson"][2]
+    large, small = (kiln.PoissonRegressor(alpha=0, tol=1e-12, device="cpu").fit(x, counts).inference(x, counts)
+                    for x in (X, X[:, :2]))
+    near(large.compare(small).p, stats.chi2.sf(small.deviance - large.deviance, 2))
+    with pytest.raises(kiln.ArgumentError, match="not within"):
+        small.compare(large)
+    lines = str(large.summary(0.1)).splitlines()
+    assert len({len(line) for line in lines if line.startswith(("=", "-"))}) == 1
+    assert "[0.05" in lines[9] and lines[-2].startswith("(intercept)")
+    assert large._repr_html_().count("<tr>") == 6 + 6
+    pandas = pytest.importorskip("pandas")
+    frame = large.summary().frame
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns)[2:4] == ["z", "P>|z|"]
+    near(frame["[0.025"].to_numpy(), large.conf_int()[:, 0])
+
+
+def test_refusals():
+    y = CASES["gaussian"][2]
+    ridge = kiln.Ridge(alpha=1).fit(X, y)
+    with pytest.raises(kiln.ArgumentError, match="without a penalty"):
+        ridge.inference(X, y)
+    plain = kiln.LinearRegression().fit(X, y)
+    with pytest.raises(kiln.ArgumentError, match="cov_type"):
+        plain.inference(X, y, cov_type="HC4")
+    with pytest.raises(kiln.ArgumentError, match="groups"):
+        plain.inference(X, y, cov_type="cluster")
+    with pytest.raises(kiln.DataError, match="two or more"):
+        plain.inference(X, y, cov_type="cluster", groups=np.zeros(M))
+    beta = kiln.GeneralizedLinearRegressor("beta", parameter=5.0).fit(X, special.expit(ETA))
+    with pytest.raises(kiln.UnsupportedError, match="beta"):
+        beta.inference(X, special.expit(ETA), cov_type="HC0")
+
+
+def test_distributions():
+    for degrees in (1, 2.5, 7, 40, 1e3, 1e6, np.inf):
+        t = np.array([1e-3, 0.5, 1.7, 4, 20.0])
+        wanted = 2 * (stats.norm.sf(t) if np.isinf(degrees) else stats.t.sf(t, degrees))
+        near([lib.kiln_student_tails(x, degrees) for x in t], wanted, 1e-10)
+        quantile = stats.norm.ppf(0.95) if np.isinf(degrees) else stats.t.ppf(0.95, degrees)
+        near(lib.kiln_student_quantile(0.9, degrees), quantile, 1e-10)
+    for over in (1, 3, 50, 2000):
+        x = over * np.array([0.3, 0.9, 1.0, 1.2, 3.0])
+        near([lib.kiln_chi_square_tail(value, over) for value in x], stats.chi2.sf(x, over), 1e-10)
+        for under in (1, 4, 300, 1e5):
+            near([lib.kiln_f_tail(value / over, over, under) for value in x], stats.f.sf(x / over, over, under), 1e-9)

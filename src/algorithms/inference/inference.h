@@ -1,0 +1,62 @@
+/* Between inference.c (the model's figures and its covariance), likelihood.c, sandwich.c (robust errors) and
+ * rows.c (what a row is judged by). */
+#ifndef KI_INFERENCE_H
+#define KI_INFERENCE_H
+
+#include "algorithms/inference/information.h"
+
+enum { KI_INFERENCE_FIGURES = 20 };
+
+struct kiln_inference {
+    int64_t n, count; /* columns; coefficients with the intercept */
+    double *values;   /* count */
+    double *hat;      /* count x count: H^-1 = hat hat^T; rows of zeros for columns that depend on others */
+    double *root;     /* the covariance's, in the same way; hat itself where that is dispersion H^-1 */
+    double scale;     /* 1, or the dispersion: covariance = scale root root^T */
+    double dispersion, parameters, degrees; /* of Student's t */
+    kiln_family family;
+    kiln_link link;
+    double parameter, link_power;
+    bool estimated;  /* the dispersion is */
+    bool *dependent; /* count */
+    struct {
+        const char *name;
+        double value;
+    } figures[KI_INFERENCE_FIGURES];
+    int figure_count;
+};
+
+/* What is known of X's rows at the result, on the host. */
+struct ki_inference_rows {
+    int64_t m;
+    double *y, *mean, *weights, *curvature; /* expected; of weights all are there */
+    double *D;                              /* m x 3, kiln_loss_deviance's columns */
+    double loss;                            /* the sum of the rows' */
+    kiln_matrix *C;                         /* curvature, on the device */
+};
+
+/* The loss as that of a generalised linear model. ERR_UNSUPPORTED where it is none. */
+kiln_status ki_inference_loss(kiln_loss *glm, const char *call, const kiln_loss *loss);
+/* Fills rows, an arena's, at the coefficients W and b (perhaps NULL). */
+kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_arena *arena,
+                                      const kiln_matrix *X, const kiln_loss *loss, const kiln_matrix *W,
+                                      const kiln_matrix *b);
+
+/* The log-likelihood with all constants at a dispersion; NaN where the density has no closed form. */
+double ki_log_likelihood(const struct ki_inference_rows *rows, const kiln_loss *loss, double deviance,
+                         double dispersion);
+
+/* q_i = |x~_i^T R|^2 of a root R (count x count), on the host. Passes of up to 64 columns. */
+kiln_status ki_inference_squares(double *q, const kiln_matrix *X, const double *R, int64_t count);
+/* u_i, the derivative of row i's log-likelihood. */
+double ki_inference_score(const struct ki_inference_rows *rows, const kiln_loss *loss, int64_t i);
+
+/* made->root and made->scale of robust errors; of->A is V, made->hat is filled. counted: the rows of weight
+ * above 0; *groups: how many there are. */
+kiln_status ki_inference_sandwich(kiln_inference *made, const struct ki_information *of,
+                                  const struct ki_inference_rows *rows, const kiln_loss *loss,
+                                  const kiln_inference_options *options, double counted, double *groups);
+/* R (count x count) of columns about their means becomes that of the columns as they are. */
+void ki_inference_uncentre(double *R, int64_t count, const struct ki_information *of);
+
+#endif

@@ -1,0 +1,221 @@
+/* Robust covariances H^-1 M H^-1, about the columns' means c weighted with the curvature, as H^-1 = K K^T is.
+ *
+ * M = X~^T diag(v) X~ comes of kiln_gram, of clusters from products of X^T with a column of scores for each
+ * group. Its factor M = U^T U, rows of nothing but rounding left out, makes the covariance's root
+ * K K^T U^T: of n x n there are four matrices, of m x m none. */
+#include "algorithms/cholesky.h"
+#include "algorithms/inference/inference.h"
+
+struct meat {
+    const struct ki_information *of;
+    const kiln_matrix *X;
+    int64_t n, count;
+    double *M;    /* count x count, the intercept last */
+    double *mean; /* what is taken off the columns, n; zeros without an intercept */
+};
+
+/* ---- M of rows that stand alone ---- */
+
+/* v: u^2, or over (1 - l)^power. */
+static kiln_status weigh_rows(double *v, const kiln_inference *made, const struct meat *meat,
+                              const struct ki_inference_rows *rows, kiln_errors errors) {
+    kiln_status status;
+    const double certain = 1e-10;
+    memset(v, 0, (size_t)rows->m * sizeof *v);
+    if (errors >= KILN_ERRORS_HC2) TRY(ki_inference_squares(v, meat->X, made->hat, made->count));
+    for (int64_t i = 0; i < rows->m; i++) {
+        const double one_left = 1 - rows->curvature[i] * v[i];
+        v[i] = rows->D[3 * i + 1] * rows->curvature[i];
+        if (errors < KILN_ERRORS_HC2) continue;
+        v[i] = one_left > certain ? v[i] / (errors == KILN_ERRORS_HC3 ? one_left * one_left : one_left) : 0;
+    }
+    status = KILN_OK;
+done:
+    return status;
+}
+
+/* M with rows and columns about the mean, of G and g about c, which a device has rounded: x - mean = (x - c)
+ * - shift. */
+static void meat_put(struct meat *meat, const double *G, const double *g, const double *c, double sum) {
+    const int64_t n = meat->n, count = meat->count;
+    for (int64_t i = 0; i < n; i++) {
+        const double shift = c ? meat->mean[i] - c[i] : 0;
+        for (int64_t j = 0; j < n; j++) {
+            const double other = c ? meat->mean[j] - c[j] : 0;
+            meat->M[i * count + j] = G[i * n + j] - shift * g[j] - g[i] * other + shift * other * sum;
+        }
+        if (count > n) meat->M[i * count + n] = meat->M[n * count + i] = g[i] - shift * sum;
+    }
+    if (count > n) meat->M[n * count + n] = sum;
+}
+
+static kiln_status meat_of_rows(struct meat *meat, const kiln_inference *made,
+                                const struct ki_inference_rows *rows, kiln_errors errors) {
+    kiln_status status;
+    const int64_t n = meat->n;
+    const bool intercept = meat->count > n;
+    double sum = 0;
+    struct ki_arena arena = {0};
+    double *v = ki_arena_doubles(&arena, rows->m), *G = ki_arena_doubles(&arena, n * n),
+           *g = ki_arena_doubles(&arena, n), *taken = ki_arena_doubles(&arena, n);
+    kiln_matrix *V = ki_arena_rows(&arena, meat->X, 1), *GG = ki_arena_model(&arena, meat->X, n, n),
+                *gg = ki_arena_model(&arena, meat->X, n, 1),
+                *c = intercept ? ki_arena_vector(&arena, meat->X, n, meat->mean) : NULL;
+    TRY(arena.status);
+    TRY(weigh_rows(v, made, meat, rows, errors));
+    for (int64_t i = 0; i < rows->m; i++) sum += v[i];
+    TRY(ki_vector_set(V, v));
+    TRY(kiln_gram(GG, gg, meat->X, V, c));
+    TRY(ki_vector_get(G, GG));
+    TRY(ki_vector_get(g, gg));
+    if (c) TRY(ki_vector_get(taken, c));
+    meat_put(meat, G, g, c ? taken : NULL, sum);
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* ---- M of groups ---- */
+
+/* M += S S^T, S the sum of u x~ over a group: of column c of T = X^T U, and of the scores alone. */
+static void add_group(struct meat *meat, double *S, const double *T, int64_t k, int64_t c, double sum) {
+    const int64_t n = meat->n, count = meat->count;
+    for (int64_t j = 0; j < n; j++) S[j] = T[j * k + c] - meat->mean[j] * sum;
+    if (count > n) S[n] = sum;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; S[i] != 0 && j < count; j++) meat->M[i * count + j] += S[i] * S[j];
+}
+
+/* Groups [first, first + k). */
+static kiln_status add_block(struct meat *meat, const struct ki_inference_rows *rows, const double *u,
+                             const int64_t *groups, int64_t first, int64_t k) {
+    kiln_status status;
+    double sums[KI_BLOCK] = {0};
+    struct ki_arena arena = {0};
+    double *U = ki_arena_reals(&arena, rows->m * k), *T = ki_arena_doubles(&arena, meat->n * k),
+           *S = ki_arena_doubles(&arena, meat->count);
+    kiln_matrix *scores = ki_arena_rows(&arena, meat->X, k),
+                *sum = ki_arena_model(&arena, meat->X, meat->n, k);
+    TRY(arena.status);
+    for (int64_t i = 0; i < rows->m; i++) {
+        const int64_t c = groups[i] - first;
+        if (c < 0 || c >= k) continue;
+        U[i * k + c] = u[i];
+        sums[c] += u[i];
+    }
+    TRY(ki_vector_set(scores, U));
+    TRY(kiln_multiply(sum, 1, KILN_TRANSPOSED, meat->X, scores, 0, NULL));
+    TRY(ki_vector_get(T, sum));
+    for (int64_t c = 0; c < k; c++) add_group(meat, S, T, k, c, sums[c]);
+done:
+    return ki_arena_free(&arena, status);
+}
+
+static kiln_status meat_of_groups(struct meat *meat, const struct ki_inference_rows *rows,
+                                  const kiln_loss *loss, const kiln_inference_options *options,
+                                  double *found) {
+    kiln_status status;
+    const double bytes = 1 << 27, most = bytes / (sizeof(double) * fmax(1, (double)rows->m));
+    const int64_t block = (int64_t)fmax(1, fmin(most, KI_BLOCK));
+    struct ki_arena arena = {0};
+    double *u = ki_arena_doubles(&arena, rows->m);
+    bool *there = ki_arena_zeros(&arena, options->group_count, sizeof *there);
+    TRY(arena.status);
+    for (int64_t i = 0; i < rows->m; i++) {
+        u[i] = ki_inference_score(rows, loss, i);
+        there[options->groups[i]] |= rows->weights[i] > 0;
+    }
+    *found = 0;
+    for (int64_t g = 0; g < options->group_count; g++) *found += there[g];
+    if (*found < 2) {
+        status = ki_fail(KILN_ERR_DATA,
+                         "kiln_inference_of: clustered errors of %.0f group, not of two or more", *found);
+        goto done;
+    }
+    for (int64_t first = 0; first < options->group_count; first += block)
+        TRY(add_block(meat, rows, u, options->groups, first, ki_min(block, options->group_count - first)));
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* ---- the root ---- */
+
+/* M scaled to a unit diagonal becomes U, scaled back: M = U^T U, rows that are nothing but rounding 0. */
+static kiln_status meat_factor(struct meat *meat) {
+    kiln_status status;
+    const int64_t count = meat->count;
+    struct ki_arena arena = {0};
+    double *scale = ki_arena_doubles(&arena, count), *ones = ki_arena_doubles(&arena, count), *M = meat->M;
+    bool *left_out = ki_arena_zeros(&arena, count, sizeof *left_out);
+    TRY(arena.status);
+    for (int64_t i = 0; i < count; i++) {
+        scale[i] = sqrt(fmax(M[i * count + i], 0));
+        ones[i] = 1;
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = i; j < count; j++)
+            M[i * count + j] = scale[i] > 0 && scale[j] > 0 ? M[i * count + j] / scale[i] / scale[j] : 0;
+    struct ki_factorisation factor = {
+        .U = M, .size = count, .scale = ones, .part = (double)count * 16 * DBL_EPSILON, .left_out = left_out};
+    ki_factorise(&factor, INFINITY);
+    if (factor.failed) {
+        status = ki_fail(KILN_ERR_DATA, "kiln_inference_of: the scores' squares are not finite");
+        goto done;
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < count; j++)
+            M[i * count + j] = j < i || left_out[i] ? 0 : M[i * count + j] * scale[j];
+done:
+    return ki_arena_free(&arena, status);
+}
+
+/* root = K K^T U^T, row by row: with K's part of the columns V (n x n, above the diagonal), and of the
+ * intercept 1 / sqrt(sum h). T = U V first, then root = V T^T. */
+static kiln_status meat_root(double *root, const struct meat *meat) {
+    kiln_status status;
+    const struct ki_information *of = meat->of;
+    const int64_t n = meat->n, count = meat->count;
+    struct ki_arena arena = {0};
+    double *row = ki_arena_doubles(&arena, n);
+    TRY(arena.status);
+    for (int64_t r = 0; r < count; r++) { /* column r of the root */
+        const double *u = meat->M + r * count;
+        memset(row, 0, (size_t)n * sizeof *row);
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t j = k; u[k] != 0 && j < n; j++) row[j] += u[k] * of->A[k * n + j];
+        for (int64_t i = 0; i < n; i++) {
+            const double *v = of->A + i * n;
+            double sum = 0;
+            for (int64_t j = i; j < n; j++) sum += v[j] * row[j];
+            root[i * count + r] = sum;
+        }
+        if (count > n) root[n * count + r] = u[n] / of->weight;
+    }
+done:
+    return ki_arena_free(&arena, status);
+}
+
+kiln_status ki_inference_sandwich(kiln_inference *made, const struct ki_information *of,
+                                  const struct ki_inference_rows *rows, const kiln_loss *loss,
+                                  const kiln_inference_options *options, double counted, double *groups) {
+    kiln_status status;
+    const double left = counted - made->parameters;
+    const bool corrected = options->errors == KILN_ERRORS_HC1 || options->errors == KILN_ERRORS_CLUSTER;
+    struct ki_arena arena = {0};
+    struct meat meat = {.of = of, .X = of->X, .n = made->n, .count = made->count, .mean = of->mean};
+    meat.M = ki_arena_zeros(&arena, made->count * made->count, sizeof(double));
+    TRY(arena.status);
+    made->scale = 1;
+    if (options->errors == KILN_ERRORS_CLUSTER) {
+        TRY(meat_of_groups(&meat, rows, loss, options, groups));
+        made->scale = *groups / (*groups - 1) * (counted - 1) / left;
+    } else {
+        TRY(meat_of_rows(&meat, made, rows, options->errors));
+        if (options->errors == KILN_ERRORS_HC1) made->scale = counted / left;
+    }
+    if (corrected && !(left > 0)) made->scale = (double)NAN;
+    TRY(meat_factor(&meat));
+    TRY(meat_root(made->root, &meat));
+    ki_inference_uncentre(made->root, made->count, of);
+done:
+    return ki_arena_free(&arena, status);
+}
