@@ -74,7 +74,8 @@ class Inference:
 
     def _know(self, model: Any, cov_type: str) -> None:
         """What does not need the library any more."""
-        self.cov_type, self.title, self.converged = cov_type, model._inferred_title(), model.report_.converged
+        self.cov_type, self.title = cov_type, model._inferred_title()
+        self.converged: bool | None = getattr(getattr(model, "report_", None), "converged", None)
         self.figures: dict[str, float] = {}
         while name := lib.kiln_inference_name(self._made, len(self.figures)):
             self.figures[text(name)] = float(lib.kiln_inference_value(self._made, name))
@@ -211,7 +212,7 @@ class Summary:
                  ("Model degrees", f"{of.df_model:,.0f}"), ("BIC", f"{of.bic:.6g}"),
                  ("Dispersion", f"{of.scale:.6g}"), ("Deviance", f"{of.deviance:.6g}"),
                  ("Errors", of.cov_type), ("Null deviance", f"{of.null_deviance:.6g}"),
-                 ("Converged", "yes" if of.converged else "no"), ("Pearson chi2", f"{of.pearson_chi2:.6g}")]
+                 ("Converged", {True: "yes", False: "no", None: "not known"}[of.converged]), ("Pearson chi2", f"{of.pearson_chi2:.6g}")]
         if "groups" in of.figures:
             pairs += [("Groups", f"{of.figures['groups']:,.0f}"), ("", "")]
         return pairs

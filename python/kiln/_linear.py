@@ -116,6 +116,8 @@ class _Linear(Estimator):
         return type(self).__name__
 
     def _refuse_penalty(self, penalised: bool, how: str) -> None:
+        if getattr(self, "positive", False):
+            raise ArgumentError("standard errors are those of estimates that may have any sign: positive=False")
         if penalised:
             raise ArgumentError(f"standard errors are those of estimates without a penalty: {how}")
 

@@ -173,12 +173,22 @@ def test_comparison_and_summary():
     near(frame["[0.025"].to_numpy(), large.conf_int()[:, 0])
 
 
+def test_models_of_files(tmp_path):
+    y = CASES["gamma"][2]
+    model = fitted("gamma")[0]
+    model.save(tmp_path / "m.kiln")
+    again = kiln.load(tmp_path / "m.kiln").inference(X, y)
+    near(again.bse, model.inference(X, y).bse)
+
+
 def test_refusals():
     y = CASES["gaussian"][2]
     ridge = kiln.Ridge(alpha=1).fit(X, y)
     with pytest.raises(kiln.ArgumentError, match="without a penalty"):
         ridge.inference(X, y)
     plain = kiln.LinearRegression().fit(X, y)
+    with pytest.raises(kiln.ArgumentError, match="any sign"):
+        kiln.LinearRegression(positive=True).fit(X, y).inference(X, y)
     with pytest.raises(kiln.ArgumentError, match="cov_type"):
         plain.inference(X, y, cov_type="HC4")
     with pytest.raises(kiln.ArgumentError, match="groups"):
