@@ -106,7 +106,7 @@ kiln_status ki_newton_predictors(double *eta, double *size, const struct ki_newt
 /* What the objective may fall by at a point that has converged. */
 double ki_newton_enough(const struct ki_newton_work *work);
 /* Without a penalty, at a point that has met the criterion: whether columns that look as if they depended on others
- * do, and where they do not, further steps. *stop becomes what ends them. See newton_again.c. */
+ * do, and where they do not, further steps. *stop becomes what ends them. See certificate/newton_again.c. */
 kiln_status ki_newton_look_again(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop *stop);
 /* Whether the criterion is met at `here`. */
 bool ki_newton_meets(const struct ki_newton_work *work);
