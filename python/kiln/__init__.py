@@ -5,6 +5,7 @@ Estimators follow scikit-learn; functions take NumPy arrays, SciPy's sparse matr
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ def __getattr__(name: str) -> Any:
         from ._library import lib, text
 
         return text(lib.kiln_version())
-    if name not in _NAMES:
-        raise AttributeError(f"module 'kiln' has no attribute {name!r}")
+    if name in ("plot", "accel"):
+        return importlib.import_module(f".{name}", __name__)
+    if name not in _NAMES:  # name and obj let Python ask "Did you mean?"
+        raise AttributeError(f"module 'kiln' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
     importlib.import_module("._docs", __name__).complete(value)
     globals()[name] = value
@@ -81,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, "__version__", "accel", "plot"]

@@ -134,13 +134,18 @@ def struct(name: str, **fields: Any) -> Any:
     return made
 
 
+_YES_OR_NO = {"usable", "is_gpu", "has_f64", "chosen", "considered", "measured", "streamed", "found"}
+
+
 def fields(made: Any) -> dict[str, Any]:
-    """A struct's numbers and texts as a dictionary, without its size."""
+    """A struct's numbers and texts as a dictionary, without its size; texts in Python's words."""
     values: dict[str, Any] = {}
     for name, field in ffi.typeof(made).fields:
         value = getattr(made, name)
         if field.type.kind == "array" or (field.type.kind == "pointer" and field.type.item.cname == "char"):
-            values[name] = text(value)
+            values[name] = (advice if name == "hint" else words)(text(value))
+        elif name in _YES_OR_NO and field.type.cname == "int":
+            values[name] = bool(value)
         elif field.type.kind in ("primitive", "enum") and name != "size":
             values[name] = value
     return values

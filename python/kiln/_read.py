@@ -26,6 +26,18 @@ class Data(NamedTuple):
     offset: Any = None
     groups: Any = None
 
+    def __repr__(self) -> str:
+        """Shapes in place of numbers."""
+        arrays = {name: getattr(self, name) for name in ("X", "y", "weights", "offset", "groups")}
+        shown = [f"{name}={' x '.join(f'{size:,}' for size in values.shape)} {values.dtype}"
+                 + (f", {values.nnz:,} entries" if hasattr(values, "tocsr") else "")
+                 for name, values in arrays.items() if values is not None]
+        if self.feature_names is not None:
+            first = ", ".join(map(repr, self.feature_names[:3]))
+            more = ", ..." if len(self.feature_names) > 3 else ""
+            shown.append(f"feature_names=[{first}{more}]")
+        return f"Data({'; '.join(shown)}; {len(self.warnings)} warnings)"
+
 
 def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", features: Any = None,
          ignore: Any = None, target_file: Any = None, model: Any = None, weights: str | None = None,

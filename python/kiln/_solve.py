@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import sys
 import threading
 from typing import Any, Callable, Mapping, NamedTuple
@@ -38,7 +39,18 @@ class Report(NamedTuple):
 
     def __repr__(self) -> str:
         shown = (f"{name}={getattr(self, name)!r}" for name in self._fields if name != "history")
-        return f"Report({', '.join(shown)}, history of {len(next(iter(self.history.values()), ()))} rows)"
+        return f"Report({', '.join(shown)}, history of {self._rows()} rows)"
+
+    def _rows(self) -> int:
+        return len(next(iter(self.history.values()), ()))
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        told = {**{name: getattr(self, name) for name in self._fields if name not in ("history", "figures")},
+                **self.figures, "history": f"{self._rows()} rows"}
+        rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+                       for name, value in told.items())
+        return f"<table>{rows}</table>"
 
 
 def together(reports: list[Report]) -> Report:

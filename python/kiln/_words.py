@@ -22,7 +22,8 @@ _OPTIONS = ((r"--device (\w[\w:.*]*)", r"device='\1'"), (r"--type f(32|64)", r"f
             (r"\(--memory\)", "(memory)"), (r" \(--map\)", ""), ("--target-file( FILE)?", "target_file"),
             ("--allow-nonfinite", "missing='nan'"), (r"--format (\w+)", r"format='\1'"),
             (r"--family (\w+)", r"family='\1'"), ("--checkpoint", "kiln.checkpoint"),
-            ("--resume", "resume=True"), ("--warm-start", "warm_start=True"), (", or 0 for the default", ""),
+            ("--resume", "resume=True"), ("--mpi", "kiln.processes()"),
+            ("--warm-start", "warm_start=True"), (", or 0 for the default", ""),
             (r" \(kiln_read_options\.\w+\)", ""))
 _OUTSIDE = {"kiln", "sklearn", "joblib", "contextlib"}  # packages whose lines a user did not write
 

@@ -1,5 +1,5 @@
 """What the library says, in Python's words: no option of the tool, no function or struct of C. conftest.py
-looks at each error and warning of all tests the same way; here are the texts in the sources, triggered or not."""
+looks at each error and warning of all tests; here are the texts in the sources, triggered or not."""
 import re
 
 import pytest
@@ -61,3 +61,22 @@ def test_a_target_that_is_there_already(tmp_path):
     with pytest.raises(kiln.KilnError) as caught:
         kiln.read(tmp_path / "t.svm", target="1")
     assert "target" in str(caught.value)
+
+
+def test_rows_about_the_machine():
+    for row in [*kiln.devices(), *kiln.doctor(), *kiln.explain((1000, 10))]:
+        assert not any(TOOL_WORDS.search(str(value)) for value in row.values()), row
+        assert all(isinstance(row[name], bool) for name in ("usable", "found", "chosen") if name in row)
+
+
+def test_names_and_what_they_show():
+    assert kiln.plot.convergence and kiln.accel.install
+    with pytest.raises(AttributeError) as caught:
+        kiln.Rigde
+    assert caught.value.name == "Rigde" and caught.value.obj is kiln  # Python asks whether Ridge was meant
+    model = kiln.Ridge(alpha=2.0, device="cpu").fit([[0.0], [1.0], [3.0]], [1.0, 2.0, 5.0])
+    assert repr(model) == "Ridge(alpha=2.0, device='cpu')"
+    assert "Ridge" in model._repr_html_() and "<th>solver</th>" in model.report_._repr_html_()
+    data = kiln.read(ROOT / "data" / "flights.csv.gz", target="arr_delay")
+    assert repr(data) == ("Data(X=65,470 x 126 float64, 455,058 entries; y=65,470 float64; feature_names="
+                          "['dep_delay', 'carrier=9E', 'carrier=AA', ...]; 0 warnings)")
