@@ -2,12 +2,13 @@
 attributes, results and an example when its name is first used.
 
 One table (_docs_table.py, _docs_examples.py) has the texts, so that a parameter that many classes share is
-described once. A row "Ridge.alpha" is of that class and those below it, a row "alpha" of all that have none of
-their own."""
+described once. A row "Ridge.alpha" is of that class and those below it, a row "alpha" of all that have none
+of their own."""
 from __future__ import annotations
 
 import functools
 import inspect
+import re
 import textwrap
 from typing import Any
 
@@ -32,7 +33,9 @@ def _row(text: str, of: Any, name: str) -> tuple[str, str] | None:
 
 
 def _section(title: str, entries: list[tuple[str, str]]) -> str:
-    """A section of NumPy's form; an entry is its head and its text."""
+    """A section of NumPy's form, "" without entries; an entry is its head and its text."""
+    if not entries:
+        return ""
     lines = [title, "-" * len(title)]
     for head, text in entries:
         lines += [head, *textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ")]
@@ -57,24 +60,38 @@ def attributes(kind: Any) -> list[str]:
     return [name for owner in owners if owner in of for name in of[owner][1].split(", ")]
 
 
+_ORDER = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "Examples")
+_TITLE = re.compile(r"^(\w+)\n-+\n", re.M)
+
+
 def described(of: Any) -> str:
-    """The whole docstring."""
+    """The whole docstring: sections that the source has stay as they are."""
     said = inspect.cleandoc(of.__doc__ or "")
-    if "\n----" in said:  # which is in NumPy's form already
-        return said
-    summary, _, rest = said.partition("\n\n")
-    parts = [summary, rest]
-    if parameters := _parameters(of):
-        parts.append(_section("Parameters", parameters))
+    titles = list(_TITLE.finditer(said))
+    begins = [title.start() for title in titles]
+    text = said[:begins[0]].strip() if titles else said
+    sections = {title[1]: said[title.start():end].strip()
+                for title, end in zip(titles, [*begins[1:], len(said)])}
+    for title, made in _made(of).items():
+        if made:
+            sections.setdefault(title, made)
+    rank = {title: place for place, title in enumerate(_ORDER)}
+    order = sorted(sections, key=lambda title: rank.get(title, 4))
+    return "\n\n".join([text, *(sections[title] for title in order)])
+
+
+def _made(of: Any) -> dict[str, str]:
+    """The sections that the tables have."""
+    made = {"Parameters": _section("Parameters", _parameters(of))}
     if inspect.isclass(of):
         rows = [(name, _row(table.ATTRIBUTES, of, name)) for name in attributes(of)]
         found = [(f"{name} : {row[0]}", row[1]) for name, row in rows if row]
-        parts += [_section("Attributes", found)] if found else []
+        made["Attributes"] = _section("Attributes", found)
     elif row := _row(table.RETURNS, of, "returns"):
-        parts.append(_section("Returns", [row]))
+        made["Returns"] = _section("Returns", [row])
     if example := EXAMPLES.get(of.__name__):
-        parts.append("Examples\n--------\n" + textwrap.dedent(example).strip())
-    return "\n\n".join(part for part in parts if part)
+        made["Examples"] = "Examples\n--------\n" + textwrap.dedent(example).strip()
+    return made
 
 
 def complete(of: Any) -> None:

@@ -58,6 +58,9 @@ EXAMPLES = {
     "LatentDirichletAllocation": _session(
         f">>> {_COUNTS}", ">>> model = kiln.LatentDirichletAllocation(2, random_state=0).fit(X)",
         ">>> np.round(model.transform(X).sum(axis=1), 6).tolist()", "[1.0, 1.0, 1.0, 1.0]"),
+    "Inference": _session(f">>> {_LINE}", ">>> y[0] = 0.0",
+                          ">>> model = kiln.LinearRegression().fit(X, y)",
+                          ">>> model.inference(X, y).bse.round(3).tolist()", "[0.048, 0.201]"),
     "mmchain": _session(">>> X = np.array([[1.0, 2], [3, 4]])", ">>> kiln.mmchain(X, [1.0, 1.0])",
                         "array([24., 34.])"),
     "multiply": _session(">>> kiln.multiply(np.array([[1.0, 2], [3, 4]]), [1.0, 1.0])", "array([3., 7.])"),

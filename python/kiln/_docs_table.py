@@ -178,6 +178,10 @@ enet_path.alphas | array, or int | The penalties, or how many: then the largest 
 coef_init | array of shape (n_features,) or None | Where the first fit begins.
 return_n_iter | bool | Whether to return n_iters, too.
 Xy, check_input | any | {_NOTHING}
+Inference.model | estimator | A fitted linear model.
+Inference.X, Inference.y, Inference.sample_weight, Inference.offset | arrays | As fit() had them.
+cov_type | str | "nonrobust", "HC0" to "HC3" or "cluster": how the covariance is estimated.
+Inference.groups | array of shape (n_samples,) or None | The cluster of each row, for "cluster".
 handle_unknown | str | "warn", "ignore", "error" or "reference": what a level that fit has not seen
     becomes.
 sparse_output | bool or "auto" | Whether the features are sparse; "auto": where most entries are 0.
