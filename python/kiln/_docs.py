@@ -32,14 +32,18 @@ def _row(text: str, of: Any, name: str) -> tuple[str, str] | None:
     return next((rows[key] for key in (*(f"{owner}.{name}" for owner in owners), name) if key in rows), None)
 
 
+def _heading(title: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n"
+
+
 def _section(title: str, entries: list[tuple[str, str]]) -> str:
     """A section of NumPy's form, "" without entries; an entry is its head and its text."""
     if not entries:
         return ""
-    lines = [title, "-" * len(title)]
+    lines = []
     for head, text in entries:
         lines += [head, *textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ")]
-    return "\n".join(lines)
+    return _heading(title) + "\n".join(lines)
 
 
 def _parameters(of: Any) -> list[tuple[str, str]]:
@@ -72,6 +76,9 @@ def described(of: Any) -> str:
     text = said[:begins[0]].strip() if titles else said
     sections = {title[1]: said[title.start():end].strip()
                 for title, end in zip(titles, [*begins[1:], len(said)])}
+    text, _, example = text.partition("\n\n>>> ")
+    if example:
+        sections["Examples"] = _heading("Examples") + ">>> " + example
     for title, made in _made(of).items():
         if made:
             sections.setdefault(title, made)
@@ -90,7 +97,7 @@ def _made(of: Any) -> dict[str, str]:
     elif row := _row(table.RETURNS, of, "returns"):
         made["Returns"] = _section("Returns", [row])
     if example := EXAMPLES.get(of.__name__):
-        made["Examples"] = "Examples\n--------\n" + textwrap.dedent(example).strip()
+        made["Examples"] = _heading("Examples") + textwrap.dedent(example).strip()
     return made
 
 

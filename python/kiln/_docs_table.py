@@ -180,6 +180,12 @@ return_n_iter | bool | Whether to return n_iters, too.
 Xy, check_input | any | {_NOTHING}
 Inference.model | estimator | A fitted linear model.
 Inference.X, Inference.y, Inference.sample_weight, Inference.offset | arrays | As fit() had them.
+ALS.epsilon | float or None | Where confidence="log" has its scale. None: the library's.
+ratings | sparse matrix of shape (n_users, n_items) | Entries to share out.
+train_percentage | float | The probability with which an entry goes to train.
+read_ratings.source | str, path-like or frame | A file or a frame of users, items and perhaps ratings.
+user_names, item_names | list | What rows and columns are called.
+coherence.X | sparse matrix of shape (n_documents, n_words) | The documents' counts of words.
 cov_type | str | "nonrobust", "HC0" to "HC3" or "cluster": how the covariance is estimated.
 Inference.groups | array of shape (n_samples,) or None | The cluster of each row, for "cluster".
 handle_unknown | str | "warn", "ignore", "error" or "reference": what a level that fit has not seen
