@@ -11,7 +11,6 @@
 #include "files.h"
 #include "metrics.h"
 #include "output.h"
-#include "student.h"
 #include "verbs.h"
 
 struct table {
@@ -144,7 +143,7 @@ static void read_degrees(struct table *t) {
     json_t *metrics = text_json(t->model, "metrics");
     const json_t *degrees = json_object_get(metrics, "residual_degrees");
     t->degrees = json_is_number(degrees) ? json_number_value(degrees) : INFINITY;
-    t->most_95 = student_95(t->degrees);
+    t->most_95 = kiln_student_quantile(0.95, t->degrees);
     json_decref(metrics);
 }
 
@@ -197,7 +196,7 @@ static void put_json(void *to, const struct effect *row) {
     if (w->t->errors) {
         json_put_number(object, "standard_error", row->error);
         json_put_number(object, "z", row->value / row->error);
-        json_put_number(object, "p", student_p(row->value / row->error, w->t->degrees));
+        json_put_number(object, "p", kiln_student_tails(row->value / row->error, w->t->degrees));
         json_put_number(object, "low", row->value - w->t->most_95 * row->error);
         json_put_number(object, "high", row->value + w->t->most_95 * row->error);
     }
@@ -222,7 +221,7 @@ static void put_line(void *to, const struct effect *row) {
     if (w->t->errors) {
         put_number(w->file, row->error);
         put_number(w->file, row->value / row->error);
-        put_number(w->file, student_p(row->value / row->error, w->t->degrees));
+        put_number(w->file, kiln_student_tails(row->value / row->error, w->t->degrees));
         put_number(w->file, row->value - w->t->most_95 * row->error);
         put_number(w->file, row->value + w->t->most_95 * row->error);
     }

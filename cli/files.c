@@ -44,8 +44,8 @@ static void find_outputs(struct place outputs[OUTPUTS], const struct run *run) {
 static void find_inputs(struct place inputs[INPUTS], const struct run *run) {
     const struct settings *settings = run->settings;
     const unsigned kinds = run->verb->kinds;
-    const bool model_first =
-        kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(VERIFY) | VERB_BIT(COEFFICIENTS));
+    const bool model_first = kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(VERIFY) |
+                                      VERB_BIT(STATISTICS) | VERB_BIT(COEFFICIENTS));
     int count = 0;
     for (int i = 0; i < run->count; i++) {
         const bool word = (kinds & (VERB_BIT(EXPLAIN) | VERB_BIT(TUNE) | VERB_BIT(KERNELS))) && i == 0;

@@ -16,10 +16,11 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define OTHERS BIT(ALGORITHM)
 #define SOLVES (TRAINS | OTHERS)
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
-#define LABELLED (TRAINS | JUDGES | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
+#define ON_MODEL (JUDGES | BIT(STATISTICS))
+#define LABELLED (TRAINS | ON_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define TABLES (TRAINS | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
-#define WEIGHTED (TRAINS | BIT(WEIGHS) | JUDGES)
-#define OFFSETS (BIT(GLM) | JUDGES)
+#define WEIGHTED (TRAINS | BIT(WEIGHS) | ON_MODEL)
+#define OFFSETS (BIT(GLM) | ON_MODEL)
 #define READS (LABELLED | OTHERS | BIT(RECOMMEND))
 #define COMPUTES (EVERY & ~(SPEAKS | BIT(KERNELS)))
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
@@ -73,12 +74,14 @@ const struct option tool_options[] = {
      "--select says. Folds are random (--seed) and have their share of each class, or of low and high "
      "targets.",
      AT(folds)},
-    {"groups", 0, OPTION_TEXT, GROUP_MODEL, TRAINS, "COLUMN", NULL, NULL, ANY,
+    {"groups", 0, OPTION_TEXT, GROUP_MODEL, TRAINS | BIT(STATISTICS), "COLUMN", NULL, NULL, ANY,
      "With --cv: rows with the same text in this column of a CSV file are in one fold, and the column is no "
-     "feature.",
+     "feature. kiln statistics --errors cluster: they are a cluster.",
      AT(groups)},
-    {"groups-file", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "FILE", NULL, NULL, ANY,
-     "With --cv: a file with the groups, one number for each row of the data.", AT(groups_file)},
+    {"groups-file", 0, OPTION_PATH, GROUP_MODEL, TRAINS | BIT(STATISTICS), "FILE", NULL, NULL, ANY,
+     "With --cv, and kiln statistics --errors cluster: a file with the groups, one number for each row of "
+     "the data.",
+     AT(groups_file)},
     {"held-out", 0, OPTION_OUTPUT, GROUP_OUTPUT, TRAINS, "FILE", NULL, NULL, ANY,
      "With --cv: write for each row its fold, target and what was predicted while it was held out, with the "
      "value that --select "

@@ -95,15 +95,14 @@ static void say_warnings(const kiln_data *data) {
 /* What is not given is what training used, as with the columns of the features. */
 static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
     const struct settings *settings = run->settings;
-    const unsigned kinds = run->verb->kinds;
+    const unsigned kinds = run->verb->kinds, trained = VERB_BIT(VERIFY) | VERB_BIT(STATISTICS);
     if (!options->offset && !settings->offset_file &&
-        (kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(VERIFY))))
+        (kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | trained)))
         options->offset = json_string_value(json_object_get(used, "offset"));
-    if (!options->weights && !settings->weights_file && (kinds & VERB_BIT(VERIFY)))
+    if (!options->weights && !settings->weights_file && (kinds & trained))
         options->weights = json_string_value(json_object_get(used, "weights"));
     const char *missing = json_string_value(json_object_get(used, "missing"));
-    if ((kinds & VERB_BIT(VERIFY)) && missing && strcmp(missing, "drop") == 0)
-        options->missing = KILN_MISSING_DROP;
+    if ((kinds & trained) && missing && strcmp(missing, "drop") == 0) options->missing = KILN_MISSING_DROP;
 }
 
 static int check_width(const kiln_data *data, const char *path, const kiln_model *model) {

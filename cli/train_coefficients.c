@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "student.h"
 #include "train.h"
 
 int coefficients_new(struct coefficients *table, const struct training *job) {
@@ -54,13 +53,15 @@ static void put_coefficient(struct result *row, const void *of, int64_t r) {
     put_target(row, table, target);
     PUT(row, "value", NUMBER(value), .label = "", .before = "  ", .width = 13);
     if (!table->errors) return;
-    const double error = table->errors[j], z = value / error, most = student_95(table->degrees) * error;
+    const double error = table->errors[j], z = value / error,
+                 most = kiln_student_quantile(0.95, table->degrees) * error;
     const bool known = !isnan(error);
     const char *shown = known ? "" : NULL;
     PUT(row, "standard_error", NUMBER(error), .label = "", .width = known ? 13 : 61,
         .shown = known ? NULL : "depends on columns before it");
     PUT(row, "z", NUMBER(z), .label = shown, .width = 9, .format = "%.3f");
-    PUT(row, "p", NUMBER(student_p(z, table->degrees)), .label = shown, .width = 9, .format = "%.3g");
+    PUT(row, "p", NUMBER(kiln_student_tails(z, table->degrees)), .label = shown, .width = 9,
+        .format = "%.3g");
     PUT(row, "low", NUMBER(value - most), .label = shown, .width = 13);
     PUT(row, "high", NUMBER(value + most), .label = shown, .width = 13);
     PUT(row, "dependent", FLAG(!known));

@@ -5,6 +5,7 @@
 #include "kernels.h"
 #include "options.h"
 #include "recommend.h"
+#include "statistics.h"
 
 const struct verb tool_verbs[] = {
     {"predict", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Predict with a model",
@@ -35,6 +36,21 @@ const struct verb tool_verbs[] = {
      "kiln evaluate origin.kiln data/flights_test.csv.gz --plot origin.svg\n"
      "kiln evaluate claims.kiln next.csv --weights exposure --json",
      verb_evaluate, .kinds = VERB_BIT(EVALUATE)},
+    {"statistics", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Say what is known of a model's coefficients",
+     "On the data that a model of linreg, glm or logreg (of two classes) was trained on without a penalty: "
+     "each "
+     "coefficient with its standard error, t (z where the dispersion is known), p and an interval of "
+     "--level; "
+     "log-likelihood, AIC, BIC, deviances, dispersion and degrees of freedom. --errors hc0 to hc3 are robust "
+     "against variances of any kind, --errors cluster --groups COLUMN also where rows belong together. "
+     "--against tests a smaller model of the same data (F where the dispersion is estimated, else chi "
+     "square), "
+     "--residuals writes what each row is judged by. docs/statistics.md has the formulas.\n\n" DATA_FORMATS,
+     "kiln statistics claims.kiln claims.csv --errors hc3\n"
+     "kiln statistics claims.kiln claims.csv --errors cluster --groups region --level 0.9\n"
+     "kiln statistics claims.kiln claims.csv --against small.kiln --residuals rows.csv --json",
+     verb_statistics, .kinds = VERB_BIT(STATISTICS), .own = statistics_options,
+     .own_count = STATISTICS_OPTIONS},
     {"verify", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL,
      "Check the claims of a model against its training data",
      "Computes again what the model file claims, by slow reference code that shares nothing with training, "
@@ -186,7 +202,7 @@ const int tool_verb_count = sizeof tool_verbs / sizeof *tool_verbs;
 #define TRAINED (LINEAR | VERB_BIT(ALGORITHM))
 #define GIVEN_MODEL                                                                                          \
     (TRAINED | VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(RECOMMEND) | VERB_BIT(VERIFY) |             \
-     VERB_BIT(INFO) | VERB_BIT(COEFFICIENTS))
+     VERB_BIT(STATISTICS) | VERB_BIT(INFO) | VERB_BIT(COEFFICIENTS))
 #define GIVEN_DATA (GIVEN_MODEL | VERB_BIT(CONVERT) | VERB_BIT(EXPLAIN))
 
 const struct exit_meaning exit_meanings[] = {

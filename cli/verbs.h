@@ -16,6 +16,7 @@ struct run;
 int verb_train(struct run *run); /* linreg, logreg, glm, svm */
 int verb_predict(struct run *run);
 int verb_evaluate(struct run *run);
+int verb_statistics(struct run *run);
 int verb_verify(struct run *run);
 int verb_info(struct run *run);
 int verb_recommend(struct run *run);

@@ -1,5 +1,8 @@
 """Statistics of linear models, against statsmodels and, where that has none (robust errors of other links,
 which are R's sandwich with the expected information), against the formulas."""
+import json
+import subprocess
+
 import numpy as np
 import pytest
 from scipy import sparse, special, stats
@@ -212,3 +215,37 @@ def test_distributions():
         near([lib.kiln_chi_square_tail(value, over) for value in x], stats.chi2.sf(x, over), 1e-10)
         for under in (1, 4, 300, 1e5):
             near([lib.kiln_f_tail(value / over, over, under) for value in x], stats.f.sf(x / over, over, under), 1e-9)
+
+
+def test_tool_says_the_same(tool, tmp_path):
+    """kiln statistics of a model of the tool's, with clusters, a smaller model and residuals."""
+    y = CASES["gamma"][2]
+    lines = [",".join(map(repr, map(float, (*row, y[i], WEIGHTS[i])))) + f",g{GROUPS[i]}" for i, row in enumerate(X)]
+    data = tmp_path / "d.csv"
+    data.write_text("a,b,c,d,y,w,g\n" + "\n".join(lines) + "\n")
+
+    def run(*words):
+        done = subprocess.run([tool, *map(str, words), "--device", "cpu", "--json"], check=True, text=True,
+                              capture_output=True, cwd=tmp_path)
+        return json.loads(done.stdout)
+
+    train = ("glm", data, "--target", "y", "--weights", "w", "--family", "gamma", "--tolerance", "1e-13")
+    run(*train, "--ignore", "g", "-o", "m.kiln")
+    run(*train, "--ignore", "g,c,d", "-o", "s.kiln")
+    told = run("statistics", "m.kiln", data, "--errors", "cluster", "--groups", "g", "--level", "0.9",
+               "--against", "s.kiln", "--residuals", "rows.csv")
+    model = kiln.load(tmp_path / "m.kiln")
+    ours = model.inference(X, y, WEIGHTS, cov_type="cluster", groups=GROUPS)
+    rows = {name: [row[name] for row in told["coefficients"]] for name in told["coefficients"][0]}
+    near([rows["value"], rows["standard_error"], rows["statistic"], rows["p"], rows["exp"]],
+         [ours.params, ours.bse, ours.tvalues, ours.pvalues, np.exp(ours.params)])
+    near(np.transpose([rows["low"], rows["high"]]), ours.conf_int(0.1))
+    assert {name: value for name, value in told["figures"].items()} == pytest.approx(ours.figures, rel=1e-9)
+    small = kiln.load(tmp_path / "s.kiln").inference(X[:, :2], y, WEIGHTS)
+    near([told["comparison"]["statistic"], told["comparison"]["p"]],
+         [ours.compare(small).statistic, ours.compare(small).p])
+    written = np.genfromtxt(tmp_path / "rows.csv", delimiter=",", names=True)
+    near(written["cooks_distance"], ours.residuals()["cooks_distance"])
+    refused = subprocess.run([tool, "statistics", "m.kiln", "d.csv", "--errors", "cluster"], cwd=tmp_path,
+                             capture_output=True, text=True)
+    assert refused.returncode == 2 and "no column says what the clusters are" in refused.stderr
