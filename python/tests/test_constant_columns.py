@@ -147,3 +147,33 @@ def test_ways_through_the_rows(verb, way, tool, tmp_path):
     out = json.loads(done.stdout)
     assert [w["text"].split(":")[0] for w in out["warnings"]] == ["column 8 counts as constant"]
     assert (out["memory"]["panels"] > 0) == panels
+
+
+STAMPS = 1_760_000_001.0 + np.arange(12) % 4  # seconds, of which f32 knows each 128th
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.npy", "t.npz", "t.mtx", "t.svm"])
+def test_a_column_that_f32_cannot_tell_apart_is_named(name, tool, tmp_path):
+    """All verbs that read X say so; a column that is constant in the file, 0.1 in f32, is not meant."""
+    X = np.c_[np.arange(12.0), STAMPS, np.full(12, 0.1)]
+    path = tmp_path / name
+    if name == "t.csv":
+        path.write_text("a,stamp,c\n" + "".join(f"{a:.0f},{b:.0f},{c}\n" for a, b, c in X))
+    elif name == "t.svm":
+        path.write_text("".join(f"0 1:{a} 2:{b} 3:{c}\n" for a, b, c in X))
+    elif name == "t.mtx":
+        path.write_text("%%MatrixMarket matrix array real general\n12 3\n"
+                        + "".join(f"{value}\n" for value in X.T.ravel()))
+    else:
+        (np.save if name == "t.npy" else lambda to, A: sp.save_npz(to, sp.csr_matrix(A)))(path, X)
+    column = "'stamp'" if name == "t.csv" else "2"
+    for verb in (["info"], ["kmeans", "-k", "2", "--device", "cpu"]):
+        for type_name in ("f32", "f64"):
+            run = [tool, verb[0], path, *verb[1:], "--type", type_name]
+            told = subprocess.run(run, check=True, capture_output=True, text=True).stderr
+            assert (f"column {column} is 1760000000 in every row as f32 has it" in told) == (type_name == "f32")
+            assert "more column" not in told
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        kiln.read(path, dtype="float32")
+    assert any(f"column {column} is 1760000000 in every row" in str(line.message) for line in seen)

@@ -9,6 +9,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "io/arrow/arrow.h"
+#include "io/collapsed.h"
 #include "io/detect.h"
 #include "io/formats.h"
 #include "io/labels.h"
@@ -312,6 +313,7 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
         TRY(ki_take_named(&table, made->format, path, &full));
     }
     TRY(name_columns(&table, made->format, path, &full));
+    if (!made->X) TRY(ki_collapsed_tell(&table, made->format, made->bytes, path, &full));
     if (full.target_file) TRY(ki_read_targets(&table, &full));
     TRY(ki_labels_settle(&table, &full));
     TRY(fit_columns(&table, path, &full));
@@ -336,6 +338,7 @@ kiln_status kiln_data_from_arrow(kiln_data **data, kiln_device *device, struct A
         TRY(ki_fail(KILN_ERR_ARGUMENT, "a table in memory takes no target_file, no further files, no map and "
                                        "no vocabulary"));
     TRY(ki_read_arrow(&table, stream, &full));
+    TRY(ki_collapsed_tell(&table, KILN_FILE_CSV, 0, NULL, &full));
     TRY(fit_columns(&table, "(table)", &full));
     TRY(convert(made, device, &table, full.type));
     *data = made;
