@@ -11,7 +11,7 @@ import numpy as np
 
 from ._arrays import Matrix, device
 from ._library import ModelError, c_name, check, ffi, lib, text
-from ._packed import unpacked
+from ._packed import ELSEWHERE, unpacked
 from ._solve import Report
 from ._told import KEPT
 
@@ -30,11 +30,11 @@ def load(path: Any) -> Any:
         Of save()'s files the class that it was, with its parameters and fitted attributes. Absent are the
         parameter ``device`` (a model is used on other machines, too), parameters that are no data (generators
         of random numbers, splitters, functions), which are the defaults, ``random_state_``, and what is as
-        long as the training data: ``labels_``, ``dissimilarity_matrix_`` and ``point_stress_``. Of the tool's
-        files the class that is the same problem, with the parameters that say which, and ``report_``, whose
-        passes are -1, whose seconds are NaN and whose history is empty, as these files do not say them.
-        ``offset_column_`` of a generalised linear model is the column of the table that was its offset, None
-        if none was.
+        long as the training data: ``labels_``, ``dissimilarity_matrix_``, ``point_stress_``,
+        ``cv_results_``, and arrays of more than 65,536 numbers. Of the tool's files the class that is the
+        same problem, with the parameters that say which, and ``report_``, whose passes are -1, whose seconds
+        are NaN and whose history is empty, as these files do not say them. ``offset_column_`` of a
+        generalised linear model is the column of the table that was its offset, None if none was.
 
     Examples
     --------
@@ -112,23 +112,31 @@ class _File:
 
         if not self.saved:
             return getattr(kiln, name)(**parameters)
-        kind: Any = getattr(kiln, self.saved["class"]) if self.saved["class"] in kiln.__all__ else None
+        said = self.saved.get("class")
+        kind: Any = getattr(kiln, said) if said in kiln.__all__ else None
         if getattr(kind, "_algorithm", None) != self.texts["algorithm"]:
-            raise ModelError(f"kiln.load: the file says that it is a {self.saved['class']}, but a model of "
+            raise ModelError(f"kiln.load: the file says that it is a {said}, but a model of "
                              f"{self.texts['algorithm']} is none")
         known = inspect.signature(kind).parameters
-        given = {key: unpacked(value) for key, value in self.saved["parameters"].items() if key in known}
-        return kind(**given)
+        return kind(**{key: value for key, value in self._unpacked("parameters").items() if key in known})
+
+    def _unpacked(self, part: str) -> dict[str, Any]:
+        """The parameters or attributes of the text "estimator"."""
+        try:
+            return {str(name): unpacked(value) for name, value in self.saved[part].items()}
+        except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+            raise ModelError(f"kiln.load: the file's text 'estimator' has {part} that nobody saved: "
+                             f"{error}") from error
 
     def attributes(self, estimator: Any) -> None:
         """What the file says of the fit beside the tensors."""
         if not self.saved:
             self._report(estimator)
             return
-        for name, value in self.saved["attributes"].items():
+        for name, value in self._unpacked("attributes").items():
             computed = isinstance(getattr(type(estimator), name, None), property)
-            if name.endswith("_") and not name.startswith("_") and not computed:
-                setattr(estimator, name, unpacked(value))
+            if name.endswith("_") and not name.startswith("_") and name not in ELSEWHERE and not computed:
+                setattr(estimator, name, value)
         shape = self.saved.get("coef_shape")
         if shape is not None and np.size(estimator.coef_) == np.prod(shape):
             estimator.coef_ = np.reshape(estimator.coef_, shape)

@@ -10,15 +10,17 @@ import numpy as np
 
 from ._solve import Report
 
-# in tensors of the file, or as many as rows of the training data, or of this machine
-_ELSEWHERE = {"coef_", "cluster_centers_", "components_", "embedding_", "row_factors_", "column_factors_",
-              "row_biases_", "column_biases_", "labels_", "dissimilarity_matrix_", "point_stress_"}
+_MOST = 65536  # numbers of an array, and rows of a history: a file's texts have 16 MiB together
+# in tensors of the file, or as many as rows of the training data
+ELSEWHERE = {"coef_", "cluster_centers_", "components_", "embedding_", "row_factors_", "column_factors_",
+              "row_biases_", "column_biases_", "labels_", "dissimilarity_matrix_", "point_stress_",
+              "cv_results_"}
 _NOT_KEPT = {"device"}  # a model is used on other machines, too
 
 
 def packed(value: Any) -> Any:
     """The value in terms of JSON, which gives it back as it was; TypeError where it is none of numbers, text,
-    lists, dictionaries and arrays of these."""
+    lists, dictionaries and arrays of these, or too long."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (np.ndarray, np.generic)):
@@ -28,7 +30,8 @@ def packed(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": repr(value)}
     if isinstance(value, Report):
-        return {"report": packed(value._asdict())}
+        short = all(len(column) * len(value.history) <= _MOST for column in value.history.values())
+        return {"report": packed(value._replace(history=value.history if short else {})._asdict())}
     if isinstance(value, (list, tuple)):
         return {type(value).__name__: [packed(one) for one in value]}
     if isinstance(value, dict):
@@ -37,6 +40,8 @@ def packed(value: Any) -> Any:
 
 
 def _packed_array(values: np.ndarray[Any, Any]) -> Any:
+    if values.size > _MOST:
+        raise TypeError(f"{values.size} numbers are too many for a text")
     flat = values.ravel().tolist()
     if values.dtype.kind not in "biufUO" or (values.dtype.kind == "O"
                                              and not all(isinstance(one, str) for one in flat)):
@@ -66,8 +71,8 @@ def unpacked(value: Any) -> Any:
 
 
 def _packable(values: dict[str, Any]) -> dict[str, Any]:
-    """These values packed, without those that are no data: generators of random numbers, splitters,
-    functions."""
+    """These values packed, without those that are too long or no data: generators of random numbers,
+    splitters, functions."""
     found = {}
     for name, value in values.items():
         try:
@@ -82,7 +87,9 @@ def described(model: Any) -> str:
     parameters = {name: value for name, value in model.get_params(deep=False).items()
                   if name not in _NOT_KEPT}
     attributes = {name: value for name, value in vars(model).items()
-                  if name.endswith("_") and not name.startswith("_") and name not in _ELSEWHERE}
+                  if name.endswith("_") and not name.startswith("_") and name not in ELSEWHERE}
+    if model._schema is None:  # names are a text of their own
+        attributes.pop("feature_names_in_", None)
     shape = {"coef_shape": list(np.shape(model.coef_))} if hasattr(model, "coef_") else {}
     return json.dumps({"class": type(model).__name__, "parameters": _packable(parameters),
                        "attributes": _packable(attributes), **shape})

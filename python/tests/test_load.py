@@ -14,7 +14,7 @@ from kiln._packed import packed, unpacked
 
 QUIET = pytest.mark.filterwarnings("ignore")
 # as long as the training data, or no data
-NOT_KEPT = {"labels_", "dissimilarity_matrix_", "point_stress_", "random_state_"}
+NOT_KEPT = {"labels_", "dissimilarity_matrix_", "point_stress_", "random_state_", "cv_results_"}
 
 
 def same(one, other):
@@ -147,6 +147,32 @@ def test_values_come_back_as_they_were():
     for value in (np.random.RandomState(0), len, np.array([object()]), {"a": len}):
         with pytest.raises(TypeError):
             packed(value)
+
+
+@pytest.mark.parametrize("text", ['{"class": "KMeans"}', '{"class": "Ridge"}', '{"class": 3}',
+                                  '{"parameters": {}}',
+                                  '{"class": "Ridge", "parameters": 3, "attributes": {}}',
+                                  '{"class": "Ridge", "parameters": {"alpha": {"array": 1}}}',
+                                  '{"class": "Ridge", "parameters": {"alpha": {}}, "attributes": {}}'])
+def test_texts_that_nobody_saved(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("kiln._base.described", lambda model: text)
+    kiln.Ridge(device="cpu").fit(X, X[:, 0]).save(tmp_path / "m.kiln")
+    with pytest.raises(kiln.ModelError):
+        kiln.load(tmp_path / "m.kiln")
+
+
+@QUIET
+def test_what_is_long_is_left_out(tmp_path):
+    """A file's texts have 16 MiB: names of 300,000 columns fit, a K-Means start of 1,000 x 784 would not."""
+    wide = np.zeros((3, 300000))
+    wide[:, 0] = 1, 2, 4
+    model = kiln.Ridge(device="cpu").fit(wide, [1.0, 2.0, 4.0])
+    model.feature_names_in_ = np.array([f"a column with a name {j}" for j in range(300000)], object)
+    model.save(tmp_path / "m.kiln")
+    assert kiln.load(tmp_path / "m.kiln").feature_names_in_[-1] == "a column with a name 299999"
+    many = kiln.KMeans(900, init=np.random.default_rng(0).normal(size=(900, 784)), device="cpu", max_iter=1)
+    many.fit(many.init).save(tmp_path / "k.kiln")
+    assert kiln.load(tmp_path / "k.kiln").init == "k-means++"
 
 
 @QUIET
