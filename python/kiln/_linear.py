@@ -978,15 +978,19 @@ class LinearSVC(_Classifier):
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as
     scikit-learn's is. solver, standardize: as LogisticRegression's.
 
+    loss="hinge" is without the square, by an interior point method in float64, for up to 4,096 columns: tol is
+    then of the duality gap over the objective, None: 1e-8; max_iter and solver change nothing, and the model's
+    file does not say how it was trained, which `kiln verify` asks for.
+
     dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no
-    penalty of the intercept that could be lessened. penalty="l1", loss="hinge" and
-    multi_class="crammer_singer" are refused.
+    penalty of the intercept that could be lessened. penalty="l1" and multi_class="crammer_singer" are
+    refused.
     """
 
     _algorithm = "svm"
     _names = {"l2": "C"}
     _only = {"penalty": (("l2",), "take sklearn.svm.LinearSVC, or LogisticRegression(l1_ratio=1)"),
-             "loss": (("squared_hinge",), "take loss='squared_hinge', or sklearn.svm.LinearSVC"),
+             "loss": (("squared_hinge", "hinge"), "take loss='squared_hinge' or loss='hinge'"),
              "multi_class": (("ovr",), "take multi_class='ovr', or sklearn.svm.LinearSVC")}
 
     def __init__(self, penalty: str = "l2", loss: str = "squared_hinge", *, dual: Any = "auto",
@@ -1002,6 +1006,26 @@ class LinearSVC(_Classifier):
     def _options(self) -> dict[str, Any]:
         return {"l2": _penalty_of(self.C, "LinearSVC")}
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or
+        text."""
+        if self.loss != "hinge":
+            super().fit(X, y, sample_weight)
+            return self
+        from ._margins import fit_margins, hinge
+
+        X, y = self._checked(X, y)
+        sample_weight = self._weights(sample_weight, X)
+        _penalty_of(self.C, "LinearSVC")
+        labels, columns, options = self._classified(X, y, sample_weight)
+        codes = (np.searchsorted(self.classes_, labels.numpy()[:, 0]) if isinstance(labels, Matrix) else labels)
+        weights = np.ones(len(codes)) if sample_weight is None else sample_weight.astype(np.float64)
+        if options["class_weights"] is not None:
+            weights = weights * np.array(list(options["class_weights"]))[codes]
+        self._show(*fit_margins(self, X, [hinge(np.where(codes == (1 if columns == 1 else j), 1.0, -1.0),
+                                                weights, self.C) for j in range(columns)]))
+        return self
+
 
 class LinearSVR(_SingleTarget):
     """Linear support vector regression with the squared epsilon-insensitive loss.
@@ -1009,17 +1033,17 @@ class LinearSVR(_SingleTarget):
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2. solver, standardize: as
     LogisticRegression's.
 
-    dual, random_state and intercept_scaling are taken and change nothing, as those of LinearSVC.
-    loss="epsilon_insensitive", which is scikit-learn's default, is refused: it has kinks that Newton's method
-    cannot pass.
+    loss="epsilon_insensitive", which is scikit-learn's default, is without the square, by the method of
+    LinearSVC's loss="hinge", of which the same holds. dual, random_state and intercept_scaling are taken and
+    change nothing, as those of LinearSVC.
     """
 
     _algorithm = "svm"
 
     _names = {"l2": "C"}
     _fitted: float  # the epsilon of the last fit
-    _only = {"loss": (("squared_epsilon_insensitive",),
-                      "take loss='squared_epsilon_insensitive', or sklearn.svm.LinearSVR")}
+    _only = {"loss": (("squared_epsilon_insensitive", "epsilon_insensitive"),
+                      "take loss='squared_epsilon_insensitive' or loss='epsilon_insensitive'")}
 
     def __init__(self, *, epsilon: float = 0.0, tol: float | None = None, C: float = 1.0,
                  loss: str = "squared_epsilon_insensitive", fit_intercept: bool = True,
@@ -1035,9 +1059,19 @@ class LinearSVR(_SingleTarget):
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         not_negative(self, "epsilon")
-        self._shape(y, *self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon,
-                                    l2=_penalty_of(self.C, "LinearSVR"), tolerance=self.tol,
-                                    max_iterations=self.max_iter))
+        penalty = _penalty_of(self.C, "LinearSVR")
+        if self.loss == "epsilon_insensitive":
+            from ._margins import fit_margins, insensitive
+
+            target = host_vector(y).astype(np.float64)
+            weights = np.ones(len(target)) if sample_weight is None else sample_weight.astype(np.float64)
+            found = fit_margins(self, X, [insensitive(target, weights, self.C, self.epsilon)])
+        else:
+            found = self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=penalty,
+                                tolerance=self.tol, max_iterations=self.max_iter)
+        self._shape(y, *found)
+        if self.fit_intercept:
+            self.intercept_ = np.atleast_1d(self.intercept_)  # as scikit-learn has it
         self._fitted = self.epsilon
         return self
 

@@ -34,7 +34,8 @@ TAKEN = [linear.LinearRegression(), linear.Ridge(2.0), linear.Lasso(0.5), linear
          linear.LogisticRegression(C=0.7), linear.LogisticRegression(solver="liblinear"),
          linear.LogisticRegression(solver="liblinear", l1_ratio=1, C=0.3),
          linear.RidgeClassifier(class_weight="balanced"), linear.RidgeClassifierCV(class_weight="balanced"),
-         svm.LinearSVC(), svm.LinearSVC(fit_intercept=False)]
+         svm.LinearSVC(), svm.LinearSVC(loss="hinge", C=0.1), svm.LinearSVR(C=0.1, epsilon=5.0),
+         svm.LinearSVC(fit_intercept=False)]
 if hasattr(linear.LogisticRegressionCV(), "use_legacy_attributes"):
     TAKEN.append(linear.LogisticRegressionCV(cv=3, use_legacy_attributes=False, Cs=2, l1_ratios=(0,),
                                              scoring="accuracy"))
@@ -130,7 +131,7 @@ def test_every_class_of_both_has_a_rule():
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_kiln_has_not_falls_back(verified):
-    svm.LinearSVC(loss="hinge").fit(X, PROGRESS > 100)
+    svm.LinearSVC(multi_class="crammer_singer").fit(X, PROGRESS > 100)
     svm.LinearSVC(penalty="l1").fit(X, PROGRESS > 100)
     cluster.MiniBatchKMeans(2).fit(X)
     factors.NMF(2).fit(np.abs(X))
@@ -138,7 +139,7 @@ def test_what_kiln_has_not_falls_back(verified):
     with pytest.raises(ValueError, match="NaN"):
         linear.Ridge().fit(np.full_like(X, np.nan), PROGRESS)
     assert [call.where for call in verified] == ["scikit-learn"] * 3 + ["networkx"]
-    assert [part in call.why for part, call in zip(("loss='hinge'", "penalty='l1'", "random", "normalized"),
+    assert [part in call.why for part, call in zip(("multi_class", "penalty='l1'", "random", "normalized"),
                                                    verified)] == [True] * 4
 
 

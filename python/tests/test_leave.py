@@ -100,7 +100,7 @@ def test_float32_and_names_go_along():
 
 def test_unfitted_estimators_keep_their_parameters():
     from sklearn.linear_model import Lasso, LogisticRegression, RidgeCV
-    from sklearn.svm import LinearSVR
+    from sklearn.svm import LinearSVC, LinearSVR
 
     theirs = kiln.LogisticRegression(C=3.0, l1_ratio=0.5, tol=1e-3).to_sklearn()
     assert (theirs.C, theirs.l1_ratio, theirs.tol, theirs.solver) == (3.0, 0.5, 1e-3, "saga")
@@ -108,8 +108,9 @@ def test_unfitted_estimators_keep_their_parameters():
     assert (ours.alpha, ours.max_iter, ours.tol, ours.device) == (0.3, 50, None, "cpu")
     assert kiln.from_sklearn(LogisticRegression()).solver == "auto"
     assert kiln.from_sklearn(RidgeCV()).cv is None
-    with pytest.raises(kiln.ArgumentError, match="loss"):
-        kiln.from_sklearn(LinearSVR())
+    assert kiln.from_sklearn(LinearSVR()).loss == "epsilon_insensitive"
+    with pytest.raises(kiln.ArgumentError, match="penalty"):
+        kiln.from_sklearn(LinearSVC(penalty="l1"))
     with pytest.raises(kiln.UnsupportedError, match="StandardScaler"):
         kiln.from_sklearn(StandardScaler())
 

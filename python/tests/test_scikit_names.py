@@ -48,9 +48,9 @@ def test_positions_of_parameters(name, theirs, ours):
 DIABETES, PROGRESS = load_diabetes(return_X_y=True)
 HIGH, COUNTS = PROGRESS > 100, np.abs(DIABETES * 100).round()
 REFUSED = [(kiln.LassoCV, {"positive": True}), (kiln.ElasticNetCV, {"positive": True}),
-           (kiln.LinearSVC, {"loss": "hinge"}), (kiln.LinearSVC, {"penalty": "l1"}),
+           (kiln.LinearSVC, {"loss": "log"}), (kiln.LinearSVC, {"penalty": "l1"}),
            (kiln.LinearSVC, {"multi_class": "crammer_singer"}),
-           (kiln.LinearSVR, {"loss": "epsilon_insensitive"}), (kiln.NMF, {"beta_loss": "frobenius"}),
+           (kiln.LinearSVR, {"loss": "huber"}), (kiln.NMF, {"beta_loss": "frobenius"}),
            (kiln.NMF, {"solver": "cd"}), (kiln.NMF, {"alpha_W": 0.1}), (kiln.NMF, {"alpha_H": 0.1}),
            (kiln.LogisticRegressionCV, {"use_legacy_attributes": True}),
            (kiln.LogisticRegression, {"penalty": "l3"}), (kiln.LogisticRegression, {"solver": "simplex"}),

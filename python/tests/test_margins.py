@@ -1,0 +1,86 @@
+"""LinearSVC(loss="hinge") and LinearSVR(loss="epsilon_insensitive"), losses with kinks."""
+import kiln
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+
+CANCER, SICK = load_breast_cancer(return_X_y=True)
+CANCER = StandardScaler().fit_transform(CANCER)
+DIABETES, PROGRESS = load_diabetes(return_X_y=True)
+DIABETES = DIABETES * 20
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, kiln.matrix])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_classes(form, C):
+    """As libsvm's linear machine, whose intercept is not penalised either; with weights of rows and
+    classes."""
+    weights = RANDOM.uniform(0, 2, len(SICK)) * (RANDOM.random(len(SICK)) > 0.2)
+    for given in (None, weights):
+        options = {"C": C, "class_weight": {0: 2.0, 1: 0.5}}
+        ours = kiln.LinearSVC(loss="hinge", **options, device="cpu").fit(form(CANCER), SICK, given)
+        theirs = SVC(kernel="linear", tol=1e-10, **options).fit(CANCER, SICK, given)
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4 * np.abs(theirs.coef_).max())
+        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+        assert ours.converged_ and ours.optimality_gap_ <= 1e-8 * ours.objective_
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 5.0])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_numbers(epsilon, C):
+    weights = RANDOM.uniform(0, 2, len(PROGRESS))
+    options = {"C": C, "epsilon": epsilon}
+    ours = kiln.LinearSVR(loss="epsilon_insensitive", **options, device="cpu")
+    ours.fit(DIABETES, PROGRESS, weights)
+    theirs = SVR(kernel="linear", tol=1e-10, **options).fit(DIABETES, PROGRESS, weights)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-4 * np.abs(theirs.coef_).max())
+    assert ours.intercept_.shape == (1,) and ours.intercept_ == pytest.approx(theirs.intercept_, rel=1e-5)
+    assert ours.predict(DIABETES).shape == (442,) and ours.converged_
+
+
+def test_the_gap_is_a_bound():
+    """No other w is better by more, without an intercept too, also where scikit-learn's ends far above."""
+    sign = np.where(SICK == 1, 1.0, -1.0)
+    for C in (1.0, 100.0):
+        both = (kiln.LinearSVC, {"device": "cpu"}), (LinearSVC, {"tol": 1e-10, "max_iter": 20000})
+        ours, theirs = (kind(loss="hinge", C=C, fit_intercept=False, **more).fit(CANCER, SICK)
+                        for kind, more in both)
+        found, other = (w @ w / 2 + C * np.maximum(0, 1 - sign * (CANCER @ w)).sum()
+                        for w in (ours.coef_[0], theirs.coef_[0]))
+        assert ours.objective_ == pytest.approx(found) and other >= found - ours.optimality_gap_
+        assert ours.intercept_ == 0.0 and ours.converged_
+
+
+def test_several_classes_and_single_precision(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    ours = kiln.LinearSVC(loss="hinge", device="cpu").fit(X, names)
+    for j, name in enumerate(ours.classes_):
+        one = SVC(kernel="linear", tol=1e-10).fit(X, names == name)
+        np.testing.assert_allclose(ours.decision_function(X)[:, j], one.decision_function(X), atol=2e-3)
+    narrow = kiln.LinearSVC(loss="hinge", device="cpu").fit(X.astype(np.float32), names)
+    np.testing.assert_allclose(narrow.coef_, ours.coef_, atol=1e-3)
+    assert narrow.coef_.dtype == np.float32
+    ours.save(tmp_path / "m.kiln")
+    np.testing.assert_array_equal(kiln.load(tmp_path / "m.kiln").predict(X), ours.predict(X))
+
+
+def test_what_is_refused_and_warned_of():
+    for bad in (np.nan, np.inf):
+        X = np.where(CANCER == CANCER[3, 3], bad, CANCER)
+        with pytest.raises(ValueError, match="NaN"):
+            kiln.LinearSVC(loss="hinge", device="cpu").fit(X, SICK)
+    with pytest.raises(kiln.ArgumentError, match="4096 columns"):
+        kiln.LinearSVC(loss="hinge", device="cpu").fit(scipy.sparse.eye(5000, format="csr"),
+                                                       np.arange(5000) % 2)
+    with pytest.raises(kiln.ArgumentError, match="standardize"):
+        kiln.LinearSVC(loss="hinge", standardize=True, device="cpu").fit(CANCER, SICK)
+    for wrong in ({"C": -1.0}, {"loss": "log"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            kiln.LinearSVC(**{"loss": "hinge", **wrong}, device="cpu").fit(CANCER, SICK)
+    with pytest.warns(match="did not converge"):
+        kiln.LinearSVC(loss="hinge", tol=1e-20, device="cpu").fit(CANCER, SICK)
