@@ -40,7 +40,7 @@ Ridge.alpha | float or array of shape (n_targets,) | The strength of the penalty
 ALS.alpha | float or None | How much an entry adds to the confidence, with implicit=True. None: the
     library's.
 alphas | array, or int | The strengths of the penalty to try, or how many.
-RidgeCV.alphas | array of shape (n_alphas,) | The strengths of the penalty to try.
+RidgeCV.alphas | array of shape (n_alphas,) | The strengths of the penalty to try, above 0 for cv=None.
 l1_ratio | float | The share of the L1 penalty: 0 is L2 alone, 1 is L1 alone.
 ElasticNetCV.l1_ratio, GeneralizedLinearRegressorCV.l1_ratio | float or list of floats | The share of the
     L1 penalty, or those to try.
@@ -57,6 +57,7 @@ multi_class | str | "ovr", one class against the rest, the one there is.
 epsilon | float | How far a prediction may be from its target at no loss.
 cv | int, splitter or list of pairs | The folds: how many, scikit-learn's splitters, or the rows that
     train and test. None: 5.
+RidgeCV.cv | int, splitter, list of pairs or None | The folds; None leaves out one row at a time.
 scoring | str, callable or None | What is best: one of scikit-learn's names, or a function. None: the
     score of the model.
 refit | bool | Whether the best is trained on all rows.
@@ -260,6 +261,8 @@ dual_gap_ | float, or array of shape (n_targets,) | optimality_gap_ over the wei
 sparse_coef_ | sparse matrix of shape (n_targets, n_features) | coef_ as a sparse matrix.
 classes_ | array of shape (n_classes,) | The classes in ascending order.
 alpha_ | float | The alpha that was best.
+RidgeCV.alpha_ | float, or array of shape (n_targets,) | The alpha that was best; with alpha_per_target one
+    for each target.
 C_ | float | The C that was best.
 l1_ratio_ | float | The l1_ratio that was best.
 Cs_ | array of shape (n_cs,) | The values of C tried.
@@ -268,7 +271,8 @@ alphas_ | array of shape (n_alphas,) or (n_l1_ratio, n_alphas) | The values of a
     largest.
 best_score_ | float | The mean score of the best, over the folds.
 scores_ | array of shape (n_folds, n_l1_ratio, n_alphas) | The scores of the rows held out.
-RidgeCV.scores_ | array of shape (n_folds, n_alphas) | The scores of the rows held out.
+RidgeCV.scores_ | array of shape (n_folds, n_alphas), without folds (1, n_alphas) | The scores of the rows
+    held out.
 LogisticRegressionCV.scores_ | array of shape (n_folds, n_l1_ratios, n_cs) | The scores of the rows held
     out.
 cv_results_ | array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas) | The errors or
