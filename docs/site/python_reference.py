@@ -16,7 +16,7 @@ GROUPS = {
                    "LogisticRegression", "LogisticRegressionCV", "PoissonRegressor", "GammaRegressor",
                    "TweedieRegressor", "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV",
                    "LinearSVC", "LinearSVR", "KMeans", "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF",
-                   "LatentDirichletAllocation", "TableEncoder"],
+                   "LatentDirichletAllocation", "TableEncoder", "Inference"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits",
                   "enet_path", "lasso_path"],
     "Files, devices and arrays": ["read", "load", "to_sklearn", "from_sklearn", "to_onnx", "devices",
