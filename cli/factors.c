@@ -68,6 +68,7 @@ static int recommend(struct solving *s) {
 
 int factors_finish(struct solving *s) {
     struct factors_state *state = s->state;
+    state->ranking.size = sizeof state->ranking;
     if (state->test && state->implicit &&
         kiln_rank(&state->ranking, RANKED, state->model, state->A, factors_training(s), state->test) !=
             KILN_OK)
@@ -86,15 +87,25 @@ void factors_free(struct solving *s) {
 
 /* ---------------------------------------------------------------------------------------- results */
 
+/* A tensor of numbers, where the model that was trained has it. */
+static kiln_status keep_numbers(kiln_model *model, const struct solving *s, const char *name) {
+    const struct factors_state *state = s->state;
+    kiln_matrix *numbers = NULL;
+    kiln_type type;
+    int64_t rows, cols;
+    if (!model_tensor_shape(state->model, name, &type, &rows, &cols)) return KILN_OK;
+    kiln_status status = kiln_model_tensor(&numbers, s->run->device, KILN_F64, state->model, name);
+    if (status == KILN_OK) status = kiln_model_set_tensor(model, name, numbers);
+    kiln_matrix_free(numbers);
+    return status;
+}
+
 kiln_status factors_keep(kiln_model *model, const struct solving *s) {
     const struct factors_state *state = s->state;
-    kiln_matrix *settings = NULL;
     kiln_status status = kiln_model_set_tensor(model, "A", state->A);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "B", state->B);
-    if (status == KILN_OK)
-        status = kiln_model_tensor(&settings, s->run->device, KILN_F64, state->model, "settings");
-    if (status == KILN_OK) status = kiln_model_set_tensor(model, "settings", settings);
-    kiln_matrix_free(settings);
+    if (status == KILN_OK) status = keep_numbers(model, s, "settings");
+    if (status == KILN_OK) status = keep_numbers(model, s, "confidence");
     if (status == KILN_OK) status = kiln_model_keep_seen(model, solving_X(s));
     if (status == KILN_OK && state->test)
         status = verify_keep_split(model, ((const struct factors_wanted *)s->own)->test_fraction,
@@ -195,6 +206,7 @@ void factors_put(struct result *result, const struct solving *s) {
         PUT(result, "precision_at_10", NUMBER(ranking->precision), .before = ", precision@10 ",
             .format = "%.4f");
         PUT(result, "ndcg_at_10", NUMBER(ranking->ndcg), .before = ", NDCG@10 ", .format = "%.4f");
+        PUT(result, "map_at_10", NUMBER(ranking->map), .before = ", MAP@10 ", .format = "%.4f");
     }
     result_close(result);
     PUT(result, "test_entries", COUNT(state->test ? kiln_matrix_nnz(state->test) : 0), .unit = "rating",

@@ -11,28 +11,9 @@
 #include "suggest.h"
 #include "verbs.h"
 
-struct wanted {
-    const char *user, *item;
-    int64_t top;
-    bool include_seen;
-};
-
-struct recommending {
-    struct run *run;
-    const struct wanted *wanted;
-    kiln_model *model;
-    kiln_data *data;                         /* NULL: of users that the model knows */
-    json_t *rows, *columns;                  /* the model's names; NULL: numbers from 1 */
-    int64_t users, items, first, count, top; /* first: of the users told */
-    kiln_type type;
-    int64_t *best; /* top of each user, or of the item */
-    double *scores;
-    bool cosine; /* what the scores are */
-};
-
 /* ------------------------------------------------------------------------------------------- names */
 
-static const char *name_of(const json_t *names, int64_t i, char *buffer) {
+const char *recommend_name(const json_t *names, int64_t i, char *buffer) {
     const char *name = json_string_value(json_array_get(names, (size_t)i));
     if (name) return name;
     snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)i + 1);
@@ -41,7 +22,7 @@ static const char *name_of(const json_t *names, int64_t i, char *buffer) {
 
 static const char *user_name(const struct recommending *r, int64_t user, char *buffer) {
     const char *name = r->data ? kiln_data_row_name(r->data, user) : NULL;
-    return name ? name : name_of(r->data ? NULL : r->rows, user, buffer);
+    return name ? name : recommend_name(r->data ? NULL : r->rows, user, buffer);
 }
 
 /* The number of a user or an item, by name, or where there are no names by number from 1. */
@@ -52,7 +33,7 @@ static int find(int64_t *found, const struct recommending *r, const char *what, 
     const bool named = names || (user && r->data && kiln_data_row_name(r->data, 0));
     char buffer[SHORTEST_ROOM], hint[200];
     for (int64_t i = 0; named && i < count; i++) {
-        const char *name = user ? user_name(r, i, buffer) : name_of(names, i, buffer);
+        const char *name = user ? user_name(r, i, buffer) : recommend_name(names, i, buffer);
         *found = i;
         if (strcmp(name, wanted) == 0) return 0;
         suggest_consider(&suggestion, name);
@@ -93,10 +74,22 @@ static int take_model(struct recommending *r) {
 }
 
 static int check_wanted(const struct recommending *r) {
-    const struct wanted *wanted = r->wanted;
+    const struct recommend_wanted *wanted = r->wanted;
     if (wanted->item && (wanted->user || r->run->count > 1))
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "ask for them one after the other",
                          "--item asks for items like it, and leaves no place for users");
+    if ((wanted->pairs || wanted->test) && (wanted->user || wanted->item || r->run->count == 1))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln recommend MODEL FILE --pairs, or --test",
+                         "--%s is about the ratings of a file, and of all of its users",
+                         wanted->pairs ? "pairs" : "test");
+    if (wanted->pairs && wanted->test)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "ask for them one after the other",
+                         "--pairs and --test");
+    if ((wanted->exclude || wanted->only) && (wanted->item || wanted->pairs || wanted->test))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "",
+                         "--exclude and --only are for users' lists of items");
+    if (wanted->exclude && wanted->only)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out one of them", "--exclude and --only");
     if (!wanted->item && !wanted->user && r->run->count == 1)
         return fail_with(KILN_ERR_ARGUMENT, WORKING,
                          "--user ID, or a file with the ratings of new users; --item ID finds items like it",
@@ -151,18 +144,21 @@ static int recommend(struct recommending *r) {
     kiln_status status = take_users(&A, &seen, r, numbers);
     free(numbers);
     const kiln_matrix *known = r->data && !r->wanted->include_seen ? kiln_data_X(r->data) : seen;
-    if (status == KILN_OK) status = kiln_recommend(r->best, r->scores, r->top, r->model, A, known);
+    if (status == KILN_OK)
+        status = kiln_recommend_among(r->best, r->scores, r->top, r->model, A, known, r->allowed);
     kiln_matrix_free(A);
     kiln_matrix_free(seen);
     return status == KILN_OK ? 0 : fail_library(USING_MODEL);
 }
 
 static int work(struct recommending *r) {
-    const struct wanted *wanted = r->wanted;
+    const struct recommend_wanted *wanted = r->wanted;
     int64_t chosen = 0;
     int code = take_model(r);
     if (!code) code = check_wanted(r);
     if (!code) code = take_data(r);
+    if (code || wanted->pairs || wanted->test) return code;
+    code = recommend_take_items(r);
     if (!code && wanted->user) code = find(&chosen, r, "user", wanted->user, r->users, true);
     if (!code && wanted->item) code = find(&chosen, r, "item", wanted->item, r->items, false);
     if (code) return code;
@@ -196,7 +192,7 @@ static int work(struct recommending *r) {
 /* --------------------------------------------------------------------------------------- telling */
 
 static const char *of_name(const struct recommending *r, int64_t i, char *buffer) {
-    return r->cosine ? name_of(r->columns, r->first + i, buffer) : user_name(r, r->first + i, buffer);
+    return r->cosine ? recommend_name(r->columns, r->first + i, buffer) : user_name(r, r->first + i, buffer);
 }
 
 static int write_lines(const struct recommending *r) {
@@ -211,7 +207,7 @@ static int write_lines(const struct recommending *r) {
         text_shortest(text, r->scores[i], single);
         output_text(&output, of_name(r, i / r->top, of), "");
         fputc('\t', output.file);
-        output_text(&output, name_of(r->columns, r->best[i], item), "");
+        output_text(&output, recommend_name(r->columns, r->best[i], item), "");
         fprintf(output.file, "\t%s\n", text);
     }
     return output_commit(&output);
@@ -220,7 +216,7 @@ static int write_lines(const struct recommending *r) {
 static void put_item(struct result *row, const void *of, int64_t at) {
     const struct recommending *r = of;
     char buffer[SHORTEST_ROOM];
-    PUT(row, "item", TEXT(result_hold(row, name_of(r->columns, r->best[at], buffer), buffer)));
+    PUT(row, "item", TEXT(result_hold(row, recommend_name(r->columns, r->best[at], buffer), buffer)));
     PUT(row, "score", NUMBER(r->scores[at]));
 }
 
@@ -243,7 +239,7 @@ static void put_line(struct result *row, const void *of, int64_t at) {
     if (r->best[at] < 0) return;
     PUT(row, NULL, COUNT(at % r->top + 1), .label = "", .before = "  ", .width = 4);
     PUT(row, NULL, NUMBER(r->scores[at]), .label = "", .before = "  ", .width = 10, .format = "%.4g");
-    PUT(row, NULL, TEXT(result_hold(row, name_of(r->columns, r->best[at], item), item)), .label = "",
+    PUT(row, NULL, TEXT(result_hold(row, recommend_name(r->columns, r->best[at], item), item)), .label = "",
         .before = "  ");
 }
 
@@ -267,8 +263,11 @@ int verb_recommend(struct run *run) {
     int code = run_check_outputs(run);
     if (!code) code = work(&r);
     progress_end();
-    if (!code && run->settings->output) code = write_lines(&r);
-    if (!code && (talk_json() || !run->settings->output)) code = tell(&r);
+    const bool known = r.wanted->pairs || r.wanted->test;
+    if (!code && known) code = r.wanted->pairs ? recommend_pairs(&r) : recommend_test(&r);
+    if (!code && !known && run->settings->output) code = write_lines(&r);
+    if (!code && !known && (talk_json() || !run->settings->output)) code = tell(&r);
+    free(r.allowed);
     free(r.best);
     free(r.scores);
     json_decref(r.rows);
@@ -281,12 +280,25 @@ int verb_recommend(struct run *run) {
 const struct option recommend_options[RECOMMEND_OPTIONS] = {
     {"user", 0, OPTION_TEXT, GROUP_MODEL, 0, "ID", NULL, NULL, 0, 0,
      "The user, as the ratings call them; without names the row's number from 1.",
-     .offset = offsetof(struct wanted, user)},
+     .offset = offsetof(struct recommend_wanted, user)},
     {"item", 0, OPTION_TEXT, GROUP_MODEL, 0, "ID", NULL, NULL, 0, 0,
      "Find the items that are most like this one: those whose factors point its way.",
-     .offset = offsetof(struct wanted, item)},
+     .offset = offsetof(struct recommend_wanted, item)},
+    {"exclude", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
+     "Leave these items out for all users: one on each line, as the ratings call them.",
+     .offset = offsetof(struct recommend_wanted, exclude)},
+    {"only", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
+     "Choose among these items alone: one on each line.", .offset = offsetof(struct recommend_wanted, only)},
+    {"pairs", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
+     "RATINGS are pairs of users and items that the model knows, with or without ratings: predict each, and "
+     "where there are ratings say how far off the predictions are.",
+     .offset = offsetof(struct recommend_wanted, pairs)},
+    {"test", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
+     "RATINGS are new ones of users that the model knows: say how well the best --top items foretell them, "
+     "by recall, precision, MAP, NDCG, AUC and coverage.",
+     .offset = offsetof(struct recommend_wanted, test)},
     {"include-seen", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Recommend also what the user has rated.", .offset = offsetof(struct wanted, include_seen)},
+     "Recommend also what the user has rated.", .offset = offsetof(struct recommend_wanted, include_seen)},
     {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000,
-     "The number of items for each user.", .offset = offsetof(struct wanted, top)},
+     "The number of items for each user.", .offset = offsetof(struct recommend_wanted, top)},
 };

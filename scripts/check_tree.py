@@ -51,6 +51,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "ops/points/furthest.h"),
     ("src/algorithms/algorithm.h", "ops/points/potentials.h"),
     ("src/algorithms/algorithm.h", "ops/sampled/gamma.h"),
+    ("src/algorithms/algorithm.h", "ops/sampled/top_products.h"),
     ("src/algorithms/algorithm.h", "ops/vectors/reduce.h"),
     ("src/algorithms/algorithm.h", "derived/fills.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),

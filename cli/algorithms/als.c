@@ -53,7 +53,7 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
 static kiln_status take_settings(kiln_als_options *options, double *mean,
                                  const struct claimed_factors *claimed) {
     double settings[CLAIMED_SETTINGS] = {0};
-    const kiln_status status = claimed_settings(settings, claimed, "settings");
+    kiln_status status = claimed_settings(settings, claimed, "settings");
     *mean = settings[0];
     *options = (kiln_als_options){.size = sizeof *options,
                                   .l2 = settings[1],
@@ -63,6 +63,14 @@ static kiln_status take_settings(kiln_als_options *options, double *mean,
                                   .implicit = settings[5] != 0};
     kiln_option_give("als", options, "l2");
     kiln_option_give("als", options, "alpha");
+    double confidence[CLAIMED_SETTINGS] = {0};
+    kiln_type type;
+    int64_t rows, cols;
+    if (status == KILN_OK && model_tensor_shape(claimed->model, "confidence", &type, &rows, &cols)) {
+        status = claimed_settings(confidence, claimed, "confidence");
+        options->confidence = (int)confidence[0];
+        options->epsilon = confidence[1];
+    }
     return status;
 }
 

@@ -9,6 +9,7 @@
 #ifndef KILN_FACTORS_H
 #define KILN_FACTORS_H
 
+#include "kiln/metrics.h"
 #include "kiln/models.h"
 
 #ifdef __cplusplus
@@ -27,11 +28,21 @@ KILN_API kiln_status kiln_transform(kiln_matrix **A, const kiln_model *model, co
 /* For each row of A (m x r, from kiln_transform or the model's own tensor of rows) the `top` columns of the
  * highest scores, best first, ties by number: columns[i * top + j], scores[i * top + j]; columns are -1 and
  * scores NaN where there are fewer. seen: m x n CSR, whose stored entries are left out; NULL = none. A score
- * is the prediction (als: a rating, or the implicit model's preference).
- * Errors: ERR_ARGUMENT, ERR_MODEL, memory and device errors. Cost: 2 m n r flops on A's device, selection on
- * the host. */
+ * is the prediction (als: a rating, or the implicit model's preference). A score that is NaN counts for nothing.
+ * Errors: ERR_ARGUMENT, ERR_MODEL, memory and device errors. Cost: 2 m n r flops on A's device, and there no
+ * memory for scores on a CPU; a GPU brings scores home, where the host chooses. */
 KILN_API kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
                                     const kiln_matrix *A, const kiln_matrix *seen);
+/* The same among some columns: allowed[j] is 0 where column j is left out of all rows, n of them; NULL = none
+ * is. */
+KILN_API kiln_status kiln_recommend_among(int64_t *columns, double *scores, int64_t top,
+                                          const kiln_model *model, const kiln_matrix *A,
+                                          const kiln_matrix *seen, const unsigned char *allowed);
+/* The same without a model: the score of row j of B (n x r, dense, of A's type and device) for row i of A is
+ * a_i . b_j. Of rows divided by their lengths these are cosines. */
+KILN_API kiln_status kiln_top_products(int64_t *columns, double *scores, int64_t top, const kiln_matrix *A,
+                                       const kiln_matrix *B, const kiln_matrix *seen,
+                                       const unsigned char *allowed);
 
 /* Takes entries away for a test: each stored entry of X goes to *test with probability `fraction`, else to
  * *train, both of X's shape, type and device. The same seed makes the same choice on every device; an entry's
@@ -47,6 +58,13 @@ KILN_API kiln_status kiln_split_entries(kiln_matrix **train, kiln_matrix **test,
 KILN_API kiln_status kiln_similar(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
                                   int64_t column);
 
+/* predictions[p] = the model's for its own row rows[p] and column columns[p]: a rating, or the implicit model's
+ * preference; of sfa and als with biases mean + both biases + the product of the factors.
+ * Errors: ERR_ARGUMENT (a row or a column that is not there), ERR_MODEL (no factor model), ERR_NOMEM. Cost: 2 r
+ * flops a pair on the host, and a copy of both factors in double. */
+KILN_API kiln_status kiln_predict_pairs(double *predictions, const kiln_model *model, int64_t count,
+                                        const int64_t *rows, const int64_t *columns);
+
 /* Keeps in the model, whose rows and columns are R's, where R has entries, so that kiln_recommend can leave
  * them out when the data are not at hand: 4 bytes an entry. Errors: ERR_ARGUMENT, ERR_NOMEM, device
  * errors. */
@@ -56,16 +74,9 @@ KILN_API kiln_status kiln_model_keep_seen(kiln_model *model, const kiln_matrix *
 KILN_API kiln_status kiln_model_seen(kiln_matrix **R, const kiln_model *model, const kiln_matrix *like,
                                      int64_t first, int64_t rows);
 
-/* How well a model ranks what it has not seen, over the rows of `test` that have entries, with the `top` best
- * columns of each that train (NULL = nothing) does not have. Row i of A belongs to row i of both. */
-typedef struct kiln_ranking {
-    size_t size;
-    double recall;    /* mean of: hits / min(top, test entries of the row) */
-    double precision; /* hits / the columns that were recommended */
-    double
-        ndcg; /* mean of: sum over hits of 1 / log2(place + 1), places from 1, divided by the best such sum */
-    int64_t rows; /* that counted */
-} kiln_ranking;
+/* How well a model ranks what it has not seen: kiln_ranking_of (kiln/metrics.h) the `top` best columns of each
+ * row of `test` that has entries, without what train (NULL = nothing) has. Row i of A belongs to row i of both.
+ * Errors: those of kiln_recommend and kiln_ranking_of. */
 KILN_API kiln_status kiln_rank(kiln_ranking *ranking, int64_t top, const kiln_model *model,
                                const kiln_matrix *A, const kiln_matrix *train, const kiln_matrix *test);
 
@@ -89,7 +100,7 @@ typedef enum kiln_factor_solver {
 typedef struct kiln_factor_rows {
     size_t size;
     const kiln_matrix *R;    /* m x n, CSR; stored zeros are entries */
-    const kiln_matrix *B;    /* n x r, dense, 1 <= r <= 512 */
+    const kiln_matrix *B;    /* n x r, dense, 1 <= r <= 1024 */
     const kiln_matrix *gram; /* r x r, B^T B; NULL = explicit */
     double mean;
     double l2; /* >= 0 */
@@ -132,6 +143,12 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * Determinism: run to run. Memory: a transposed copy of R, a copy of A and B, and what kiln_factor_solve
  * takes. Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM
  * 2008 (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
+typedef enum kiln_confidence {
+    KILN_CONFIDENCE_LINEAR = 1,       /* c = 1 + alpha |r| */
+    KILN_CONFIDENCE_PROPORTIONAL = 2, /* c = alpha |r|, as in implicit; at least 1, else ERR_DATA: an entry
+                                       * would count for less than none */
+    KILN_CONFIDENCE_LOG = 3           /* c = 1 + alpha log(1 + |r| / epsilon) */
+} kiln_confidence;
 typedef struct kiln_als_options {
     size_t size;
     /* default: 0.8 d (sqrt(entries a row) + sqrt(entries a column)), rows and columns without entries not
@@ -141,7 +158,7 @@ typedef struct kiln_als_options {
     int counted;            /* a row's penalty is l2 times the number of its entries */
     int biases;             /* explicit only */
     int implicit;           /* entries are how often something was seen, not what was thought of it */
-    double alpha;           /* implicit: confidence 1 + alpha |r|; default 1 */
+    double alpha;           /* implicit: of the confidence, see below; default 1 */
     int solver;             /* enum kiln_factor_solver; default CG */
     int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
     double tolerance;       /* on the relative decrease of the objective, twice if sudden; default 1e-4 */
@@ -152,11 +169,14 @@ typedef struct kiln_als_options {
         *test; /* m x n CSR: entries that R does not have, whose error is told each iteration; or NULL */
     kiln_control control;
     uint64_t given; /* options that are meant though they are 0: kiln_option_give */
+    int confidence; /* implicit: enum kiln_confidence; default LINEAR */
+    double epsilon; /* of LOG, > 0; default 1 */
 } kiln_als_options;
 KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_als_options *options, kiln_report *report);
 /* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64:
- * mean, l2, alpha, biases, counted, implicit). options as in training, but for l2, which must be the report's
+ * mean, l2, alpha, biases, counted, implicit), and unless it is LINEAR confidence (1 x 2, f64: which, epsilon).
+ * options as in training, but for l2, which must be the report's
  * figure where it was left to its default (ERR_ARGUMENT where it is 0 and was not given); mean: the report's
  * figure. A text "rows" or "columns", a JSON array of strings, may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,

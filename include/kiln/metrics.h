@@ -119,6 +119,50 @@ typedef struct kiln_bin {
  * metrics. */
 KILN_API const kiln_bin *kiln_metrics_calibration(const kiln_metrics *metrics, int64_t j, int64_t *count);
 
+/* ---------------------------------------------------------------------------------------- rankings */
+
+/* How good the `top` best columns of rows are, where `test` says which ones each row should have had. Of the
+ * rows that have entries in test, with h_t = 1 where the column at place t = 1 ... top is one of the row's c
+ * entries, else 0, p = min(top, c) and N columns in all: */
+typedef struct kiln_ranking {
+    size_t size;
+    double recall;    /* the rows' mean of: sum h / p */
+    double precision; /* sum of all h / sum of all p: what was found of what `top` places have room for */
+    double ndcg;      /* the rows' mean of: sum h_t / log2(t + 1), divided by the best such sum */
+    int64_t rows;     /* that have entries */
+    double map;       /* the rows' mean of: sum_t h_t (h_1 + ... + h_t) / t, divided by p */
+    /* the rows' mean of the area under the curve of the places, all columns behind them taken to be in random
+     * order: [sum_t (1 - h_t) (h_1 + ... + h_t) + (sum h + c) / 2 (N - c - sum (1 - h))] / (c (N - c)); rows
+     * that have all columns are left out, NaN if all do */
+    double auc;
+    double coverage; /* the share of the N columns that were recommended to one of these rows or more */
+} kiln_ranking;
+/* columns: top for each row of test, best first, -1 where there is none, which counts as a miss. precision,
+ * map, ndcg and auc are those of implicit.evaluation.ranking_metrics_at_k. Without a row that has entries all
+ * are 0. Cost: a look at each place and entry, on all threads of the machine's; 4 bytes a column of memory.
+ * Determinism: the same bits for any number of threads. Errors: ERR_ARGUMENT (test dense, a column that is
+ * not there), ERR_NOMEM, device errors. */
+KILN_API kiln_status kiln_ranking_of(kiln_ranking *ranking, int64_t top, const int64_t *columns,
+                                     const kiln_matrix *test);
+
+/* ---------------------------------------------------------------------------------------- coherence */
+
+/* Over the rows of X (documents), d(w) of which have an entry above 0 in column w, d(v, w) in both, N in all,
+ * e = 1e-12: of a topic's words w_1, w_2, ..., best first, the mean over pairs of
+ *   UMASS  log((d(w_i, w_j) / N + e) / (d(w_j) / N)),  j < i
+ *   NPMI   log((p + e) / (d(w_i) d(w_j) / N^2)) / -log(p + e),  p = d(w_i, w_j) / N,  i != j
+ * where a pair with a word of no document counts as 0. These are gensim's "u_mass", and its "c_npmi" with a
+ * window that is as long as the longest document. */
+typedef enum kiln_coherence_kind { KILN_COHERENCE_UMASS = 1, KILN_COHERENCE_NPMI = 2 } kiln_coherence_kind;
+/* coherences[t] = topic t's, whose words are the columns words[t * top] ... words[t * top + top - 1], -1
+ * behind the last where there are fewer; NaN with less than two words. X m x n CSR.
+ * Cost: a look at each entry, m / 64 operations a pair of words; m / 8 bytes a word. Determinism: the same bits.
+ * Errors: ERR_ARGUMENT (X dense, a column that is not there), ERR_NOMEM, device errors. Source: Mimno et al.,
+ * "Optimizing semantic coherence in topic models", EMNLP 2011; Bouma, "Normalized (pointwise) mutual information
+ * in collocation extraction", GSCL 2009; Roeder, Both and Hinneburg, WSDM 2015. */
+KILN_API kiln_status kiln_coherence(double *coherences, kiln_coherence_kind kind, int64_t topics, int64_t top,
+                                    const int64_t *words, const kiln_matrix *X);
+
 #ifdef __cplusplus
 }
 #endif

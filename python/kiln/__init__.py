@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._cluster import KMeans, MiniBatchKMeans
     from ._cv import ElasticNetCV, GeneralizedLinearRegressorCV, LassoCV, LogisticRegressionCV, RidgeCV
     from ._encoder import TableEncoder
-    from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
+    from ._factors import NMF, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, mmchain, multiply, sddmm, spmm
     from ._graphs import hits, pagerank
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from ._manifold import MDS
     from ._onnx import to_onnx
     from ._path import enet_path, lasso_path
+    from ._ranking import coherence, ranking_metrics_at_k, train_test_split
+    from ._ratings import Ratings, read_ratings
     from ._read import read
+    from ._recommend import ALS, SFA
     from ._scikit import from_sklearn, to_sklearn
 
     __version__: str
@@ -45,7 +48,10 @@ _NAMES = {
     **dict.fromkeys(("RidgeCV", "LassoCV", "ElasticNetCV", "LogisticRegressionCV", "GeneralizedLinearRegressorCV"), "_cv"),
     "MDS": "_manifold",
     **dict.fromkeys(("enet_path", "lasso_path"), "_path"),
-    **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
+    **dict.fromkeys(("NMF", "LatentDirichletAllocation"), "_factors"),
+    **dict.fromkeys(("ALS", "SFA"), "_recommend"),
+    **dict.fromkeys(("Ratings", "read_ratings"), "_ratings"),
+    **dict.fromkeys(("coherence", "ranking_metrics_at_k", "train_test_split"), "_ranking"),
     "load": "_load",
     **dict.fromkeys(("from_sklearn", "to_sklearn"), "_scikit"),
     "to_onnx": "_onnx",
@@ -61,10 +67,10 @@ __all__ = [
     "GeneralizedLinearRegressor", "GeneralizedLinearRegressorCV", "Half", "Inference", "KMeans", "KilnError", "Lasso", "LassoCV",
     "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF",
-    "OutOfMemoryError", "PoissonRegressor", "Ridge", "RidgeCV", "SFA", "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "build_kernels", "checkpoint", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
+    "OutOfMemoryError", "PoissonRegressor", "Ratings", "Ridge", "RidgeCV", "SFA", "TableEncoder", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
+    "build_kernels", "checkpoint", "coherence", "device", "devices", "doctor", "enet_path", "explain", "from_sklearn", "hits", "kernels", "lasso_path", "load", "matrix",
     "mmchain", "multiply", "pagerank", "processes",
-    "read", "results_on_device", "sddmm", "spmm", "to_onnx", "to_sklearn", "tune",
+    "ranking_metrics_at_k", "read", "read_ratings", "results_on_device", "sddmm", "spmm", "to_onnx", "to_sklearn", "train_test_split", "tune",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Factor models of sparse data."""
+"""Factor models of sparse data, and topics; recommenders are in _recommend.py."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from ._arrays import Device, Matrix, device as open_device, matrix
-from ._base import Estimator, not_negative
-from ._dlpack import on_cuda, to_host
+from ._arrays import Device, Matrix, matrix
+from ._base import Estimator
+from ._dlpack import to_host
 from ._functions import multiply, sddmm
-from ._library import ArgumentError, UnsupportedError, check, ffi, lib
-from ._solve import Report, algorithm_options, choice
+from ._library import UnsupportedError, ffi, lib
+from ._solve import Report, algorithm_options
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -123,239 +123,6 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         return ffi.gc(made[0], lib.kiln_model_free)
 
 
-class _Recommender(_Factors):
-    """The prediction for a row u and a column i is mean_ + row_biases_[u] + column_biases_[i] +
-    row_factors_[u] @ column_factors_[i]; mean_ and biases are 0 of a model without them. l2_ is the penalty
-    that held."""
-
-    mean_: float
-    warm_start: bool
-
-    def _biased(self) -> bool:
-        """Whether A and B are to have a last column of biases or means."""
-        return True
-
-    def _width(self) -> int:
-        return self.n_components + self._biased()
-
-    def _take(self, A: Any, B: Any) -> None:
-        figures = self.report_.figures
-        self._know(A, B, figures["mean"], figures["l2"], self._biased())
-
-    def _know(self, A: Any, B: Any, mean: float, l2: float, biased: bool) -> None:
-        """The fitted attributes, of tensors as the library has them."""
-        width = A.shape[1] - biased
-        self.row_factors_, self.column_factors_ = (np.ascontiguousarray(F[:, :width]) for F in (A, B))
-        self.row_biases_, self.column_biases_ = (F[:, width].copy() if biased else np.zeros(len(F), F.dtype)
-                                                 for F in (A, B))
-        self.mean_, self.l2_, self._has_biases = mean, l2, biased
-
-    def _tensors(self) -> tuple[Any, Any]:
-        return (self._beside(self.row_factors_, self.row_biases_),
-                self._beside(self.column_factors_, self.column_biases_))
-
-    def _beside(self, factors: Any, biases: Any) -> Any:
-        return np.column_stack([factors, biases]) if self._has_biases else factors
-
-    def _settings(self) -> Any:
-        options = super()._settings()
-        options.l2 = self.l2_
-        check(lib.kiln_option_give(self._algorithm.encode(), options, b"l2"))
-        return options
-
-    def _start(self, R: Matrix) -> tuple[Matrix, Matrix, int]:
-        last = self._tensors() if self.warm_start and hasattr(self, "row_factors_") else ()
-        if not last or any(known.shape[1] != self._width() for known in last):
-            return super()._start(R)
-        random = check_random_state(self.random_state)
-        A, B = (matrix(self._grown(known, count, R.dtype, random), R.device)
-                for known, count in zip(last, R.shape))
-        return A, B, 1
-
-    def _grown(self, known: Any, count: int, dtype: Any, random: Any) -> Any:
-        """Factors that are known, and small random ones for what has come since; a bias begins at 0."""
-        new = 0.1 * random.normal(size=(max(0, count - len(known)), self._width()))
-        if self._biased():
-            new[:, -1] = 0
-        return np.ascontiguousarray(np.vstack([known, new])[:count], dtype)
-
-    def predict(self, rows: Any, columns: Any = None) -> Any:
-        """The predictions for rows[j] and columns[j], numbers of the rows and columns of the X that fit had;
-        they broadcast. Without columns, for new rows as transform takes them, the number of the column that
-        recommend puts first, -1 where none is left."""
-        check_is_fitted(self)
-        if columns is None:
-            X = self._sparse(self._validate(rows, reset=False))
-            return self._best(self._fold_in(X), X, 1)[0][:, 0]
-        rows, columns = (self._numbers(numbers, len(biases), name) for numbers, biases, name in
-                         ((rows, self.row_biases_, "rows"), (columns, self.column_biases_, "columns")))
-        try:
-            rows, columns = np.broadcast_arrays(rows, columns)
-        except ValueError as error:
-            raise ValueError(f"rows of shape {rows.shape} and columns of shape {columns.shape} do not "
-                             "broadcast") from error
-        products = np.einsum("...k,...k->...", self.row_factors_[rows], self.column_factors_[columns])
-        return self.mean_ + self.row_biases_[rows] + self.column_biases_[columns] + products
-
-    @staticmethod
-    def _at_least_one(top: Any) -> None:
-        if not isinstance(top, (int, np.integer)) or top < 1:
-            raise ArgumentError(f"top must be an integer from 1 on, got {top!r}")
-
-    @staticmethod
-    def _numbers(numbers: Any, count: int, name: str) -> Any:
-        numbers = np.asarray(numbers)
-        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= count):
-            raise ValueError(f"{name} must be integers from 0 to {count - 1}, those of the training data")
-        return numbers.astype(np.int64)
-
-    def transform(self, X: Any) -> Any:
-        """The factors of new rows (n_rows, n_components), those of the columns as they are (fold-in)."""
-        check_is_fitted(self)
-        A = self._fold_in(self._sparse(self._validate(X, reset=False)))
-        if not self._has_biases:
-            return A.result()
-        factors = Matrix.empty(A.device, (A.shape[0], A.shape[1] - 1), A.dtype)
-        first = Matrix(np.eye(A.shape[1], A.shape[1] - 1, dtype=A.dtype), A.device)
-        A.device.call(lib.kiln_multiply, factors.pointer, 1.0, lib.KILN_PLAIN, A.pointer, first.pointer, 0.0,
-                      ffi.NULL)
-        return factors.result()
-
-    def similar(self, column: int, top: int = 10) -> tuple[Any, Any]:
-        """The numbers of the `top` columns whose factors point most nearly the way of this one's, and the
-        cosines; -1 and NaN where there are fewer."""
-        check_is_fitted(self)
-        self._at_least_one(top)
-        columns, scores = np.empty(top, np.int64), np.empty(top)
-        where = open_device("cpu")
-        where.call(lib.kiln_similar, ffi.cast("int64_t *", columns.ctypes.data),
-                   ffi.cast("double *", scores.ctypes.data), top, self._model(where), column)
-        return columns, scores
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """fit(X).row_factors_"""
-        return self.fit(X).row_factors_
-
-    def _make(self, where: Device, A: Matrix, B: Matrix, made: Any) -> None:
-        where.call(getattr(lib, f"kiln_{self._algorithm}_model"), made, A.pointer, B.pointer, self.mean_,
-                   self._settings())
-
-    def recommend(self, rows: Any, seen: Any = None, top: int = 10) -> tuple[Any, Any]:
-        """The numbers and the scores, which are predictions, of the `top` best columns of each row; -1 and
-        NaN where there are fewer.
-
-        rows: what transform takes, new rows of ratings or counts, whose own columns are left out; or numbers
-        of rows that fit had; or factors, a dense array of n_components columns, whose scores lack the rows'
-        biases. seen: a matrix of as many rows, whose stored entries are left out; of new rows in place of
-        their own.
-        """
-        check_is_fitted(self)
-        self._at_least_one(top)
-        A, own = self._rows(rows)
-        return self._best(A, own if seen is None else self._sparse(self._validate(seen, reset=False)), top)
-
-    def _best(self, A: Matrix, seen: Any, top: int) -> tuple[Any, Any]:
-        where = A.device
-        without = None if seen is None else matrix(seen, where, A.dtype)
-        columns, scores = np.empty((A.shape[0], top), np.int64), np.empty((A.shape[0], top))
-        where.call(lib.kiln_recommend, ffi.cast("int64_t *", columns.ctypes.data),
-                   ffi.cast("double *", scores.ctypes.data), top, self._model(where), A.pointer,
-                   without.pointer if without else ffi.NULL)
-        return columns, scores
-
-    def _rows(self, rows: Any) -> tuple[Matrix, Any]:
-        """Rows of A, and what is known of them as X has it, or None."""
-        if not isinstance(rows, Matrix) and not hasattr(rows, "tocsr") and not on_cuda(rows):
-            known = np.asarray(rows)
-            if known.ndim < 2:
-                return (self._placed(self._tensors()[0][np.atleast_1d(self._numbers(known,
-                                                                                    len(self.row_biases_),
-                                                                                    "rows"))]), None)
-        dense = rows.numpy() if isinstance(rows,
-                                           Matrix) and not rows.sparse else rows if hasattr(rows, "tocsr") else to_host(rows)
-        if not isinstance(rows, Matrix) or not rows.sparse:
-            if not hasattr(rows, "tocsr") and np.shape(dense)[1] == self.row_factors_.shape[1]:
-                dense = np.asarray(dense, self.row_factors_.dtype)
-                return self._placed(self._beside(dense, np.zeros(len(dense), dense.dtype))), None
-        X = self._sparse(self._validate(rows, reset=False))
-        return self._fold_in(X), X
-
-    def _placed(self, A: Any) -> Matrix:
-        return matrix(np.ascontiguousarray(A), self._place(self.column_factors_))
-
-
-class ALS(_Recommender):
-    """Alternating least squares: rows of a sparse X (users) times columns (items).
-
-    Explicit ratings by default; implicit=True takes entries for how often something was seen, with confidence
-    1 + alpha |r|. biases: mean_ and a bias for each row and column beside n_components factors; None: of
-    ratings, not of counts. l2: the penalty, with counted=True times the number of a row's entries; None: 0.8
-    d (sqrt(entries a row) + sqrt(entries a column)), d the ratings' standard deviation or 1 of counts; with
-    counted 0.1 d. solver: "cg", "cholesky" or "ccd" (CCD++); steps: of "cg" for each row, of "ccd" for each
-    factor; None: 3. warm_start: a fit goes on from the last one's factors; rows and columns beyond those it
-    had are new.
-    """
-
-    _algorithm = "als"
-
-    def __init__(self, n_components: int = 32, *, implicit: bool = False, alpha: float | None = None,
-                 l2: float | None = None, biases: bool | None = None, counted: bool = False,
-                 solver: str = "cg", steps: int | None = None, max_iter: int = 100, tol: float = 1e-4,
-                 warm_start: bool = False, random_state: Any = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
-        self.n_components = n_components
-        self.steps = steps
-        self.warm_start = warm_start
-        self.implicit = implicit
-        self.alpha = alpha
-        self.l2 = l2
-        self.biases = biases
-        self.counted = counted
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-
-    def _biased(self) -> bool:
-        return not self.implicit if self.biases is None else bool(self.biases)
-
-    def _options(self) -> dict[str, Any]:
-        not_negative(self, "l2")
-        return {"implicit": self.implicit, "alpha": self.alpha, "l2": self.l2, "biases": self._biased(),
-                "counted": self.counted, "solver": choice("als", "solver", self.solver), "steps": self.steps}
-
-    def _settings(self) -> Any:
-        options = super()._settings()
-        options.biases = self._has_biases
-        return options
-
-
-class SFA(_Recommender):
-    """Sparse factor analysis: ratings about their means, by conjugate gradient over all factors at once. The
-    biases are means, damped: sums divided by their count plus `damping`. l2: None: as of ALS."""
-
-    _algorithm = "sfa"
-
-    def __init__(self, n_components: int = 32, *, l2: float | None = None, damping: float | None = None,
-                 max_iter: int = 200, tol: float = 1e-4, warm_start: bool = False, random_state: Any = None,
-                 device: Any = "auto", verbose: int = 0) -> None:
-        self.n_components = n_components
-        self.warm_start = warm_start
-        self.l2 = l2
-        self.damping = damping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-
-    def _options(self) -> dict[str, Any]:
-        not_negative(self, "l2", "damping")
-        return {"l2": self.l2, "damping": self.damping}
-
-
 class _Topics(_Factors):
     _rows: Any  # of the training data; None: not known
 
@@ -389,6 +156,26 @@ class _Topics(_Factors):
             raise UnsupportedError(f"a model file holds the factors of the rows, which this "
                                    f"{type(self).__name__} of scikit-learn's does not know: fit Kiln's.")
         return super()._whole_model(where)
+
+    def top_words(self, n: int = 10, feature_names: Any = None) -> list[list[tuple[Any, float]]]:
+        """The n words with the largest share of each topic, best first: (word, share). Words are
+        feature_names, or the names that the data or the model's file had, else numbers of columns."""
+        check_is_fitted(self)
+        names = self._word_names(feature_names)
+        shares = self.components_ / np.maximum(self.components_.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        best = np.argsort(-shares, axis=1, kind="stable")[:, :n]
+        return [[(int(j) if names is None else names[j], float(share[j])) for j in row]
+                for row, share in zip(best, shares)]
+
+    def _word_names(self, feature_names: Any = None) -> Any:
+        return getattr(self, "feature_names_in_", None) if feature_names is None else list(feature_names)
+
+    def coherence(self, X: Any, *, measure: str = "c_npmi", n: int = 10) -> Any:
+        """How well the n best words of each topic go together in the documents X: kiln.coherence."""
+        from ._ranking import coherence
+
+        check_is_fitted(self)
+        return coherence(np.argsort(-self.components_, axis=1, kind="stable")[:, :n], X, measure=measure)
 
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(- mean log-likelihood of a word) of the documents X, whose mixtures are found first; 1 is

@@ -164,6 +164,8 @@ class _File:
         if "features" in self.texts:
             found = json.loads(self.texts["features"])
             return found if isinstance(found, list) else None
+        if "columns" in self.texts and self.texts["algorithm"] in ("gap", "lda"):  # words
+            return [str(word) for word in json.loads(self.texts["columns"])]
         names: list[str] = []
         for column in self._json("schema").get("columns", []):
             levels = column.get("levels")
@@ -315,13 +317,25 @@ def _sized(estimator: Any, file: _File, factors: int) -> Any:
     return estimator
 
 
+def _named(estimator: Any, file: _File) -> Any:
+    """The names of rows and columns, where the file has them."""
+    for key, name in (("rows", "user_names_"), ("columns", "item_names_")):
+        if key in file.texts:
+            setattr(estimator, name, np.array(json.loads(file.texts[key]), object))
+    return estimator
+
+
 def _make_als(file: _File) -> Any:
     mean, l2, alpha, biases, counted, implicit = (float(value) for value in file.tensors["settings"][0])
     factors = file.tensors["A"].shape[1] - int(biases)
+    kinds = {lib.KILN_CONFIDENCE_LINEAR: "linear", lib.KILN_CONFIDENCE_PROPORTIONAL: "proportional",
+             lib.KILN_CONFIDENCE_LOG: "log"}
+    which, epsilon = (float(value) for value in file.tensors.get("confidence", np.ones((1, 2)))[0])
     estimator = file.make("ALS", n_components=factors, implicit=bool(implicit), alpha=alpha, l2=l2,
-                          biases=bool(biases), counted=bool(counted))
+                          biases=bool(biases), counted=bool(counted), confidence=kinds[int(which)],
+                          epsilon=epsilon)
     estimator._know(file.tensors["A"], file.tensors["B"], mean, l2, bool(biases))
-    return _sized(estimator, file, factors)
+    return _named(_sized(estimator, file, factors), file)
 
 
 def _make_sfa(file: _File) -> Any:
@@ -329,7 +343,7 @@ def _make_sfa(file: _File) -> Any:
     factors = file.tensors["A"].shape[1] - 1
     estimator = file.make("SFA", n_components=factors, l2=l2, damping=damping)
     estimator._know(file.tensors["A"], file.tensors["B"], mean, l2, True)
-    return _sized(estimator, file, factors)
+    return _named(_sized(estimator, file, factors), file)
 
 
 def _make_gap(file: _File) -> Any:

@@ -76,7 +76,7 @@ def test_predict_broadcasts_and_refuses():
     np.testing.assert_allclose(model.predict(3, np.arange(40)), [model.predict(3, i) for i in range(40)])
     assert model.predict([[0], [1]], [0, 1, 2]).shape == (2, 3) and model.predict([], []).shape == (0,)
     np.testing.assert_array_equal(model.predict(ratings()[:5]),
-                                  model.recommend(ratings()[:5], top=1)[0][:, 0])
+                                  model.recommend(ratings()[:5], N=1)[0][:, 0])
     for rows, columns in ((60, 0), (-1, 0), (0, 40), (0.5, 0)):
         with pytest.raises(ValueError, match="integers from 0 to"):
             model.predict(rows, columns)
@@ -88,7 +88,7 @@ def test_recommend_takes_what_transform_takes(kind):
 
     X = ratings()
     model = MAKERS[kind](device="cpu", random_state=0).fit(X)
-    columns, scores = model.recommend(np.arange(9), seen=X[:9], top=4)
+    columns, scores = model.recommend(np.arange(9), X[:9], N=4)
     for u in range(9):
         new = np.setdiff1d(np.arange(40), X[u].indices)
         wanted = model.predict(u, new)
@@ -97,17 +97,17 @@ def test_recommend_takes_what_transform_takes(kind):
     seen = X[:9]
     for same in (np.ascontiguousarray(model.row_factors_[:9]), model.row_factors_[:9].tolist(),
                  kiln.Matrix(model.row_factors_[:9].copy())):
-        np.testing.assert_array_equal(model.recommend(same, seen=seen, top=4)[0], columns)
-        np.testing.assert_array_equal(model.recommend(same, seen=seen.toarray(), top=4)[0], columns)
-    folded = model.recommend(seen, top=4)  # without what they have
+        np.testing.assert_array_equal(model.recommend(same, seen, N=4)[0], columns)
+        np.testing.assert_array_equal(model.recommend(same, seen.toarray(), N=4)[0], columns)
+    folded = model.recommend(seen, N=4)  # without what they have
     assert not any(set(folded[0][u]) & set(X[u].indices) for u in range(9))
     for same in (seen.tocoo(), seen.toarray(), pandas.DataFrame(seen.toarray()), kiln.Matrix(seen),
                  seen.astype(np.float32)):
-        again = model.recommend(same, top=4)
+        again = model.recommend(same, N=4)
         np.testing.assert_array_equal(again[0], folded[0])
         np.testing.assert_allclose(again[1], folded[1], rtol=1e-3)
     factors = model.transform(seen)
-    np.testing.assert_array_equal(model.recommend(factors, seen=seen, top=4)[0], folded[0])
+    np.testing.assert_array_equal(model.recommend(factors, seen, N=4)[0], folded[0])
     with kiln.results_on_device():
         np.testing.assert_array_equal(model.transform(seen).numpy(), factors)
 

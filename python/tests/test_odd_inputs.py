@@ -236,8 +236,8 @@ def test_functions_say_which_operand():
                        (lambda: kiln.Device("cpu", threads="x"),
                         "threads must be a number that fits, got 'x'"),
                        (lambda: kiln.Device("cpu", memory=2**70), "memory must be a number that fits"),
-                       (lambda: model.similar(0, top=0), "top must be"),
-                       (lambda: model.recommend(0, top=1.5), "top must be"),
+                       (lambda: model.similar_items(0, N=0), "N must be"),
+                       (lambda: model.recommend(0, N=1.5), "N must be"),
                        (lambda: model.predict([1, 2], [1, 2, 3]), "do not broadcast")):
         refused(call, part)
     assert kiln.explain((10, 5), dtype=np.float32) and model.predict([[0], [1]], [0, 1, 2]).shape == (2, 3)
@@ -250,7 +250,7 @@ def test_recommend_takes_what_transform_takes(form):
     rows = np.where(rng.random((5, 8)) < 0.4, rng.integers(1, 6, (5, 8)), 0).astype(float)
     model = kiln.ALS(2, l2=0.1, random_state=0, **CPU).fit(np.vstack([rows, rows]))
     np.testing.assert_allclose(model.transform(form(rows)), model.transform(rows), rtol=1e-4)
-    np.testing.assert_array_equal(model.recommend(form(rows), top=2)[0], model.recommend(rows, top=2)[0])
+    np.testing.assert_array_equal(model.recommend(form(rows), N=2)[0], model.recommend(rows, N=2)[0])
     np.testing.assert_array_equal(model.predict(form(rows)), model.predict(rows))
 
 

@@ -29,6 +29,7 @@
 #include "ops/points/furthest.h"
 #include "ops/points/potentials.h"
 #include "ops/sampled/gamma.h"
+#include "ops/sampled/top_products.h"
 #include "ops/vectors/reduce.h"
 #include "derived/fills.h"
 #include "derived/sparse_columns.h"

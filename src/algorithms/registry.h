@@ -18,7 +18,7 @@ struct ki_tensor_rule {
     bool may_be_empty;
 };
 
-enum { KI_RULES = 6, KI_TEXTS = 4 };
+enum { KI_RULES = 7, KI_TEXTS = 4 };
 
 /* How a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A
  * itself. */

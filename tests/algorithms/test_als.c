@@ -350,13 +350,14 @@ static void rankings_by_hand(void **state) {
     const int32_t col[] = {1, 2};
     kiln_matrix *A = NULL, *B = NULL, *test = NULL;
     kiln_model *model = NULL;
-    kiln_ranking ranking = {0};
+    kiln_ranking ranking = {.size = sizeof ranking};
     assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 1, a), KILN_OK);
     assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, 3, 1, b), KILN_OK);
     assert_int_equal(kiln_matrix_csr(&test, device, KILN_F64, 2, 3, start, col, NULL), KILN_OK);
     assert_int_equal(kiln_als_model(&model, A, B, 0, &(kiln_als_options){.l2 = 1}), KILN_OK);
     assert_int_equal(kiln_rank(&ranking, 2, model, A, NULL, test), KILN_OK);
-    assert_true(ranking.rows == 2 && ranking.recall == 1 && ranking.precision == 0.5);
+    assert_true(ranking.rows == 2 && ranking.recall == 1 && ranking.precision == 1);
+    assert_true(ranking.map == 0.75 && ranking.auc == 0.75 && ranking.coverage == 1);
     assert_true(fabs(ranking.ndcg - (1 / log2(3) + 1) / 2) < 1e-12);
     kiln_model_free(model);
     kiln_matrix_free(A);

@@ -39,10 +39,10 @@ def split(stored: np.ndarray, seed: int) -> np.ndarray:
 
 def ranking(
     scores: np.ndarray, seen: np.ndarray, held: np.ndarray, digits: float
-) -> tuple[float, float, float] | None:
-    """Recall, precision and NDCG of the best columns of each row; None where rounding decides which these
-    are."""
-    recall, gain, hits, shown, rows = 0.0, 0.0, 0, 0, 0
+) -> tuple[float, float, float, float] | None:
+    """Recall, precision, NDCG and MAP of the best columns of each row; None where rounding decides which
+    these are."""
+    recall, gain, average, hits, room, rows = 0.0, 0.0, 0.0, 0, 0, 0
     for own, without, wanted in zip(scores, seen, held):
         if not wanted.any():
             continue
@@ -56,8 +56,9 @@ def ranking(
         places = 1 / np.log2(np.arange(TOP) + 2)
         recall += hit.sum() / possible
         gain += places[: len(hit)][hit].sum() / places[:possible].sum()
-        hits, shown, rows = hits + int(hit.sum()), shown + len(hit), rows + 1
-    return (recall / rows, hits / shown if shown else 0.0, gain / rows) if rows else None
+        average += (hit * np.cumsum(hit) / (np.arange(len(hit)) + 1)).sum() / possible
+        hits, room, rows = hits + int(hit.sum()), room + possible, rows + 1
+    return (recall / rows, hits / room, gain / rows, average / rows) if rows else None
 
 
 def judge(tool: Tool, verb: str, X: np.ndarray, arguments: list[object], kind: type, seed: int) -> list[str]:
@@ -92,7 +93,7 @@ def judge(tool: Tool, verb: str, X: np.ndarray, arguments: list[object], kind: t
             )
         return found
     own = ranking(predicted, stored & ~held, held, 1e-9 if kind is np.float64 else 1e-4)
-    for name, true in zip(("recall_at_10", "precision_at_10", "ndcg_at_10"), own or ()):
+    for name, true in zip(("recall_at_10", "precision_at_10", "ndcg_at_10", "map_at_10"), own or ()):
         if metrics.get(name) is None or abs(metrics[name] - true) > 1e-12:
             found.append(f"{verb}: {name} is {metrics.get(name)}, the model's own ranking gives {true:.12g}")
     return found

@@ -61,6 +61,8 @@ COMMANDS = [
     "info a.kiln",
     "recommend a.kiln --user u1 --top 2",
     "recommend a.kiln --item i1 --top 2",
+    "recommend a.kiln ratings.csv --pairs",
+    "recommend a.kiln ratings.csv --test",
     "coefficients n.kiln",
     "coefficients three.kiln",
     "convert table.csv out.npy --ignore c,g --target y",

@@ -1210,6 +1210,52 @@ class Factors(Models):
         kiln("kmeans", points, "--clusters", 2, "-o", model, *CPU)
         kiln("recommend", model, "--user", "1", code=7)
 
+    def test_pairs_and_tests_of_known_users(self):
+        ratings = self.write("likes.csv", "user,item,rating\n" + "".join(
+            f"u{u},i{i},{1 + (u * i) % 5}\n" for u in range(12) for i in range(9) if (u + i) % 3))
+        model, out, pairs = self.path("known.kiln"), self.path("pairs.tsv"), self.path("f.npz")
+        test = [(f"u{u}", f"i{i}", 1 + (u + i) % 5) for u in (7, 2, 11) for i in (0, 4, 8)] + [("x", "i1", 3)]
+        file = self.write("test.csv", "".join(f"{u},{i},{r}\n" for u, i, r in test))
+        for options in (["--l2", 0.1], ["--l2", 0.1, "--implicit", "--confidence", "log", "--epsilon", 0.5]):
+            result = as_json("als", ratings, "--factors", 2, *options, "-o", model, "--factors-out", pairs, *CPU)
+            holds = as_json("verify", model, ratings, "--quiet")["holds"]
+            self.assertTrue(holds)
+            error = kiln("recommend", model, file, "--pairs", "-o", out)[1]
+            self.assertIn("does not know 1 user", error)
+            rows = [line.split("\t") for line in self.lines("pairs.tsv")]
+            self.assertEqual(rows[0], ["user", "item", "prediction"])
+            known = {(u, i): float(p) for u, i, p in rows[1:]}
+            self.assertEqual(set(known), {(u, i) for u, i, _ in test[:-1]})
+            told = as_json("recommend", model, file, "--pairs")
+            self.assertEqual({(p["user"], p["item"]): p["prediction"] for p in told["pairs"]}, known)
+            ranked = as_json("recommend", model, file, "--test", "--top", 3)
+            self.assertEqual((ranked["users"], ranked["ratings"], ranked["unknown_users"]), (3, 9, 1))
+            if "--implicit" not in options:
+                squares = [(known[u, i] - r) ** 2 for u, i, r in test[:-1]]
+                self.assertAlmostEqual(told["metrics"]["rmse"], (sum(squares) / 9) ** 0.5, places=12)
+                self.assertAlmostEqual(ranked["metrics"]["rmse"], told["metrics"]["rmse"], places=12)
+            else:
+                self.assertNotIn("rmse", ranked["metrics"])
+            hits = 0
+            for user in ("u7", "u2", "u11"):
+                best, = as_json("recommend", model, "--user", user, "--top", 3)["recommendations"]
+                for item in best["items"]:
+                    hits += (user, item["item"]) in known
+                    number = known.get((user, item["item"]))
+                    self.assertTrue(number is None or abs(number - item["score"]) < 1e-12)
+            self.assertAlmostEqual(ranked["metrics"]["precision"], hits / 9, places=12)
+            best, = as_json("recommend", model, "--user", "u7", "--top", 9,
+                            "--only", self.write("only", "i1\n\ni4\r\ni0"), "--include-seen")["recommendations"]
+            self.assertEqual({item["item"] for item in best["items"]}, {"i0", "i1", "i4"})
+            less, = as_json("recommend", model, "--user", "u7", "--top", 9, "--exclude", self.path("only"),
+                            "--include-seen")["recommendations"]
+            self.assertEqual({item["item"] for item in less["items"]}, {f"i{i}" for i in (2, 3, 5, 6, 7, 8)})
+        self.assertIn("only:1: the model has no item 'z'", kiln("recommend", model, "--user", "u7", "--only",
+                                                               self.write("only", "z\n"), code=3)[1])
+        for refused in (["--pairs"], ["--user", "u7", "--test"], [file, "--test", "--pairs"],
+                        ["--user", "u7", "--only", file, "--exclude", file]):
+            kiln("recommend", model, *refused, code=2)
+
     def test_implicit(self):
         data, _ = self.ratings()
         result = as_json("als", data, "--implicit", "--alpha", 2, "--factors", 3, "--test-fraction", 0.3,

@@ -9,8 +9,10 @@
 #include "algorithms/run/run.h"
 #include "algorithms/factor/balance.h"
 #include "algorithms/factor/ccd.h"
+#include "algorithms/factor/confidence.h"
 #include "algorithms/factor/entries.h"
 
+enum { MOST = 1024 }; /* columns of A, as of kiln_factor_solve */
 #define COUNTED 0.1 /* a row's penalty for each of its entries, in their deviation */
 
 struct als {
@@ -38,6 +40,12 @@ static kiln_status check_options(const kiln_als_options *o) {
     if (!(o->alpha >= 0) || isinf(o->alpha))
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.alpha is %g, but must be finite and not negative", call,
                        o->alpha);
+    if (o->confidence < 0 || o->confidence > KILN_CONFIDENCE_LOG || !(o->epsilon >= 0) || isinf(o->epsilon))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no confidence %d with epsilon %g", call,
+                       o->confidence, o->epsilon);
+    if (o->confidence == KILN_CONFIDENCE_PROPORTIONAL && o->alpha == 0 &&
+        ki_option_stands(o, &ki_algorithm_als, "alpha"))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.alpha is 0: no entry would count", call);
     if (o->solver < 0 || o->solver > KILN_FACTOR_CCD)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", call, o->solver);
     if (o->steps < 0)
@@ -76,9 +84,9 @@ static kiln_status als_check(const kiln_matrix *A, const kiln_matrix *B, const k
     TRY(check_options(o));
     TRY(ki_check_matrix(call, "A", A, R, kiln_matrix_rows(R), kiln_matrix_cols(A)));
     TRY(ki_check_matrix(call, "B", B, R, kiln_matrix_cols(R), kiln_matrix_cols(A)));
-    if (kiln_matrix_cols(A) < (o->biases ? 2 : 1) || kiln_matrix_cols(A) > 512)
+    if (kiln_matrix_cols(A) < (o->biases ? 2 : 1) || kiln_matrix_cols(A) > MOST)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld factors, but 1 to %d are possible", call,
-                       (long long)kiln_matrix_cols(A) - (o->biases != 0), 512 - (o->biases != 0));
+                       (long long)kiln_matrix_cols(A) - (o->biases != 0), MOST - (o->biases != 0));
     TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
 done:
@@ -111,8 +119,10 @@ done:
 static kiln_status look(struct als *s) {
     kiln_als_options *o = &s->options;
     const int64_t nnz = kiln_matrix_nnz(s->R);
+    kiln_matrix *own = NULL;
     double sum;
     kiln_status status;
+    TRY(ki_arena_take(&s->run.arena, &own, ki_confidence(&s->R, &own, "kiln_als", s->R, o)));
     TRY(ki_arena_take(&s->run.arena, &s->transposed,
                       ki_entries_take(&s->transposed, &sum, "kiln_als", s->R)));
     if (o->implicit)

@@ -1,5 +1,6 @@
 /* What a model of als holds, and what it is used for: factors of new rows are one more half of a sweep. */
 #include "algorithms/factor/als.h"
+#include "algorithms/factor/confidence.h"
 #include "algorithms/factor/factor_model.h"
 #include "algorithms/factor/seen.h"
 
@@ -16,6 +17,13 @@ static kiln_status check_model(const kiln_model *model) {
     if (status == KILN_OK && ki_tensor_value(settings, BIASES) != 0 &&
         ki_tensor_value(settings, IMPLICIT) != 0)
         status = ki_fail(KILN_ERR_MODEL, "tensor 'settings' asks for biases in an implicit model");
+    const struct ki_tensor *confidence = ki_model_tensor(model, "confidence");
+    if (status == KILN_OK && confidence) {
+        const double which = ki_tensor_value(confidence, 0), epsilon = ki_tensor_value(confidence, 1);
+        if (!(which == 1 || which == 2 || which == 3) || !(epsilon > 0) || isinf(epsilon) ||
+            (which == 2 && !(ki_tensor_value(settings, ALPHA) > 0)))
+            status = ki_fail(KILN_ERR_MODEL, "tensor 'confidence' has the values %g and %g", which, epsilon);
+    }
     return status == KILN_OK ? ki_check_seen(model, ki_model_tensor(model, "B")->rows) : status;
 }
 
@@ -24,13 +32,25 @@ static bool has_biases(const kiln_model *model, double *mean) {
     return ki_factor_setting(model, BIASES) != 0;
 }
 
+/* What its entries are taken for. */
+static kiln_als_options options_of(const kiln_model *model) {
+    const struct ki_tensor *confidence = ki_model_tensor(model, "confidence");
+    return (kiln_als_options){.implicit = ki_factor_setting(model, IMPLICIT) != 0,
+                              .alpha = ki_factor_setting(model, ALPHA),
+                              .confidence =
+                                  confidence ? (int)ki_tensor_value(confidence, 0) : KILN_CONFIDENCE_LINEAR,
+                              .epsilon = confidence ? ki_tensor_value(confidence, 1) : 1};
+}
+
 /* Exactly: there are few new rows, and they have no factors to begin with. */
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
     kiln_status status;
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
-    kiln_matrix *made = NULL, *B = NULL, *gram = NULL;
+    kiln_matrix *made = NULL, *B = NULL, *gram = NULL, *own = NULL;
+    const kiln_als_options asked = options_of(model);
     TRY(ki_factor_columns(&B, model, X));
+    TRY(ki_confidence(&X, &own, "kiln_transform", X, &asked));
     const int64_t n = kiln_matrix_cols(B);
     TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), n, NULL));
     if (ki_factor_setting(model, IMPLICIT) != 0) {
@@ -53,6 +73,7 @@ done:
     kiln_matrix_free(made);
     kiln_matrix_free(B);
     kiln_matrix_free(gram);
+    kiln_matrix_free(own);
     return status;
 }
 
@@ -70,7 +91,7 @@ static const kiln_option options_table[] = {
     KI_OPTION(kiln_als_options, implicit, FLAG, 0, 0, 0, 1, NULL,
               "Take entries for how often something was seen: every absent entry is a weak no."),
     KI_OPTION(kiln_als_options, alpha, REAL, 1, 1, 0, INFINITY, NULL,
-              "With implicit: the confidence in an entry r is 1 + alpha |r|."),
+              "With implicit: the confidence in an entry r is 1 + alpha |r|, or as confidence says."),
     KI_OPTION(kiln_als_options, solver, CHOICE, 1, 1, 1, 3, "cg|cholesky|ccd",
               "How a row's problem is solved: a few steps of conjugate gradient, or exactly; or ccd, one "
               "factor of all "
@@ -81,6 +102,11 @@ static const kiln_option options_table[] = {
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_als_options, max_iterations, INTEGER, 100, 100, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
+    KI_OPTION(kiln_als_options, confidence, CHOICE, 1, 1, 1, 3, "linear|proportional|log",
+              "With implicit: the confidence in an entry r is 1 + alpha |r|, or alpha |r| (the implicit "
+              "package's, at least 1), or 1 + alpha log(1 + |r| / epsilon)."),
+    KI_OPTION(kiln_als_options, epsilon, POSITIVE, 1, 1, 0, INFINITY, NULL,
+              "With the confidence log: what counts are divided by."),
 };
 
 const struct ki_algorithm ki_algorithm_als = {
@@ -90,6 +116,7 @@ const struct ki_algorithm ki_algorithm_als = {
     .tensors = {{"A", 'm', 'r', false, false, false},
                 {"B", 'n', 'r', false, false, false},
                 {"settings", '1', '6', false, true, false},
+                {"confidence", '1', '2', true, true, false},
                 KI_SEEN_TENSORS},
     .check = check_model,
     .transform = transform,
@@ -112,12 +139,24 @@ kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_
                            const kiln_als_options *options) {
     kiln_status status;
     kiln_als_options o;
+    kiln_model *made = NULL;
+    kiln_matrix *row = NULL;
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_als_model: an argument is NULL");
     TRY(KI_TAKE(kiln_als_options, &o, options));
     ki_als_fill(&o, kiln_matrix_type(A));
     TRY(ki_factor_known("kiln_als_model", &o, &ki_algorithm_als));
     const double values[SETTINGS] = {mean, o.l2, o.alpha, o.biases != 0, o.counted != 0, o.implicit != 0};
-    status = ki_factor_model(model, "als", A, B, values, SETTINGS);
+    TRY(ki_factor_model(&made, "als", A, B, values, SETTINGS));
+    if (o.implicit && o.confidence != KILN_CONFIDENCE_LINEAR) {
+        const double confidence[] = {o.confidence, o.epsilon};
+        TRY(kiln_matrix_dense(&row, kiln_matrix_device(A), KILN_F64, 1, 2, confidence));
+        TRY(kiln_model_set_tensor(made, "confidence", row));
+        TRY(ki_model_check(made));
+    }
+    *model = made;
+    made = NULL;
 done:
+    kiln_matrix_free(row);
+    kiln_model_free(made);
     return status;
 }

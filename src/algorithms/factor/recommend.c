@@ -1,195 +1,118 @@
-/* The best columns of each row, by its scores A B^T: the product for a block of rows on the device, the
- * choice on the host. */
+/* The best columns of each row, by its scores A B^T (ops/sampled/top_products.c). */
+#include <stdlib.h>
+
 #include "algorithms/factor/entries.h"
 #include "algorithms/registry.h"
 
-enum { ROWS_AT_ONCE = 64 };
+/* ------------------------------------------------------------------------------------ what is left out */
 
-struct scorer {
-    kiln_matrix *B, *P, *S; /* n x r; r x block; n x block */
-    double *a, *p, *s;      /* all of A on the host; P and S */
-    int64_t m, n, r, block; /* block: rows at once */
-    double mean;
-    bool biases;
-};
-
-static void scorer_free(struct scorer *scorer) {
-    kiln_matrix_free(scorer->B);
-    kiln_matrix_free(scorer->P);
-    kiln_matrix_free(scorer->S);
-    ki_free(scorer->a);
-    ki_free(scorer->p);
-    ki_free(scorer->s);
+static int by_number(const void *a, const void *b) {
+    const int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
+    return (left > right) - (left < right);
 }
 
-static kiln_status scorer_begin(struct scorer *scorer, const char *call, const kiln_model *model,
-                                const kiln_matrix *A) {
+/* The entries' columns, ascending in each row. */
+static kiln_status take_seen(struct ki_host_entries *entries, const char *call, const kiln_matrix *seen,
+                             int64_t m, int64_t n) {
+    if (kiln_matrix_format(seen) != KILN_CSR || kiln_matrix_rows(seen) != m || kiln_matrix_cols(seen) != n)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: seen must be sparse and %lld x %lld", call, (long long)m,
+                       (long long)n);
+    kiln_status status = ki_entries_new(entries, m, n, kiln_matrix_nnz(seen));
+    if (status != KILN_OK) return status;
+    TRY(kiln_matrix_get_csr(entries->start, entries->col, NULL, seen));
+    for (int64_t i = 0; i < m; i++) {
+        int32_t *col = entries->col + entries->start[i];
+        const int64_t count = entries->start[i + 1] - entries->start[i];
+        for (int64_t e = 1; e < count; e++)
+            if (col[e] < col[e - 1]) {
+                qsort(col, (size_t)count, sizeof *col, by_number);
+                break;
+            }
+    }
+done:
+    return status;
+}
+
+/* The products of checked rows with what `seen` has left out. */
+static kiln_status best_products(struct ki_top_products *of, const char *call, const kiln_matrix *seen) {
+    struct ki_host_entries entries = {0};
     kiln_status status;
+    if (seen) TRY(take_seen(&entries, call, seen, kiln_matrix_rows(of->A), kiln_matrix_rows(of->B)));
+    of->start = entries.start;
+    of->seen = entries.col;
+    TRY(ki_top_products(of));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+static kiln_status check_places(const char *call, const int64_t *columns, const double *scores, int64_t top) {
+    if (!columns || !scores) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (top < 1) return ki_fail(KILN_ERR_ARGUMENT, "%s: top is %lld", call, (long long)top);
+    return KILN_OK;
+}
+
+kiln_status kiln_top_products(int64_t *columns, double *scores, int64_t top, const kiln_matrix *A,
+                              const kiln_matrix *B, const kiln_matrix *seen, const unsigned char *allowed) {
+    static const char call[] = "kiln_top_products";
+    kiln_status status;
+    struct ki_top_products of = {
+        .A = A, .B = B, .allowed = allowed, .top = top, .columns = columns, .scores = scores};
+    TRY(check_places(call, columns, scores, top));
+    if (!A || !B) TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call));
+    TRY(ki_check_matrix(call, "A", A, A, kiln_matrix_rows(A), kiln_matrix_cols(A)));
+    TRY(ki_check_matrix(call, "B", B, A, kiln_matrix_rows(B), kiln_matrix_cols(A)));
+    TRY(best_products(&of, call, seen));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- with a model */
+
+/* A bias of the row, and the mean, change no order. */
+static kiln_status add_means(double *scores, int64_t top, const kiln_matrix *A, double mean) {
+    const int64_t m = kiln_matrix_rows(A), r = kiln_matrix_cols(A);
+    kiln_status status;
+    double *a = ki_alloc((size_t)(m * r) * sizeof *a);
+    if (!a) TRY(ki_fail_nomem((size_t)(m * r) * sizeof *a, "the rows' factors"));
+    TRY(ki_vector_get(a, A));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t t = 0; t < top; t++) scores[i * top + t] += mean + a[i * r + r - 1];
+done:
+    ki_free(a);
+    return status;
+}
+
+kiln_status kiln_recommend_among(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
+                                 const kiln_matrix *A, const kiln_matrix *seen,
+                                 const unsigned char *allowed) {
+    static const char call[] = "kiln_recommend";
+    kiln_status status;
+    kiln_matrix *B = NULL;
+    double mean;
+    TRY(check_places(call, columns, scores, top));
+    if (!model || !A) TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call));
     TRY(ki_model_check(model));
     const struct ki_algorithm *algorithm = ki_algorithm_of(model);
     if (!algorithm->biases)
         TRY(ki_fail(KILN_ERR_MODEL, "%s: a model of %s recommends nothing", call, algorithm->shown.name));
-    scorer->biases = algorithm->biases(model, &scorer->mean);
-    kiln_device *device = kiln_matrix_device(A);
-    const kiln_type type = kiln_matrix_type(A);
-    TRY(kiln_model_tensor(&scorer->B, device, type, model, "B"));
-    scorer->m = kiln_matrix_rows(A);
-    scorer->n = kiln_matrix_rows(scorer->B);
-    scorer->r = kiln_matrix_cols(scorer->B);
-    scorer->block = ki_max(1, ki_min(ROWS_AT_ONCE, scorer->m));
-    TRY(ki_check_matrix(call, "A", A, A, scorer->m, scorer->r));
-    TRY(kiln_matrix_dense(&scorer->P, device, type, scorer->r, scorer->block, NULL));
-    TRY(kiln_matrix_dense(&scorer->S, device, type, scorer->n, scorer->block, NULL));
-    scorer->a = ki_alloc((size_t)(scorer->m * scorer->r) * sizeof(double));
-    scorer->p = ki_alloc((size_t)(scorer->r * scorer->block) * sizeof(double));
-    scorer->s = ki_alloc((size_t)(scorer->n * scorer->block) * sizeof(double));
-    if (!scorer->a || !scorer->p || !scorer->s)
-        TRY(ki_fail_nomem((size_t)(scorer->n * scorer->block) * sizeof(double), "the scores"));
-    TRY(ki_vector_get(scorer->a, A));
+    TRY(kiln_model_tensor(&B, kiln_matrix_device(A), kiln_matrix_type(A), model, "B"));
+    TRY(ki_check_matrix(call, "A", A, A, kiln_matrix_rows(A), kiln_matrix_cols(B)));
+    struct ki_top_products of = {.A = A,
+                                 .B = B,
+                                 .ones = algorithm->biases(model, &mean),
+                                 .allowed = allowed,
+                                 .top = top,
+                                 .columns = columns,
+                                 .scores = scores};
+    TRY(best_products(&of, call, seen));
+    if (of.ones) TRY(add_means(scores, top, A, mean));
 done:
+    kiln_matrix_free(B);
     return status;
-}
-
-/* s[j * block + i] = the score of column j for row first + i. A bias of the row meets no factor but 1. */
-static kiln_status score_block(struct scorer *scorer, int64_t first, int64_t count) {
-    kiln_status status;
-    const int64_t r = scorer->r;
-    for (int64_t k = 0; k < r; k++)
-        for (int64_t i = 0; i < scorer->block; i++) {
-            const double own = i < count ? scorer->a[(first + i) * r + k] : 0;
-            scorer->p[k * scorer->block + i] = scorer->biases && k == r - 1 ? 1 : own;
-        }
-    TRY(ki_vector_set(scorer->P, scorer->p));
-    TRY(kiln_multiply(scorer->S, 1, KILN_PLAIN, scorer->B, scorer->P, 0, NULL));
-    TRY(ki_vector_get(scorer->s, scorer->S));
-    for (int64_t i = 0; i < count && scorer->biases; i++)
-        for (int64_t j = 0; j < scorer->n; j++)
-            scorer->s[j * scorer->block + i] += scorer->mean + scorer->a[(first + i) * r + r - 1];
-done:
-    return status;
-}
-
-/* The `top` best of row i of the block that are not seen, best first, by insertion: top is small beside n. */
-static void choose(int64_t *columns, double *scores, int64_t top, const struct scorer *scorer, int64_t i,
-                   const int32_t *seen, int64_t seen_count, bool *taken) {
-    int64_t kept = 0;
-    for (int64_t e = 0; e < seen_count; e++) taken[seen[e]] = true;
-    for (int64_t j = 0; j < scorer->n; j++) {
-        const double score = scorer->s[j * scorer->block + i];
-        if (taken[j] || (kept == top && !(score > scores[top - 1]))) continue;
-        int64_t at = kept < top ? kept++ : top - 1;
-        for (; at > 0 && scores[at - 1] < score; at--) {
-            scores[at] = scores[at - 1];
-            columns[at] = columns[at - 1];
-        }
-        scores[at] = score;
-        columns[at] = j;
-    }
-    for (int64_t e = 0; e < seen_count; e++) taken[seen[e]] = false;
-    for (; kept < top; kept++) {
-        columns[kept] = -1;
-        scores[kept] = NAN;
-    }
-}
-
-static kiln_status check_seen(const char *call, const char *name, const struct scorer *scorer,
-                              const kiln_matrix *seen) {
-    if (kiln_matrix_format(seen) == KILN_CSR && kiln_matrix_rows(seen) == scorer->m &&
-        kiln_matrix_cols(seen) == scorer->n)
-        return KILN_OK;
-    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be sparse and %lld x %lld", call, name,
-                   (long long)scorer->m, (long long)scorer->n);
 }
 
 kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
                            const kiln_matrix *A, const kiln_matrix *seen) {
-    static const char call[] = "kiln_recommend";
-    kiln_status status;
-    struct scorer scorer = {0};
-    struct ki_host_entries entries = {0};
-    bool *taken = NULL;
-    if (!columns || !scores || !model || !A)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
-    if (top < 1) return ki_fail(KILN_ERR_ARGUMENT, "%s: top is %lld", call, (long long)top);
-    TRY(scorer_begin(&scorer, call, model, A));
-    if (seen) TRY(check_seen(call, "seen", &scorer, seen));
-    if (seen) TRY(ki_entries_get(&entries, seen));
-    if (!(taken = ki_calloc((size_t)scorer.n))) TRY(ki_fail_nomem((size_t)scorer.n, "the columns seen"));
-    for (int64_t first = 0; first < scorer.m; first += scorer.block) {
-        const int64_t count = ki_min(scorer.block, scorer.m - first);
-        TRY(score_block(&scorer, first, count));
-        for (int64_t i = 0; i < count; i++) {
-            const int64_t row = first + i, from = seen ? entries.start[row] : 0;
-            choose(columns + row * top, scores + row * top, top, &scorer, i, seen ? entries.col + from : NULL,
-                   seen ? entries.start[row + 1] - from : 0, taken);
-        }
-    }
-done:
-    ki_free(taken);
-    ki_host_entries_free(&entries);
-    scorer_free(&scorer);
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------------ rankings */
-
-struct hits {
-    int64_t hits, shown, possible; /* possible: min(top, test entries) */
-    double gain, best;
-};
-
-static struct hits count_hits(const int64_t *columns, int64_t top, const int32_t *wanted, int64_t count) {
-    struct hits hits = {.possible = ki_min(top, count)};
-    for (int64_t place = 0; place < top && columns[place] >= 0; place++) {
-        hits.shown++;
-        for (int64_t e = 0; e < count; e++)
-            if (wanted[e] == columns[place]) {
-                hits.hits++;
-                hits.gain += 1 / log2((double)place + 2);
-            }
-    }
-    for (int64_t place = 0; place < hits.possible; place++) hits.best += 1 / log2((double)place + 2);
-    return hits;
-}
-
-kiln_status kiln_rank(kiln_ranking *ranking, int64_t top, const kiln_model *model, const kiln_matrix *A,
-                      const kiln_matrix *train, const kiln_matrix *test) {
-    static const char call[] = "kiln_rank";
-    kiln_status status;
-    struct ki_host_entries entries = {0};
-    kiln_ranking sum = {0};
-    int64_t *columns = NULL, shown = 0, hits = 0, bytes = 0;
-    double *scores = NULL;
-    if (!ranking || !model || !A || !test || top < 1)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL, or top is less than 1", call);
-    TRY(KI_CHECK_RESULT(kiln_ranking, ranking));
-    if (kiln_matrix_format(test) != KILN_CSR || kiln_matrix_rows(test) != kiln_matrix_rows(A))
-        TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: test must be sparse, with the rows of A", call));
-    if (!ki_mul3(kiln_matrix_rows(A), top, sizeof *scores, &bytes)) TRY(ki_fail_nomem(SIZE_MAX, call));
-    columns = ki_alloc((size_t)bytes);
-    scores = ki_alloc((size_t)bytes);
-    if (!columns || !scores) TRY(ki_fail_nomem((size_t)bytes, "the recommendations"));
-    TRY(kiln_recommend(columns, scores, top, model, A, train));
-    TRY(ki_entries_get(&entries, test));
-    for (int64_t u = 0; u < entries.rows; u++) {
-        const int64_t count = entries.start[u + 1] - entries.start[u];
-        if (count == 0) continue;
-        const struct hits row = count_hits(columns + u * top, top, entries.col + entries.start[u], count);
-        sum.recall += (double)row.hits / (double)row.possible;
-        sum.ndcg += row.gain / row.best;
-        shown += row.shown;
-        hits += row.hits;
-        sum.rows++;
-    }
-    if (sum.rows > 0) {
-        sum.recall /= (double)sum.rows;
-        sum.ndcg /= (double)sum.rows;
-    }
-    sum.precision = shown > 0 ? (double)hits / (double)shown : 0;
-    KI_GIVE(kiln_ranking, ranking, &sum);
-done:
-    ki_free(columns);
-    ki_free(scores);
-    ki_host_entries_free(&entries);
-    return status;
+    return kiln_recommend_among(columns, scores, top, model, A, seen, NULL);
 }

@@ -14,7 +14,8 @@ enum { FORMULA = 8 }; /* operations of an entry's loss */
 
 /* What a factor model says of itself. */
 struct claims {
-    double mean, l2, alpha;
+    double mean, l2, alpha, epsilon;
+    int confidence;
     bool biases, counted, implicit, means_fixed; /* means_fixed: the penalty leaves the biases out */
 };
 
@@ -88,6 +89,14 @@ static void add_blur(struct sums *sums, const struct model *m, long double slope
                   (ki_units(FORMULA, m->type) + ki_units(m->entries, KILN_F64)) * size + tiny;
 }
 
+static long double confidence(const struct claims *claims, long double size) {
+    switch (claims->confidence) {
+    case KILN_CONFIDENCE_PROPORTIONAL: return claims->alpha * size;
+    case KILN_CONFIDENCE_LOG: return 1 + claims->alpha * log1pl(size / claims->epsilon);
+    default: return 1 + claims->alpha * size;
+    }
+}
+
 static kiln_status add_up(struct sums *sums, const struct model *m) {
     const struct ki_copy *R = &m->R;
     long double penalty = 0;
@@ -99,7 +108,7 @@ static kiln_status add_up(struct sums *sums, const struct model *m) {
             const int64_t i = ki_row_column(R, u, e);
             const long double r = ki_row_values(R, u)[e];
             const struct ki_verify_value at = predict(m, u, i);
-            const long double d = at.value, c = 1 + m->claims->alpha * fabsl(r), p = r > 0;
+            const long double d = at.value, c = confidence(m->claims, fabsl(r)), p = r > 0;
             const long double off =
                 ki_units(m->r + 2, m->type) * (at.size + (m->claims->implicit ? 0 : fabsl(r)));
             count[i]++;
@@ -166,6 +175,8 @@ kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_matrix *R,
                   &(struct claims){.mean = mean,
                                    .l2 = o.l2,
                                    .alpha = o.alpha,
+                                   .epsilon = o.epsilon,
+                                   .confidence = o.confidence,
                                    .biases = o.biases != 0,
                                    .counted = o.counted != 0,
                                    .implicit = o.implicit != 0});

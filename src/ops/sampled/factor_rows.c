@@ -10,7 +10,7 @@
 #include "core/threads.h"
 #include "pass/group.h"
 
-enum { MOST = 512, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8, TILE_BYTES = 192 << 10 };
+enum { MOST = 1024, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8, TILE_BYTES = 192 << 10 };
 
 /* ------------------------------------------------------------------------------------------- checks */
 

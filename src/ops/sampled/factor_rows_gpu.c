@@ -12,7 +12,8 @@
 #include "ops/sampled/sddmm.h"
 #include "pass/combine.h"
 
-enum { GROUP = 64, TILE_BYTES = 24 << 10, MATRICES_BYTES = 256 << 20 };
+/* Of lines longer than LONG_LINE one beside the row's four vectors is all that 48 KB hold. */
+enum { GROUP = 64, TILE_BYTES = 24 << 10, LONG_LINE = 4 << 10, MATRICES_BYTES = 256 << 20 };
 enum { STEP_GROUP = 128, GROUPS_A_UNIT = 32 };
 /* Threads of a row. With a Gram matrix fewer, each with more numbers: what a number of the row is loaded
  * for. */
@@ -32,7 +33,8 @@ static kiln_status cholesky(const struct ki_factor_rows *rows) {
     kiln_matrix *A = rows->A;
     kiln_device *device = A->device;
     const int64_t element = ki_type_bytes(A->type), n = A->cols, square = n * n * element;
-    const int64_t tile = ki_max(4, ki_min(256, TILE_BYTES / (n * element)) / 4 * 4);
+    const int64_t tile =
+        n * element > LONG_LINE ? 1 : ki_max(4, ki_min(256, TILE_BYTES / (n * element)) / 4 * 4);
     const int64_t most = ki_min(A->rows, (int64_t)device->properties.compute_units * GROUPS_A_UNIT);
     const int64_t groups = ki_max(1, ki_min(most, MATRICES_BYTES / square));
     struct ki_buffer matrices = {0};

@@ -1,0 +1,107 @@
+"""How good lists of items and lists of words are, by the library's definitions (kiln/metrics.h)."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils import check_random_state
+
+from ._arrays import Matrix, device, matrix
+from ._library import ArgumentError, ffi, lib, struct
+
+
+def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any, K: int = 10,
+                         show_progress: bool = False, num_threads: int = 0) -> dict[str, float]:
+    """How good the K best items of each user are that has items in test_user_items, without those that
+    train_user_items has: "precision", "map", "ndcg" and "auc" as implicit.evaluation's, "recall", the mean
+    share of what K places have room for, and "coverage", the share of all items that somebody was recommended.
+
+    model: one of Kiln's, or anything with implicit's recommend(userids, user_items, N=). precision is hits
+    over sum of min(K, a user's test items). show_progress and num_threads are taken and change nothing.
+
+    >>> import numpy, scipy.sparse, kiln
+    >>> plays = scipy.sparse.random(60, 40, 0.2, format="csr", random_state=0)
+    >>> train, test = kiln.train_test_split(plays, random_state=0)
+    >>> model = kiln.ALS(4, implicit=True, random_state=0).fit(train)
+    >>> sorted(kiln.ranking_metrics_at_k(model, train, test, K=5))
+    ['auc', 'coverage', 'map', 'ndcg', 'precision', 'recall']
+    """
+    train, test = csr_matrix(train_user_items), csr_matrix(test_user_items)
+    if train.shape != test.shape:
+        raise ValueError(f"train_user_items is {train.shape}, test_user_items {test.shape}: they must be of one "
+                         "shape")
+    users = np.flatnonzero(np.diff(test.indptr))
+    columns = np.full((0, K), -1, np.int64)
+    if len(users):
+        columns = np.ascontiguousarray(model.recommend(users, train[users], N=K)[0], np.int64)
+    wanted = test[users].astype(np.float64)
+    where = device("cpu")
+    made, operand = struct("kiln_ranking"), matrix(wanted, where)
+    where.call(lib.kiln_ranking_of, made, columns.shape[1], ffi.from_buffer("int64_t[]", columns) if len(users)
+               else ffi.new("int64_t[1]"), operand.pointer)
+    return {name: float(getattr(made, name)) for name in ("precision", "recall", "map", "ndcg", "auc",
+                                                          "coverage")}
+
+
+def train_test_split(ratings: Any, train_percentage: float = 0.8, random_state: Any = None) -> tuple[Any, Any]:
+    """Entries of a sparse matrix shared out: (train, test), of its shape; each goes to train with this
+    probability. An entry's fate depends on its place and random_state alone."""
+    if not 0 < train_percentage < 1:
+        raise ArgumentError(f"train_percentage must be between 0 and 1, got {train_percentage!r}")
+    X = csr_matrix(ratings)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    where, seed = device("cpu"), int(check_random_state(random_state).randint(2**31 - 1))
+    parts, operand = [ffi.new("kiln_matrix **") for _ in range(2)], matrix(X, where)
+    where.call(lib.kiln_split_entries, *parts, operand.pointer, 1 - train_percentage, seed)
+    train, test = (Matrix.adopt(part[0], where).numpy() for part in parts)
+    return train, test
+
+
+_KINDS = {"u_mass": "KILN_COHERENCE_UMASS", "c_npmi": "KILN_COHERENCE_NPMI"}
+
+
+def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: Any = None) -> Any:
+    """How well each topic's words go together in the documents X (n_documents, n_words), a sparse matrix of
+    counts: an array of a number for each. topics: lists of words, best first, numbers of columns or
+    feature_names.
+
+    measure: gensim's "u_mass", the mean of log((d(v, w) / N + 1e-12) / (d(w) / N)) over pairs in which w comes
+    first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole documents
+    here, since counts know no order.
+
+    >>> import scipy.sparse, kiln
+    >>> X = scipy.sparse.csr_matrix([[1, 2, 0], [3, 1, 0], [0, 0, 1], [0, 0, 2.0]])
+    >>> kiln.coherence([[0, 1], [0, 2]], X, measure="u_mass").round(1).tolist()
+    [0.0, -26.9]
+    """
+    if measure not in _KINDS:
+        raise ArgumentError(f"measure must be 'u_mass' or 'c_npmi', got {measure!r}")
+    lists = [_places(words, feature_names) for words in topics]
+    most = max((len(words) for words in lists), default=1) or 1
+    padded = np.full((len(lists), most), -1, np.int64)
+    for row, words in zip(padded, lists):
+        row[:len(words)] = words
+    where = device("cpu")
+    documents = csr_matrix(X.numpy() if isinstance(X, Matrix) else X)
+    operand = matrix(documents.astype(np.float64) if documents.dtype != np.float32 else documents, where)
+    found = np.empty(len(lists))
+    if len(lists):
+        where.call(lib.kiln_coherence, ffi.from_buffer("double[]", found), getattr(lib, _KINDS[measure]),
+                   len(lists), most, ffi.from_buffer("int64_t[]", padded), operand.pointer)
+    return found
+
+
+def _places(words: Any, names: Any) -> Any:
+    """The numbers of words, which are told by number or by name."""
+    words = list(words)
+    if not any(isinstance(word, str) for word in words):
+        return np.asarray(words, np.int64)
+    if names is None:
+        raise ArgumentError("words by name need feature_names")
+    known = {name: place for place, name in enumerate(names)}
+    missing = [word for word in words if word not in known]
+    if missing:
+        raise ValueError(f"there is no word {missing[0]!r} among {len(known)}")
+    return np.array([known[word] for word in words], np.int64)

@@ -1,0 +1,87 @@
+"""Ratings by name: users in rows, items in columns."""
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ._arrays import device
+from ._library import ArgumentError, DataError, c_name, ffi, lib, struct, text
+from ._read import data_warnings, host_copy
+from ._words import warn
+
+_COLUMNS = ("user|customer|uid", "item|movie|product|book|artist|track|iid", "rating|score|stars|value|count|plays")
+
+
+class Ratings(NamedTuple):
+    """X (n_users, n_items), SciPy's CSR, and what its rows and columns are called; fit() of ALS and SFA takes
+    all of it."""
+
+    X: Any
+    user_names: list[Any]
+    item_names: list[Any]
+
+
+def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
+    """Ratings from a file of lines "user, item and perhaps a rating", as `kiln als` reads it, or from a frame
+    of pandas or polars with such columns: those whose names begin with user, item and rating (or customer,
+    movie, count and the like), else the first three.
+
+    Users and items are numbered in the order in which they come. Of several ratings of a user for an item the
+    last counts, with a warning; without ratings each line counts 1, and they add up.
+
+    >>> import pandas, kiln
+    >>> plays = pandas.DataFrame({"user": ["ann", "bob", "ann"], "item": ["x", "x", "y"], "plays": [3, 1, 2]})
+    >>> ratings = kiln.read_ratings(plays)
+    >>> ratings.X.toarray().tolist(), ratings.user_names, ratings.item_names
+    ([[3.0, 2.0], [1.0, 0.0]], ['ann', 'bob'], ['x', 'y'])
+    """
+    if str(dtype) not in ("float32", "float64"):
+        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
+    if hasattr(source, "columns"):
+        return _of_frame(source, dtype)
+    where, made = device("cpu"), ffi.new("kiln_data **")
+    options = struct("kiln_read_options", type=lib.KILN_F32 if str(dtype) == "float32" else lib.KILN_F64,
+                     format=lib.KILN_FILE_RATINGS)
+    where.call(lib.kiln_data_read, made, where.pointer, c_name(source), options)
+    data = where.turn.own(lib.kiln_data_free, made[0])
+    data_warnings(data)
+    X = host_copy(lib.kiln_data_X(data), where, data)
+    return Ratings(X, [text(lib.kiln_data_row_name(data, i)) for i in range(X.shape[0])],
+                   [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])])
+
+
+def _of_frame(frame: Any, dtype: Any) -> Ratings:
+    columns = [str(name) for name in frame.columns]
+    found: list[int | None] = [next((j for j, name in enumerate(columns) if re.match(words, name, re.I)), None)
+                               for words in _COLUMNS]
+    if found[0] is None or found[1] is None:
+        found = [0, 1, 2 if len(columns) > 2 else None]
+    if len(columns) < 2:
+        raise DataError("ratings are columns of users, items and perhaps ratings")
+    users, items, ratings = (None if j is None else np.asarray(frame[frame.columns[j]]) for j in found)
+    (rows, user_names), (cols, item_names) = _numbered(users), _numbered(items)
+    shape = len(user_names), len(item_names)
+    if ratings is None:
+        X = csr_matrix((np.ones(len(rows), dtype), (rows, cols)), shape)
+    else:
+        cells = rows * shape[1] + cols
+        last = len(cells) - 1 - np.unique(cells[::-1], return_index=True)[1]
+        if len(last) < len(cells):
+            warn(f"{len(cells) - len(last)} ratings are of users who rated the item again: the last counts")
+        values = np.asarray(ratings, dtype)[last]
+        if not np.isfinite(values).all():
+            raise DataError(f"the rating of row {int(last[~np.isfinite(values)].min())} (from 0) is missing, or "
+                            "no finite number")
+        X = csr_matrix((values, (rows[last], cols[last])), shape)
+    X.sort_indices()
+    return Ratings(X, user_names, item_names)
+
+
+def _numbered(names: Any) -> tuple[Any, list[Any]]:
+    """The names' numbers, and the names in the order in which they come."""
+    known: dict[Any, int] = {}
+    numbers = np.array([known.setdefault(name, len(known)) for name in names.tolist()], np.int64)
+    return numbers, list(known)

@@ -1,0 +1,252 @@
+"""Recommenders by implicit's habits, and how good their lists are, beside implicit itself and plain NumPy."""
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import kiln
+
+implicit = pytest.importorskip("implicit", reason="the package implicit is not installed")
+from implicit.als import AlternatingLeastSquares  # noqa: E402
+from implicit.evaluation import ranking_metrics_at_k as their_metrics  # noqa: E402
+
+CPU = {"device": "cpu", "random_state": 0}
+
+
+def plays(users=70, items=50, density=0.25, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(users, items, density, format="csr", random_state=rng)
+    X.data = rng.integers(1, 6, X.nnz).astype(float)
+    return X
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Kiln's model and implicit's, of the same factors."""
+    X = plays().astype(np.float32)
+    ours = kiln.ALS(6, implicit=True, confidence="proportional", alpha=2.0, l2=0.5, **CPU).fit(X)
+    theirs = AlternatingLeastSquares(6, regularization=0.5, alpha=2.0, random_state=0, num_threads=1)
+    theirs.user_factors, theirs.item_factors = ours.user_factors.copy(), ours.item_factors.copy()
+    return X, ours, theirs
+
+
+@pytest.mark.parametrize("confidence", ["linear", "proportional", "log"])
+@pytest.mark.parametrize("solver", ["cg", "cholesky"])
+def test_objective_is_that_of_the_confidence(confidence, solver, tmp_path):
+    X, alpha, epsilon = plays(), 1.5, 0.5
+    model = kiln.ALS(4, implicit=True, confidence=confidence, alpha=alpha, epsilon=epsilon, l2=0.3,
+                     solver=solver, **CPU).fit(X)
+    r = X.toarray()
+    c = {"linear": 1 + alpha * r, "proportional": np.where(r > 0, alpha * r, 1),
+         "log": 1 + alpha * np.log1p(r / epsilon)}[confidence]
+    A, B = model.user_factors, model.item_factors
+    squares = (c * ((r > 0) - A @ B.T) ** 2).sum() + 0.3 * ((A**2).sum() + (B**2).sum())
+    assert model.objective_ == pytest.approx(squares / 2, rel=1e-10)
+    model.save(tmp_path / "m.kiln")
+    again = kiln.load(tmp_path / "m.kiln")
+    assert again.confidence == confidence and again.get_params()["alpha"] == alpha
+    W = B.T @ (c[3][:, None] * B) + 0.3 * np.eye(4)
+    for one in (model, again):
+        np.testing.assert_allclose(one.transform(X[3]), [np.linalg.solve(W, B.T @ (c[3] * (r[3] > 0)))],
+                                   rtol=1e-8)
+
+
+def test_objective_beside_implicits(pair):
+    from implicit.cpu.als import calculate_loss
+
+    X, ours, theirs = pair
+    counted = (2 * X).tocsr()
+    loss = calculate_loss(counted, ours.user_factors, ours.item_factors, 0.5, num_threads=1)
+    cells = counted.sum() + np.prod(X.shape) - X.nnz
+    assert 2 * ours.objective_ / cells == pytest.approx(loss, rel=2e-5)
+    theirs = AlternatingLeastSquares(6, regularization=0.5, alpha=2.0, iterations=200, random_state=0,
+                                     use_cg=False, num_threads=1)
+    theirs.fit(X, show_progress=False)
+    best = calculate_loss(counted, theirs.user_factors, theirs.item_factors, 0.5, num_threads=1)
+    assert loss <= best * 1.02
+    with pytest.raises(kiln.DataError, match="less than a cell without one"):
+        kiln.ALS(2, implicit=True, confidence="proportional", alpha=0.5, **CPU).fit(X)
+
+
+def test_lists_are_implicits(pair):
+    X, ours, theirs = pair
+    users = np.array([3, 9, 0])
+    for options in ({}, {"filter_already_liked_items": False}, {"N": 3, "filter_items": [1, 2, 30]},
+                    {"items": np.array([7, 3, 11, 20, 45])}, {"recalculate_user": True}):
+        for who, liked in ((users, X[users]), (5, X[5])):
+            ids, scores = ours.recommend(who, liked, **options)
+            wanted, values = theirs.recommend(who, liked, **options)
+            if "items" in options:  # theirs has what is left out at the end of the list
+                ids, wanted = ids[ids >= 0], wanted[values > -1e30]
+                scores, values = scores[np.isfinite(scores)], values[values > -1e30]
+            np.testing.assert_array_equal(ids, wanted)
+            np.testing.assert_allclose(scores, values, rtol=2e-4, atol=1e-6)
+    for ids, wanted in ((ours.similar_items(4, N=6), theirs.similar_items(4, N=6)),
+                        (ours.similar_items([4, 8], items=np.arange(20)), theirs.similar_items([4, 8], items=np.arange(20))),
+                        (ours.similar_users(7, filter_users=[1, 2]), theirs.similar_users(7, filter_users=[1, 2])),
+                        (ours.similar_users([7, 2], users=np.arange(30)), theirs.similar_users([7, 2], users=np.arange(30)))):
+        np.testing.assert_array_equal(ids[0], wanted[0])
+        np.testing.assert_allclose(ids[1], wanted[1], rtol=1e-5)
+    score, parts, weights = ours.explain(3, X, 11, N=4)
+    their_score, their_parts, _ = theirs.explain(3, X, 11, N=4)
+    assert score == pytest.approx(their_score, rel=1e-4) and [i for i, _ in parts] == [i for i, _ in their_parts]
+    np.testing.assert_allclose([s for _, s in parts], [s for _, s in their_parts], rtol=1e-4)
+    assert ours.explain(3, X, 12, weights)[0] == pytest.approx(theirs.explain(3, X, 12)[0], rel=1e-4)
+
+
+def test_new_rows_and_columns(pair):
+    X, ours, theirs = pair
+    import copy
+
+    model = copy.deepcopy(ours)
+    new = plays(3, 50, seed=5).astype(np.float32)
+    theirs = copy.deepcopy(theirs)
+    model.partial_fit_users([2, 70, 72], new)
+    theirs.partial_fit_users([2, 70, 72], new)
+    np.testing.assert_allclose(model.user_factors, theirs.user_factors, atol=2e-4)
+    model.partial_fit_items([50, 1], plays(2, 73, seed=6).astype(np.float32))
+    theirs.partial_fit_items([50, 1], plays(2, 73, seed=6).astype(np.float32))
+    np.testing.assert_allclose(model.item_factors, theirs.item_factors, atol=2e-4)
+    assert model.n_features_in_ == 51 and not hasattr(model, "objective_")
+    assert model.partial_fit(plays(4, 51, seed=7)).user_factors.shape == (77, 6)
+    biased = kiln.ALS(3, l2=1, **CPU).fit(plays())
+    B = biased.item_factors.copy()
+    biased.partial_fit_items([0], plays(1, 70, seed=8))  # ratings: a least-squares problem with a bias
+    row = plays(1, 70, seed=8)
+    A1 = np.column_stack([biased.user_factors, np.ones(70)])[row.indices]
+    y = row.data - biased.mean_ - biased.row_biases_[row.indices]
+    wanted = np.linalg.solve(A1.T @ A1 + biased.l2_ * np.eye(4), A1.T @ y)
+    np.testing.assert_allclose([*biased.item_factors[0], biased.column_biases_[0]], wanted, rtol=1e-9)
+    np.testing.assert_array_equal(biased.item_factors[1:], B[1:])
+    with pytest.raises(NotImplementedError, match="fit it again"):
+        kiln.SFA(2, **CPU).fit(plays()).recalculate_item(0, plays(1, 70))
+
+
+def test_names_in_and_out(tool, tmp_path):
+    X = plays()
+    users, items = [f"u{i}" for i in range(70)], [f"i{j}" for j in range(50)]
+    model = kiln.ALS(4, implicit=True, **CPU).fit(X, user_names=users, item_names=items)
+    numbers, scores = model.recommend([3, 1], X[[3, 1]], N=4)
+    model.save(tmp_path / "m.kiln")
+    for one in (model, kiln.load(tmp_path / "m.kiln")):
+        names, same = one.recommend(["u3", "u1"], X[[3, 1]], N=4, filter_items=["i49"])
+        assert (names == np.array(items, object)[model.recommend([3, 1], X[[3, 1]], N=4, filter_items=[49])[0]]).all()
+        assert list(one.recommend("u3", X[3], N=4)[0]) == [items[j] for j in numbers[0]]
+        assert one.similar_items("i7", N=2)[0][0] == "i7" and one.similar_users(7, N=1)[0][0] == 7
+        assert one.predict("u3", "i7") == pytest.approx(model.predict(3, 7))
+        with pytest.raises(ValueError, match="there is no user 'nobody' among 70"):
+            one.recommend("nobody", X[0])
+    model.partial_fit_users(["new", "u2"], X[:2])
+    assert model.user_names_[-1] == "new" and len(model.user_factors) == 71
+    assert list(model.recommend("new", X[0])[0]) == list(model.recommend("new", X[0], recalculate_user=True)[0])
+    told = subprocess.run([tool, "recommend", str(tmp_path / "m.kiln"), "--user", "u3", "--top", "1"],
+                          capture_output=True, text=True, check=True).stdout
+    assert model.recommend("u3", X[3], N=1, filter_already_liked_items=False)[0][0] in told
+    import pandas
+
+    frame = pandas.DataFrame(X.toarray(), index=users, columns=items)
+    framed = kiln.ALS(4, implicit=True, **CPU).fit(frame)
+    assert framed.user_names_[5] == "u5" and framed.item_names_[7] == "i7"
+
+
+def test_metrics_are_implicits(pair):
+    X, ours, theirs = pair
+    train, test = kiln.train_test_split(X, 0.7, random_state=1)
+    assert (train + test - X).nnz == 0 and 0.6 < train.nnz / X.nnz < 0.8 and train.multiply(test).nnz == 0
+    for K in (1, 5, 10, 20):
+        found = kiln.ranking_metrics_at_k(ours, train, test, K)
+        wanted = their_metrics(theirs, train, test, K, show_progress=False)
+        for name, value in wanted.items():
+            assert found[name] == pytest.approx(value, rel=1e-12), (K, name)
+        same = kiln.ranking_metrics_at_k(theirs, train, test, K)
+        assert found == pytest.approx(same)
+    users = np.flatnonzero(np.diff(test.indptr))
+    ids = ours.recommend(users, train[users], N=20)[0]
+    hits = [len(set(row) & set(test[u].indices)) / min(20, test[u].nnz) for u, row in zip(users, ids)]
+    assert found["recall"] == pytest.approx(np.mean(hits))
+    assert found["coverage"] == len(set(ids.ravel())) / 50
+    assert kiln.ranking_metrics_at_k(ours, train, sp.csr_matrix(X.shape))["precision"] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["als", "implicit", "sfa"])
+def test_lists_of_any_size(kind, dtype):
+    """Sizes around those of vectors, tiles and panels, beside a sort; equal scores by number."""
+    rng = np.random.default_rng(2)
+    for users, items, factors, N in ((1, 1, 1, 1), (7, 65, 3, 70), (8, 33, 5, 4), (130, 257, 17, 9)):
+        X = plays(users, items, 0.3, seed=users).astype(dtype)
+        X = X.tolil()
+        X[0, 0] = 3
+        X = X.tocsr()
+        model = {"als": kiln.ALS, "implicit": lambda k, **o: kiln.ALS(k, implicit=True, **o),
+                 "sfa": kiln.SFA}[kind](factors, max_iter=3, l2=0.1, **CPU)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X)
+        model.column_factors_ = rng.integers(-2, 3, (items, factors)).astype(dtype)  # so that scores are equal
+        model.row_factors_ = rng.integers(-2, 3, (users, factors)).astype(dtype)
+        model.row_biases_[:], model.column_biases_[:], model.mean_ = 0, 0, 0.0
+        for liked in (True, False):
+            ids, scores = model.recommend(np.arange(users), X, N=N, filter_already_liked_items=liked)
+            exact = model.row_factors_ @ model.column_factors_.T
+            for u in range(users):
+                left = np.setdiff1d(np.arange(items), X[u].indices if liked else [])
+                order = left[np.argsort(-exact[u, left], kind="stable")][:N]
+                assert list(ids[u][ids[u] >= 0]) == list(order)
+                np.testing.assert_array_equal(scores[u][:len(order)], exact[u, order])
+                assert np.isnan(scores[u][len(order):]).all()
+
+
+def test_many_factors():
+    """Up to 1,024: beside the normal equations."""
+    X, quiet = plays(5, 4, 0.7), {"l2": 0.5, "max_iter": 1, **CPU}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for factors in (600, 1023):
+            for model in (kiln.ALS(factors, **quiet), kiln.SFA(factors, **quiet),
+                          kiln.NMF(factors, max_iter=1, **CPU), kiln.LatentDirichletAllocation(factors, max_iter=1, **CPU)):
+                assert np.isfinite(model.fit(X).objective_)
+        model = kiln.ALS(600, implicit=True, **quiet).fit(X)
+    B, c = model.item_factors, 1 + X[2].toarray()[0]
+    wanted = np.linalg.solve(B.T @ (c[:, None] * B) + 0.5 * np.eye(600), B.T @ (c * (c > 1)))
+    np.testing.assert_allclose(model.transform(X[2])[0], wanted, atol=1e-9)
+    with pytest.raises(kiln.ArgumentError, match="1025 factors, but 1 to 1024"):
+        kiln.ALS(1025, implicit=True, **CPU).fit(X)
+
+
+def test_coherence_is_gensims():
+    """Its formulas, in plain loops."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.4, (90, 20)).astype(float)
+    counts[:, 19] = 0
+    X, there = sp.csr_matrix(counts), counts > 0
+    topics = [[0, 3, 5, 7], [1, 2], [4, 19, 6]]
+
+    def share(*words):
+        return there[:, list(words)].all(1).mean()
+
+    def mass(topic):
+        pairs = [(topic[i], topic[j]) for i in range(1, len(topic)) for j in range(i)]
+        return np.mean([np.log((share(v, w) + 1e-12) / share(w)) if share(v) and share(w) else 0.0
+                        for v, w in pairs])
+
+    def npmi(topic):
+        pairs = [(v, w) for v in topic for w in topic if v != w]
+        return np.mean([np.log((share(v, w) + 1e-12) / (share(v) * share(w))) / -np.log(share(v, w) + 1e-12)
+                        if share(v) and share(w) else 0.0 for v, w in pairs])
+
+    for measure, formula in (("u_mass", mass), ("c_npmi", npmi)):
+        np.testing.assert_allclose(kiln.coherence(topics, X, measure=measure), [formula(t) for t in topics],
+                                   rtol=1e-12)
+    names = [f"w{j}" for j in range(20)]
+    np.testing.assert_array_equal(kiln.coherence([["w1", "w2"]], X, feature_names=names),
+                                  kiln.coherence([[1, 2]], X))
+    model = kiln.LatentDirichletAllocation(3, **CPU).fit(X)
+    words = model.top_words(4, feature_names=names)
+    assert [[names.index(w) for w, _ in t] for t in words] == np.argsort(-model.components_, kind="stable")[:, :4].tolist()
+    np.testing.assert_array_equal(model.coherence(X, n=4),
+                                  kiln.coherence([[w for w, _ in t] for t in words], X, feature_names=names))
+    with pytest.raises(ValueError, match="there is no word 'x'"):
+        kiln.coherence([["x"]], X, feature_names=names)
