@@ -49,7 +49,7 @@ EXAMPLES = {
     "ALS": _session(">>> from scipy.sparse import csr_matrix",
                     ">>> ratings = csr_matrix([[5.0, 4, 0], [4, 0, 1], [0, 2, 5]])",
                     ">>> model = kiln.ALS(2, random_state=0).fit(ratings)",
-                    ">>> bool(model.predict(0, 0) > model.predict(1, 2))", "True"),
+                    ">>> model.recommend(ratings, N=1)[0].tolist()", "[[2], [1], [0]]"),
     "SFA": _session(">>> from scipy.sparse import csr_matrix",
                     ">>> ratings = csr_matrix([[5.0, 4, 0], [4, 0, 1], [0, 2, 5]])",
                     ">>> kiln.SFA(2, random_state=0).fit(ratings).row_factors_.shape", "(3, 2)"),

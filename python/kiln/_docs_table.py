@@ -37,8 +37,13 @@ ALS.tol, SFA.tol, NMF.tol, LatentDirichletAllocation.tol | float | When to stop:
 alpha | float | The strength of the penalty.
 Ridge.alpha | float or array of shape (n_targets,) | The strength of the penalty, one for each target or
     for all.
-ALS.alpha | float or None | How much an entry adds to the confidence, with implicit=True. None: the
-    library's.
+ALS.alpha | float or None | How much an entry adds to the confidence, with implicit=True. None: 1.
+ALS.confidence | str | With implicit=True: "linear" is 1 + alpha r, "proportional" alpha r, as in the package
+    implicit, "log" 1 + alpha log(1 + r / epsilon).
+ALS.epsilon | float or None | Of confidence="log": what counts are divided by. None: 1.
+user_names, item_names | list or None | What the rows and columns are called.
+ratings | sparse matrix of shape (n_users, n_items) | What is shared out.
+train_percentage | float | The probability that an entry goes to train, between 0 and 1.
 alphas | array, or int | The strengths of the penalty to try, or how many.
 RidgeCV.alphas | array of shape (n_alphas,) | The strengths of the penalty to try, above 0 for cv=None.
 l1_ratio | float | The share of the L1 penalty: 0 is L2 alone, 1 is L1 alone.
@@ -225,7 +230,8 @@ ElasticNetCV | - | mse_path_
 KMeans | - | cluster_centers_, labels_, inertia_
 MiniBatchKMeans | - | n_steps_
 MDS | - | embedding_, stress_, stress_1_, point_stress_, dissimilarity_matrix_
-_Recommender | - | row_factors_, column_factors_, row_biases_, column_biases_, mean_, l2_
+_Recommender | - | row_factors_, column_factors_, row_biases_, column_biases_, mean_, l2_, user_names_,
+    item_names_
 _Topics | - | components_
 NMF | - | n_components_, reconstruction_err_
 LatentDirichletAllocation | - | doc_topic_prior_, topic_word_prior_, exp_dirichlet_component_, bound_,
@@ -291,6 +297,7 @@ stress_ | float | The sum of squared differences over the pairs, or Stress-1 (no
 stress_1_ | float | Stress-1.
 point_stress_ | array of shape (n_samples,) | The stress of each point.
 dissimilarity_matrix_ | array of shape (n_samples, n_samples) | What was laid out, where X held no points.
+user_names_, item_names_ | array of objects, or None | The names of the rows and columns.
 row_factors_ | array of shape (n_rows, n_components) | The factors of the rows (users).
 column_factors_ | array of shape (n_columns, n_components) | The factors of the columns (items).
 row_biases_ | array of shape (n_rows,) | The biases of the rows.

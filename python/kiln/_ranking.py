@@ -20,6 +20,8 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
     model: one of Kiln's, or anything with implicit's recommend(userids, user_items, N=). precision is hits
     over sum of min(K, a user's test items). show_progress and num_threads are taken and change nothing.
 
+    Examples
+    --------
     >>> import numpy, scipy.sparse, kiln
     >>> plays = scipy.sparse.random(60, 40, 0.2, format="csr", random_state=0)
     >>> train, test = kiln.train_test_split(plays, random_state=0)
@@ -46,7 +48,15 @@ def ranking_metrics_at_k(model: Any, train_user_items: Any, test_user_items: Any
 
 def train_test_split(ratings: Any, train_percentage: float = 0.8, random_state: Any = None) -> tuple[Any, Any]:
     """Entries of a sparse matrix shared out: (train, test), of its shape; each goes to train with this
-    probability. An entry's fate depends on its place and random_state alone."""
+    probability. An entry's fate depends on its place and random_state alone.
+
+    Examples
+    --------
+    >>> import scipy.sparse, kiln
+    >>> train, test = kiln.train_test_split(scipy.sparse.eye(50, format="csr"), 0.5, random_state=0)
+    >>> train.shape, train.nnz + test.nnz
+    ((50, 50), 50)
+    """
     if not 0 < train_percentage < 1:
         raise ArgumentError(f"train_percentage must be between 0 and 1, got {train_percentage!r}")
     X = csr_matrix(ratings)
@@ -71,6 +81,8 @@ def coherence(topics: Any, X: Any, *, measure: str = "c_npmi", feature_names: An
     first, d the numbers of the N documents with these words; or "c_npmi", whose windows are whole documents
     here, since counts know no order.
 
+    Examples
+    --------
     >>> import scipy.sparse, kiln
     >>> X = scipy.sparse.csr_matrix([[1, 2, 0], [3, 1, 0], [0, 0, 1], [0, 0, 2.0]])
     >>> kiln.coherence([[0, 1], [0, 2]], X, measure="u_mass").round(1).tolist()

@@ -16,8 +16,16 @@ _COLUMNS = ("user|customer|uid", "item|movie|product|book|artist|track|iid", "ra
 
 
 class Ratings(NamedTuple):
-    """X (n_users, n_items), SciPy's CSR, and what its rows and columns are called; fit() of ALS and SFA takes
-    all of it."""
+    """X (n_users, n_items), SciPy's CSR, and what its rows and columns are called, user_names and item_names;
+    fit() of ALS and SFA takes all of it.
+
+    Examples
+    --------
+    >>> import scipy.sparse, kiln
+    >>> ratings = kiln.Ratings(scipy.sparse.eye(3, format="csr"), ["ann", "bob", "cy"], ["x", "y", "z"])
+    >>> kiln.ALS(1, random_state=0).fit(ratings).user_names_.tolist()
+    ['ann', 'bob', 'cy']
+    """
 
     X: Any
     user_names: list[Any]
@@ -25,13 +33,15 @@ class Ratings(NamedTuple):
 
 
 def read_ratings(source: Any, *, dtype: Any = "float64") -> Ratings:
-    """Ratings from a file of lines "user, item and perhaps a rating", as `kiln als` reads it, or from a frame
-    of pandas or polars with such columns: those whose names begin with user, item and rating (or customer,
-    movie, count and the like), else the first three.
+    """Ratings of `source` in this dtype: a file of lines "user, item and perhaps a rating", as `kiln als` reads
+    it, or a frame of pandas or polars with such columns: those whose names begin with user, item and rating
+    (or customer, movie, count and the like), else the first three.
 
     Users and items are numbered in the order in which they come. Of several ratings of a user for an item the
     last counts, with a warning; without ratings each line counts 1, and they add up.
 
+    Examples
+    --------
     >>> import pandas, kiln
     >>> plays = pandas.DataFrame({"user": ["ann", "bob", "ann"], "item": ["x", "x", "y"], "plays": [3, 1, 2]})
     >>> ratings = kiln.read_ratings(plays)
