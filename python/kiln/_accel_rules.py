@@ -83,6 +83,7 @@ def _penalised_intercept(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 
 
 def _svm(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    wants(model, penalty="l2")  # of "l1" LIBLINEAR ends where its random order leads
     ours = _penalised_intercept(model, X, y, sample_weight)
     if not model.fit_intercept:
         ours.intercept_ = 0.0

@@ -213,9 +213,9 @@ class LinearRegression(_Inferred, _Regressor):
     are not computed on the way. solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or
     "auto", which of them suits X; scikit-learn's other names mean "auto". tol: of the relative residual of
     the normal equations; None: 1e-12 for float64, 1e-5 for float32. n_jobs: threads. copy_X is taken and
-    changes nothing: X is never written to. positive: coefficients are from 0 on, found by an active set on the
-    Gram matrix, of up to 4,096 columns; solver and max_iter change nothing then, rank_ is None, and the model's
-    file does not say how it was trained, which `kiln verify` asks for.
+    changes nothing: X is never written to. positive: coefficients are from 0 on, found by an active set on
+    the Gram matrix, of up to 4,096 columns; solver and max_iter change nothing then, rank_ is None, and the
+    model's file does not say how it was trained, which `kiln verify` asks for.
     """
 
     _algorithm = "linreg"
@@ -978,18 +978,18 @@ class LinearSVC(_Classifier):
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as
     scikit-learn's is. solver, standardize: as LogisticRegression's.
 
-    loss="hinge" is without the square, by an interior point method in float64, for up to 4,096 columns: tol is
-    then of the duality gap over the objective, None: 1e-8; max_iter and solver change nothing, and the model's
-    file does not say how it was trained, which `kiln verify` asks for.
+    loss="hinge" is without the square, by an interior point method in float64, for up to 4,096 columns;
+    penalty="l1", of the squared hinge, is ||w||_1 in place of 1/2 ||w||^2, by active sets in float64, for up
+    to 2,048 columns. tol is then of the duality gap over the objective, None: 1e-8; max_iter and solver change
+    nothing, and the model's file does not say how it was trained, which `kiln verify` asks for.
 
     dual, random_state and intercept_scaling are taken and change nothing: the optimum is the same, and has no
-    penalty of the intercept that could be lessened. penalty="l1" and multi_class="crammer_singer" are
-    refused.
+    penalty of the intercept that could be lessened. multi_class="crammer_singer" is refused.
     """
 
     _algorithm = "svm"
     _names = {"l2": "C"}
-    _only = {"penalty": (("l2",), "take sklearn.svm.LinearSVC, or LogisticRegression(l1_ratio=1)"),
+    _only = {"penalty": (("l2", "l1"), "take penalty='l2' or penalty='l1'"),
              "loss": (("squared_hinge", "hinge"), "take loss='squared_hinge' or loss='hinge'"),
              "multi_class": (("ovr",), "take multi_class='ovr', or sklearn.svm.LinearSVC")}
 
@@ -1009,10 +1009,11 @@ class LinearSVC(_Classifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or
         text."""
-        if self.loss != "hinge":
+        if self.loss != "hinge" and self.penalty != "l1":
             super().fit(X, y, sample_weight)
             return self
-        from ._margins import fit_margins, hinge
+        from ._margins import fit_margins, hinge, solve_margins
+        from ._margins_l1 import solve_l1
 
         X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
@@ -1022,8 +1023,14 @@ class LinearSVC(_Classifier):
         weights = np.ones(len(codes)) if sample_weight is None else sample_weight.astype(np.float64)
         if options["class_weights"] is not None:
             weights = weights * np.array(list(options["class_weights"]))[codes]
-        self._show(*fit_margins(self, X, [hinge(np.where(codes == (1 if columns == 1 else j), 1.0, -1.0),
-                                                weights, self.C) for j in range(columns)]))
+        if self.loss == "hinge" and self.penalty == "l1":
+            raise ValueError("penalty='l1' of LinearSVC is for loss='squared_hinge', as in scikit-learn.")
+        signs = [np.where(codes == (1 if columns == 1 else j), 1.0, -1.0) for j in range(columns)]
+        if self.penalty == "l1":
+            found = fit_margins(self, X, [(sign, self.C * weights) for sign in signs], solve_l1)
+        else:
+            found = fit_margins(self, X, [hinge(sign, weights, self.C) for sign in signs], solve_margins)
+        self._show(*found)
         return self
 
 

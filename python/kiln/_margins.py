@@ -183,13 +183,14 @@ def solve_margins(X: Matrix, sigma: Any, c: Any, u: Any, *, intercept: bool,
                         time.perf_counter() - begin, {}, {}, "interior-point", gap, "duality gap")
 
 
-def fit_margins(model: Any, X: Any, problems: list[Any]) -> tuple[Any, Any]:
-    """W and b for validated X and the terms of each column of W; the report is the model's."""
+def fit_margins(model: Any, X: Any, problems: list[Any], solve: Any = solve_margins) -> tuple[Any, Any]:
+    """W and b for validated X and what solve takes for each column of W; the report is the model's."""
     if model.standardize:
-        raise ArgumentError(f"standardize=True of {type(model).__name__} is for the squared loss")
+        raise ArgumentError(f"standardize=True of {type(model).__name__} is for the squared loss and "
+                            "penalty='l2'")
     where = model._place(X, len(problems))
     operand = matrix(X, where if where.has_f64 else "cpu", np.float64)
-    found = [solve_margins(operand, *terms, intercept=model.fit_intercept, tolerance=model.tol)
+    found = [solve(operand, *terms, intercept=model.fit_intercept, tolerance=model.tol)
              for terms in problems]
     model.device_, model._kept, model._told = operand.device.name, None, {}
     reports = [report for _, _, report in found]

@@ -272,7 +272,7 @@ def from_sklearn(estimator: Any, **parameters: Any) -> Any:
     UnsupportedError
         Where Kiln has no class of that name.
     ArgumentError
-        Where Kiln's class refuses the value of a parameter, such as LinearSVC(penalty="l1").
+        Where Kiln's class refuses the value of a parameter, such as NMF(solver="cd").
 
     Examples
     --------

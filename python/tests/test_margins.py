@@ -69,6 +69,40 @@ def test_several_classes_and_single_precision(tmp_path):
     np.testing.assert_array_equal(kiln.load(tmp_path / "m.kiln").predict(X), ours.predict(X))
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_least_absolute_coefficients(intercept):
+    """penalty="l1" of the squared hinge: the conditions of the least value, and the bound, which holds
+    against scikit-learn's model, whose random order may end far above."""
+    weights, sign = RANDOM.uniform(0, 2, len(SICK)), np.where(SICK == 1, 1.0, -1.0)
+    options = {"penalty": "l1", "fit_intercept": intercept}
+    for C in (0.001, 0.01, 1.0):
+        ours = kiln.LinearSVC(C=C, **options, device="cpu").fit(CANCER, SICK, weights)
+        w, b = ours.coef_[0], ours.intercept_
+        left = np.maximum(0, 1 - sign * (CANCER @ w + b))
+        slope = CANCER.T @ (2 * C * weights * sign * left)
+        assert ours.objective_ == pytest.approx(np.abs(w).sum() + C * weights @ left**2)
+        assert (np.abs(slope) <= 1 + 1e-7).all() and np.allclose(slope[w != 0], np.sign(w[w != 0]), atol=1e-7)
+        assert ours.converged_ and ours.optimality_gap_ <= 1e-8 * ours.objective_
+        if intercept:
+            assert abs(np.sum(C * weights * sign * left)) < 1e-9
+        else:
+            theirs = LinearSVC(C=C, dual=False, tol=1e-10, max_iter=20000, **options)
+            other = theirs.fit(CANCER, SICK, weights).coef_[0]
+            above = C * weights @ np.maximum(0, 1 - sign * (CANCER @ other)) ** 2 + np.abs(other).sum()
+            assert ours.objective_ - ours.optimality_gap_ <= above
+
+
+def test_the_least_absolute_coefficients_of_few_rows():
+    """Fewer than columns, of three classes, sparse."""
+    X = RANDOM.normal(size=(60, 150)) * (RANDOM.random((60, 150)) > 0.5)
+    y = np.argmax(X[:, :3], axis=1)
+    ours = kiln.LinearSVC("l1", C=0.3, device="cpu").fit(scipy.sparse.csr_matrix(X), y)
+    again = kiln.LinearSVC("l1", C=0.3, device="cpu").fit(X, y)
+    np.testing.assert_allclose(ours.coef_, again.coef_, atol=1e-8)
+    assert ours.coef_.shape == (3, 150) and ours.converged_ and 0 < np.count_nonzero(ours.coef_) < 150
+    assert not kiln.LinearSVC("l1", C=1e-6, device="cpu").fit(X, y).coef_.any()
+
+
 def test_what_is_refused_and_warned_of():
     for bad in (np.nan, np.inf):
         X = np.where(CANCER == CANCER[3, 3], bad, CANCER)
