@@ -22,6 +22,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WEIGHTED (TRAINS | BIT(WEIGHS) | ON_MODEL)
 #define OFFSETS (BIT(GLM) | ON_MODEL)
 #define READS (LABELLED | OTHERS | BIT(RECOMMEND))
+#define LISTS (BIT(LINKS) | BIT(RECOMMEND))
 #define COMPUTES (EVERY & ~(SPEAKS | BIT(KERNELS)))
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
 #define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
@@ -119,6 +120,20 @@ const struct option tool_options[] = {
      "CSV: the name of the column to predict; several are separated by commas. For columns without names, as "
      "in npy, give the number, from 1 on, or -1 for the last.",
      AT(target)},
+    {"target", 0, OPTION_TEXT, GROUP_DATA, LISTS, "COLUMN", NULL, NULL, ANY,
+     "Lists of links or ratings: the column with the vertex that a link leads to, or with the item.",
+     AT(target)},
+    {"source", 0, OPTION_TEXT, GROUP_DATA, LISTS | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN),
+     "COLUMN", NULL, NULL, ANY,
+     "Lists of links or ratings: the column with the vertex that a link comes from, or with the user: its "
+     "name "
+     "in the header, or its number, from 1 on, or -1 for the last. --target is where a link leads, or the "
+     "item.",
+     AT(source)},
+    {"weight", 0, OPTION_TEXT, GROUP_DATA, LISTS | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN),
+     "COLUMN", NULL, NULL, ANY,
+     "Lists of links or ratings: the column with the weight of a link, or with the rating, as --source.",
+     AT(weight)},
     {"target-file", 0, OPTION_PATH, GROUP_DATA, LABELLED, "FILE", NULL, NULL, ANY,
      "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},
     {"weights", 0, OPTION_TEXT, GROUP_DATA, WEIGHTED, "COLUMN", NULL, NULL, ANY,

@@ -28,6 +28,7 @@ struct settings {
     double checkpoint_every, time_limit;
     bool probabilities, decision;
     const char *format, *parts, *target, *target_file, *vocabulary, *to, *targets_to;
+    const char *source, *weight;                               /* columns of a list, beside target */
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;
@@ -100,6 +101,7 @@ enum verb_id {
     VERB_WEIGHS,    /* with weights */
     VERB_RANDOM,    /* and draws random numbers */
     VERB_PASSES,    /* and only passes over the data, which may stay in their file */
+    VERB_LINKS,     /* and takes a list of links or ratings */
     VERB_KINDS
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)

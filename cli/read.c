@@ -92,15 +92,22 @@ static void say_warnings(const kiln_data *data) {
     }
 }
 
+static void default_text(const char **option, const json_t *used, const char *name) {
+    if (!*option) *option = json_string_value(json_object_get(used, name));
+}
+
 /* What is not given is what training used, as with the columns of the features. */
 static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
     const struct settings *settings = run->settings;
     const unsigned kinds = run->verb->kinds, trained = VERB_BIT(VERIFY) | VERB_BIT(STATISTICS);
-    if (!options->offset && !settings->offset_file &&
-        (kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | trained)))
-        options->offset = json_string_value(json_object_get(used, "offset"));
-    if (!options->weights && !settings->weights_file && (kinds & trained))
-        options->weights = json_string_value(json_object_get(used, "weights"));
+    if (!settings->offset_file && (kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | trained)))
+        default_text(&options->offset, used, "offset");
+    if (!settings->weights_file && (kinds & trained)) default_text(&options->weights, used, "weights");
+    if (options->tables == KILN_FILE_EDGES || options->tables == KILN_FILE_RATINGS) {
+        default_text(&options->source, used, "source");
+        default_text(&options->target, used, "target");
+        default_text(&options->weight, used, "weight");
+    }
     const char *missing = json_string_value(json_object_get(used, "missing"));
     if ((kinds & trained) && missing && strcmp(missing, "drop") == 0) options->missing = KILN_MISSING_DROP;
 }
@@ -164,6 +171,8 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .target_range = run->target_range,
                                  .text_targets = targets_of(run, model),
                                  .target_file = settings->target_file,
+                                 .source = settings->source,
+                                 .weight = settings->weight,
                                  .weights = settings->weights,
                                  .offset = settings->offset,
                                  .groups = settings->groups,

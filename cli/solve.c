@@ -124,6 +124,10 @@ static void put_options(struct result *result, const struct solving *s) {
     result_open(result, "options", true);
     for (int64_t i = 0; i < algorithm->option_count; i++) put_option(result, s, &algorithm->options[i]);
     PUT(result, "warm_start", TEXT(settings->warm_start));
+    const bool links = s->run->verb->kinds & VERB_BIT(LINKS); /* and a target is one of its columns */
+    if (settings->source) PUT(result, "source", TEXT(settings->source));
+    if (settings->target && links) PUT(result, "target", TEXT(settings->target));
+    if (settings->weight) PUT(result, "weight", TEXT(settings->weight));
     if (s->run->verb->kinds & VERB_BIT(ROWS)) {
         PUT(result, "missing", TEXT(settings->missing));
         PUT(result, "weights", TEXT(settings->weights));

@@ -390,9 +390,10 @@ const struct verb verb_of_pagerank = {
     "kiln pagerank wiki-Vote.txt.gz --top 5\n"
     "kiln pagerank web.txt -o web.kiln --scores ranks.tsv --plot ranks.svg\n"
     "kiln pagerank web.txt --personalize seeds.txt --damping 0.9\n"
+    "kiln pagerank data/flights.csv.gz --source origin --target dest --top 5\n"
     "kiln pagerank more.mtx --unweighted --warm-start web.kiln -o more.kiln",
     .run = run_pagerank,
-    .kinds = VERB_BIT(ALGORITHM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(LINKS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_pagerank,

@@ -69,7 +69,7 @@ typedef struct kiln_read_options {
     int zero_based; /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
     /* CSV: name of the target column, several separated by commas; NULL = none. Of a dense matrix without
      * names, .npy, .npz or a Matrix Market array, that is read into memory: its number, from 1 on, or from
-     * the end, -1 for the last. */
+     * the end, -1 for the last. Of edge lists and ratings: see `source`. */
     const char *target;
     /* Likewise: columns that are no features but the rows' weights (none negative) and offset
      * (kiln_data_weights, _offset) */
@@ -119,6 +119,14 @@ typedef struct kiln_read_options {
     kiln_file_format tables; /* what AUTO takes for CSV or an edge list is read as this; 0 = as that */
     const char
         *groups; /* CSV: a column that is no feature but says which rows belong together (kiln_data_groups) */
+    /* Edge lists and ratings: the column with the vertex that a link comes from, or the user, and that with
+     * the link's weight, or the rating; `target` is the one with the vertex that it leads to, or the item.
+     * A whole number is a column's place, from 1 on, or from the end, -1 for the last; anything else its
+     * name, exactly as in the header, which the file then must have. NULL: by the header's words, else by the
+     * order (docs/formats.md). With `source` or `weight` AUTO takes a table for an edge list. ERR_PARSE:
+     * there is no such column; the message lists those that there are. ERR_ARGUMENT: the file is of another
+     * format. */
+    const char *source, *weight;
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.

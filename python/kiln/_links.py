@@ -9,8 +9,11 @@ from ._arrays import Matrix, check_sparse, is_graph, numbers
 from ._columns import as_table
 from ._library import ArgumentError, DataError, UnsupportedError
 
-# How a column with the ends of links, or with their weights, may be called, in any case, as in the tool.
-_WORDS = {"source": ("source", "src", "from"), "target": ("target", "dst", "to"), "weight": ("weight",)}
+# How the name of a column with the ends of links, or with their weights, begins, or what it is, in any case: as
+# in the tool.
+_WORDS = {"source": ("source", "src", "from", "citing"), "target": ("target", "dst", "dest", "to_", "cited"),
+          "weight": ("weight", "value", "count")}
+_WHOLE = {"source": ("tail",), "target": ("to", "head"), "weight": ()}
 
 
 class Graph:
@@ -165,18 +168,16 @@ def _named(said: dict[str, str | None], names: list[str]) -> list[str | None]:
     none."""
     found: list[str | None] = []
     for role, name in said.items():
-        known = [one for one in names if one.lower() in _WORDS[role]]
+        known = [one for one in names if one.lower().startswith(_WORDS[role]) or one.lower() in _WHOLE[role]]
         if name is None and not known and role == "weight":
             found.append(None)
-        elif name is None and len(known) == 1:
+        elif name is None and known:
             found.append(known[0])
         elif name in names:
             found.append(name)
         else:
-            which = f"no column {name!r}" if name else (f"no column {role!r}" if not known else
-                                                        f"several columns that may be the {role}")
-            raise ArgumentError(f"the frame has {which}; its columns are {', '.join(names[:20])}: {role}= says "
-                                "which it is")
+            raise ArgumentError(f"the frame has no column {name or role!r}; its columns are "
+                                f"{', '.join(names[:20])}: {role}= says which it is")
     return found
 
 

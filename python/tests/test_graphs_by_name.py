@@ -1,6 +1,7 @@
 """kiln.pagerank and kiln.hits of whatever holds a graph, by its nodes' names: networkx's numbers."""
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import networkx as nx
@@ -136,10 +137,29 @@ def test_numbers_and_mixed_names() -> None:
     assert kiln.pagerank(table, **CPU).scores["node"].to_pylist() == [10, 2, 7]
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_tool_ranks_a_file_of_links_alike(tool: Any, tmp_path: Any, named: bool, header: bool) -> None:
+    """Text names with blanks, commas and quotes; columns by their names, by options, or by their places."""
+    frame = LINKS.replace({"node 3": 'three, "III"', "node 5": "5"}).assign(note="x,y")
+    frame = frame[["note", "target", "weight", "source"]]
+    other = frame if named else frame.rename(columns={"source": "by town", "target": "into", "weight": "seats"})
+    other.to_csv(tmp_path / "links.csv", index=False, header=header)
+    places = {"source": "4", "target": "2", "weight": "-2"} if not header else (
+        {} if named else {"source": "by town", "target": "into", "weight": "seats"})
+    more = [word for role, column in places.items() for word in (f"--{role}", column)]
+    subprocess.run([tool, "pagerank", tmp_path / "links.csv", *more, "--scores", tmp_path / "scores.tsv",
+                    "--quiet", "-o", tmp_path / "m.kiln"], check=True)
+    lines = [line.split("\t") for line in (tmp_path / "scores.tsv").read_text().splitlines()]
+    assert {node: float(score) for node, score in lines} == pytest.approx(
+        kiln.pagerank(frame, **CPU).scores.to_dict(), rel=1e-6)
+    subprocess.run([tool, "verify", tmp_path / "m.kiln", tmp_path / "links.csv", "--quiet"], check=True)
+
+
 def test_what_is_no_graph_is_said() -> None:
     calls: list[tuple[Any, dict[str, Any], str]] = [
         (LINKS.rename(columns={"source": "a"}), {}, "no column 'source'; its columns are a, target, weight: source= says"),
-        (LINKS, {"weight": "w"}, "no column 'w'"), (LINKS.assign(src=1), {}, "several columns that may be the source"),
+        (LINKS, {"weight": "w"}, "no column 'w'"), 
         (LINKS.assign(weight="x"), {}, "weights of links must be numbers"),
         (LINKS.assign(weight=np.nan), {}, "weight of link 0 .* is missing"), (LINKS[:0], {}, "no links"),
         (LINKS.assign(target=[*LINKS["target"][:-1], None]), {}, "row 69 .* lacks an end"),

@@ -266,6 +266,11 @@ static kiln_status fail_names(const struct ki_table *table, kiln_file_format for
 kiln_status ki_take_named(struct ki_table *table, kiln_file_format format, const char *path,
                           const kiln_read_options *options) {
     if (format == KILN_FILE_CSV) return KILN_OK;
+    if (options->target && ki_format(format)->names_vertices) {
+        kiln_read_options rest = *options;
+        rest.target = NULL; /* a column of the list */
+        return ki_take_named(table, format, path, &rest);
+    }
     if (!options->target && !options->weights && !options->offset && !options->groups) return KILN_OK;
     if (table->format != KILN_DENSE || !table->values) return fail_names(table, format, path, options);
     return options->groups ? fail_names(table, format, path, &(kiln_read_options){.groups = options->groups})

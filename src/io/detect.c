@@ -153,13 +153,21 @@ done:
 
 kiln_status ki_detect_data(kiln_file_format *format, struct ki_input *input,
                            const kiln_read_options *options) {
-    if (options->format) {
-        *format = options->format;
-        return ki_detect_foreign(input);
+    const bool links = options->source || options->weight;
+    const kiln_file_format tables = options->tables ? options->tables
+                                    : links         ? KILN_FILE_EDGES
+                                                    : KILN_FILE_AUTO;
+    kiln_status status = KILN_OK;
+    *format = options->format;
+    TRY(options->format ? ki_detect_foreign(input) : ki_detect_format(format, input));
+    if (!options->format && tables && (*format == KILN_FILE_CSV || *format == KILN_FILE_EDGES))
+        *format = tables;
+    if (links && !ki_format(*format)->names_vertices) {
+        ki_fail(KILN_ERR_ARGUMENT, "%s is read as %s, which has no column for the %s", ki_input_name(input),
+                ki_format(*format)->title, options->source ? "source" : "weight");
+        TRY(ki_hint("--format edges or --format ratings"));
     }
-    const kiln_status status = ki_detect_format(format, input);
-    if (options->tables && (*format == KILN_FILE_CSV || *format == KILN_FILE_EDGES))
-        *format = options->tables;
+done:
     return status;
 }
 

@@ -12,7 +12,7 @@ struct ki_fault {
     kiln_status status; /* KILN_OK: none */
     const char *at;     /* in the block's text; NULL if it has no place */
     const char *hint;
-    char message[200];
+    char message[320];
 };
 /* Notes a fault; returns false, so that parsers can return it. hint may be NULL, and must outlive the fault.
  */

@@ -55,7 +55,7 @@ static void tables(void **state) {
     assert_names(&numbers.table, (const char *const[]){"1", "2"}, 2);
     ki_table_clear(&numbers.table);
     static const struct bad_file bad[] = {
-        {"a,b,c,d\n1,2,3,4\n", 1, 1, KILN_ERR_PARSE, "which of the 4 columns", "source and target"},
+        {"a,b,c,d\n1,2,3,4\n", 1, 1, KILN_ERR_PARSE, "which of the 4 columns", "--source and --target"},
         {"from,to\na,b\na\n", 3, 1, KILN_ERR_PARSE, "1 fields, the first line has 2", "from, to"},
         {"from,to,weight\na,b,1\na,,1\n", 3, 3, KILN_ERR_PARSE, "a second vertex", ""},
         {"from,to,weight\na,b,x\n", 2, 5, KILN_ERR_PARSE, "expected a weight, found 'x'", ""},
@@ -67,6 +67,51 @@ static void tables(void **state) {
 }
 
 /* Names that look alike as numbers are still different names. */
+/* The same two links, whose columns options name or number. */
+static void columns_by_options(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *source, *target, *weight;
+    } files[] = {
+        {"id,org,dest,km\n1,a b,x,2\n2,\"b,c\",a b,1\n", "org", "dest", "km"},
+        {"id,org,dest,km\n1,a b,x,2\n2,\"b,c\",a b,1\n", "org", NULL, "-1"}, /* dest is a word for it */
+        {"1,a b,x,2\n2,\"b,c\",a b,1\n", "2", "3", "4"},
+        {"2;x;a b\n1;a b;b,c\n", "-1", "2", NULL}, /* the column that is left over */
+        {"\"the \"\"org\"\"\",to,weight\na b,x,2\n\"b,c\",a b,1\n", "the \"org\"", NULL, NULL},
+        {"from,to,weight,km\na b,x,7,2\n\"b,c\",a b,7,1\n", NULL, NULL, "km"},
+        {"to,from,km\na b,x,2\n\"b,c\",a b,1\n", "to", "from", "km"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kiln_read_options options = reading_options();
+        options.source = files[i].source;
+        options.target = files[i].target;
+        options.weight = files[i].weight;
+        struct reading r = read_named(ki_read_edges, files[i].text, strlen(files[i].text), ".csv", &options);
+        if (r.status != KILN_OK) fail_msg("case %d: %s", (int)i, kiln_last_error()->message);
+        assert_names(&r.table, (const char *const[]){"a b", "x", "b,c"}, 3);
+        assert_memory_equal(r.table.row_start, ((int64_t[]){0, 1, 1, 2}), 4 * sizeof(int64_t));
+        assert_reals(r.table.values, (double[]){2, 1}, 2);
+        ki_table_clear(&r.table);
+    }
+    static const struct {
+        const char *source, *target, *weight, *said;
+    } bad[] = {{"start", "to", NULL, "no column is called 'start'; the columns are 'from', 'to' and 'km'"},
+               {"5", "to", NULL, "source is column 5, but a line has 3"},
+               {"0", "to", NULL, "source is column 0, but a line has 3"},
+               {"from", "1", NULL, "source and target are the same column, '1'"},
+               {"From", NULL, NULL, "no column is called 'From'"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kiln_read_options options = reading_options();
+        options.source = bad[i].source;
+        options.target = bad[i].target;
+        options.weight = bad[i].weight;
+        static const char text[] = "from,to,km\na,b,1\n";
+        struct reading r = read_named(ki_read_edges, text, sizeof text - 1, ".csv", &options);
+        assert_int_equal(r.status, KILN_ERR_PARSE);
+        if (!strstr(kiln_last_error()->message, bad[i].said)) fail_msg("%s", kiln_last_error()->message);
+    }
+}
+
 static void names_are_text(void **state) {
     (void)state;
     const kiln_read_options options = reading_options();
@@ -249,6 +294,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vertices_in_order_of_arrival),
         cmocka_unit_test(tables),
+        cmocka_unit_test(columns_by_options),
         cmocka_unit_test(names_are_text),
         cmocka_unit_test(weights_add_up),
         cmocka_unit_test(refusals),

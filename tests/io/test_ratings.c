@@ -46,6 +46,26 @@ static void any_separator(void **state) {
     }
 }
 
+static void columns_by_options(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *source, *target, *weight;
+    } files[] = {
+        {"when,who,what,how\n1,7,x,4\n1,9,y,5\n1,7,y,2.5\n1,9,z,0\n", "who", "what", "how"},
+        {"when,who,what,how\n1,7,x,4\n1,9,y,5\n1,7,y,2.5\n1,9,z,0\n", "2", "-2", "how"},
+        {"1;4;x;7\n1;5;y;9\n1;2.5;y;7\n1;0;z;9\n", "-1", "3", "2"},
+        {"user,item,rating,stars\n7,x,1,4\n9,y,1,5\n7,y,1,2.5\n9,z,1,0\n", NULL, NULL, "stars"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kiln_read_options options = reading_options();
+        options.source = files[i].source;
+        options.target = files[i].target;
+        options.weight = files[i].weight;
+        struct reading r = read_text(files[i].text, &options);
+        assert_small(&r);
+    }
+}
+
 static void names_are_text(void **state) {
     (void)state;
     const kiln_read_options options = reading_options();
@@ -229,6 +249,7 @@ static void memory_runs_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_separator),
+        cmocka_unit_test(columns_by_options),
         cmocka_unit_test(names_are_text),
         cmocka_unit_test(repeats),
         cmocka_unit_test(refusals),

@@ -153,12 +153,6 @@ static bool parse_record(struct part *part, const struct reader *reader, const c
     return true;
 }
 
-static bool is_number(const struct ki_ratings_field *field) {
-    const char *p = field->text;
-    double value;
-    return ki_parse_double(&p, p + field->size, &value) && p == field->text + field->size;
-}
-
 /* Both vertices of a line are numbers; -1: it is no such line. */
 static int numbered(const struct ki_ratings_layout *layout, const char **text, const char *end) {
     struct ki_ratings_field fields[KI_RATING_FIELDS];
@@ -166,7 +160,7 @@ static int numbered(const struct ki_ratings_layout *layout, const char **text, c
     while (*text < end && (**text == '\n' || **text == '\r')) ++*text;
     if (*text == end || ki_ratings_split(&ignored, fields, text, end, layout->separator) != layout->count)
         return -1;
-    return is_number(&fields[layout->role[FROM]]) && is_number(&fields[layout->role[TO]]);
+    return ki_ratings_number(&fields[layout->role[FROM]]) && ki_ratings_number(&fields[layout->role[TO]]);
 }
 
 bool ki_links_named(const char *text, const char *end) {
@@ -174,8 +168,8 @@ bool ki_links_named(const char *text, const char *end) {
         {{"source$", "src$", "from$"}, {"target$", "dst$", "to$"}, {"weight$"}}, NULL};
     struct ki_ratings_layout layout = {.count = 0};
     struct ki_fault ignored = {.status = KILN_OK};
-    return ki_ratings_layout(&layout, &ignored, &text, end, &exactly) && layout.count > 0 && layout.named &&
-           layout.count == (layout.role[WEIGHT] >= 0 ? 3 : 2);
+    return ki_ratings_layout(&layout, &ignored, &text, end, &exactly, NULL) && layout.count > 0 &&
+           layout.named && layout.count == (layout.role[WEIGHT] >= 0 ? 3 : 2);
 }
 
 static bool ends_with(const char *name, const char *ending) {
@@ -213,13 +207,14 @@ static bool find_layout(struct reader *reader, struct ki_fault *fault, const cha
     struct ki_ratings_layout *layout = &reader->layout;
     const char *first = *begin;
     layout->count = 0;
-    const bool split = ki_ratings_layout(layout, fault, &first, end, &words_of_links);
+    const bool split = ki_ratings_layout(layout, fault, &first, end, &words_of_links, reader->options);
     const char *line = *begin;
     while (line < end && (*line == '#' || *line == '%' || *line == '\n' || *line == '\r')) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         line = newline ? newline + 1 : end;
     }
-    reader->table = line < end && ((split && layout->named) || looks_like_table(name, line, end));
+    reader->table = line < end && ((split && layout->named) || ki_ratings_told(reader->options) ||
+                                   looks_like_table(name, line, end));
     if (!reader->table) {
         fault->status = KILN_OK;
         return true;
@@ -227,15 +222,15 @@ static bool find_layout(struct reader *reader, struct ki_fault *fault, const cha
     if (!split) return false;
     if (!layout->named && layout->count > 3)
         return ki_fault(fault, KILN_ERR_PARSE, line,
-                        "a header with the names source and target says it; --format csv reads rows",
+                        "--source and --target say it, or a header with these names; --format csv reads rows",
                         "which of the %d columns are the ends of a link?", layout->count);
     const char *next = line;
-    if (!layout->named && first == line && numbered(layout, &next, end) == 0 &&
-        numbered(layout, &next, end) == 1)
+    if (first == line && numbered(layout, &next, end) == 0 && numbered(layout, &next, end) == 1)
         numbered(layout, &first, end); /* words above numbers are a header */
     reader->unnamed_weight = reader->unnamed_weight || layout->unnamed_value;
     reader->weight_by_place =
-        reader->weight_by_place || (!layout->named && first != line && layout->role[WEIGHT] >= 0);
+        reader->weight_by_place ||
+        (!layout->named && first != line && layout->role[WEIGHT] >= 0 && !reader->options->weight);
     *begin = first;
     return true;
 }
@@ -325,7 +320,8 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
                          "lines that repeat a link: %lld; it stands once, with the sum of its weights",
                          (long long)merged);
     if (status == KILN_OK && reader->unnamed_weight)
-        status = ki_warn(&table->warnings, &place, "call the column of weights \"weight\" in the header",
+        status = ki_warn(&table->warnings, &place,
+                         "call the column of weights \"weight\" in the header, or name it with --weight",
                          "no column is called weight, value or count, so that each line counts 1");
     if (status == KILN_OK && reader->weight_by_place)
         status = ki_warn(

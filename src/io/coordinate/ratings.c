@@ -203,8 +203,8 @@ static kiln_status parse_block(void *of, const struct ki_input *input, const str
     struct ki_fault fault = {.status = KILN_OK};
     const char *begin = block->text;
     if (block->line == 1) reader->layout.count = 0;
-    if (reader->layout.count == 0 &&
-        !ki_ratings_layout(&reader->layout, &fault, &begin, block->text + block->size, &words))
+    if (reader->layout.count == 0 && !ki_ratings_layout(&reader->layout, &fault, &begin,
+                                                        block->text + block->size, &words, reader->options))
         return ki_report_fault(input, block, &fault);
     if (reader->layout.count > 0 && !check_rated(reader, &fault, begin))
         return ki_report_fault(input, block, &fault);
@@ -228,7 +228,8 @@ static kiln_status parse_block(void *of, const struct ki_input *input, const str
 static kiln_status warn(const struct reader *reader, const struct ki_place *place) {
     kiln_status status = KILN_OK;
     if (reader->layout.unnamed_value)
-        TRY(ki_warn(reader->warnings, place, "call the column of ratings \"rating\" in the header",
+        TRY(ki_warn(reader->warnings, place,
+                    "call the column of ratings \"rating\" in the header, or name it with --weight",
                     "no column is called rating, score, stars, value or count, so that each line counts 1"));
     if (reader->entries.replaced > 0)
         TRY(ki_warn(reader->warnings, place, "--strict makes that an error",

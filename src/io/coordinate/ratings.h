@@ -2,6 +2,8 @@
 #ifndef KI_RATINGS_H
 #define KI_RATINGS_H
 
+#include "kiln/data.h"
+
 #include "io/coordinate/links.h"
 #include "io/text.h"
 
@@ -18,8 +20,8 @@ struct ki_ratings_layout {
     const char *separator;     /* "::", "\t", ... or " ": blanks */
     int count;                 /* fields of a line; 0: not known yet */
     int role[KI_RATING_ROLES]; /* which field; of the rating -1: there is none, and each line counts 1 */
-    bool named;                /* a header names the first two */
-    bool unnamed_value; /* there is none because the header names none, though there are further columns */
+    bool named;                /* a header or an option names the first two */
+    bool unnamed_value;        /* there is none because nothing names one, though there are further columns */
 };
 /* What the columns may be called, in any case: names begin with a word, or are it where it ends with $; and
  * what a line is. */
@@ -27,12 +29,22 @@ struct ki_ratings_words {
     const char *role[KI_RATING_ROLES][8];
     const char *line;
 };
-/* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating. A
- * header that names users and items says where they stand; else user, item and rating come in this order, and
- * a first line whose third field is no number is a header. count stays 0 if the text has no such line. false:
- * fault. */
+/* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating.
+ * Columns are those that the options' source, target and weight say (options may be NULL), then those that a
+ * header names; else user, item and rating come in this order, and a first line whose rating is no number is a
+ * header. count stays 0 if the text has no such line. false: fault. */
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
-                       const char *end, const struct ki_ratings_words *words);
+                       const char *end, const struct ki_ratings_words *words,
+                       const kiln_read_options *options);
+/* Which of the first line's fields stands where; *header: the line is one, for certain. */
+bool ki_ratings_columns(struct ki_ratings_layout *layout, bool *header, struct ki_fault *fault,
+                        const struct ki_ratings_field *fields, const struct ki_ratings_words *words,
+                        const kiln_read_options *options);
+/* Whether the options say where anything stands. */
+static inline bool ki_ratings_told(const kiln_read_options *options) {
+    return options && (options->source || options->target || options->weight);
+}
+bool ki_ratings_number(const struct ki_ratings_field *field); /* it is one, all of it */
 /* How a line looks that needs no splitting: .separator is 0 where the layout has no such lines. */
 struct ki_links_form ki_ratings_form(const struct ki_ratings_layout *layout,
                                      const kiln_read_options *options);

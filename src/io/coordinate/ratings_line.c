@@ -1,10 +1,8 @@
 /* A line of ratings: which separator, which fields. Where it is a tab, comma, semicolon or bar, a field may
  * stand between quotes, "" for a quote, within its line. */
 #include <string.h>
-#include <strings.h>
 
 #include "io/coordinate/ratings.h"
-#include "io/number.h"
 
 static const char *const separators[] = {"::", "\t", ";", ",", "|"};
 
@@ -96,34 +94,11 @@ int ki_ratings_split(struct ki_fault *fault, struct ki_ratings_field fields[KI_R
     }
 }
 
-/* ------------------------------------------------------------------------------------------ header */
-
-static bool called(const struct ki_ratings_field *field, const char *const *words) {
-    for (; *words; words++) {
-        const int64_t size = (int64_t)strcspn(*words, "$");
-        const bool whole = (*words)[size] == '$';
-        if ((whole ? field->size == size : field->size >= size) &&
-            strncasecmp(field->text, *words, (size_t)size) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The first column that is called so, or -1. */
-static int find_role(const struct ki_ratings_field *fields, int count, const char *const *words) {
-    for (int i = 0; i < count; i++)
-        if (called(&fields[i], words)) return i;
-    return -1;
-}
-
-static bool is_number(const struct ki_ratings_field *field) {
-    const char *p = field->text;
-    double value;
-    return ki_parse_double(&p, field->text + field->size, &value) && p == field->text + field->size;
-}
+/* ------------------------------------------------------------------------------------------ first line */
 
 bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
-                       const char *end, const struct ki_ratings_words *words) {
+                       const char *end, const struct ki_ratings_words *words,
+                       const kiln_read_options *options) {
     struct ki_ratings_field fields[KI_RATING_FIELDS];
     const char *p = *text;
     for (const char *word; p < end; p = line_end_of(p, end)) {
@@ -139,13 +114,10 @@ bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault,
     if (layout->count < 2)
         return ki_fault(fault, KILN_ERR_PARSE, *text, words->line, "one field only: '%s'",
                         ki_word(*text, end).text);
-    int *role = layout->role;
-    for (int i = 0; i < KI_RATING_ROLES; i++) role[i] = find_role(fields, layout->count, words->role[i]);
-    const bool named = layout->named = role[KI_RATING_USER] >= 0 && role[KI_RATING_ITEM] >= 0;
-    if (!named)
-        for (int i = 0; i < KI_RATING_ROLES; i++) role[i] = i < layout->count ? i : -1;
-    layout->unnamed_value = named && role[KI_RATING_VALUE] < 0 && layout->count > 2;
-    if (named || (layout->count > 2 && !is_number(&fields[KI_RATING_VALUE]))) *text = p;
+    bool header = false;
+    if (!ki_ratings_columns(layout, &header, fault, fields, words, options)) return false;
+    const int value = layout->role[KI_RATING_VALUE];
+    if (header || (value >= 0 && !ki_ratings_number(&fields[value]))) *text = p;
     return true;
 }
 
