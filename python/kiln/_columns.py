@@ -17,7 +17,8 @@ while pointer := lib.kiln_format_name(len(FORMATS)):
 INDEX = re.compile(r"__index_level_\d+__")  # how pyarrow calls an index of pandas without a name
 _COLUMNAR = {"parquet": "parquet", "feather": "ipc", "arrow": "ipc"}  # Kiln's names, and pyarrow's
 _MARKS = {b"PAR1": "parquet", b"ARRO": "feather"}
-_ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "arrow", ".ipc": "arrow"}
+_ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "arrow",
+            ".ipc": "arrow"}
 
 
 def as_table(X: Any) -> Any:
@@ -90,13 +91,15 @@ def stored(files: list[Any], format: str | None, columns: list[str] | None,
     except FileNotFoundError as error:
         raise FileError(f"{error}: there is no such file") from error
     except pyarrow.ArrowInvalid as error:
-        raise DataError(f"{files[0]}: this is no {kind.capitalize()} file that pyarrow reads: {error}") from error
+        raise DataError(f"{files[0]}: this is no {kind.capitalize()} file that pyarrow reads: "
+                        f"{error}") from error
     names = dataset.schema.names
     for name in columns or ():
         if name not in names:
             raise ArgumentError(f"{files[0]} has no column {name!r}; its columns are {', '.join(names[:20])}"
                                 + (", ..." if len(names) > 20 else ""))
-    chosen = [name for name in names if (name in columns if columns is not None else not INDEX.fullmatch(name))]
+    chosen = [name for name in names
+              if (name in columns if columns is not None else not INDEX.fullmatch(name))]
     schema = pyarrow.schema([dataset.schema.field(name) for name in chosen])
     if part is None:
         return dataset.scanner(columns=chosen).to_reader()
@@ -106,15 +109,16 @@ def stored(files: list[Any], format: str | None, columns: list[str] | None,
 def _bounds(part: Any, dataset: Any) -> tuple[int, int]:
     """The rows of a part: from, to."""
     if (not isinstance(part, (tuple, list)) or len(part) != 2
-            or not all(isinstance(number, (int, np.integer)) for number in part) or not 0 <= part[0] < part[1]):
+            or not all(isinstance(number, (int, np.integer)) for number in part)
+            or not 0 <= part[0] < part[1]):
         raise ArgumentError(f"part must be (i, n) with 0 <= i < n, got {part!r}")
     rows = dataset.count_rows()
     return part[0] * rows // part[1], (part[0] + 1) * rows // part[1]
 
 
 def _rows(dataset: Any, columns: list[str], first: int, last: int) -> Iterator[Any]:
-    """Batches with the rows [first, last) of a dataset. Row groups of Parquet and files that have none of them
-    are not read."""
+    """Batches with the rows [first, last) of a dataset. Row groups of Parquet, and files, that have none of
+    them are not read."""
     at = 0
     for file in dataset.get_fragments():
         for piece in file.split_by_row_group() if hasattr(file, "split_by_row_group") else [file]:

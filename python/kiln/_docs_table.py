@@ -323,8 +323,9 @@ spmm.returns | array of shape (m,) or (m, k) | S B; with transposed S^T B, of n 
 sddmm.returns | sparse matrix of shape (m, n) | With entries where S has them.
 batch_reduce.returns | array of shape (count,) | A number for each row or piece.
 batch_scale.returns | array or sparse matrix, as X | The scaled rows or pieces.
-pagerank.returns | Ranking | `scores`, an array of shape (n,) or (n, k), or a dict by node, and `report`.
-hits.returns | HubsAndAuthorities | `hubs` of shape (m,), `authorities` of shape (n,), or dicts, and
+pagerank.returns | Ranking | `scores`, by node as the graph was given or an array of shape (n,) or (n, k), and
+    `report`.
+hits.returns | HubsAndAuthorities | `hubs` of shape (m,), `authorities` of shape (n,), or by node, and
     `report`.
 enet_path.returns | tuple of three or four | alphas (n_alphas,) from the largest, coefs (n_features,
     n_alphas), or (n_targets, n_features, n_alphas), dual_gaps, by how much each objective is above its

@@ -98,15 +98,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         named = _check_feature_names_in(self, input_features)
         if input_features is None or hasattr(self, "feature_names_in_"):
             return np.array(self._names, object)
-        return np.array([re.sub(r"^x(\d+)(?=$|=| missing$)", lambda found: str(named[int(found.group(1))]), name)
-                         for name in self._names], object)
+        return np.array([re.sub(r"^x(\d+)(?=$|=| missing$)", lambda found: str(named[int(found.group(1))]),
+                                name) for name in self._names], object)
 
     def _fit(self, X: Any) -> Any:
-        for name, known in (("missing", _MISSING), ("handle_unknown", _UNSEEN), ("sparse_output", (True, False, "auto"))):
+        for name, known in (("missing", _MISSING), ("handle_unknown", _UNSEEN),
+                            ("sparse_output", (True, False, "auto"))):
             if getattr(self, name) not in known:
                 raise ArgumentError(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
-        words = {name: listed(getattr(self, name)) for name in ("features", "ignore", "categorical", "numeric",
-                                                               "missing_words")}
+        words = {name: listed(getattr(self, name))
+                 for name in ("features", "ignore", "categorical", "numeric", "missing_words")}
         self.__dict__.pop("feature_names_in_", None)
         made, self._names, self.schema_ = encoded(self._table(X, reset=True), None, **self._options(),
                                                   texts={**words, "reference": reference_of(self.reference)})
@@ -125,7 +126,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "allow_nonfinite": self.missing == "nan"}
 
     def _table(self, X: Any, reset: bool) -> Any:
-        """X as a table, of an array one with the columns x0, x1, ..., or with those of fit by their places."""
+        """X as a table, of an array one with the columns x0, x1, ..., or with those of fit by their
+        places."""
         table = as_table(X)
         if reset:
             self._by_name = table is not None
@@ -148,12 +150,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not reset and len(columns) != self.n_features_in_:
             raise ValueError(f"X has {len(columns)} features, but {type(self).__name__} is expecting "
                              f"{self.n_features_in_} features as input.")
-        names = self.feature_names_in_ if self._by_name and not reset else [f"x{j}" for j in range(len(columns))]
+        names = (self.feature_names_in_ if self._by_name and not reset
+                 else [f"x{j}" for j in range(len(columns))])
         try:
-            return pyarrow.table({name: _arrow_column(column, pyarrow) for name, column in zip(names, columns)})
+            return pyarrow.table({name: _arrow_column(column, pyarrow)
+                                  for name, column in zip(names, columns)})
         except (pyarrow.ArrowException, TypeError) as error:
-            raise DataError("a column of the array mixes kinds of values, make it numbers alone or text alone: "
-                            f"{error}") from error
+            raise DataError("a column of the array mixes kinds of values, make it numbers alone or text "
+                            f"alone: {error}") from error
 
     def _shaped(self, made: Any) -> Any:
         sparse = self.sparse_output

@@ -31,8 +31,8 @@ def as_column(values: Any) -> Any:
         return values
     import pyarrow
 
-    columns = pyarrow.table(table).columns
-    return np.column_stack([column.to_numpy() for column in columns]) if len(columns) != 1 else columns[0].to_numpy()
+    columns = [column.to_numpy() for column in pyarrow.table(table).columns]
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def all_numbers(frame: Any) -> bool:
@@ -66,7 +66,8 @@ def encoded(frame: Any, schema: str | None, *, texts: dict[str, str | None] | No
     these words are not told."""
     kept = {name: ffi.new("char[]", c_name(value, name)) for name, value in (texts or {}).items()
             if value is not None}
-    made = struct("kiln_read_options", **{"type": lib.KILN_F64, "tables": lib.KILN_FILE_CSV, **options, **kept})
+    made = struct("kiln_read_options", **{"type": lib.KILN_F64, "tables": lib.KILN_FILE_CSV, **options,
+                                          **kept})
     if schema is not None:
         model = model_of(schema)
         made.model = model

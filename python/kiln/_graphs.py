@@ -18,7 +18,8 @@ def _brief(scores: Any) -> str:
         first = ", ".join(f"{node!r}: {score}" for node, score in itertools.islice(scores.items(), 3))
         return f"{{{first}{', ...' if len(scores) > 3 else ''}}} ({len(scores):,} nodes)"
     if not isinstance(scores, np.ndarray):
-        return f"<{type(scores).__name__} of {len(scores):,} nodes>" if hasattr(scores, "__len__") else repr(scores)
+        return (f"<{type(scores).__name__} of {len(scores):,} nodes>" if hasattr(scores, "__len__")
+                else repr(scores))
     return np.array2string(scores, threshold=6, edgeitems=2)
 
 
@@ -42,7 +43,8 @@ class HubsAndAuthorities(NamedTuple):
     report: Report
 
     def __repr__(self) -> str:
-        return f"HubsAndAuthorities(hubs={_brief(self.hubs)}, authorities={_brief(self.authorities)}, report={self.report})"
+        return (f"HubsAndAuthorities(hubs={_brief(self.hubs)}, authorities={_brief(self.authorities)}, "
+                f"report={self.report})")
 
 
 def _of_shape(given: Matrix | None, shape: tuple[int, int], name: str) -> None:
@@ -97,8 +99,8 @@ def pagerank(G: Any, *, damping: float = 0.85, personalize: Any = None, unweight
     elif dangling in ("personalized", "uniform"):
         options.dangling = getattr(lib, "KILN_DANGLING_" + dangling.upper())
     else:
-        raise ArgumentError("dangling must be 'personalized', 'uniform', or given by node or as an array, got "
-                            f"{dangling!r}")
+        raise ArgumentError("dangling must be 'personalized', 'uniform', or given by node or as an array, "
+                            f"got {dangling!r}")
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
     ranks = Matrix.empty(a.device, shape,
                          a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)

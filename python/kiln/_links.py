@@ -9,17 +9,17 @@ from ._arrays import Matrix, check_sparse, is_graph, numbers
 from ._columns import as_table
 from ._library import ArgumentError, DataError, UnsupportedError
 
-# How the name of a column with the ends of links, or with their weights, begins, or what it is, in any case: as
-# in the tool.
+# How the name of a column with the ends of links, or with their weights, begins, or what it is, in any case:
+# as in the tool.
 _WORDS = {"source": ("source", "src", "from", "citing"), "target": ("target", "dst", "dest", "to_", "cited"),
           "weight": ("weight", "value", "count")}
 _WHOLE = {"source": ("tail",), "target": ("to", "head"), "weight": ()}
 
 
 class Graph:
-    """links: the adjacency matrix; nodes: what names its rows, None: their places. Of a graph of networkx, and
-    of igraph with names, results are dicts by node; of a frame of pandas Series and frames by node, of polars
-    frames, and of other tables pyarrow's, with a column `node`."""
+    """links: the adjacency matrix; nodes: what names its rows, None: their places. Of a graph of networkx,
+    and of igraph with names, results are dicts by node; of a frame of pandas Series and frames by node, of
+    polars frames, and of other tables pyarrow's, with a column `node`."""
 
     def __init__(self, G: Any, *, source: str | None = None, target: str | None = None,
                  weight: str | None = None, undirected: bool = False) -> None:
@@ -46,7 +46,7 @@ class Graph:
         if self._undirected:
             self.links = _both_ways(self.links)
 
-    # ------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------- what comes in
 
     def _of_networkx(self, G: Any, weight: str | None) -> None:
         import networkx
@@ -86,13 +86,14 @@ class Graph:
             made = pyarrow.table(table)
             columns = dict(zip(made.column_names, made.columns))
             self._kind = "polars" if type(table).__module__.startswith("polars") else "arrow"
-        source, target, weights = (columns.get(name) if name else None for name in _named(said, list(columns)))
+        source, target, weights = (columns.get(name) if name else None
+                                   for name in _named(said, list(columns)))
         codes, self.nodes = (_codes_of_pandas if self._kind == "pandas" else _codes_of_arrow)(source, target)
-        if not len(codes):
+        half = len(codes) // 2
+        if not half:
             raise ArgumentError("the frame has no links")
         if len(missing := np.flatnonzero(codes < 0)):
-            raise DataError(f"row {missing[0] % (len(codes) // 2)} (from 0) of the frame lacks an end of its link")
-        half = len(codes) // 2
+            raise DataError(f"row {missing[0] % half} (from 0) of the frame lacks an end of its link")
         self._take(codes[:half], codes[half:], weights, len(self.nodes))
 
     def _take(self, source: Any, target: Any, weights: Any, count: int) -> None:
@@ -104,7 +105,7 @@ class Graph:
             raise DataError(f"the weight of link {missing[0]} (from 0) is missing, or no finite number")
         self.links = scipy.sparse.coo_array((values, (source, target)), (count, count)).tocsr()
 
-    # ------------------------------------------------------------------------------------------ what goes by name
+    # --------------------------------------------------------------------------------- what goes by name
 
     def vector(self, values: Any, name: str) -> Any:
         """What is given by node, in the nodes' order: a dict, a Series, or a frame of pandas by its index, of
@@ -117,7 +118,8 @@ class Graph:
             keys, numbers_of = list(values), np.array(list(values.values()), np.float64)
         elif (table := as_table(values)) is not None:
             made = _pyarrow().table(table)
-            keys, numbers_of = made.columns[0].to_pylist(), np.column_stack([one.to_numpy() for one in made.columns[1:]])
+            keys = made.columns[0].to_pylist()
+            numbers_of = np.column_stack([one.to_numpy() for one in made.columns[1:]])
             numbers_of = numbers_of[:, 0] if numbers_of.shape[1] == 1 else numbers_of
         else:
             return values if hasattr(values, "shape") else numbers(values)
@@ -199,7 +201,8 @@ def _codes_of_arrow(source: Any, target: Any) -> tuple[Any, Any]:
         try:
             ends[1] = ends[1].cast(ends[0].type)
         except pyarrow.ArrowException as error:
-            raise DataError(f"the sources are of type {ends[0].type}, and the targets of {ends[1].type}") from error
+            raise DataError(f"the sources are of type {ends[0].type}, and the targets of "
+                            f"{ends[1].type}") from error
     encoded = pyarrow.chunked_array([chunk for one in ends for chunk in one.chunks],
                                     ends[0].type).combine_chunks().dictionary_encode()
     return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary

@@ -10,7 +10,8 @@ import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
 from ._columns import FORMATS, INDEX, as_table, columns_of, is_columnar, stored
-from ._library import ArgumentError, DataError, KilnError, UnsupportedError, c_name, check, ffi, lib, struct, text
+from ._library import (ArgumentError, DataError, KilnError, UnsupportedError, c_name, check, ffi, lib, struct,
+                       text)
 from ._load import label_array, open_model
 from ._words import advice, warn, words as told
 
@@ -51,8 +52,8 @@ def read(path: Any, *, target: str | int | None = None, dtype: Any = "float64", 
     path: a file, several of the same columns in a list or by a pattern such as "day-*.csv", whose rows follow
     each other, or a table in memory: what exports the Arrow C stream interface (`__arrow_c_stream__`), as
     frames of pandas and polars, relations of DuckDB, pyarrow's tables and readers and nanoarrow's streams do,
-    or the dataframe interchange protocol. A table, and a Parquet or Feather file, is read as the CSV file with
-    its columns would be.
+    or the dataframe interchange protocol. A table, and a Parquet or Feather file, is read as the CSV file
+    with its columns would be.
 
     target: a CSV file's column by name; of columns without names, as in .npy, an index: 0 the first, -1 the
     last (a text counts from 1, as the tool does); features, ignore: names of columns, in a list or separated
@@ -181,8 +182,8 @@ def reference_of(reference: Any) -> str | None:
 
 
 def from_table(table: Any, where: Device, options: Any, name: Any = None) -> Any:
-    """The kiln_data of a table in memory, or of a file whose name messages tell then. The index of pandas names rows and is no column, in a table that
-    pyarrow made of a frame neither."""
+    """The kiln_data of a table in memory, or of a file whose name messages tell then. The index of pandas
+    names rows and is no column, in a table that pyarrow made of a frame neither."""
     if hasattr(table, "reset_index"):
         table = _of_pandas(table)
     elif hasattr(table, "drop_columns"):
@@ -191,7 +192,8 @@ def from_table(table: Any, where: Device, options: Any, name: Any = None) -> Any
     try:
         capsule = table.__arrow_c_stream__()
     except ImportError as error:
-        raise UnsupportedError(f"a {type(table).__name__} is read through pyarrow: pip install pyarrow") from error
+        raise UnsupportedError(f"a {type(table).__name__} is read through pyarrow: pip install "
+                               "pyarrow") from error
     # pyarrow's, of a column of objects: its arguments say which one, and what it found there
     except (TypeError, ValueError) as error:
         raise DataError("a column of the table mixes kinds of values, make it numbers alone or text alone: "
@@ -210,13 +212,14 @@ def from_table(table: Any, where: Device, options: Any, name: Any = None) -> Any
 
 
 def _of_pandas(frame: Any) -> Any:
-    """A frame of pandas as pyarrow exports it: without its index, with sparse columns filled up, and intervals
-    that are categories, as of pandas.cut, by their text. Periods, which pyarrow exports as numbers, are the dates
-    that they begin with."""
+    """A frame of pandas as pyarrow exports it: without its index, with sparse columns filled up, and
+    intervals that are categories, as of pandas.cut, by their text. Periods, which pyarrow exports as numbers,
+    are the dates that they begin with."""
     frame = frame.reset_index(drop=True)
     if not frame.columns.is_unique:
-        raise DataError(f"two columns of the table are named {frame.columns[frame.columns.duplicated()][0]!r}; "
-                        "columns are told apart by name; rename one")
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise DataError(f"two columns of the table are named {twice!r}; columns are told apart by "
+                        "name; rename one")
     for name, kind in frame.dtypes.items():
         said = str(getattr(getattr(kind, "categories", None), "dtype", kind))
         if said.startswith("period[") and not hasattr(kind, "categories"):
@@ -265,8 +268,8 @@ def _targets(data: Any, y: Any) -> Any:
 
 
 def host_copy(pointer: Any, where: Device, data: Any) -> Any:
-    """A matrix that the data own as an array on the host: of a dense one on the CPU its memory, which lives as
-    long as the array, else a copy."""
+    """A matrix that the data own as an array on the host: of a dense one on the CPU its memory, which lives
+    as long as the array, else a copy."""
     if not pointer:
         return None
     matrix = Matrix.within(pointer, where, data)

@@ -1,5 +1,6 @@
 """Parquet and Feather files, several files and parts, and tables that come by other ways than pandas: what
 the CSV file with the same values gives."""
+
 from __future__ import annotations
 
 import sys
@@ -15,8 +16,14 @@ import kiln
 
 pa = pytest.importorskip("pyarrow")
 RNG = np.random.default_rng(0)
-FRAME = pd.DataFrame({"size": RNG.random(60), "colour": RNG.choice(["red", "green", "blue"], 60),
-                      "price": RNG.random(60), "weight": RNG.integers(1, 5, 60)})
+FRAME = pd.DataFrame(
+    {
+        "size": RNG.random(60),
+        "colour": RNG.choice(["red", "green", "blue"], 60),
+        "price": RNG.random(60),
+        "weight": RNG.integers(1, 5, 60),
+    }
+)
 NUMBERS = FRAME[["size", "weight"]]
 PRICE = FRAME["price"]
 
@@ -29,7 +36,7 @@ def folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     FRAME.to_feather("t.feather")
     (tmp_path / "days").mkdir()
     for i in range(3):
-        piece = FRAME[20 * i:20 * i + 20]  # with an index, which is no column
+        piece = FRAME[20 * i : 20 * i + 20]  # with an index, which is no column
         piece.to_parquet(f"day-{i}.parquet")
         piece.to_parquet(f"days/{i}.parquet")
         piece.to_csv(f"day-{i}.csv", index=False)
@@ -43,19 +50,33 @@ def dense(X: Any) -> Any:
 
 def test_files_of_columns_are_read_as_their_csv_file(folder: Any) -> None:
     want = kiln.read("t.csv", target="price", weights="weight")
-    for source, more in (("t.parquet", {}), ("t.feather", {}), ("unnamed", {}), ("day-*.parquet", {}),
-                         ([folder / "day-0.csv", "day-1.csv", "day-2.csv"], {}), ("day-?.csv", {}), ("days", {}),
-                         ("t.csv", {"format": "csv"}), ("unnamed", {"format": "parquet"}),
-                         ("t.parquet", {"columns": ["size", "colour"]}), ("t.csv", {"columns": "size,colour"}),
-                         ("t.parquet", {"device": "cpu"}), ("t.csv", {"device": "cpu"})):
+    for source, more in (
+        ("t.parquet", {}),
+        ("t.feather", {}),
+        ("unnamed", {}),
+        ("day-*.parquet", {}),
+        ([folder / "day-0.csv", "day-1.csv", "day-2.csv"], {}),
+        ("day-?.csv", {}),
+        ("days", {}),
+        ("t.csv", {"format": "csv"}),
+        ("unnamed", {"format": "parquet"}),
+        ("t.parquet", {"columns": ["size", "colour"]}),
+        ("t.csv", {"columns": "size,colour"}),
+        ("t.parquet", {"device": "cpu"}),
+        ("t.csv", {"device": "cpu"}),
+    ):
         got = kiln.read(source, target="price", weights="weight", **more)
         assert got.feature_names == want.feature_names
         assert np.array_equal(dense(got.X), dense(want.X)) and np.array_equal(got.y, want.y)
-        assert np.array_equal(got.weights, want.weights) and isinstance(got.X, kiln.Matrix) == ("device" in more)
+        assert np.array_equal(got.weights, want.weights) and isinstance(got.X, kiln.Matrix) == (
+            "device" in more
+        )
     assert kiln.read("t.parquet", columns=["size"], target="price").feature_names == ["size"]
     for source in ("t.csv", "t.parquet", FRAME):
         assert kiln.read(source, columns=["colour"], reference={"colour": "red"}).feature_names == [
-            "colour=blue", "colour=green"]
+            "colour=blue",
+            "colour=green",
+        ]
 
 
 @pytest.mark.parametrize("source", ["t.parquet", "t.feather", "day-*.parquet"])
@@ -70,11 +91,17 @@ def test_what_cannot_be_read_is_said(folder: Any, monkeypatch: pytest.MonkeyPatc
     (folder / "bad.parquet").write_text("a,b\n1,2\n")
     pd.DataFrame({"a": [1, None]}).to_parquet("missing.parquet")
     calls: list[tuple[Any, dict[str, Any], str]] = [
-        ("none.parquet", {}, "none.parquet.*no such file"), ("bad.parquet", {}, "no Parquet file"),
-        ("missing.parquet", {}, "missing.parquet:2: value '' in numeric column 'a'"), ("no-*.csv", {}, "no-"),
-        ([], {}, "empty"), ("t.parquet", {"columns": ["x"]}, "no column 'x'; its columns are size, colour"),
-        ("t.csv", {"part": (0, 2)}, "Parquet"), (FRAME, {"part": (0, 2)}, "table in memory"),
-        ("t.parquet", {"part": (2, 2)}, "part must be"), ("t.csv", {"format": "xls"}, "format must be one of")]
+        ("none.parquet", {}, "none.parquet.*no such file"),
+        ("bad.parquet", {}, "no Parquet file"),
+        ("missing.parquet", {}, "missing.parquet:2: value '' in numeric column 'a'"),
+        ("no-*.csv", {}, "no-"),
+        ([], {}, "empty"),
+        ("t.parquet", {"columns": ["x"]}, "no column 'x'; its columns are size, colour"),
+        ("t.csv", {"part": (0, 2)}, "Parquet"),
+        (FRAME, {"part": (0, 2)}, "table in memory"),
+        ("t.parquet", {"part": (2, 2)}, "part must be"),
+        ("t.csv", {"format": "xls"}, "format must be one of"),
+    ]
     for source, more, said in calls:
         with pytest.raises(kiln.KilnError, match=said):
             kiln.read(source, **more)
@@ -129,9 +156,14 @@ def relation(frame: pd.DataFrame) -> Any:
     return pytest.importorskip("duckdb").sql("select * from frame")
 
 
-TABLES: dict[str, Any] = {"stream": Stream, "interchange": Interchange, "cuDF": OnGPU, "DuckDB": relation,
-                          "lazy": lambda frame: pl.from_pandas(frame).lazy(),
-                          "batch": lambda frame: pa.RecordBatch.from_pandas(frame, preserve_index=False)}
+TABLES: dict[str, Any] = {
+    "stream": Stream,
+    "interchange": Interchange,
+    "cuDF": OnGPU,
+    "DuckDB": relation,
+    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+    "batch": lambda frame: pa.RecordBatch.from_pandas(frame, preserve_index=False),
+}
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -157,11 +189,16 @@ def test_tables_of_every_kind(kind: str) -> None:
 
 
 COLUMNS: dict[str, Any] = {
-    "Float64": lambda column: column.astype("Float64"), "arrow": lambda column: column.astype("double[pyarrow]"),
-    "polars": lambda column: pl.Series(column.to_numpy()), "chunks": lambda column: pa.chunked_array([column]),
-    "frame": lambda column: column.to_frame("y"), "polars frame": lambda column: pl.DataFrame({"y": column}),
-    "table": lambda column: pa.table({"y": column}), "cuDF": OnGPU,
-    "DuckDB": lambda column: relation(column.to_frame("y"))}
+    "Float64": lambda column: column.astype("Float64"),
+    "arrow": lambda column: column.astype("double[pyarrow]"),
+    "polars": lambda column: pl.Series(column.to_numpy()),
+    "chunks": lambda column: pa.chunked_array([column]),
+    "frame": lambda column: column.to_frame("y"),
+    "polars frame": lambda column: pl.DataFrame({"y": column}),
+    "table": lambda column: pa.table({"y": column}),
+    "cuDF": OnGPU,
+    "DuckDB": lambda column: relation(column.to_frame("y")),
+}
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -171,14 +208,17 @@ def test_targets_weights_and_groups_as_columns(kind: str, X: Any) -> None:
     theirs = kiln.Ridge(device="cpu").fit(X, PRICE.to_numpy(), sample_weight=weights.to_numpy())
     model = kiln.Ridge(device="cpu").fit(X, make(PRICE), sample_weight=make(weights))
     np.testing.assert_array_equal(np.ravel(model.coef_), theirs.coef_)
-    assert model.score(X, make(PRICE), sample_weight=make(weights)) == pytest.approx(theirs.score(X, PRICE, weights))
+    assert model.score(X, make(PRICE), sample_weight=make(weights)) == pytest.approx(
+        theirs.score(X, PRICE, weights)
+    )
     searched = kiln.RidgeCV([0.1, 1], cv=GroupKFold(3), device="cpu")
     wanted = searched.fit(X, PRICE.to_numpy(), groups=groups.to_numpy()).best_score_
     assert searched.fit(X, make(PRICE), groups=make(groups)).best_score_ == pytest.approx(wanted)
 
 
 def test_columns_of_pandas_that_are_more_than_numbers() -> None:
-    """Intervals, as of pandas.cut, are levels by their text; sparse columns are filled up; periods are dates."""
+    """Intervals, as of pandas.cut, are levels by their text; sparse columns are filled up; periods are
+    dates."""
     frame = pd.DataFrame({"a": np.arange(6.0), "p": pd.period_range("2020-01", periods=6, freq="M")})
     with pytest.raises(kiln.UnsupportedError, match="'p'.*it is a date"):
         kiln.read(frame)

@@ -1,4 +1,5 @@
 """kiln.TableEncoder: features of tables as the tool makes them, in scikit-learn's pipelines."""
+
 from __future__ import annotations
 
 import pathlib
@@ -21,8 +22,14 @@ import kiln
 
 pa = pytest.importorskip("pyarrow")
 RNG = np.random.default_rng(0)
-FRAME = pd.DataFrame({"size": RNG.uniform(1, 3, 60), "colour": RNG.choice(["red", "blue", None], 60),
-                      "floor": pd.Categorical(RNG.choice(["f1", "f2"], 60)), "rooms": RNG.integers(1, 5, 60)})
+FRAME = pd.DataFrame(
+    {
+        "size": RNG.uniform(1, 3, 60),
+        "colour": RNG.choice(["red", "blue", None], 60),
+        "floor": pd.Categorical(RNG.choice(["f1", "f2"], 60)),
+        "rooms": RNG.integers(1, 5, 60),
+    }
+)
 PRICE = (FRAME["size"] * 10 + (FRAME["colour"] == "red") * 5 + RNG.normal(size=60)).to_numpy()
 GAPS = FRAME.assign(size=FRAME["size"].where(RNG.random(60) < 0.8))
 NAMES = ["size", "colour=", "colour=blue", "colour=red", "floor=f1", "floor=f2", "rooms"]
@@ -39,20 +46,45 @@ def dense(X: Any) -> Any:
 
 
 def test_features_are_those_of_a_hand_made_table() -> None:
-    wanted = np.column_stack([FRAME["size"], FRAME["colour"].isna(), *(FRAME["colour"] == one for one in ("blue", "red")),
-                              *(FRAME["floor"] == one for one in ("f1", "f2")), FRAME["rooms"]]).astype(float)
+    wanted = np.column_stack(
+        [
+            FRAME["size"],
+            FRAME["colour"].isna(),
+            *(FRAME["colour"] == one for one in ("blue", "red")),
+            *(FRAME["floor"] == one for one in ("f1", "f2")),
+            FRAME["rooms"],
+        ]
+    ).astype(float)
     for frame in (FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME)):
-        for encoder in (kiln.TableEncoder(), kiln.TableEncoder(sparse_output=False), kiln.TableEncoder(sparse_output=True)):
+        for encoder in (
+            kiln.TableEncoder(),
+            kiln.TableEncoder(sparse_output=False),
+            kiln.TableEncoder(sparse_output=True),
+        ):
             fitted = pickle.loads(pickle.dumps(clone(encoder).fit(frame)))
-            for made in (clone(encoder).fit_transform(frame), fitted.transform(frame),
-                         fitted.transform(FRAME[["rooms", "floor", "colour", "size"]])):
+            for made in (
+                clone(encoder).fit_transform(frame),
+                fitted.transform(frame),
+                fitted.transform(FRAME[["rooms", "floor", "colour", "size"]]),
+            ):
                 np.testing.assert_array_equal(dense(made), wanted)
                 assert encoder.sparse_output == "auto" or hasattr(made, "toarray") == encoder.sparse_output
             assert list(fitted.get_feature_names_out()) == NAMES and fitted.n_features_in_ == 4
             assert fitted.levels_ == {"colour": ["", "blue", "red"], "floor": ["f1", "f2"]}
-    encoder = kiln.TableEncoder(features=["size", "colour", "rooms"], categorical="rooms", reference={"colour": "red", "rooms": "1"},
-                                dtype="float32").fit(FRAME)
-    assert list(encoder.get_feature_names_out()) == ["size", "colour=", "colour=blue", "rooms=2", "rooms=3", "rooms=4"]
+    encoder = kiln.TableEncoder(
+        features=["size", "colour", "rooms"],
+        categorical="rooms",
+        reference={"colour": "red", "rooms": "1"},
+        dtype="float32",
+    ).fit(FRAME)
+    assert list(encoder.get_feature_names_out()) == [
+        "size",
+        "colour=",
+        "colour=blue",
+        "rooms=2",
+        "rooms=3",
+        "rooms=4",
+    ]
     assert encoder.transform(FRAME).dtype == np.float32
 
 
@@ -68,8 +100,11 @@ def test_columns_of_an_array() -> None:
 def test_missing_values() -> None:
     mean = GAPS["size"].mean()
     gaps = GAPS["size"].isna().to_numpy()
-    for missing, column in (("mean", np.where(gaps, mean, GAPS["size"])), ("nan", GAPS["size"]),
-                            ("indicator", np.where(gaps, mean, GAPS["size"]))):
+    for missing, column in (
+        ("mean", np.where(gaps, mean, GAPS["size"])),
+        ("nan", GAPS["size"]),
+        ("indicator", np.where(gaps, mean, GAPS["size"])),
+    ):
         encoder = kiln.TableEncoder(missing=missing).fit(GAPS)
         np.testing.assert_allclose(dense(encoder.transform(GAPS))[:, 0], column, rtol=1e-14)
         assert ("size missing" in encoder.get_feature_names_out()) == (missing == "indicator")
@@ -88,12 +123,19 @@ def test_levels_and_columns_that_fit_has_not_seen() -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert encoder.transform(new)[0, 1:4].tolist() == wanted
-        assert len(caught) == (how != "ignore") and all("'pink' in column 'colour'" in str(one.message) for one in caught)
+        assert len(caught) == (how != "ignore") and all(
+            "'pink' in column 'colour'" in str(one.message) for one in caught
+        )
     with pytest.raises(ValueError, match="'pink' of column 'colour' was not seen"):
         kiln.TableEncoder(handle_unknown="error").fit(FRAME).transform(new)
     with pytest.raises(ValueError, match="'rooms'"):
         encoder.transform(FRAME.drop(columns="rooms"))
-    for name, value in (("missing", "drop"), ("handle_unknown", "x"), ("sparse_output", "x"), ("dtype", "int32")):
+    for name, value in (
+        ("missing", "drop"),
+        ("handle_unknown", "x"),
+        ("sparse_output", "x"),
+        ("dtype", "int32"),
+    ):
         with pytest.raises(ValueError, match=f"{name} must be"):
             kiln.TableEncoder(**{name: value}).fit(FRAME)
 
@@ -106,7 +148,9 @@ def test_frames_come_out_where_they_are_asked_for() -> None:
 
 def test_a_search_fills_by_the_rows_that_train() -> None:
     pipeline = make_pipeline(kiln.TableEncoder(missing="mean"), Ridge())
-    search = GridSearchCV(pipeline, {"ridge__alpha": [1.0, 100.0], "tableencoder__missing": ["mean", "indicator"]}, cv=3)
+    search = GridSearchCV(
+        pipeline, {"ridge__alpha": [1.0, 100.0], "tableencoder__missing": ["mean", "indicator"]}, cv=3
+    )
     assert search.fit(GAPS, PRICE).best_params_["ridge__alpha"] == 1.0
     train, test = slice(20, 60), slice(0, 20)
     filled = GAPS.assign(size=GAPS["size"].fillna(GAPS["size"][train].mean()))
@@ -117,11 +161,29 @@ def test_a_search_fills_by_the_rows_that_train() -> None:
 
 def test_the_tool_makes_the_same_model_of_the_same_table(tool: pathlib.Path, tmp_path: pathlib.Path) -> None:
     GAPS.assign(price=PRICE).to_csv(tmp_path / "t.csv", index=False)
-    subprocess.run([tool, "linreg", tmp_path / "t.csv", "--target", "price", "--l2", "2", "--missing", "indicator",
-                    "--reference", "floor=f2", "-o", tmp_path / "m.kiln", "--quiet"], check=True)
+    subprocess.run(
+        [
+            tool,
+            "linreg",
+            tmp_path / "t.csv",
+            "--target",
+            "price",
+            "--l2",
+            "2",
+            "--missing",
+            "indicator",
+            "--reference",
+            "floor=f2",
+            "-o",
+            tmp_path / "m.kiln",
+            "--quiet",
+        ],
+        check=True,
+    )
     theirs = kiln.load(tmp_path / "m.kiln")
-    model = make_pipeline(kiln.TableEncoder(missing="indicator", reference={"floor": "f2"}),
-                          kiln.Ridge(2, device="cpu")).fit(GAPS, PRICE)
+    model = make_pipeline(
+        kiln.TableEncoder(missing="indicator", reference={"floor": "f2"}), kiln.Ridge(2, device="cpu")
+    ).fit(GAPS, PRICE)
     np.testing.assert_allclose(model[-1].coef_, theirs.coef_, rtol=1e-10)
     np.testing.assert_allclose(model[-1].intercept_, theirs.intercept_, rtol=1e-10)
     data = kiln.read(GAPS, model=tmp_path / "m.kiln")

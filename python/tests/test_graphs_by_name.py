@@ -1,4 +1,5 @@
 """kiln.pagerank and kiln.hits of whatever holds a graph, by its nodes' names: networkx's numbers."""
+
 from __future__ import annotations
 
 import subprocess
@@ -17,7 +18,9 @@ pa = pytest.importorskip("pyarrow")
 RNG = np.random.default_rng(0)
 NAMES = np.array([f"node {i}" for i in range(20)], object)
 ENDS = RNG.integers(0, 20, (70, 2))  # loops and links that are there twice among them
-LINKS = pd.DataFrame({"source": NAMES[ENDS[:, 0]], "target": NAMES[ENDS[:, 1]], "weight": RNG.integers(1, 5, 70) / 2.0})
+LINKS = pd.DataFrame(
+    {"source": NAMES[ENDS[:, 0]], "target": NAMES[ENDS[:, 1]], "weight": RNG.integers(1, 5, 70) / 2.0}
+)
 SEEDS = {"node 3": 1.0, "node 5": 3.0}
 CPU: dict[str, Any] = {"device": "cpu"}
 
@@ -43,13 +46,19 @@ def relation(frame: pd.DataFrame) -> Any:
 
 
 FORMS: dict[str, Any] = {
-    "pandas": (lambda frame: frame, pd.Series), "polars": (pl.from_pandas, pl.DataFrame),
+    "pandas": (lambda frame: frame, pd.Series),
+    "polars": (pl.from_pandas, pl.DataFrame),
     "lazy": (lambda frame: pl.from_pandas(frame).lazy(), pl.DataFrame),
     "pyarrow": (lambda frame: pa.Table.from_pandas(frame, preserve_index=False), pa.Table),
-    "DuckDB": (relation, pa.Table), "networkx": (graph, dict),
+    "DuckDB": (relation, pa.Table),
+    "networkx": (graph, dict),
     "categories": (lambda frame: frame.astype({"source": "category", "target": "category"}), pd.Series),
-    "dictionaries": (lambda frame: pa.Table.from_pandas(frame.astype({"source": "category", "target": "category"})), pa.Table),
-    "other names": (lambda frame: frame.set_axis(["Src", "DST", "weight"], axis=1), pd.Series)}
+    "dictionaries": (
+        lambda frame: pa.Table.from_pandas(frame.astype({"source": "category", "target": "category"})),
+        pa.Table,
+    ),
+    "other names": (lambda frame: frame.set_axis(["Src", "DST", "weight"], axis=1), pd.Series),
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -64,7 +73,9 @@ def test_ranks_are_those_of_networkx(form: str, undirected: bool) -> None:
     wanted = nx.pagerank(G, personalization=SEEDS, dangling={"node 7": 1}, tol=1e-14, max_iter=1000)
     start = found.scores if kind in (dict, pd.Series) else None
     for seeds in (SEEDS, pd.Series(SEEDS), pl.DataFrame({"node": list(SEEDS), "seed": list(SEEDS.values())})):
-        found = kiln.pagerank(make(LINKS), undirected=undirected, personalize=seeds, dangling={"node 7": 1}, start=start, **CPU)
+        found = kiln.pagerank(
+            make(LINKS), undirected=undirected, personalize=seeds, dangling={"node 7": 1}, start=start, **CPU
+        )
         assert by_name(found.scores, "pagerank") == pytest.approx(wanted, rel=1e-8)
     hubs, authorities = nx.hits(G, tol=1e-14, max_iter=10000)
     ranks = kiln.hits(make(LINKS), undirected=undirected, **CPU)
@@ -143,31 +154,58 @@ def test_the_tool_ranks_a_file_of_links_alike(tool: Any, tmp_path: Any, named: b
     """Text names with blanks, commas and quotes; columns by their names, by options, or by their places."""
     frame = LINKS.replace({"node 3": 'three, "III"', "node 5": "5"}).assign(note="x,y")
     frame = frame[["note", "target", "weight", "source"]]
-    other = frame if named else frame.rename(columns={"source": "by town", "target": "into", "weight": "seats"})
+    other = (
+        frame if named else frame.rename(columns={"source": "by town", "target": "into", "weight": "seats"})
+    )
     other.to_csv(tmp_path / "links.csv", index=False, header=header)
-    places = {"source": "4", "target": "2", "weight": "-2"} if not header else (
-        {} if named else {"source": "by town", "target": "into", "weight": "seats"})
+    places = (
+        {"source": "4", "target": "2", "weight": "-2"}
+        if not header
+        else ({} if named else {"source": "by town", "target": "into", "weight": "seats"})
+    )
     more = [word for role, column in places.items() for word in (f"--{role}", column)]
-    subprocess.run([tool, "pagerank", tmp_path / "links.csv", *more, "--scores", tmp_path / "scores.tsv",
-                    "--quiet", "-o", tmp_path / "m.kiln"], check=True)
+    subprocess.run(
+        [
+            tool,
+            "pagerank",
+            tmp_path / "links.csv",
+            *more,
+            "--scores",
+            tmp_path / "scores.tsv",
+            "--quiet",
+            "-o",
+            tmp_path / "m.kiln",
+        ],
+        check=True,
+    )
     lines = [line.split("\t") for line in (tmp_path / "scores.tsv").read_text().splitlines()]
     assert {node: float(score) for node, score in lines} == pytest.approx(
-        kiln.pagerank(frame, **CPU).scores.to_dict(), rel=1e-6)
+        kiln.pagerank(frame, **CPU).scores.to_dict(), rel=1e-6
+    )
     subprocess.run([tool, "verify", tmp_path / "m.kiln", tmp_path / "links.csv", "--quiet"], check=True)
 
 
 def test_what_is_no_graph_is_said() -> None:
     calls: list[tuple[Any, dict[str, Any], str]] = [
-        (LINKS.rename(columns={"source": "a"}), {}, "no column 'source'; its columns are a, target, weight: source= says"),
-        (LINKS, {"weight": "w"}, "no column 'w'"), 
+        (
+            LINKS.rename(columns={"source": "a"}),
+            {},
+            "no column 'source'; its columns are a, target, weight: source= says",
+        ),
+        (LINKS, {"weight": "w"}, "no column 'w'"),
         (LINKS.assign(weight="x"), {}, "weights of links must be numbers"),
-        (LINKS.assign(weight=np.nan), {}, "weight of link 0 .* is missing"), (LINKS[:0], {}, "no links"),
+        (LINKS.assign(weight=np.nan), {}, "weight of link 0 .* is missing"),
+        (LINKS[:0], {}, "no links"),
         (LINKS.assign(target=[*LINKS["target"][:-1], None]), {}, "row 69 .* lacks an end"),
         (pl.from_pandas(LINKS.assign(target=[*LINKS["target"][:-1], None])), {}, "row 69 .* lacks an end"),
         (LINKS, {"personalize": {"node 99": 1}}, "personalize: the graph has no node 'node 99'"),
-        (sp.eye_array(3), {"personalize": {"a": 1}}, "nodes have no names"), (sp.eye_array(3), {"source": "a"}, "name columns"),
-        (sp.eye_array(3), {"weight": "a"}, "adjacency matrix holds the weights"), ([(1, 2)], {}, "networkx.DiGraph makes"),
-        (np.ones((2, 3)), {"undirected": True}, "square, got 2 x 3"), (nx.DiGraph(), {}, "no nodes")]
+        (sp.eye_array(3), {"personalize": {"a": 1}}, "nodes have no names"),
+        (sp.eye_array(3), {"source": "a"}, "name columns"),
+        (sp.eye_array(3), {"weight": "a"}, "adjacency matrix holds the weights"),
+        ([(1, 2)], {}, "networkx.DiGraph makes"),
+        (np.ones((2, 3)), {"undirected": True}, "square, got 2 x 3"),
+        (nx.DiGraph(), {}, "no nodes"),
+    ]
     for G, more, said in calls:
         with pytest.raises(ValueError, match=said):
             kiln.pagerank(G, **more, **CPU)
