@@ -10,12 +10,15 @@
 
 #include "algorithms/cholesky.h"
 
+enum { PANEL = 8, TILE = 256 }; /* of invert_triangle */
+
 static kiln_status information_new(struct ki_information *of, struct ki_arena *arena) {
     of->A = ki_arena_room(arena, of->n, (size_t)of->n * sizeof(double));
     of->mean = ki_arena_reals(arena, of->n);
     of->scale = ki_arena_reals(arena, of->n);
     of->width = ki_arena_reals(arena, of->n);
     of->column = ki_arena_doubles(arena, of->n);
+    of->panel = ki_arena_room(arena, of->n, PANEL * sizeof(double));
     of->left_out = ki_arena_zeros(arena, of->n, sizeof(bool));
     return arena->status;
 }
@@ -248,27 +251,56 @@ int64_t ki_information_count(const struct ki_information *of) {
     return count;
 }
 
-/* Row i of U^-1 = (e_i - sum_{k > i} u_ik row k of it) / u_ii, from the last row up, in place. */
-static void invert_triangle(double *U, int64_t n, double *former) {
-    for (int64_t i = n; i-- > 0;) {
-        double *row = U + i * n;
-        const double pivot = row[i];
-        if (!(pivot > 0)) continue; /* a column that is left out: a row of zeros */
-        memcpy(former, row, (size_t)n * sizeof *row);
-        memset(row + i, 0, (size_t)(n - i) * sizeof *row);
-        row[i] = 1 / pivot;
-        for (int64_t k = i + 1; k < n; k++) {
-            const double part = former[k] / pivot, *below = U + k * n;
-            if (part == 0) continue;
-            for (int64_t j = k; j < n; j++) row[j] -= part * below[j];
+/* Row i of U^-1 = (e_i - sum_{k > i} u_ik row k of it) / u_ii, from the last row up, in place: PANEL rows
+ * together, and TILE columns of them, which stay in the first cache while rows k go by once. former: the
+ * panel's rows of U. */
+/* Rows [first, end) less what rows from `end` on add, in columns [begin, stop). */
+static void take_off(double *U, int64_t n, const double *former, int64_t first, int64_t end, int64_t begin,
+                     int64_t stop) {
+    for (int64_t k = end; k < stop; k++) {
+        const double *below = U + k * n;
+        for (int64_t i = first; i < end; i++) {
+            const double part = former[(i - first) * n + k];
+            double *row = U + i * n;
+            for (int64_t j = ki_max(k, begin); j < stop; j++) row[j] -= part * below[j];
         }
+    }
+}
+
+/* What the panel's own rows add, and the pivots. */
+static void finish_panel(double *U, int64_t n, const double *former, int64_t first, int64_t end) {
+    for (int64_t i = end; i-- > first;) {
+        const double *was = former + (i - first) * n, pivot = was[i];
+        double *row = U + i * n;
+        if (!(pivot > 0)) { /* a column that is left out */
+            memset(row + i, 0, (size_t)(n - i) * sizeof *row);
+            continue;
+        }
+        row[i] = 1;
+        for (int64_t k = i + 1; k < end; k++)
+            for (int64_t j = k; j < n; j++) row[j] -= was[k] * U[k * n + j];
+        for (int64_t j = i; j < n; j++) row[j] /= pivot;
+    }
+}
+
+static void invert_triangle(double *U, int64_t n, double *former) {
+    for (int64_t end = n; end > 0;) {
+        const int64_t first = ki_max(0, end - PANEL);
+        for (int64_t i = first; i < end; i++) {
+            memcpy(former + (i - first) * n, U + i * n, (size_t)n * sizeof *U);
+            memset(U + i * n + i, 0, (size_t)(n - i) * sizeof *U);
+        }
+        for (int64_t begin = end / TILE * TILE; begin < n; begin += TILE)
+            take_off(U, n, former, first, end, begin, ki_min(begin + TILE, n));
+        finish_panel(U, n, former, first, end);
+        end = first;
     }
 }
 
 void ki_information_invert(struct ki_information *of) {
     const int64_t n = of->n;
     for (int64_t i = 0; i < n; i++) memset(of->A + i * n, 0, (size_t)i * sizeof *of->A);
-    invert_triangle(of->A, n, of->column);
+    invert_triangle(of->A, n, of->panel);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) of->A[i * n + j] *= of->scale[i] > 0 ? 1 / of->scale[i] : 0;
 }

@@ -20,6 +20,7 @@ struct ki_information {
     double *mean;   /* of the columns, weighted with C; zeros without an intercept */
     double *scale;  /* square roots of A's diagonal; 0 for a column that is left out */
     double *width;  /* what the scale was before a column was found to depend on others */
+    double *panel;  /* several rows of A, of no meaning between calls */
     double *column; /* n, of no meaning between calls */
     bool *left_out; /* columns whose pivot is nothing but rounding */
     double weight;  /* the sum of C */
