@@ -126,8 +126,34 @@ class _Linear(Estimator):
         return {"W": weight, "b": bias} if self.fit_intercept or bias.any() else {"W": weight}, {}
 
 
-class _Inferred:
-    """Models that have statistics."""
+class _Inferred(_Linear):
+    """Models that have statistics, and formulas."""
+
+    _formula: Any = None  # formulaic's ModelSpec of the right side that the last fit went by
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, sample_weight: Any = None, *, offset: Any = None,
+                     **parameters: Any) -> Self:
+        """Fits by a formula, such as "y ~ a + C(b)", of a pandas frame's columns; a "- 1" leaves the intercept
+        out. parameters: those of the class. Methods of the model take such frames, too. It needs the package
+        formulaic, whose rules are R's."""
+        from . import _formula
+
+        y, matrix, intercept = _formula.parts(formula, data)
+        model = cls(**{"fit_intercept": intercept, **parameters})
+        more = {} if offset is None else {"offset": offset}
+        model.fit(_formula.features(matrix), y, sample_weight, **more)
+        model._formula = matrix.model_spec
+        return model
+
+    def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
+        if more.get("reset", True):
+            self.__dict__.pop("_formula", None)
+        elif self._formula is not None:
+            from ._formula import features_of
+
+            X = features_of(self._formula, X)
+        return super()._validate(X, y, **more)
 
     def inference(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *,
                   cov_type: str = "nonrobust", groups: Any = None) -> Inference:

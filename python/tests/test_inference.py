@@ -217,6 +217,32 @@ def test_distributions():
             near([lib.kiln_f_tail(value / over, over, under) for value in x], stats.f.sf(x / over, over, under), 1e-9)
 
 
+def test_formulas():
+    pytest.importorskip("formulaic")
+    pandas = pytest.importorskip("pandas")
+    y = CASES["poisson"][2]
+    frame = pandas.DataFrame({"y": y, "a": X[:, 0], "b": rng.choice(list("uvw"), M), "o": np.linspace(-1, 1, M)})
+    model = kiln.PoissonRegressor.from_formula("y ~ a + C(b) + np.exp(a / 9)", frame, alpha=0, tol=1e-13,
+                                               offset=frame["o"], device="cpu")
+    assert list(model.feature_names_in_) == ["a", "C(b)[T.v]", "C(b)[T.w]", "np.exp(a / 9)"]
+    their = sm.GLM.from_formula("y ~ a + C(b) + np.exp(a / 9)", frame, family=F.Poisson(),
+                                offset=frame["o"]).fit(tol=1e-14)
+    order = model.inference(frame, y, offset=frame["o"])
+    named = dict(zip(order.names, order.bse))
+    near([named["a"], named["C(b)[T.w]"], named["(intercept)"]],
+         [their.bse["a"], their.bse["C(b)[T.w]"], their.bse["Intercept"]])
+    near(model.predict(frame[5:9], offset=frame["o"][5:9]), their.predict(frame[5:9], offset=frame["o"][5:9]))
+    plain = kiln.LinearRegression.from_formula("np.log1p(y) ~ a - 1", frame)
+    assert plain.intercept_ == 0 and len(plain.fit(X, y).coef_) == 4 and plain._formula is None
+    frame["two"] = np.where(SUCCESS > 0, "yes", "no")
+    classes = kiln.LogisticRegression.from_formula("two ~ a", frame, C=np.inf)
+    assert list(classes.classes_) == ["no", "yes"] and len(classes.predict(frame)) == M
+    with pytest.raises(ValueError, match="no target"):
+        kiln.LinearRegression.from_formula("a + b", frame)
+    with pytest.raises(ValueError, match="columns, not one"):
+        kiln.LinearRegression.from_formula("C(b) ~ a", frame)
+
+
 def test_tool_says_the_same(tool, tmp_path):
     """kiln statistics of a model of the tool's, with clusters, a smaller model and residuals."""
     y = CASES["gamma"][2]

@@ -1,0 +1,40 @@
+"""Formulas, as R and statsmodels write them, by the package formulaic where that is installed."""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def parts(formula: str, data: Any) -> tuple[Any, Any, bool]:
+    """The target of a formula, the frame of its features, and whether it has an intercept. Missing values are
+    an error: weights and offsets would no longer belong to their rows."""
+    try:
+        formulaic = importlib.import_module("formulaic")
+    except ImportError:
+        raise ImportError("formulas need the package formulaic: pip install formulaic") from None
+    made = formulaic.Formula(formula)
+    if not hasattr(made, "lhs"):
+        raise ValueError(f"the formula {formula!r} has no target: 'y ~ a + C(b)'")
+    target = str(made.lhs)
+    if target in getattr(data, "columns", ()):
+        y = data[target]
+    else:
+        matrix = made.lhs.get_model_matrix(data, na_action="raise")
+        if matrix.shape[1] != 1:
+            raise ValueError(f"the target {target!r} of the formula {formula!r} has {matrix.shape[1]} columns, "
+                             "not one")
+        y = matrix.iloc[:, 0]
+    matrix = made.rhs.get_model_matrix(data, na_action="raise")
+    return y, matrix, "Intercept" in matrix.columns
+
+
+def features(matrix: Any) -> Any:
+    """Without the column that is the intercept."""
+    return matrix.drop(columns="Intercept", errors="ignore").astype(float)
+
+
+def features_of(spec: Any, frame: Any) -> Any:
+    """The features that a formula's right side makes of a frame; what is none stays what it is."""
+    if not hasattr(frame, "columns"):
+        return frame
+    return features(spec.get_model_matrix(frame, na_action="raise"))
