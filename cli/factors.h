@@ -51,11 +51,11 @@ void factors_free(struct solving *s);
 
 /* clang-format off */
 #define FACTORS_OPTIONS                                                                                      \
-    {"factors", 0, OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, standard_components, 1, 1023,                                  \
+    {"factors", 0, OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, standard_components, 1, 1023,                  \
      "Numbers for each row and column.", .offset = offsetof(struct factors_wanted, factors)},                \
     {"test-fraction", 0, OPTION_REAL, GROUP_MODEL, 0, "SHARE", NULL, "0", 0, 0.9,                            \
-     "Hold this share of the entries out, chosen by --seed, and report the error there (for an "            \
-     "implicit model, how well they are ranked).",                                                                    \
+     "Hold this share of the entries out, chosen by --seed, and report the error there (for an "             \
+     "implicit model, how well they are ranked).",                                                           \
      .offset = offsetof(struct factors_wanted, test_fraction)},                                              \
     {"recommendations", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                         \
      "Write the best new columns of each row: row, column and score, separated by tabs. - is standard "      \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the
-seams, no function that nobody calls or that only its own file does, no file too long to read, no folder of
+seams, no function that nobody calls or that only its own file does, no file too long to read, no line too wide, no folder of
 too many files; that the files which docs/architecture.md and docs/passes.md name exist; and that the README
 beside results and studies lists each of them once.
 
@@ -136,6 +136,7 @@ MACRO = re.compile(r"^\s*#\s*define(?:\\\n|.)*", re.M)
 INLINE = re.compile(r"^static inline\b[^;{]*\{\n(?:.*\n)*?\}", re.M)
 WORD = re.compile(r"\b[A-Za-z]\w*\b")
 LINES_MOST = 500
+COLUMNS_MOST = 110
 
 
 def check_used():
@@ -159,6 +160,15 @@ def check_size(path, text):
     lines = text.count("\n")
     if lines > LINES_MOST:
         yield f"{path.relative_to(ROOT)}: {lines} lines; cut it where a reader would"
+
+
+def check_width():
+    """C and kernels keep within the columns; what CMake reads as a line of a kernel's build may be longer."""
+    for folder in ("src", "include", "cli", "plugins", "examples", "tests", "bench"):
+        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".cl")):
+            for number, line in enumerate(path.read_text().split("\n"), 1):
+                if len(line) > COLUMNS_MOST and not line.startswith("// build "):
+                    yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, at most {COLUMNS_MOST}"
 
 
 def check_calls(path, text):
@@ -219,6 +229,7 @@ def main():
             if folder.startswith("src/") and path.suffix == ".c":
                 problems += check_rooms(folder, path, text, rooms)
     problems += check_used()
+    problems += check_width()
     problems += check_folders()
     for problem in problems:
         print(problem)

@@ -1,7 +1,8 @@
 /* Kiln: long runs that are stopped, by whoever or whatever, and go on where they were.
  *
  *   kiln_checkpoint *checkpoint = NULL;
- *   kiln_checkpoint_open(&checkpoint, &(kiln_checkpoint_options){.checkpoint = "run.ckpt", .resume = before});
+ *   kiln_checkpoint_open(&checkpoint, &(kiln_checkpoint_options){.checkpoint = "run.ckpt",
+ *     .resume = before});
  *   options.control = kiln_checkpoint_control(checkpoint, control);
  *   kiln_als(A, B, R, &options, &report);
  *   kiln_checkpoint_close(checkpoint);
@@ -54,8 +55,8 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * to run.
  * After a request to stop the algorithm ends its present iteration, which for Newton's method is a whole
  * step, so that there is a state to keep.
- * What begins anew where it was under way: starts that are computed (k-means||, classical scaling), and Cholesky factors
- * of linreg.
+ * What begins anew where it was under way: starts that are computed (k-means||, classical scaling), and
+ * Cholesky factors of linreg.
  * A limit of iterations counts for each start and each class by itself: those that came to it before the stop
  * are not taken up again.
  *

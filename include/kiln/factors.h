@@ -86,8 +86,9 @@ typedef enum kiln_factor_solver {
     KILN_FACTOR_CG = 1, /* conjugate gradient from the rows as they are, `steps` of them */
     KILN_FACTOR_CHOLESKY =
         2,              /* exact but for rounding: a step of Newton's method from the rows as they are, which
-                               * does not go up where rounding hides the penalty either, and which the next call
-                               * refines; with l2 = 0 an unknown whose pivot vanishes stays */
+                               * does not go up where rounding hides the penalty either,
+                               * and which the next call refines; with l2 = 0 an unknown whose pivot vanishes
+                               * stays */
     KILN_FACTOR_CCD = 3 /* kiln_als only: one factor of all rows and columns after the other, see there */
 } kiln_factor_solver;
 

@@ -50,7 +50,8 @@ typedef struct kiln_mds_options {
  *   minimise  stress(Y) = sum_{i<j} w_ij (dhat_ij - d_ij)^2,   dhat = delta, or a fit of delta to d (metric)
  *   Y n x p, 1 <= p <= 64; X dense: n points (n x q) or their dissimilarities (n x n, symmetric; NaN:
  *   missing, weight 0; the diagonal is not read). Interval and ordinal disparities are scaled so that sum w
- *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal; those of
+ *   dhat^2 = sum w; ordinal: dissimilarities that differ by 1e-12 of themselves, f32 1e-5, are equal;
+ *     those of
  *   points are taken from X in long double, so that each device and kiln_verify_mds have the same order.
  * Stops when an iteration lowers the stress by at most tolerance times itself (two or three, if suddenly), or
  * stress_1 is at most tolerance: near a perfect layout it falls by the same share for ever. The stress never

@@ -155,19 +155,20 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  * *name (may be NULL) is a word that stays the same from release to release; *hint (may be NULL) says what to
  * do, or is "". Both write options as errors do (kiln_error). That a run has not converged is no warning:
  * `converged` says it.
- *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes, coefficients have no
- *                     optimum
+ *   separated         logreg, glm (binomial), without a penalty: a plane separates the classes,
+ *                     coefficients have no optimum
  *   quasi-separated   the same of some rows, while others lie on that plane
- *   zeros             glm (Poisson, negative binomial, Tweedie; log link), without a penalty: some rows whose y is 0
- *                     go to a mean of 0, which no coefficients give
- *   undecided         logreg, glm, without a penalty, of more than 512 coefficients, or where memory is short or rounding
- *                     decides: which of these holds, if any
+ *   zeros             glm (Poisson, negative binomial, Tweedie; log link), without a penalty:
+ *                     some rows whose y is 0 go to a mean of 0, which no coefficients give
+ *   undecided         logreg, glm, without a penalty, of more than 512 coefficients,
+ *                     or where memory is short or rounding decides: which of these holds, if any
  *   one-sided         glm: all y are at one end of what means can be, and the intercept has no optimum
  *   out-of-reach      glm: the link's means do not come near y
  *   saturated         logreg, glm (binomial), with a penalty: every row is certain of its class to 1e-6
  *   margins           svm, l2 = 0: every margin is kept, and many coefficients do that
- *   constant          linear models with an intercept, or standardised: a column's spread is within 16 units of what its
- *                     type resolves at its mean. It counts as constant: its coefficient is 0 under an
+ *   constant          linear models with an intercept, or standardised:
+ *                     a column's spread is within 16 units of what its type resolves at its mean. It counts
+ *                     as constant: its coefficient is 0 under an
  *                     intercept
  *   rank              linreg with l2 = 0, glm without a penalty: columns depend on each other
  *   clusters          kmeans: fewer different rows than clusters

@@ -1,6 +1,7 @@
 /* Column means and spreads without touching X:
  *
- *   mean_j = c_j + a_j / S,   centred_j = b_j - a_j^2 / S,   a_j = sum_i s_i (x_ij - c_j),   b_j = sum_i s_i (x_ij - c_j)^2,
+ *   mean_j = c_j + a_j / S,   centred_j = b_j - a_j^2 / S,   a_j = sum_i s_i (x_ij - c_j),
+ *   b_j = sum_i s_i (x_ij - c_j)^2,
  *
  * S the sum of the weights s, for any c. About a c near the mean next to nothing cancels, however far from
  * zero a column is (years, time stamps), and of a constant column every x_ij - c_j is 0. So a dense X is

@@ -1,21 +1,22 @@
 /* A kernel gets its arguments from one list, which its parameters come from too, so that neither their number
  * nor their order can differ. <file>.cl begins with it:
  *
- *     #define ARGUMENTS_fill(FIRST, NEXT) FIRST(OUT, real, W) NEXT(VALUE, long, count) NEXT(VALUE, real, value)
- *     #ifndef KI_HOST
- *     __kernel void fill(PARAMETERS(fill)) { ...                                              dialect/arguments.h
- *     #endif
+ *   #define ARGUMENTS_fill(FIRST, NEXT) FIRST(OUT, real, W) NEXT(VALUE, long, count) NEXT(VALUE, real, value)
+ *   #ifndef KI_HOST
+ *   __kernel void fill(PARAMETERS(fill)) { ...                                            dialect/arguments.h
+ *   #endif
  *
  * The host's file includes <file>.cl, of which it sees the lists, and says
  *
- *     KI_ARGUMENTS(fill);
- *     ki_kernel_launch(device, kernel, groups, GROUP, KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value));
+ *   KI_ARGUMENTS(fill);
+ *   ki_kernel_launch(device, kernel, groups, GROUP,
+ *                    KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value));
  *
  * What is not named is 0 or a null pointer. An entry is a kind, the kernel's type and a name:
- *     IN, OUT       the values of a matrix, which the launch brings to the device; OUT where the kernel writes them
- *     TABLE, SPACE  a buffer that is there; SPACE where the kernel writes it
- *     VALUE         a number: int, long, real (as the elements) or wide (the device's widest)
- *     SIXTEEN       sixteen of these, name0 ... name15 to the kernel, an array to the host
+ *   IN, OUT       the values of a matrix, which the launch brings to the device; OUT where they are written
+ *   TABLE, SPACE  a buffer that is there; SPACE where the kernel writes it
+ *   VALUE         a number: int, long, real (as the elements) or wide (the device's widest)
+ *   SIXTEEN       sixteen of these, name0 ... name15 to the kernel, an array to the host
  * A list may contain another, ARGUMENTS_part(NEXT, NEXT), or be appended to one as a build or a plan has
  * it. */
 #ifndef KI_ARGUMENTS_H

@@ -23,8 +23,8 @@
 #define ARGUMENTS_scan_apply(FIRST, NEXT)                                                                   \
     FIRST(SPACE, index_t, values) NEXT(TABLE, index_t, sums) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
 
-#define ARGUMENTS_popular_count(FIRST, NEXT)                                                                \
-    FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz) NEXT(VALUE, long, chunk)            \
+#define ARGUMENTS_popular_count(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz) NEXT(VALUE, long, chunk)           \
     NEXT(VALUE, int, shift)
 
 #define ARGUMENTS_popular_bins(FIRST, NEXT)                                                                 \

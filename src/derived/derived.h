@@ -1,16 +1,16 @@
 /* What the passes over a sparse matrix on a GPU derive from it, each in a slot of its own (core/slots.h):
  *
- *   rows       The rows that are too long for a vector's turn, by length, for longer vectors, and segments of long ones, which
- *              a work-group each takes (long_rows.c).
- *   popular    The most frequent columns, ranked, and a copy of X's column numbers in which those of popular ones are ~rank, so
- *              that a pass sees from the entry alone where its sum gathers (popular.c). 4 bytes an entry.
- *   panels     A copy of the entries in the other columns, or in all of them where none is popular: by panels of columns whose
- *              y and w the second cache level holds (panels.c, pass/csr/panels.cl). An index and a value for
- *              each such entry.
- *   transpose  A deterministic device has the transpose of X, in compressed columns, instead of panels, and
- *   goes through it for
- *              popular columns, too: no sum is atomic there (transpose.c). An index and a value for each
- *              entry.
+ *   rows       The rows that are too long for a vector's turn, by length, for longer vectors,
+ *              and segments of long ones, which a work-group each takes (long_rows.c).
+ *   popular    The most frequent columns, ranked, and a copy of X's column numbers in which those of popular
+ *              ones are ~rank, so that a pass sees from the entry alone where its sum gathers (popular.c).
+ *              4 bytes an entry.
+ *   panels     A copy of the entries in the other columns, or in all of them where none is popular:
+ *              by panels of columns whose y and w the second cache level holds (panels.c,
+ *              pass/csr/panels.cl). An index and a value for each such entry.
+ *   transpose  A deterministic device has the transpose of X, in compressed columns, instead of
+ *              panels, and goes through it for popular columns, too: no sum is atomic there
+ *              (transpose.c). An index and a value for each entry.
  *
  * Where all values of X are the same number, as those of yes-or-no data are, nothing reads or copies them.
  *

@@ -164,7 +164,8 @@ __kernel GROUP_OF(BS) void links_items(PARAMETERS(links_items)) {
             from += length;
         }
     }
-    for (long line = block_start[blocks * rows] + blocks * rows + (long)get_global_id(0); line < items; line += (long)get_global_size(0)) {
+    for (long line = block_start[blocks * rows] + blocks * rows + (long)get_global_id(0); line < items;
+         line += (long)get_global_size(0)) {
         to[place_of(line, lanes, each)] = 0;
         if (weight) weight_to[place_of(line, lanes, each)] = REAL(0.0);
     }

@@ -3,11 +3,12 @@
  * columns of it, of which a layout is made once and kept in slots.
  *
  *   csr       rows one after the other (derived/columns.h)
- *   hybrid    windows of rows, each window's rows sorted by length: rows of equal length are done together, so that no row waits
- *             for a longer one and nothing is padded. On a GPU they lie column by column (ELLPACK), each run
- *             of equal rows for itself, and rows of more than KI_LONG links are a balanced matrix of their own; on the CPU they lie row by row
- *   balanced  csr, cut into shares of equal work, rows and links counted together, wherever rows begin and
- *   end
+ *   hybrid    windows of rows, each window's rows sorted by length: rows of equal length are done together,
+ *             so that no row waits for a longer one and nothing is padded. On a GPU they lie column by
+ *             column (ELLPACK), each run of equal rows for itself, and rows of more than KI_LONG links are a
+ *             balanced matrix of their own; on the CPU they lie row by row
+ *   balanced  csr, cut into shares of equal work, rows and links counted together, wherever rows begin
+ *             and end
  *
  * None has a value for a link unless weights are asked for. */
 #ifndef KI_LINKS_H

@@ -16,7 +16,7 @@ static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
     extern __shared__ double name##_memory[];                                                                \
     real *const name = (real *)name##_memory;
 #define GROUP_OF(threads) __launch_bounds__(threads) /* __kernel GROUP_OF(BS) void f(...) */
-#define GROUP_BESIDE(threads, groups) __launch_bounds__(threads, groups) /* registers for so many side by side */
+#define GROUP_BESIDE(threads, groups) __launch_bounds__(threads, groups) /* so many at once */
 
 #define __kernel extern "C" __global__
 #define __global
@@ -217,7 +217,8 @@ DEVICE_FN void load_kept_together(float *x, const float *address, bool wanted) {
     asm("{\n\t.reg .pred wanted;\n\t.reg .b64 policy;\n\t"
         "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n\t"
         "setp.ne.u32 wanted, %5, 0;\n\t"
-        "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\tmov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
+        "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\t"
+        "mov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
         "@wanted ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy;\n\t}"
         : "=&f"(x[0]), "=&f"(x[1]), "=&f"(x[2]), "=&f"(x[3])
         : "l"(address), "r"((uint)wanted));

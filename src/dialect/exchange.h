@@ -44,8 +44,8 @@ DEVICE_FN ulong word_of(real number, int step) {
 #endif
 }
 
-/* How a word differs from those of this mark. What is awaited together is put together by | and then judged: branches would
- * take more time than the way through the cache leaves. */
+/* How a word differs from those of this mark. What is awaited together is put together by | and then judged:
+ * branches would take more time than the way through the cache leaves. */
 DEVICE_FN uint difference(ulong word, uint mark) {
 #ifdef LAST_BIT
     return (uint)word ^ mark;

@@ -345,9 +345,11 @@ SCALAR_FN real FN(excess)(real t, real x) {
 /* d(y, mu) / 2, which rounding may bring below 0, as terms of it cancel near mu = y. With delta as above and
  * v = -delta
  *
- *   Poisson y delta + mu - y = y excess(mu / y), gamma excess(y / mu), inverse Gaussian (y / mu - 1)^2 / (2 y),
+ *   Poisson y delta + mu - y = y excess(mu / y), gamma excess(y / mu),
+ *   inverse Gaussian (y / mu - 1)^2 / (2 y),
  *   Tweedie y^(2-p) (expm1((2-p) v) / (2-p) + expm1((1-p) v) / (p-1)), of y = 0 mu^(2-p) / (2-p),
- *   negative binomial y (s(-x) - s(-z)) + (s(x) - s(z)) / alpha, s the softplus, x = log(alpha mu), z = log(alpha y):
+ *   negative binomial y (s(-x) - s(-z)) + (s(x) - s(z)) / alpha, s the softplus, x = log(alpha mu),
+ *   z = log(alpha y):
  *
  * all of log mu, so that they have the value of the real formula wherever the type has room for that. */
 SCALAR_FN real FN(rounded_half_deviance)(int family, real parameter, real y, struct FN(response) r) {

@@ -3,7 +3,8 @@
  *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (pass/chain.h)
  *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
  *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
- *   MAP   the row map of a fused pass (enum ki_row_map), where it does more than multiply by v; LOSS FAMILY LINK its loss
+ *   MAP   the row map of a fused pass (enum ki_row_map), where it does more than multiply by v;
+ *         LOSS FAMILY LINK its loss
  * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are
  * not given: a test that goes the same way in every thread costs nothing, a variant of its own costs a build.
  *

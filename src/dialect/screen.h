@@ -177,7 +177,8 @@ DEVICE_FN void load_scales(float (*scale)[4], __global const float *scales, int 
 #define COLUMN_OF(t, e) ((e) / 4 * 16 + (t)*4 + (e) % 4) /* the e-th of lane t's eight */
 #define PAIRS 192                                        /* of a row in doubt and a centre, that a warp has */
 
-/* What sums of a centre's products begin with, -||c||^2 / 2, in two places; the share that rounding takes of it. */
+/* What sums of a centre's products begin with, -||c||^2 / 2, in two places; the share that rounding takes of
+ * it. */
 DEVICE_FN float lost_of_centre(LOCAL_PTR float *begin, __global const float *centre, float up, float floor,
                                const int n) {
     float lost = 0;
@@ -191,7 +192,8 @@ DEVICE_FN float lost_of_centre(LOCAL_PTR float *begin, __global const float *cen
     return lost > 0 ? 1.001f * sqrt(lost) / ((float)sqrt(norm) + floor) : 0;
 }
 
-/* How much less a score may be than `most`, the largest: of a row of n columns, scaled as centres are, with ||x|| = norm and
+/* How much less a score may be than `most`, the largest: of a row of n columns, scaled as centres are, with
+ * ||x|| = norm and
  * ||x - x'|| = lost, where ||c - c'|| <= share (||c|| + floor). */
 DEVICE_FN float scaled_margin(float norm, float lost, float share, float floor, float most, int n) {
     const float reach = 1.06f * (norm + root_of(norm * norm - 2 * most));

@@ -38,8 +38,8 @@ ALWAYS_INLINE FN(vreal) FN(power_of_2)(FN(vmask) n) {
     return (FN(vreal))((n + EXPONENT_BIAS) << MANTISSA_BITS);
 }
 
-/* e^x = 2^n e^r, |r| <= log(2)/2. 2^n in two factors, so that results beyond the normal numbers round to infinity, 0 or
- * what is between 0 and the normal ones. */
+/* e^x = 2^n e^r, |r| <= log(2)/2. 2^n in two factors, so that results beyond the normal numbers round to
+ * infinity, 0 or what is between 0 and the normal ones. */
 ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
 #if real_bytes == 8
     /* log(2) = high + low; the product of high and a whole number is exact. */

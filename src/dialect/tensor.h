@@ -2,8 +2,9 @@
  * "mma"). A word is 8 bytes of a row of X.
  *
  *   f64: m8n8k4, a word is one element
- *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
- *        high and the low parts of 8: two products give all four terms, so that no bits of f32's 24 are lost
+ *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each,
+ *        and the 16 rows of the left operand are the high and the low parts of 8:
+ *        two products give all four terms, so that no bits of f32's 24 are lost
  *        but the last.
  *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
 #ifndef TENSOR_H

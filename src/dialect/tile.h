@@ -6,7 +6,8 @@
  * operand of the second product lies in the lanes just as the result of the first does, so that nothing moves
  * between them but the sums over warps and groups that share a row.
  *
- *   lane l of a warp: column l / 4 of y; l % 4 takes words of 8 bytes of a row, and rows 2 (l % 4) and 2 (l % 4) + 1
+ *   lane l of a warp: column l / 4 of y; l % 4 takes words of 8 bytes of a row,
+ *   and rows 2 (l % 4) and 2 (l % 4) + 1
  *   a word is one element in f64 and two in f32
  *
  * VS / 32 warps share a row (Q blocks of 8 words each, W elements a lane), and C groups, a slice of its

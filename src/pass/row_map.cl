@@ -111,7 +111,8 @@ __kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
             const real g = c == label ? -others : eta[first + c];
             eta[first + c] = s == REAL(0.0) ? REAL(0.0) : s * g;
         }
-        if (there && s != REAL(0.0) && lane == (label < 0 ? 0 : label % VS)) loss += (wide)(s * (log1p(rest) - at_label));
+        if (there && s != REAL(0.0) && lane == (label < 0 ? 0 : label % VS))
+            loss += (wide)(s * (log1p(rest) - at_label));
 #endif
     }
     losses[id] = loss;

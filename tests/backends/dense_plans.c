@@ -1,7 +1,8 @@
 /* What the cost model says of dense passes on a GPU that is not here, for fit_dense.py: it reads lines and
  * answers on stdout.
  *   gpu cuda|opencl                    an H200 as CUDA (at first) or NVIDIA's OpenCL describes it
- *   shape ROWS COLS f32|f64 K          a line a plan, "VARIANT VS BS load R K C stages lag groups seconds chosen limit", then "."
+ *   shape ROWS COLS f32|f64 K          a line a plan, "VARIANT VS BS load R K C stages lag groups seconds
+ *                                      chosen limit", then "."
  * and the lines of constants.h about those of hopper.h. */
 #include "constants.h"
 #include "h200.h"
@@ -21,7 +22,8 @@ static const struct ki_properties by_opencl = {H200_BY_OPENCL};
 /* In the order of struct ki_dense_constants, which holds nothing but numbers. */
 /* clang-format off */
 static const char *const names[] = {
-    KI_DENSE_CONSTANTS(NAME) KI_RING_CONSTANTS(NAME) KI_TEAM_CONSTANTS(NAME) KI_TILE_CONSTANTS(F64) KI_TILE_CONSTANTS(F32)
+    KI_DENSE_CONSTANTS(NAME) KI_RING_CONSTANTS(NAME) KI_TEAM_CONSTANTS(NAME)
+    KI_TILE_CONSTANTS(F64) KI_TILE_CONSTANTS(F32)
     KI_TILE_TEAM_CONSTANTS(TEAM_F64) KI_TILE_TEAM_CONSTANTS(TEAM_F32) KI_TILE_TEAM_CONSTANTS(TEAM_WHOLE)};
 /* clang-format on */
 enum { NAMES = sizeof names / sizeof *names };

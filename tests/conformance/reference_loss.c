@@ -217,7 +217,8 @@ static void one_column_row(struct gradient *to, const struct host_loss *l, int64
 /* eta and delta have k elements. With p the probabilities and q = 1 - p_label, which is the sum of the
  * others,
  *
- *   value = log(1 + sum of e^(eta_c - largest) over all others) + largest - eta_label,   gradient p_c, of the label -q,
+ *   value = log(1 + sum of e^(eta_c - largest) over all others) + largest - eta_label,
+ *   gradient p_c, of the label -q,
  *
  * of which every term is positive. What delta and an exponential's argument do to p_c is relative to it, and
  * to the value the sum of these over the other classes. First-order bounds are doubled to cover the rest. */

@@ -95,7 +95,8 @@ static void random_known_answers(void **state) {
  * stream. */
 static void draws_are_the_words_in_order(void **state) {
     (void)state;
-    struct ki_draws draws = {.seed = 7, .stream = KI_STREAM_DUAL}, other = {.seed = 7, .stream = KI_STREAM_DESCENT};
+    struct ki_draws draws = {.seed = 7, .stream = KI_STREAM_DUAL};
+    struct ki_draws other = {.seed = 7, .stream = KI_STREAM_DESCENT};
     int same = 0;
     for (int i = 0; i < 41; i++) {
         struct ki_draws anew = {.seed = 7, .stream = KI_STREAM_DUAL, .count = i};

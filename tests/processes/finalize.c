@@ -1,6 +1,7 @@
 /* Whether an MPI comes back from MPI_Finalize: a program without Kiln, which sends a little and ends.
  *
- *   mpicc.mpich -o finalize tests/processes/finalize.c && UCX_TLS=self,tcp timeout 4 mpirun.mpich -n 4 ./finalize; echo $?
+ *   mpicc.mpich -o finalize tests/processes/finalize.c && UCX_TLS=self,tcp timeout 4 mpirun.mpich -n 4
+ *     ./finalize; echo $?
  *
  * 124 is a run that did not end. MPICH 4.0.2 over UCX 1.13 (Debian 12): seven of twelve did not end
  * (bench/results/cpu2-processes-mpich.json). */

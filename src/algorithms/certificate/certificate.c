@@ -3,27 +3,33 @@
  * drop out of the difference:
  *
  *   f(W, b) - optimum <= sum_jc d_j(W_jc, (X^T t)_jc),   d_j(w, z) = pen_j(w) + pen_j*(z) - z w,
- *   with L_j > 0:  pen_j*(z) = max(|z| - l1_j, 0)^2 / (2 L_j), and without an l1 term d_j = g_j^2 / (2 L_j), g the gradient.
+ *   with L_j > 0:  pen_j*(z) = max(|z| - l1_j, 0)^2 / (2 L_j), and without an l1 term d_j = g_j^2 / (2 L_j),
+ *   g the gradient.
  *
  * It needs what a fit has at its end and no pass over X: X^T t = L W - g. Three things are in the way:
  *
  *   sum_i t_i is 0 but for the tolerance. The caller moves t (newton_gap.c) and says what that costs:
  *   `settled` and `drift`.
- *   With l2 = 0, |X^T t|_j <= l1_j has to hold: theta t with theta <= 1 does that, and costs by convexity at most a = 1 - theta times the
- *   excess. That is much, as it is of first order, and what it costs is of second order. A row's part is, with t_i = -s_i v and h(z) the
+ *   With l2 = 0, |X^T t|_j <= l1_j has to hold: theta t with theta <= 1 does that,
+ *   and costs by convexity at most a = 1 - theta times the
+ *   excess. That is much, as it is of first order, and what it costs is of second order. A row's part is,
+ *   with t_i = -s_i v and h(z) the
  *   loss's curvature where its derivative is z,
  *
  *     E = int_theta^1 (u - theta) v^2 / h(u v) du <= a^2 / (2 theta) v^2 / h(v)   where h(u v) >= u h(v).
  *
- *   Least squares have h = 1 and E = a^2 v^2 / 2. In mu_u, whose derivative is u v, h is concave and h(u v) >= u h(v) + (1 - u) h(0) for
- *   binomial, Poisson, gamma and negative binomial models; Tweedie's dh/dz lies between -(p - 1) and 2 - p, and v between -h / (p - 1) and
+ *   Least squares have h = 1 and E = a^2 v^2 / 2. In mu_u, whose derivative is u v,
+ *   h is concave and h(u v) >= u h(v) + (1 - u) h(0) for
+ *   binomial, Poisson, gamma and negative binomial models; Tweedie's dh/dz lies between -(p - 1) and 2 - p,
+ *   and v between -h / (p - 1) and
  *   h / (2 - p), which is enough. Softmax's E is the distance of Kullback and Leibler of two probabilities,
  *   of the label and of all others, and so that of two classes. With an intercept t has moved by d before:
  *   theta (t + d) lies halfway between t - 2 a t and t + 2 theta d, so that a^2 / (1 - 2 a) sum s v^2 / h is
  *   enough, and `settled` is half of what twice the move costs. The rows' v^2 / h
  *   may come from another computed eta, by which E changes by a |v| at most for each unit.
  *   Rounding. That of eta enters by its square alone: t at a computed eta' is as good a point as that at eta,
- *   and the losses' part of the gap is curvature / 2 sum_i s_i (eta - eta')_i^2 at most. X^T t is off by e_j = c_m u (sum s loss'^2 sum s x_j^2)^(1/2). The computed
+ *   and the losses' part of the gap is curvature / 2 sum_i s_i (eta - eta')_i^2 at most. X^T t is off by e_j
+ *   = c_m u (sum s loss'^2 sum s x_j^2)^(1/2). The computed
  *   objective is off by about slope * || eta - eta' ||, which is the largest of the three.
  *
  * Sums of n terms are counted as off by c_n = min(n, 8 sqrt(n)) + 8 units of their type: no more than n in
@@ -142,8 +148,8 @@ static double entry(const struct ki_certificate *at, int64_t j, int64_t c, doubl
     return at->g[j * at->k + c];
 }
 
-/* By Cauchy and Schwarz |z_j| is at most (slope + drift / sqrt(weight)) c_j^(1/2), c_j = sum_i s_i (x_ij - mean_j)^2. So a coefficient
- * that is 0 adds z_j^2 / (2 L_j) at most, and nothing where |z_j| <= l1_j. */
+/* By Cauchy and Schwarz |z_j| is at most (slope + drift / sqrt(weight)) c_j^(1/2), c_j = sum_i s_i (x_ij -
+ * mean_j)^2. So a coefficient that is 0 adds z_j^2 / (2 L_j) at most, and nothing where |z_j| <= l1_j. */
 double ki_certificate_flats(const struct ki_certificate *at) {
     const double reach = at->slope + at->drift / sqrt(at->weight),
                  centred = at->standardize ? at->weight * (double)at->flats.count : at->flats.centred;

@@ -47,9 +47,9 @@ double ki_certificate_flats(const struct ki_certificate *at);
 
 /* What a sum of so many terms may be off by, beside the sum of their sizes. */
 double ki_units(int64_t terms, kiln_type type);
-/* || U^-1 ||^2 at most, of the factor U n x n of a matrix of unit diagonal whose entries may be off by *part, which becomes r, below 1/2: quadratic
- * forms of the matrix's inverse are at most 1 / (1 - r) times those by U. INFINITY: nothing can be told.
- * work: n. See factor_gap.c. */
+/* || U^-1 ||^2 at most, of the factor U n x n of a matrix of unit diagonal whose entries may be off by
+ * *part, which becomes r, below 1/2: quadratic forms of the matrix's inverse are at most 1 / (1 - r) times
+ * those by U. INFINITY: nothing can be told. work: n. See factor_gap.c. */
 double ki_inverse_square(const double *U, int64_t n, double *part, double *work);
 /* The report's optimality_gap and certificate; where gap is not finite they stay as they are, and say that
  * there is no bound. */

@@ -7,7 +7,8 @@
 
 enum { INVERTED = 512 }; /* columns at most, as U^-1 takes n^3 / 6 multiplications */
 
-/* || U^-1 ||^2 at most by the comparison matrix: its inverse times ones bounds the rows' sums, that of its transpose the columns'. */
+/* || U^-1 ||^2 at most by the comparison matrix: its inverse times ones bounds the rows' sums,
+ * that of its transpose the columns'. */
 static double compare(const double *U, double *sums, int64_t n) {
     double rows = 0, columns = 0;
     for (int64_t i = n; i-- > 0;) {

@@ -1,13 +1,15 @@
 /* What certificate.h has to know of the rows of a generalised linear model. Losses that are convex in eta,
  * and whose curvature comes with the gradient (kiln_loss_gradient), are those of
  *
- *   Gaussian, identity; binomial, logit; Poisson, log; gamma, log; Tweedie with 1 < p < 2, log; negative binomial, log,
+ *   Gaussian, identity; binomial, logit; Poisson, log; gamma, log; Tweedie with 1 < p < 2, log;
+ *   negative binomial, log,
  *
  * and all but the first have |loss'''| <= loss''. With the figures' Pearson statistic P = sum_i s_i (y_i -
  * mu_i)^2 / V(mu_i) and h the largest curvature of a row (beside its weight),
  *
- *   sum_i s_i loss_i'^2  =  P for gamma,  <= h P for Poisson,  h P / (2 - p) for Tweedie,  P / alpha for negative binomial,
- *                           and 2 h times what the losses are above their least values for the first two;
+ *   sum_i s_i loss_i'^2  =  P for gamma,  <= h P for Poisson,  h P / (2 - p) for Tweedie,
+ *                           P / alpha for negative binomial, and 2 h times what the losses are above their
+ *                           least values for the first two;
  *
  * that is half the deviance. Curvature is bounded at the point, and within rounding of it by twice as much.
  *

@@ -4,10 +4,11 @@
  * theta = sum t / sum h.
  * That stays in the losses' range, and what it costs them is of second order:
  *
- *   one column   sum_i s_i (...) <= -log(1 - |theta|) |sum t|   for losses with |loss'''| <= loss'', |theta| < 1 (Bach, Electron. J. Stat.
- *                4, 2010);  (sum t)^2 / (2 sum s) for least squares
- *   softmax      theta^T M theta, M = sum_i s_i (diag(p_i) - p_i p_i^T), M theta = sum t, where theta's entries are within 1: the chi
- *                squared distance of p_i' from p_i, which is above that of Kullback and Leibler
+ *   one column   sum_i s_i (...) <= -log(1 - |theta|) |sum t|   for losses with |loss'''| <= loss'',
+ *                |theta| < 1 (Bach, Electron. J. Stat. 4, 2010);  (sum t)^2 / (2 sum s) for least squares
+ *   softmax      theta^T M theta, M = sum_i s_i (diag(p_i) - p_i p_i^T), M theta = sum t,
+ *                where theta's entries are within 1: the chi squared distance of p_i' from p_i,
+ *                which is above that of Kullback and Leibler
  *
  * X^T t' is another one, too: about the columns' means an entry moves by |theta sum_i h_i (x_ij - mean_j)|
  * at most, for which Cauchy and Schwarz need no pass over X: |sum t| sigma_j (sum s max(h/s) / sum h -

@@ -1,4 +1,5 @@
-/* s^2 |a|^2 + |b|^2 / s^2, whose product s a . b / s is always the same, is least where both are equal: s^4 = |b|^2 / |a|^2. */
+/* s^2 |a|^2 + |b|^2 / s^2, whose product s a . b / s is always the same, is least where both are equal:
+ * s^4 = |b|^2 / |a|^2. */
 #include "algorithms/factor/balance.h"
 
 #define ENOUGH 1e-3 /* a scale nearer to 1 is left: the penalty is within 4e-6 of its least value */

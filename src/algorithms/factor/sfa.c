@@ -1,7 +1,9 @@
 /* Conjugate gradient over all of A and B at once. With S the ratings less their means and P = S - A B^T at
  * S's entries,
- *   G_A = l2 A - P B,   G_B = l2 B - P^T A:  each one pass that makes P's entries and multiplies them by the factor at once,
- *   H_A = l2 + N (B .* B),  H_B = l2 + N^T (A .* A),  N one where S has entries: the diagonals of the Hessian's blocks,
+ *   G_A = l2 A - P B,   G_B = l2 B - P^T A:  each one pass that makes P's entries and multiplies them by the
+ *   factor at once,
+ *   H_A = l2 + N (B .* B),  H_B = l2 + N^T (A .* A),  N one where S has entries:
+ *   the diagonals of the Hessian's blocks,
  *   Z = G ./ H,  beta = max(0, G.(Z - Z_old) / G_old.Z_old),  D = beta D - Z.
  * Along D the objective is a polynomial of degree four. Its value and slope at 0 are there; three more sums
  * of squares, each a sampled product of which only the sum is wanted, determine it, for the norms along D

@@ -2,7 +2,8 @@
  * the host,
  *
  *   by columns   D^-1 H D^-1 = U^T U,  D^2 the diagonal of H, from one kiln_gram;           E = H^-1 G
- *   by rows      I + B L^-1 B^T = U^T U,  B = S^(1/2) (X - 1 mu^T), where rows are few:     E = L^-1 (G - B^T (U^T U)^-1 B L^-1 G)
+ *   by rows      I + B L^-1 B^T = U^T U,  B = S^(1/2) (X - 1 mu^T), where rows are few:
+ *                E = L^-1 (G - B^T (U^T U)^-1 B L^-1 G)
  *
  * The second is the first by the identity of Woodbury, and wants a penalty on every column. A correction is
  * as good as the factor, which rounding keeps from being H's: linreg_solve.c looks at the true residual

@@ -6,7 +6,8 @@
  * what makes 0 of it and them, corrected by products with X itself, as the Gram matrix knows half of the
  * digits only:
  *
- *   N -= D^-1 (U^T U)^-1 D^-1 (X^T S (X N)),   and it depends if || X n || <= 16 epsilon sum_j |n_j| || x_j ||,
+ *   N -= D^-1 (U^T U)^-1 D^-1 (X^T S (X N)),   and it depends if || X n || <= 16 epsilon
+ *   sum_j |n_j| || x_j ||,
  *
  * which is what rounding alone can make of X n. A column that is farther off is independent, and the whole
  * then has full rank but for those that do depend, though conjugate gradient and not the factor must solve

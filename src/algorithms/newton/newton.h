@@ -1,7 +1,8 @@
 /* The trust-region Newton engine under logistic regression, generalised linear models and support vector
  * machines.
  *
- *   minimise  F(W, b) = sum_i s_i loss(y_i, eta_i) + 1/2 sum_jc L_j W_jc^2 + sum_jc l1_j |W_jc|,   eta = X W + 1 b
+ *   minimise  F(W, b) = sum_i s_i loss(y_i, eta_i) + 1/2 sum_jc L_j W_jc^2 + sum_jc l1_j |W_jc|,
+ *   eta = X W + 1 b
  *
  * with L_j = l2, l1_j = l1, or, standardised, l2 sigma_j^2 and l1 sigma_j. It knows a loss by
  * kiln_loss_gradient (value, gradient and curvature in one pass over X), kiln_loss_hessian (one pass) and

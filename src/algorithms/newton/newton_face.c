@@ -1,7 +1,8 @@
 /* The least point of a face, the elements that are not 0 with their signs, by conjugate gradient with D^2,
  * the model's diagonal, where there is no Gram matrix:
  *
- *   z += alpha p,  alpha = s . p / p . H p,  p = D^-2 s + beta p,  beta = max(0, s . D^-2 (s - former s) / former s . D^-2 s),
+ *   z += alpha p,  alpha = s . p / p . H p,  p = D^-2 s + beta p,
+ *   beta = max(0, s . D^-2 (s - former s) / former s . D^-2 s),
  *
  * s minus the gradient on the face. Sweeps find out which elements are 0, and are slow about how large the
  * others are. An iteration costs half of a sweep, as its two products with the columns go on all threads, and

@@ -4,7 +4,8 @@
  * The models of one penalty, a column for each fold, are evaluated in one pass over X
  * (ops/linear/fold_losses.h). A step goes by
  *
- *   -(H + L)^-1 g,   H the Hessian of the losses where it was formed last, for the rows that the fold trains on,
+ *   -(H + L)^-1 g,   H the Hessian of the losses where it was formed last, for the rows that the fold trains
+ *   on,
  *
  * corrected by what the gradients changed by since (L-BFGS). Neither depends on the penalty, so from one
  * value to the next only a factor of n x n is new, and the first step is Newton's from the solution before. H

@@ -2,7 +2,8 @@
  * (newton_factor.c); and the rows that a preconditioner is formed from where all would cost too much: a
  * sample that has the curvature of all,
  *
- *   row i stays with probability p_i = min(1, v_i / tau), and then with v_i / p_i = max(v_i, tau) for its curvature,
+ *   row i stays with probability p_i = min(1, v_i / tau), and then with v_i / p_i = max(v_i, tau)
+ *   for its curvature,
  *
  * tau such that about so many stay as are wanted. Rows of much curvature all stay; those that a classifier is
  * sure of, which soon are most, stand for each other. Row i stays where the running sum of p passes a whole

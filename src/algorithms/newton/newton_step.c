@@ -8,8 +8,9 @@
  * The step is Steihaug's: conjugate gradient from s = 0 until the residual is small beside the gradient, or
  * s leaves the trust region, or a direction has no curvature; in the last two cases it goes to the boundary.
  * Lengths are those of
- * || D s ||, which CG's own scalars give without further sums. Sources: Steihaug, SIAM J. Numer. Anal. 20 (1983); Lin, Weng
- * and Keerthi, JMLR 9 (2008); Hsia, Chiang and Lin, ACML 2018 (preconditioning). */
+ * || D s ||, which CG's own scalars give without further sums. Sources: Steihaug,
+ * SIAM J. Numer. Anal. 20 (1983); Lin, Weng and Keerthi, JMLR 9 (2008); Hsia, Chiang and Lin,
+ * ACML 2018 (preconditioning). */
 #include "algorithms/newton/newton_work.h"
 
 /* Curvature below so many roundings of what D^2 has in the same direction is no more than rounding: columns

@@ -1,20 +1,20 @@
 /* One run of a method that takes steps: what every such method does beside its mathematics.
  *
  *     struct ki_run run = {0};
- *     TRY(KI_RUN_OPEN(&run, pagerank, &options, given, report));   options are taken and checked, the clock starts
- *     ...                                                          data are checked
+ *     TRY(KI_RUN_OPEN(&run, pagerank, &options, given, report));  options are checked, the clock starts
+ *     ...                                                       data are checked
  *     ki_run_on(&run, X, options.tolerance, options.max_iterations);
- *     ...                                                          matrices are made: ki_run_rows, ki_run_model
+ *     ...                                                       matrices are made: ki_run_rows, ki_run_model
  *     TRY(ki_run_begin(&run, (struct ki_described){.options = &options}));
- *     KI_RUN_STATE(&run, state);                                   what a checkpoint holds
+ *     KI_RUN_STATE(&run, state);                                what a checkpoint holds
  *     TRY(ki_run_resume(&run));
  *     while (ki_run_goes_on(&run)) {
- *         ...                                                      one step
+ *         ...                                                   one step
  *         TRY(ki_run_step(&run, &(kiln_trace_row){.residual = ..., .objective = ...}));
  *     }
- *     ...                                                          results are copied out
+ *     ...                                                       results are copied out
  * done:
- *     return ki_run_close(&run, status);                           the report is given, everything is freed
+ *     return ki_run_close(&run, status);                        the report is given, everything is freed
  */
 #ifndef KI_RUN_H
 #define KI_RUN_H

@@ -5,7 +5,8 @@
  *
  * answers it either way. If the least value is 0, A^T u = 0 with positive u: no row can gain unless another
  * one loses, and there is no such d (Stiemke's lemma). If it is not, rho is one: where the value is least,
- * a . rho >= 0, and = 0 for rows with u > 1, so that the gains of all rows together are 1 . A rho = || rho ||^2.
+ * a . rho >= 0, and = 0 for rows with u > 1, so that the gains of all rows together are
+ * 1 . A rho = || rho ||^2.
  *
  * u = 1 + v, v >= 0, is found by the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974,
  * chapter 23): rows with v > 0 are independent, so that there are no more of them than dimensions; rho is

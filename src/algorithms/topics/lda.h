@@ -42,8 +42,8 @@ kiln_status ki_lda_words(double *fit, struct ki_lda_documents *d, struct ki_lda_
 /* lambda = kept lambda + share (eta + factor U o Z). */
 kiln_status ki_lda_topics_update(struct ki_lda_topics *t, double kept, double share, double factor);
 
-/* Raises sum_d log Dirichlet(theta_d | alpha), whose sufficient statistics are `logs`, the sums over m documents of E log theta_dc.
- * work: 2 k numbers. */
+/* Raises sum_d log Dirichlet(theta_d | alpha), whose sufficient statistics are `logs`, the sums over m
+ * documents of E log theta_dc. work: 2 k numbers. */
 void ki_lda_learn_alpha(double *alpha, double *work, int64_t k, const double *logs, double m);
 
 /* Passes over the documents in batches, in an order of its own. */

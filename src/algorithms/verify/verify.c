@@ -4,14 +4,15 @@
  * The gradient is measured as training measures it: with respect to W and the intercept of the centred
  * columns, each entry divided by D, relative to that at W = 0 and the best constant of a GLM or of least
  * squares, else b = 0;
- *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature * sum_i s_i.
+ *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature *
+ *   sum_i s_i.
  *
  * Training rounds, and more than one result is right. With u the rounding unit of X's type and c_n units lost
  * in a sum of n
- * terms (ki_units), it knows eta_i no nearer than d_i = c_n u (|b| + |offset_i| + sum_j |x_ij w_j|), to which |y_i| comes
- * where the two are subtracted; losses, slopes and penalties lose some units of the terms that they are made
- * of, `size`. These go through the same sums as the objective and the gradient do, and bound what rounding
- * may have made of either:
+ * terms (ki_units), it knows eta_i no nearer than d_i = c_n u (|b| + |offset_i| + sum_j |x_ij w_j|), to which
+ * |y_i| comes where the two are subtracted; losses, slopes and penalties lose some units of the terms that
+ * they are made of, `size`. These go through the same sums as the objective and the gradient do,
+ * and bound what rounding may have made of either:
  *   objective: sum_i s_i (|slope_i| d_i + curvature_i d_i^2 + c u size_i) + c u penalties,
  *   entry j:   sum_i s_i |x_ij| (curvature_i d_i + c u size_i + c_m u |slope_i|) + c u L_j |w_j|. */
 #include "algorithms/verify/verify_point.h"

@@ -55,8 +55,8 @@ static inline double ki_verify_target(const struct ki_verify_problem *p, int64_t
 /* L_j and l1_j. */
 long double ki_verify_penalty(const struct ki_verify_facts *f, int64_t j);
 long double ki_verify_l1(const struct ki_verify_facts *f, int64_t j);
-/* || D^-1 g || at a point, W NULL for zeros; mean_curvature that of the origin. present: D is no more than by the curvature at
- * this point. */
+/* || D^-1 g || at a point, W NULL for zeros; mean_curvature that of the origin. present:
+ * D is no more than by the curvature at this point. */
 long double ki_verify_norm(const struct ki_verify_point *point, const struct ki_verify_problem *p,
                            const double *W, long double mean_curvature, bool present);
 /* What rounding may have made of an entry of the gradient of column j, centred under an intercept, and the

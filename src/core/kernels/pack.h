@@ -3,7 +3,8 @@
  *
  *   pack   = header, index, contents; numbers are little-endian
  *   header = "KILNPACK" format[4] rows[4] build id[64] SHA-256(the 80 bytes before, index)[32]
- *   index  = rows in ascending order: key[32] architecture[4] length of the name[4] offset[8] size[8] SHA-256(content)[32]
+ *   index  = rows in ascending order: key[32] architecture[4] length of the name[4] offset[8] size[8]
+ *     SHA-256(content)[32]
  *   content = the name ("csr f32 -DVS=16"), machine code
  *
  * The key is SHA-256 of options and source, for machine code depends on nothing else but the architecture.

@@ -174,11 +174,13 @@ DEVICE_FN void unpack(real *x, UNIT unit) {
 
 /* Elements [from, to) of the vector at `origin`, by this thread of VS. WIDE: `step` is 1, and the body comes
  * by units. */
-DEVICE_FN void take(struct batch_part *p, __global const real *X, long origin, long step, long from, long to, int lane) {
+DEVICE_FN void take(struct batch_part *p, __global const real *X, long origin, long step, long from, long to,
+                    int lane) {
 #ifdef WIDE
     enum { AHEAD = 4 };
     real x[AHEAD * UNIT_REALS];
-    const long begin = origin + from, end = origin + to, up = (begin + UNIT_REALS - 1) / UNIT_REALS * UNIT_REALS;
+    const long begin = origin + from, end = origin + to,
+               up = (begin + UNIT_REALS - 1) / UNIT_REALS * UNIT_REALS;
     const long body = up < end ? up : end, behind = body + (end - body) / UNIT_REALS * UNIT_REALS;
     __global const UNIT *units = (__global const UNIT *)X;
     long e = body + (long)lane * UNIT_REALS;
@@ -241,7 +243,8 @@ __kernel GROUP_OF(BS) void reduce(PARAMETERS(reduce)) {
             const long v = pieces[3 * item], from = pieces[3 * item + 1], to = pieces[3 * item + 2];
 #else
             const long v = item / PARTS, part = item % PARTS;
-            const long from = LENGTH(v) / PARTS * part + (part < LENGTH(v) % PARTS ? part : LENGTH(v) % PARTS);
+            const long from =
+                LENGTH(v) / PARTS * part + (part < LENGTH(v) % PARTS ? part : LENGTH(v) % PARTS);
             const long to = from + LENGTH(v) / PARTS + (part < LENGTH(v) % PARTS);
 #endif
             mine = v;
@@ -325,9 +328,11 @@ __kernel GROUP_OF(BS) void reduce_tiles(PARAMETERS(reduce_tiles)) {
                 if (first + u * BS < loads) unit[u] = source[first + u * BS];
 #pragma unroll
             for (int u = 0; u < AHEAD; u++)
-                if (first + u * BS < loads) memory[PLACE((first + u * BS) * UNIT_REALS) / UNIT_REALS] = unit[u];
+                if (first + u * BS < loads)
+                    memory[PLACE((first + u * BS) * UNIT_REALS) / UNIT_REALS] = unit[u];
         }
-        for (long e = base + (long)loads * UNIT_REALS + id; e < to; e += BS) tile[PLACE((int)(e - base))] = X[e];
+        for (long e = base + (long)loads * UNIT_REALS + id; e < to; e += BS)
+            tile[PLACE((int)(e - base))] = X[e];
         barrier(CLK_LOCAL_MEM_FENCE);
         for (long turn = begin; turn < end; turn += BS / VS) {
             const long v = turn + id / VS;
@@ -369,11 +374,13 @@ DEVICE_FN uint quotient(uint number, uint64 reciprocal, int shift) {
 __kernel GROUP_OF(BS) void scale_flat(PARAMETERS(scale_flat)) {
     enum { AHEAD = 4, TILE_UNITS = AHEAD * BS };
     const int id = (int)get_local_id(0);
-    const long head = (UNIT_REALS - first % UNIT_REALS) % UNIT_REALS, body = head < elements ? head : elements;
+    const long head = (UNIT_REALS - first % UNIT_REALS) % UNIT_REALS,
+               body = head < elements ? head : elements;
     const long units = (elements - body) / UNIT_REALS, behind = body + units * UNIT_REALS;
     __global const UNIT *from = (__global const UNIT *)(X + first + body);
     __global UNIT *to = (__global UNIT *)(Y + first + body);
-    for (long tile = (long)get_group_id(0) * TILE_UNITS; tile < units; tile += (long)get_num_groups(0) * TILE_UNITS) {
+    for (long tile = (long)get_group_id(0) * TILE_UNITS; tile < units;
+         tile += (long)get_num_groups(0) * TILE_UNITS) {
         const long element = body + tile * UNIT_REALS, vector = element / length;
         const uint rest = (uint)(element - vector * length);
         UNIT x[AHEAD];
@@ -383,7 +390,8 @@ __kernel GROUP_OF(BS) void scale_flat(PARAMETERS(scale_flat)) {
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
             const long at = tile + id + u * BS;
-            const uint number = rest + (uint)(id + u * BS) * UNIT_REALS, v = quotient(number, (uint64)reciprocal, shift);
+            const uint number = rest + (uint)(id + u * BS) * UNIT_REALS,
+                       v = quotient(number, (uint64)reciprocal, shift);
             __global const real *factor = s + vector + v;
             uint left = (uint)length - (number - v * (uint)length); /* elements up to the next vector's */
             real f = 0;

@@ -118,7 +118,9 @@ __kernel void ranks_factor(PARAMETERS(ranks_factor)) {
             sum += (wide)values[e];
         }
         const real inverse = (real)(1 / sum);
-        factor[i] = sum == 0 && !wrong ? REAL(0.0) : wrong || !(inverse > REAL(0.0) && inverse - inverse == REAL(0.0)) ? (real)NAN : inverse;
+        factor[i] = sum == 0 && !wrong                                                  ? REAL(0.0)
+                    : wrong || !(inverse > REAL(0.0) && inverse - inverse == REAL(0.0)) ? (real)NAN
+                                                                                        : inverse;
     }
 }
 #endif
@@ -143,8 +145,8 @@ __kernel GROUP_OF(BS) void ranks_begin(PARAMETERS(ranks_begin)) {
 #if defined(SETTLE) || defined(TOGETHER)
 /* All groups' sums: each column's mass goes to `masses`; true if a column changed by more than its goal. One
  * group also writes the new state; slot < 0: that at the beginning. */
-DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, int along, int across, int k, int slot,
-                      bool writes, LOCAL_PTR wide *masses, LOCAL_PTR wide *shared) {
+DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, int along, int across, int k,
+                      int slot, bool writes, LOCAL_PTR wide *masses, LOCAL_PTR wide *shared) {
     const bool begin = slot < 0;
     bool more = begin;
     for (int c = 0; c < k; c++) {
@@ -173,7 +175,8 @@ DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, 
 #ifdef SETTLE
 __kernel GROUP_OF(BS) void ranks_settle(PARAMETERS(ranks_settle)) {
     LOCAL wide shared[BS], masses[RANKS_COLUMNS];
-    if (slot < 0 || S[RANKS_ACTIVE * k] != 0) settle(S, space, groups, along, across, k, slot, true, masses, shared);
+    if (slot < 0 || S[RANKS_ACTIVE * k] != 0)
+        settle(S, space, groups, along, across, k, slot, true, masses, shared);
 }
 
 __kernel GROUP_OF(BS) void ranks_total(PARAMETERS(ranks_total)) {
@@ -226,7 +229,8 @@ DEVICE_FN struct former load_former(const struct update *u, index_t row) {
     struct former of;
     of.factor = u->factor[row];
 #pragma unroll
-    for (int c = 0; c < K; c++) of.P[c] = c == 0 || u->first + c < u->k ? u->P[row * u->k + u->first + c] : REAL(0.0);
+    for (int c = 0; c < K; c++)
+        of.P[c] = c == 0 || u->first + c < u->k ? u->P[row * u->k + u->first + c] : REAL(0.0);
     return of;
 }
 
@@ -281,8 +285,8 @@ DEVICE_FN wide long_total(struct long_sum of) {
 #endif
 }
 
-DEVICE_FN void gather(struct long_sum *sum, index_t e, __global const int *source, __global const real *weight,
-                      __global const real *C, int k, int first) {
+DEVICE_FN void gather(struct long_sum *sum, index_t e, __global const int *source,
+                      __global const real *weight, __global const real *C, int k, int first) {
     const index_t from = (index_t)load_once_int(source + e) * k + first;
 #ifdef WEIGHTED
     const real w = load_once(weight + e);
@@ -316,9 +320,11 @@ DEVICE_FN void vector_sums(wide *x, LOCAL_PTR wide *scratch) {
 }
 
 DEVICE_FN void update_rows(struct update *u, __global const int *start, __global const int *source,
-                           __global const real *weight, __global const real *C, index_t n, LOCAL_PTR wide *scratch) {
+                           __global const real *weight, __global const real *C, index_t n,
+                           LOCAL_PTR wide *scratch) {
     const int lane = (int)get_local_id(0) % VS, vector = (int)get_local_id(0) / VS;
-    for (index_t base = (index_t)get_group_id(0) * (BS / VS); base < n; base += (index_t)get_num_groups(0) * (BS / VS)) {
+    for (index_t base = (index_t)get_group_id(0) * (BS / VS); base < n;
+         base += (index_t)get_num_groups(0) * (BS / VS)) {
         const index_t row = base + vector;
         struct long_sum sum[K];
         wide total[K];
@@ -336,7 +342,8 @@ DEVICE_FN void update_rows(struct update *u, __global const int *start, __global
 #ifdef WINDOWS
 /* The links of a run of equal rows lie column by column: neighbouring threads load what is side by side. */
 DEVICE_FN void update_windows(struct update *u, __global const int *start, __global const int *source,
-                              __global const real *weight, __global const int *place, __global const real *C, index_t n) {
+                              __global const real *weight, __global const int *place, __global const real *C,
+                              index_t n) {
     for (index_t i = (index_t)get_global_id(0); i < n; i += (index_t)get_global_size(0)) {
         const int word = load_once_int(place + i);
         if (word < 0) continue; /* a long row, which shares have */
@@ -347,7 +354,8 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
         wide total[K];
         for (int c = 0; c < K; c++) sum[c] = no_long_sum();
 #pragma unroll 4
-        for (int j = 0; j < length; j++) gather(sum, from + (index_t)j * rows, source, weight, C, u->k, u->first);
+        for (int j = 0; j < length; j++)
+            gather(sum, from + (index_t)j * rows, source, weight, C, u->k, u->first);
         for (int c = 0; c < K; c++) total[c] = long_total(sum[c]);
         update_row(u, window + (word & 1023), total, load_former(u, window + (word & 1023)));
     }
@@ -378,7 +386,8 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
 /* Each thread of a team has `sum` of the row that is open at its end; `ended`: a row has ended in the thread,
  * so that what came before does not count. *before becomes what is open at its begin, *all what is open at
  * its end; true if a row has ended before it. */
-DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR wide *open, LOCAL_PTR int *closed) {
+DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR wide *open,
+                        LOCAL_PTR int *closed) {
     const int id = (int)get_local_id(0), lane = id % TEAM;
     for (int reach = 1; reach < TEAM; reach *= 2) {
         TEAM_MEETS
@@ -399,9 +408,9 @@ DEVICE_FN bool sum_open(wide *before, wide *all, wide sum, int ended, LOCAL_PTR 
 /* What comes in along a share's links, by a team. All are on their way before the first has come. One column.
  * A row that ends in the share leaves its sum; whether it also began there is not asked: the share's first
  * also goes to where parts of rows are. */
-DEVICE_FN void add_share(__global wide *part, index_t share, __global const int *item, __global const real *weight,
-                         __global const real *C, int k, int first, index_t shares, LOCAL_PTR wide *open,
-                         LOCAL_PTR int *closed) {
+DEVICE_FN void add_share(__global wide *part, index_t share, __global const int *item,
+                         __global const real *weight, __global const real *C, int k, int first,
+                         index_t shares, LOCAL_PTR wide *open, LOCAL_PTR int *closed) {
     const int lane = (int)get_local_id(0) % TEAM;
     const index_t begin = share * EACH + lane;
     __global real *const sums = SUMS_OF_ROWS;
@@ -439,8 +448,9 @@ DEVICE_FN void add_share(__global wide *part, index_t share, __global const int 
 #define CLOSED 2
 /* A thread's next rows, a stride apart, whose loads are under way at once. What has come in with a row is its
  * own sum, or, if it begins in another share than it ends in, what shares have of it. */
-DEVICE_FN void close_some(struct update *u, __global const wide *part, __global const int *start, __global const int *row,
-                          index_t rows, int blocks, index_t shares, index_t first, index_t stride) {
+DEVICE_FN void close_some(struct update *u, __global const wide *part, __global const int *start,
+                          __global const int *row, index_t rows, int blocks, index_t shares, index_t first,
+                          index_t stride) {
     wide sum[CLOSED];
     struct former of[CLOSED];
     __global const real *const sums = SUMS_OF_ROWS;
@@ -468,7 +478,8 @@ DEVICE_FN void close_some(struct update *u, __global const wide *part, __global 
             if (first + a * stride >= rows) continue;
             struct long_sum between = no_long_sum();
 #pragma unroll 8
-            for (index_t share = from[a] + 1; share < to[a]; share++) add_long(&between, part[shares + share]);
+            for (index_t share = from[a] + 1; share < to[a]; share++)
+                add_long(&between, part[shares + share]);
             sum[a] += open[a] + long_total(between) + last[a];
         }
     }
@@ -528,14 +539,17 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
     __global wide *const own = space;
 #endif
 #ifdef SHARES
-    for (index_t share = (index_t)(get_global_id(0) / TEAM); share < (index_t)shares; share += (index_t)(get_global_size(0) / TEAM))
+    for (index_t share = (index_t)(get_global_id(0) / TEAM); share < (index_t)shares;
+         share += (index_t)(get_global_size(0) / TEAM))
         add_share(part, share, item, item_weight, C, k, first, (index_t)shares, open, closed);
 #ifdef TOGETHER
     meet(met, ++meetings);
 #endif
 #endif
 #ifdef TOGETHER
-    if (turn > 0 && !settle(S, former, groups, groups, 1, k, (slot + turn - 1) % slots, get_group_id(0) == 0, masses, shared)) return;
+    if (turn > 0 && !settle(S, former, groups, groups, 1, k, (slot + turn - 1) % slots, get_group_id(0) == 0,
+                            masses, shared))
+        return;
     if (turn == turns) return;
 #define MASS(c) (turn > 0 ? masses[c] : S[RANKS_MASS * k + (c)])
 #else

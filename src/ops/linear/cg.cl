@@ -92,7 +92,8 @@ DEVICE_FN wide gather(__global const wide *partial, int shares, int c, int k, LO
 
 /* The step's length for column c: that of a recurrence which begins is 0. */
 DEVICE_FN wide length_of(__global const wide *S, __global const wide *curvature, int c, int k, int begin) {
-    return begin ? 0 : cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature[c] + S[CG_PENALTY * k + c]);
+    return begin ? 0
+                 : cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature[c] + S[CG_PENALTY * k + c]);
 }
 
 /* G -= alpha (Q - mean sums) */
@@ -136,7 +137,8 @@ __kernel GROUP_OF(GROUP) void cg_direction(PARAMETERS(cg_direction)) {
     const int c = COLUMN, groups = (int)get_num_groups(0);
     const wide next = gather(space, groups / k, c, k, shared);
     const wide rho = S[CG_RHO * k + c], alpha = length_of(S, curvature, c, k, begin);
-    const bool active = begin ? S[CG_ACTIVE * k + c] != 0 : alpha != 0 && cg_goes_on(rho, next, S[CG_GOAL * k + c]);
+    const bool active =
+        begin ? S[CG_ACTIVE * k + c] != 0 : alpha != 0 && cg_goes_on(rho, next, S[CG_GOAL * k + c]);
     const real step = (real)alpha, beta = active && !begin ? (real)(next / rho) : REAL(0.0);
     wide product = 0;
     ROWS

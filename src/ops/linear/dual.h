@@ -14,8 +14,8 @@
  * Two threads, where k = 1, each descend in half of the rows, drawn anew for every sweep, with a w of their
  * own; then their changes are added up (Ma, Smith, Jaggi, Jordan, Richtarik and Takac, ICML 2015). As neither
  * knows of the other's changes, each counts its own `stretch` times:
- * with 2 the sum cannot overshoot. With the ratio |d_1 + d_2|^2 / (|d_1|^2 + |d_2|^2) of the changes before, hardly above 1 for text, it
- * seldom does, and takes larger steps. */
+ * with 2 the sum cannot overshoot. With the ratio |d_1 + d_2|^2 / (|d_1|^2 + |d_2|^2) of the changes before,
+ * hardly above 1 for text, it seldom does, and takes larger steps. */
 #ifndef KI_OPS_DUAL_H
 #define KI_OPS_DUAL_H
 

@@ -10,7 +10,8 @@
 /* For each column c of W (n x k), at eta = X W_c + b_c, over the rows i whose number in `fold` is not
  * folds[c]:
  *
- *   values_c = sum_i s_i loss(y_i, eta_i),   G_c = X^T g,   gb_c = 1^T g,   g_i = s_i d loss / d eta, 0 for other rows,
+ *   values_c = sum_i s_i loss(y_i, eta_i),   G_c = X^T g,   gb_c = 1^T g,
+ *   g_i = s_i d loss / d eta, 0 for other rows,
  *   C_ic = s_i times the second derivative, 0 likewise; a second row of values has its
  *   columns' sums. */
 struct ki_fold_losses {

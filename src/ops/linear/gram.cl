@@ -293,7 +293,8 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
 #endif
 
 /* Element e of the whole, or of X's part G and, where wanted, Z^T v's part g. */
-DEVICE_FN void gram_write(__global wide *all, __global real *G, __global real *g, long e, wide sum, int n, int k) {
+DEVICE_FN void gram_write(__global wide *all, __global real *G, __global real *g, long e, wide sum, int n,
+                          int k) {
     const int size = n + k + 1, i = (int)(e / size), j = (int)(e % size);
     if (all)
         all[(long)i * size + j] = all[(long)j * size + i] = sum;

@@ -32,9 +32,9 @@ __kernel void pairs(PARAMETERS(pairs)) {
         if (i < (index_t)count) {
             const index_t row = i / k;
             real o = out[i], s = second ? second[i] : unused;
-            pair_element(OP, &o, &s, x ? x[i] : REAL(0.0), y ? y[i] : REAL(0.0), inverse ? inverse[i] : REAL(0.0),
-                         mean ? mean[row] * out_b[i - row * k] : REAL(0.0), column ? column[row] : REAL(0.0), scalar,
-                         sums);
+            pair_element(OP, &o, &s, x ? x[i] : REAL(0.0), y ? y[i] : REAL(0.0),
+                         inverse ? inverse[i] : REAL(0.0), mean ? mean[row] * out_b[i - row * k] : REAL(0.0),
+                         column ? column[row] : REAL(0.0), scalar, sums);
             out[i] = o;
 #if OP == 1 || OP == 5 /* others only read it */
             second[i] = s;

@@ -41,7 +41,8 @@ struct ki_scales {
 
 /* What the columns' scales begin with, of a dense X, in one walk:
  *
- *   square_j = sum_i v_i (x_ij - c_j)^2,   sum_j = sum_i v_i (x_ij - c_j),   right_j = sum_i v_i (y_i - d) x_ij */
+ *   square_j = sum_i v_i (x_ij - c_j)^2,   sum_j = sum_i v_i (x_ij - c_j),
+ *   right_j = sum_i v_i (y_i - d) x_ij */
 struct ki_column_sums {
     kiln_matrix *square, *sum, *right; /* n x 1; right NULL where it is not wanted */
     const kiln_matrix *X, *v, *y,

@@ -3,14 +3,14 @@
  *
  * Dense rows: a group takes BR rows against BC centres at a time, a thread TR x TC of their products in
  * registers, from slabs
- * of columns in local memory; scores h - x.c, h = ||c||^2 / 2, go straight into the least, the second least and the number of
- * the least. Of few columns a thread has whole rows (FEW). Rows for which rounding leaves the nearest in
- * doubt (assign.cpu.h has the bound) go on a list, which the first kernel takes AGAIN: it measures, by
- * squared differences in `wide`, whatever scores at most the row's limit.
+ * of columns in local memory; scores h - x.c, h = ||c||^2 / 2, go straight into the least, the second least
+ * and the number of the least. Of few columns a thread has whole rows (FEW). Rows for which rounding leaves
+ * the nearest in doubt (assign.cpu.h has the bound) go on a list, which the first kernel takes AGAIN: it
+ * measures, by squared differences in `wide`, whatever scores at most the row's limit.
  * Sparse rows: a group a row, whose threads share the centres, column by column of the transposed centres. */
 
 #define ARGUMENTS_assign_halves(FIRST, NEXT)                                                                 \
-    FIRST(SPACE, real, halves)                                                                                 \
+    FIRST(SPACE, real, halves)                                                                               \
     NEXT(SPACE, int, state)                                                                                  \
     NEXT(IN, real, C)                                                                                        \
     NEXT(SPACE, real, transposed)                                                                            \
@@ -30,7 +30,7 @@
     NEXT(TABLE, int, col)                                                                                    \
     NEXT(TABLE, real, transposed)                                                                            \
     NEXT(IN, real, C)                                                                                        \
-    NEXT(TABLE, real, halves)                                                                                  \
+    NEXT(TABLE, real, halves)                                                                                \
     NEXT(TABLE, int, state)                                                                                  \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, n)                                                                                      \
@@ -53,7 +53,8 @@
 #include "dialect/group_sum.h"
 #include "dialect/screen.h"
 
-/* UNIT: half a unit in the last place of 1. HALVES: how often ||c||^2 counts among a score's roundings; of f64 h is a sum of n. */
+/* UNIT: half a unit in the last place of 1. HALVES: how often ||c||^2 counts among a score's roundings; of
+ * f64 h is a sum of n. */
 #ifdef REAL_F64
 #define REAL4 double4
 #define HUGE_SQUARE 1.1235582092889474e307 /* 2^1020 */
@@ -73,8 +74,8 @@ DEVICE_FN wide squared(wide x) {
     return x * x;
 }
 
-/* ||x - c||^2 of a sparse row: squared differences where it has entries, and what is left of ||c||^2 without these columns, in twice
- * the digits of `wide` (assign.cpu.h). */
+/* ||x - c||^2 of a sparse row: squared differences where it has entries,
+ * and what is left of ||c||^2 without these columns, in twice the digits of `wide` (assign.cpu.h). */
 DEVICE_FN wide distance_apart(__global const real *X, __global const int *col, long begin, long end,
                               __global const real *centre, int n) {
     struct twice left = {0, 0};
@@ -514,15 +515,17 @@ __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
                 barrier(CLK_LOCAL_MEM_FENCE);
             }
             for (int c = 0; c * CHUNK < left; c++)
-                few_chunk(of, (const real(*)[WIDTH])x, centres + c * STRIDE, norms + c * NORMS, first + c * CHUNK);
+                few_chunk(of, (const real(*)[WIDTH])x, centres + c * STRIDE, norms + c * NORMS,
+                          first + c * CHUNK);
         }
         EACH(r, ROWS) {
             real square = 0;
             if (row + r * GROUP >= rows) continue;
             EACH(j, COLS) square += x[r][j] * x[r][j];
             const int best = of[r].chunk / CHUNK;
-            const struct nearest all = k > SLAB ? few_global(&of[r], x[r], C, halves, k)
-                                                : few_local(&of[r], x[r], centres + best * STRIDE, norms + best * NORMS);
+            const struct nearest all =
+                k > SLAB ? few_global(&of[r], x[r], C, halves, k)
+                         : few_local(&of[r], x[r], centres + best * STRIDE, norms + best * NORMS);
             settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS,
                    HALVES(COLS) + (COLS - 1) / REAL(2.0)); /* products come off h one by one */
         }

@@ -1,21 +1,22 @@
 /* CPU body of kiln_assign: the nearest centre of each row, without a matrix of distances.
  *
- * ||x - c||^2 / 2 is ||x||^2 / 2 plus the score h - x.c, h = ||c||^2 / 2, and only the score tells centres apart. A lane of the
- * vectors is a row: a tile of rows is turned so that their numbers of one column lie side by side, and a
- * panel of a few centres at a time multiplies it. A tile of scores goes from its sums of products straight
- * into each row's least score so far, the second least and the number of the least, so that rows of two
- * columns cost little more than their products. Rows of up to FEW_COLUMNS stay in registers while all centres
- * come by, in loops that know their length.
+ * ||x - c||^2 / 2 is ||x||^2 / 2 plus the score h - x.c, h = ||c||^2 / 2,
+ * and only the score tells centres apart. A lane of the vectors is a row:
+ * a tile of rows is turned so that their numbers of one column lie side by side,
+ * and a panel of a few centres at a time multiplies it. A tile of scores goes from its sums of products
+ * straight into each row's least score so far, the second least and the number of the least,
+ * so that rows of two columns cost little more than their products. Rows of up to FEW_COLUMNS stay in
+ * registers while all centres come by, in loops that know their length.
  *
  * Labels are exact: where the second least score is within the bound of rounding, every centre that may be
  * nearest is measured again, as a sum of squared differences in double, which does not cancel however far
  * rows are from zero. Rounding moves a score
  * by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
- * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and its distance to x
- * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in
- * place of n and fewer
- * rows are in doubt. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times; of f64 n times more,
- * as h is a sum of n squares in the same double.
+ * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and
+ * its distance to x together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP
+ * + n / DEEP in place of n and fewer
+ * rows are in doubt. Of few columns products come off h one by one, and ||c||^2 counts (n + 1) / 2 times; of
+ * f64 n times more, as h is a sum of n squares in the same double.
  *
  * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own
  * and add a row while the cache has it; elsewhere each cluster is one thread's, which adds its rows in their
@@ -61,7 +62,8 @@ ALWAYS_INLINE void FN(add_square)(double *high, double *low, double x, const boo
     *high = sum;
 }
 
-/* ||x - c||^2 of a sparse row: squared differences where it has entries, and what is left of ||c||^2 without these columns. */
+/* ||x - c||^2 of a sparse row: squared differences where it has entries,
+ * and what is left of ||c||^2 without these columns. */
 static double FN(assign_distance_apart)(const struct FN(assign) * all, int64_t row, int64_t c) {
     const kiln_matrix *X = all->of->X;
     const int64_t *start = ki_host(&X->row_start);

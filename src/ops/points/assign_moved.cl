@@ -4,7 +4,8 @@
  * A row that changed its centre is two entries: ~row of the centre that it leaves, row of the one that it
  * comes to. A group counts those of a tile of rows, and lists them behind those of the tiles before, so that
  * their order is the same in every run.
- * Distances follow a centre from a to b by  sum s ||x - b||^2 = sum s ||x - a||^2 + W (b - a).(b + a - 2 mean). */
+ * Distances follow a centre from a to b by
+ *     sum s ||x - b||^2 = sum s ||x - a||^2 + W (b - a).(b + a - 2 mean). */
 
 /* counts: of each tile, without `entry`; with it, those of all tiles before. */
 #define ARGUMENTS_moved_rows(FIRST, NEXT)                                                                    \
@@ -45,7 +46,8 @@ __kernel GROUP_OF(GROUP) void moved_rows(PARAMETERS(moved_rows)) {
     LOCAL int shared[GROUP];
     const int id = (int)get_local_id(0);
     for (long tile = (long)get_group_id(0); tile * AT_ONCE < rows; tile += (long)get_num_groups(0)) {
-        const long first = tile * AT_ONCE + id, end = (tile + 1) * AT_ONCE < rows ? (tile + 1) * AT_ONCE : rows;
+        const long first = tile * AT_ONCE + id,
+                   end = (tile + 1) * AT_ONCE < rows ? (tile + 1) * AT_ONCE : rows;
         int mine = 0;
         for (long i = first; i < end; i += GROUP) mine += before[i] != now[i];
         const int so_far = changed_so_far(shared, mine);

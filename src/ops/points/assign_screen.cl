@@ -6,11 +6,11 @@
  * two, so that the largest of a row's numbers is about 2^13, and scores h - x.c keep the two least of each
  * row, and what no third one is less than.
  *
- * With x' and c' the halves, a score is off by no more than ||x|| ||c - c'|| + ||x - x'|| ||c|| and what the sums of n products lose;
- * both differences are known: the row's own, and the largest ||c - c'|| / ||c||. Where that leaves one centre it is the
- * nearest; where it leaves two, they are measured in double (assign_two); other rows go on a list, and the
- * kernel takes them AGAIN: now it notes the centres whose scores are within the row's limit, and measures
- * them in double. */
+ * With x' and c' the halves, a score is off by no more than ||x|| ||c - c'|| + ||x - x'|| ||c|| and what the
+ * sums of n products lose; both differences are known: the row's own, and the largest ||c - c'|| / ||c||.
+ * Where that leaves one centre it is the nearest; where it leaves two, they are measured in double
+ * (assign_two); other rows go on a list, and the kernel takes them AGAIN: now it notes the centres whose
+ * scores are within the row's limit, and measures them in double. */
 
 #define ARGUMENTS_screen_centres(FIRST, NEXT)                                                                \
     FIRST(SPACE, int, narrow)                                                                                \
@@ -22,8 +22,8 @@
 
 /* narrow: centres as halves, DEPTH each, as many as fill whole tiles; scales: two a centre, half its squared
  * norm and what undoes
- * its scaling; lost: ||c - c'|| / ||c||. state: as in assign.cl, and how many rows are between two centres: these are at the end of
- * doubtful, the last one first, with the second number in the bits of limits. */
+ * its scaling; lost: ||c - c'|| / ||c||. state: as in assign.cl, and how many rows are between two centres:
+ * these are at the end of doubtful, the last one first, with the second number in the bits of limits. */
 #define ARGUMENTS_assign_screen(FIRST, NEXT)                                                                 \
     ARGUMENTS_choice(FIRST, NEXT)                                                                            \
     NEXT(TABLE, int, narrow)                                                                                 \
@@ -55,8 +55,8 @@
 #define PITCH_A (DEPTH + 8) /* halves: rows that are read together lie in different banks */
 #define STAGE (BN * BK * 2) /* bytes */
 #define MINE (TILE_M / 8)   /* rows that a thread has scores of */
-#define SHARING (DEPTH < 64 ? 8 : DEPTH < 128 ? 16 : 32)       /* lanes that share a row while it is narrowed */
-#define WORDS ((DEPTH / 2 + SHARING - 1) / SHARING)             /* two halves each, of a row's that a lane has */
+#define SHARING (DEPTH < 64 ? 8 : DEPTH < 128 ? 16 : 32) /* lanes that share a row while it is narrowed */
+#define WORDS ((DEPTH / 2 + SHARING - 1) / SHARING)      /* two halves each, of a row's that a lane has */
 #define CANDIDATES 16
 #ifndef TWO
 /* A row that SHARING lanes have, two numbers each in turn. */
@@ -178,8 +178,8 @@ struct scores {
 };
 
 /* All of the products of the group's rows with BN centres from c on. */
-DEVICE_FN void multiply_tile(struct scores *of, uint rows_at, uint centres_at, __global const int *narrow, int c,
-                             int total) {
+DEVICE_FN void multiply_tile(struct scores *of, uint rows_at, uint centres_at, __global const int *narrow,
+                             int c, int total) {
     EACH(i, TILE_M / 16) EACH(q, TILE_N / 8) EACH(e, 4) of->sum[i][q][e] = 0;
     for (int s = 0; s < DEPTH / BK; s++) {
         const int t = c / BN * (DEPTH / BK) + s;
@@ -209,15 +209,15 @@ DEVICE_FN struct least gather(LOCAL_PTR struct least (*least)[4], struct least *
 }
 #else
 /* Centres whose scores are at most the row's limit. */
-DEVICE_FN void note(LOCAL_PTR struct screened *of, const struct scores *scores, const float (*scale)[4], int half,
-                    int first, int begin, int k) {
+DEVICE_FN void note(LOCAL_PTR struct screened *of, const struct scores *scores, const float (*scale)[4],
+                    int half, int first, int begin, int k) {
     EACH(i, MINE) {
         const int r = first + i * 8;
         const float limit = of->limit[r];
         EACH(q, 4) EACH(p, 2) {
             const int c = begin + q * 8 + p;
-            const float score = scale[q][2 * p] -
-                                scores->sum[i / 2][half * 4 + q][i % 2 * 2 + p] * (scores->down[i] * scale[q][2 * p + 1]);
+            const float score = scale[q][2 * p] - scores->sum[i / 2][half * 4 + q][i % 2 * 2 + p] *
+                                                      (scores->down[i] * scale[q][2 * p + 1]);
             if (score > limit || c >= k) continue;
             const int place = count_local(&of->count[r], 1);
             if (place < CANDIDATES) of->candidate[r][place] = c;
@@ -262,7 +262,8 @@ __kernel GROUP_OF(GROUP) void assign_screen(PARAMETERS(assign_screen)) {
     const long count = state[0];
 #else
     const long count = rows;
-    LOCAL_PTR struct least(*const least)[4] = (LOCAL_PTR struct least(*)[4])((LOCAL_PTR uint *)ring + BM * PITCH_A / 2);
+    LOCAL_PTR struct least(*const least)[4] =
+        (LOCAL_PTR struct least(*)[4])((LOCAL_PTR uint *)ring + BM * PITCH_A / 2);
     const float share = most_lost((LOCAL_PTR float *)ring, lost, k);
 #endif
     for (long top = (long)get_group_id(0) * BM; top < count; top += (long)get_num_groups(0) * BM) {
@@ -286,8 +287,8 @@ __kernel GROUP_OF(GROUP) void assign_screen(PARAMETERS(assign_screen)) {
                 note(&of, &scores, (const float(*)[4])scale, half, first, begin, k);
 #else
                 EACH(i, MINE)
-                    see(&mine[i], (const float(*)[4])scores.sum[i / 2] + half * 4, (const float(*)[4])scale, i,
-                        scores.down[i], begin);
+                see(&mine[i], (const float(*)[4])scores.sum[i / 2] + half * 4, (const float(*)[4])scale, i,
+                    scores.down[i], begin);
 #endif
             }
         }

@@ -7,9 +7,10 @@
  * side by side all banks. Local memory has the centres by BLOCKS of 32 columns, then half their squared
  * norms.
  *
- * One power of two scales rows and centres, so that the largest number of a centre is below 64. Sums begin at -||c'||^2 / 2, so that
- * products leave the score x.c - ||c||^2 / 2 without an instruction more; the largest is the nearest centre's. What rounding to halves
- * took from each row and centre is measured: ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all.
+ * One power of two scales rows and centres, so that the largest number of a centre is below 64. Sums begin at
+ * -||c'||^2 / 2, so that products leave the score x.c - ||c||^2 / 2 without an instruction more; the largest
+ * is the nearest centre's. What rounding to halves took from each row and centre is measured: ||c - c'|| <=
+ * share (||c|| + floor), floor a small part of the largest number of all.
  *
  * The largest score of a row, and the bound for the error of all, make a limit; the sign of score - limit
  * says whether a centre may be the nearest. More centres than a block are gone through twice. Where more than
@@ -60,11 +61,13 @@ DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scrat
     for (int e = id; e < padded * (DEPTH / 2); e += GROUP) {
         const int c = e / (DEPTH / 2), word = e % (DEPTH / 2);
         const int j = word / 16 * 32 + COLUMN_OF(word % 16 / 4, word % 4 * 2);
-        const float x0 = c < k && j < COLS ? C[c * COLS + j] : 0, x1 = c < k && j + 1 < COLS ? C[c * COLS + j + 1] : 0;
+        const float x0 = c < k && j < COLS ? C[c * COLS + j] : 0,
+                    x1 = c < k && j + 1 < COLS ? C[c * COLS + j + 1] : 0;
         to[(word / 16 * padded + c) * 16 + word % 16] = halves_of(x0 * of.up, x1 * of.up);
     }
     for (int c = id; c < padded; c += GROUP)
-        share = fmax(share, lost_of_centre(begin + c / 2 * 4 + c % 2, c < k ? C + c * COLS : 0, of.up, of.floor, COLS));
+        share = fmax(share, lost_of_centre(begin + c / 2 * 4 + c % 2, c < k ? C + c * COLS : 0, of.up,
+                                           of.floor, COLS));
     of.share = most_of_group(scratch, share, GROUP);
     return of;
 }
@@ -150,7 +153,8 @@ DEVICE_FN void slim_note(struct candidates *to, const float (*score)[4], int i, 
 
 /* The row's label where there is one candidate. Where there are more, -1, and a place among the doubts for
  * each, or one for all centres (-1) where a lane has more than two or numbers are too large for scores. */
-DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *mine, int row, int rows, bool huge) {
+DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *mine, int row, int rows,
+                          bool huge) {
     const int t = (int)get_local_id(0) % 4;
     int all = mine->count > 2 ? 1 << 16 : mine->count, label = mine->first;
     EACH(step, 2) {
@@ -184,8 +188,9 @@ DEVICE_FN void slim_give(__global int *found, __global float *apart, int label, 
 }
 
 /* Labels of the lane's rows. */
-DEVICE_FN void slim_find(int *label, LOCAL_PTR struct doubts *to, const struct slim *own, const struct centres *centres,
-                         uint centres_at, uint begin_at, bool huge, int padded, long first, long rows, int k) {
+DEVICE_FN void slim_find(int *label, LOCAL_PTR struct doubts *to, const struct slim *own,
+                         const struct centres *centres, uint centres_at, uint begin_at, bool huge, int padded,
+                         long first, long rows, int k) {
     const int t = (int)get_local_id(0) % 4, end = END;
     const struct candidates none = {0, 0, 0};
     struct candidates mine[ROWS];

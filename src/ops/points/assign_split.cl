@@ -4,7 +4,8 @@
  * A number is the sum of two halves, high + low, of which one power of two for rows and centres keeps the
  * largest number of a centre below 64. A product is 16 deep: for up to four columns
  *     high high' + low high' + high low',  and three halves of ||c||^2 / 2 times 1,
- * leave the score ||c||^2 / 2 - x.c at once. What is left out, low low' and what two halves do not hold, is no more than f32 rounds.
+ * leave the score ||c||^2 / 2 - x.c at once. What is left out, low low' and what two halves do not hold, is
+ * no more than f32 rounds.
  *
  * A warp has 32 rows and goes through the centres CHUNK at a time. A lane sees eight centres of a chunk and
  * of each of its rows; of them only the least score meets the least so far. Then every lane takes a row and
@@ -159,7 +160,9 @@ DEVICE_FN int split_label(const struct eights *of, const float *x, LOCAL_PTR con
         best = fmin(best, score);
     }
     EACH(j, MOST) square += x[j] * x[j];
-    return second - best > split_margin(square, best) && square < LARGEST * LARGEST ? of->at / 4 * CHUNK + index : -1;
+    return second - best > split_margin(square, best) && square < LARGEST * LARGEST
+               ? of->at / 4 * CHUNK + index
+               : -1;
 }
 
 __kernel GROUP_BESIDE(GROUP, 2) void assign_split(PARAMETERS(assign_split)) {

@@ -11,7 +11,8 @@
  * a group adds up what each cluster has in its piece (assign_pieces). Along the sorted rows the cluster's
  * number c and the piece's number p only rise, and one of them does between two parts, so that p + c is a
  * place for each part.
- * assign_join adds up the parts of a cluster in order. A part: the sum of s, that of s ||x - c||^2, and n sums of s x. */
+ * assign_join adds up the parts of a cluster in order. A part: the sum of s, that of s ||x - c||^2, and n
+ * sums of s x. */
 
 #define ARGUMENTS_assign_bounds(FIRST, NEXT)                                                                 \
     FIRST(SPACE, int, start)                                                                                 \
@@ -247,8 +248,8 @@ struct ahead {
 
 /* A thread reads from[row * step] of each row, and takes 1 where its column `counts`; 0 of rows that are not
  * there. */
-DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global const real *from, int step, bool counts,
-                          long first, long rows) {
+DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global const real *from, int step,
+                          bool counts, long first, long rows) {
     const int left = (int)(rows - first < AHEAD ? rows - first : AHEAD);
     if (left <= 0) return;
     key += first;
@@ -263,8 +264,8 @@ DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global co
 
 /* Adds s x of four rows from r on to a thread's sums. All are read before any is written: of rows of one
  * cluster each goes on with what the one before it has left. */
-DEVICE_FN void lines_add(LOCAL_PTR wide *sums, const struct ahead *of, __global const real *weights, int r, long first,
-                         long rows) {
+DEVICE_FN void lines_add(LOCAL_PTR wide *sums, const struct ahead *of, __global const real *weights, int r,
+                         long first, long rows) {
     wide sum[4];
     EACH_OF(i, 4) sum[i] = sums[of->key[r + i] * WIDTH];
     EACH_OF(i, 4) {

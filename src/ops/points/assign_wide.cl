@@ -60,8 +60,8 @@ __kernel GROUP_OF(GROUP) void wide_centres(PARAMETERS(wide_centres)) {
     }
     if (id < SLAB) {
         const int c = first + id;
-        const float lost =
-            lost_of_centre(begin + id / 2 * 4 + id % 2, c < k ? C + (long)c * COLS : 0, up, FLOOR_OF(64.0f), COLS);
+        const float lost = lost_of_centre(begin + id / 2 * 4 + id % 2, c < k ? C + (long)c * COLS : 0, up,
+                                          FLOOR_OF(64.0f), COLS);
         if (c < k) share[c] = lost;
         if (c == 0) share[k] = up;
     }
@@ -108,13 +108,15 @@ DEVICE_FN void wide_rows(struct rows *to, __global const float *X, float up, lon
 /* The t-th slab of all centres' begins to come. */
 DEVICE_FN void wide_fetch(uint to, __global const int *slabs, int t, int total) {
     for (int e = (int)get_local_id(0); e < SLAB_WORDS / 4; e += GROUP)
-        if (t < total) copy_16(to + (uint)(t % STAGES * SLAB_WORDS * 4 + e * 16), slabs + (long)t * SLAB_WORDS + e * 4);
+        if (t < total)
+            copy_16(to + (uint)(t % STAGES * SLAB_WORDS * 4 + e * 16), slabs + (long)t * SLAB_WORDS + e * 4);
     copies_commit();
 }
 
 /* The scores of the rows and a slab. */
 DEVICE_FN void wide_scores(float (*score)[4][4], const struct rows *of, uint slab) {
-    const uint lane = (uint)get_local_id(0) % 32, at = slab + lane * 16, begin = slab + SLAB * DEPTH * 2 + lane % 4 * 16;
+    const uint lane = (uint)get_local_id(0) % 32, at = slab + lane * 16,
+               begin = slab + SLAB * DEPTH * 2 + lane % 4 * 16;
     EACH(q, 4) {
         load_words((uint *)score[0][q], begin + (uint)q * 64);
         EACH(e, 4) score[1][q][e] = score[0][q][e];
@@ -122,8 +124,9 @@ DEVICE_FN void wide_scores(float (*score)[4][4], const struct rows *of, uint sla
     EACH(b, BLOCKS) {
         uint right[4][4];
         EACH(q, 4) load_words(right[q], at + (uint)(b * SLAB + q * 8) * 64);
-        EACH(half, 2) EACH(q, 4) EACH(m, ROWS / 2)
-            multiply_halves(score[m][q], of->left[m][2 * b + half], right[q][2 * half], right[q][2 * half + 1]);
+        EACH(half, 2)
+        EACH(q, 4) EACH(m, ROWS / 2) multiply_halves(score[m][q], of->left[m][2 * b + half],
+                                                     right[q][2 * half], right[q][2 * half + 1]);
     }
 }
 
@@ -173,9 +176,9 @@ DEVICE_FN struct least wide_gather(struct rows *of, const struct largest *mine, 
 }
 
 /* The row's label; or places among the doubts, or one on the list. */
-DEVICE_FN void wide_decide(__global int *found, __global int *doubtful, __global real *limits, __global int *state,
-                           LOCAL_PTR struct doubts *to, const struct least *all, float margin, bool huge, float up,
-                           int row) {
+DEVICE_FN void wide_decide(__global int *found, __global int *doubtful, __global real *limits,
+                           __global int *state, LOCAL_PTR struct doubts *to, const struct least *all,
+                           float margin, bool huge, float up, int row) {
     if (!huge && all->second - all->first > margin) {
         found[row] = all->at;
     } else if (!huge && all->third - all->first > margin) {
@@ -191,7 +194,8 @@ DEVICE_FN void wide_decide(__global int *found, __global int *doubtful, __global
 }
 
 /* Rows from `top` on against all centres. */
-DEVICE_FN struct least wide_search(struct rows *own, uint ring_at, __global const int *slabs, uint mask, int total) {
+DEVICE_FN struct least wide_search(struct rows *own, uint ring_at, __global const int *slabs, uint mask,
+                                   int total) {
     struct largest mine[ROWS];
     const struct largest none = {-NONE, -NONE, -NONE};
     EACH(i, ROWS) mine[i] = none;
@@ -224,8 +228,9 @@ __kernel GROUP_BESIDE(GROUP, 3) void assign_wide(PARAMETERS(assign_wide)) {
         wide_rows(&own, X, up, top + lane / 4, rows);
         const struct least found_least = wide_search(&own, ring_at, slabs, ~(numbers - 1), total);
         const float most = -found_least.first;
-        const float margin = scaled_margin(own.norm[0], own.lost[0], most_share, FLOOR_OF(64.0f), most, COLS) +
-                             2.2f * 1.2e-7f * (float)numbers * fabs(most);
+        const float margin =
+            scaled_margin(own.norm[0], own.lost[0], most_share, FLOOR_OF(64.0f), most, COLS) +
+            2.2f * 1.2e-7f * (float)numbers * fabs(most);
         if (row < rows)
             wide_decide(found, doubtful, limits, state, doubts, &found_least, margin,
                         state[1] || !(own.norm[0] < LARGEST), up, (int)row);

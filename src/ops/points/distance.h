@@ -3,7 +3,8 @@
 
 typedef real FN(vfour) __attribute__((vector_size(4 * real_bytes)));
 
-/* ||x - y||^2: whole vectors, then fours, then single columns, as a load of some lanes costs more than they do. */
+/* ||x - y||^2: whole vectors, then fours, then single columns, as a load of some lanes costs more than they
+ * do. */
 ALWAYS_INLINE real FN(assign_distance)(const real *x, const real *y, int64_t n) {
     FN(vreal) sum[4] = {{0}};
     FN(vfour) four = {0};

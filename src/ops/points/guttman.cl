@@ -95,8 +95,8 @@ DEVICE_FN void load_points(LOCAL_PTR real *to, __global const real *Y, long t, l
 #define CHUNK 16 /* dimensions of X at a time */
 /* delta of the thread's pairs, (quarter * TURN + s, column). `rows` and `columns` have SIDE * CHUNK
  * elements. */
-DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real *columns, __global const real *X, int q,
-                              long I, long J, long n) {
+DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real *columns,
+                              __global const real *X, int q, long I, long J, long n) {
     const int id = (int)get_local_id(0), column = id % SIDE, first = id / SIDE * TURN;
 #pragma unroll
     for (int s = 0; s < TURN; s++) delta[s] = 0;
@@ -126,7 +126,8 @@ DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real 
 
 /* Adds up what the groups of threads that share a column or row hold, BS / SIDE of them, and hands it to
  * `to`, by component. The loop has barriers and no pragma: with one, NVIDIA's compiler for OpenCL crashed. */
-DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *share, long tile, long n, bool add) {
+DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *share, long tile, long n,
+                         bool add) {
     const int id = (int)get_local_id(0);
     const long at = tile * SIDE + id;
     for (int c = 0; c < COMPONENTS; c++) {
@@ -143,9 +144,10 @@ DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *sh
 
 /* What a thread adds up down the rows of column j, and leaves of each pair: r in `pull`, of U in `push`.
  * delta_of: the pairs' dissimilarities, NULL if D has them. */
-DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCAL_PTR real *push, LOCAL_PTR const real *y_rows,
-                       LOCAL_PTR const real *y_columns, __global const real *D, const real *delta_of,
-                       __global const real *weights, long I, long j, long n, long many, long line) {
+DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCAL_PTR real *push,
+                       LOCAL_PTR const real *y_rows, LOCAL_PTR const real *y_columns, __global const real *D,
+                       const real *delta_of, __global const real *weights, long I, long j, long n, long many,
+                       long line) {
     const int id = (int)get_local_id(0), lane = id % SIDE, first = id / SIDE * TURN;
     real tile_sums[SUMS] = {0};
 #pragma unroll
@@ -190,8 +192,8 @@ DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCA
 }
 
 /* Then it goes along the columns of a row. */
-DEVICE_FN void go_along(real *row_sums, LOCAL_PTR const real *pull, LOCAL_PTR const real *push, LOCAL_PTR const real *y_rows,
-                        LOCAL_PTR const real *y_columns) {
+DEVICE_FN void go_along(real *row_sums, LOCAL_PTR const real *pull, LOCAL_PTR const real *push,
+                        LOCAL_PTR const real *y_rows, LOCAL_PTR const real *y_columns) {
     const int lane = (int)get_local_id(0) % SIDE, first = (int)get_local_id(0) / SIDE * TURN;
 #pragma unroll 4
     for (int s = 0; s < TURN; s++) {
@@ -253,8 +255,8 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
             tile_distances(delta_of, x_rows, x_columns, X, q, I, J, n);
 #endif
             barrier(CLK_LOCAL_MEM_FENCE);
-            go_down(column_sums, sums, pull, push, y_rows, y_columns, D, delta_of, weights, I, J * SIDE + lane, n,
-                    many, line);
+            go_down(column_sums, sums, pull, push, y_rows, y_columns, D, delta_of, weights, I,
+                    J * SIDE + lane, n, many, line);
             barrier(CLK_LOCAL_MEM_FENCE);
             go_along(row_sums, pull, push, y_rows, y_columns);
             hand_over(of_columns, column_sums, share, J, n, turn > 0);
@@ -274,8 +276,10 @@ __kernel void guttman_finish(PARAMETERS(guttman_finish)) {
         const long component = e / n, i = e % n, tile = i / SIDE;
         const int last = (int)(tile < strips - 1 ? tile : strips - 1);
         real sum = 0;
-        for (int strip = 0; strip <= last; strip++) sum += columns[((long)strip * COMPONENTS + component) * n + i];
-        for (int piece = 0; i < many && piece < SHARES; piece++) sum += rows[((long)piece * COMPONENTS + component) * n + i];
+        for (int strip = 0; strip <= last; strip++)
+            sum += columns[((long)strip * COMPONENTS + component) * n + i];
+        for (int piece = 0; i < many && piece < SHARES; piece++)
+            sum += rows[((long)piece * COMPONENTS + component) * n + i];
         (component < OF_R ? R : U)[(from + i) * OF_R + component % OF_R] = sum;
     }
     for (long e = (long)get_global_id(0); e < from * OF_R; e += (long)get_global_size(0)) {
@@ -284,7 +288,8 @@ __kernel void guttman_finish(PARAMETERS(guttman_finish)) {
     }
     if (get_global_id(0) < SUMS && sums) {
         wide sum = 0;
-        for (int group = 0; group < strips * SHARES; group++) sum += partial[(long)group * SUMS + get_global_id(0)];
+        for (int group = 0; group < strips * SHARES; group++)
+            sum += partial[(long)group * SUMS + get_global_id(0)];
         sums[get_global_id(0)] = sum;
     }
 }

@@ -87,7 +87,8 @@ struct extent {
 };
 
 /* A thread's entries of row i in the step that begins at column j, those that stand for a pair. */
-DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int lane, struct extent of, const bool whole) {
+DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int lane, struct extent of,
+                        const bool whole) {
     __global const real *const row = D + i * of.line + j;
     if (whole) {
 #pragma unroll
@@ -107,7 +108,8 @@ DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int la
         return;
     }
 #pragma unroll
-    for (int k = 0; k < COLUMNS; k++) to[k] = i < j + COLUMN(k) && i < of.rows && j + COLUMN(k) < of.n ? row[COLUMN(k)] : REAL(0.0);
+    for (int k = 0; k < COLUMNS; k++)
+        to[k] = i < j + COLUMN(k) && i < of.rows && j + COLUMN(k) < of.n ? row[COLUMN(k)] : REAL(0.0);
 }
 
 /* A thread's pairs of a row. */
@@ -160,17 +162,19 @@ struct stand {
 };
 
 /* One step: what has been loaded is added up, and takes what comes next, at `next`. */
-DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][COMPONENTS], real delta[ROWS][COLUMNS],
-                         real weight[ROWS][COLUMNS], const real y[ROWS][P], LOCAL_PTR const real *y_columns,
-                         __global const real *D, __global const real *weights, const struct stand *at,
-                         const struct stand *next, struct extent of, const bool whole) {
+DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][COMPONENTS],
+                         real delta[ROWS][COLUMNS], real weight[ROWS][COLUMNS], const real y[ROWS][P],
+                         LOCAL_PTR const real *y_columns, __global const real *D,
+                         __global const real *weights, const struct stand *at, const struct stand *next,
+                         struct extent of, const bool whole) {
     const int id = (int)get_local_id(0), lane = id % LANES;
     LOCAL_PTR real *const mine = own + at->step * OWN * BS;
     real y_here[P * COLUMNS], of_columns[OWN], sums[SUMS] = {0};
 #pragma unroll
     for (int k = 0; k < COLUMNS; k++) {
 #pragma unroll
-        for (int c = 0; c < P; c++) y_here[c * COLUMNS + k] = y_columns[c * SIDE + at->step * ACROSS + COLUMN(k)];
+        for (int c = 0; c < P; c++)
+            y_here[c * COLUMNS + k] = y_columns[c * SIDE + at->step * ACROSS + COLUMN(k)];
     }
 #pragma unroll
     for (int e = 0; e < OWN; e++) of_columns[e] = 0;
@@ -181,7 +185,10 @@ DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][C
         real one[COLUMNS];
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++)
-            one[k] = whole || (at->i + s < at->j + COLUMN(k) && at->i + s < of.rows && at->j + COLUMN(k) < of.n) ? REAL(1.0) : REAL(0.0);
+            one[k] =
+                whole || (at->i + s < at->j + COLUMN(k) && at->i + s < of.rows && at->j + COLUMN(k) < of.n)
+                    ? REAL(1.0)
+                    : REAL(0.0);
         weight_here = one;
 #endif
         add_pairs(of_rows[s], of_columns, sums, y[s], y_here, delta[s], weight_here);
@@ -196,7 +203,8 @@ DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][C
 }
 
 /* At the end of a walk: the sums of `rows` rows at most, which the group has from row i on. */
-DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCAL_PTR real *spread, long i, int rows, long n) {
+DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCAL_PTR real *spread, long i,
+                         int rows, long n) {
     const int id = (int)get_local_id(0);
 #pragma unroll
     for (int s = 0; s < ROWS; s++) {
@@ -205,8 +213,10 @@ DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCA
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int e = id; e < DOWN * COMPONENTS; e += BS) {
-        const int row = e % DOWN, component = e / DOWN, place = component * ROWS + row % ROWS, of = row / ROWS;
-        LOCAL_PTR const SUM_UNIT *const from = (LOCAL_PTR const SUM_UNIT *)(spread + place * SPREAD + of * LANES);
+        const int row = e % DOWN, component = e / DOWN, place = component * ROWS + row % ROWS,
+                  of = row / ROWS;
+        LOCAL_PTR const SUM_UNIT *const from =
+            (LOCAL_PTR const SUM_UNIT *)(spread + place * SPREAD + of * LANES);
         real sum = 0;
 #pragma unroll 8
         for (int l = 0; l < LANES * (int)sizeof(real) / 16; l++) sum += SUM_OF(from[l]);
@@ -217,9 +227,10 @@ DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCA
 
 /* Walks from `walk` to `end` of block (I, J); `whole`: it is right of the diagonal and no point is beyond the
  * last. `own`: the thread's sums of columns, OWN a step and BS apart; what rows get goes to `to`. */
-DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, LOCAL_PTR const real *y_columns,
-                          __global real *to, __global const real *Y, __global const real *D,
-                          __global const real *weights, long I, long J, int walk, int end, struct extent of, const bool whole) {
+DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread,
+                          LOCAL_PTR const real *y_columns, __global real *to, __global const real *Y,
+                          __global const real *D, __global const real *weights, long I, long J, int walk,
+                          int end, struct extent of, const bool whole) {
     const int id = (int)get_local_id(0), lane = id % LANES, warp = id / LANES;
     const int rows = (int)(of.rows - I * SIDE < end * DOWN ? of.rows - I * SIDE : end * DOWN);
     real delta[ROWS][COLUMNS], weight[ROWS][COLUMNS];
@@ -239,7 +250,8 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
 #pragma unroll
         for (int s = 0; s < ROWS; s++) {
 #pragma unroll
-            for (int c = 0; c < P; c++) y[s][c] = whole || at.i + s < of.n ? Y[(at.i + s) * P + c] : REAL(0.0);
+            for (int c = 0; c < P; c++)
+                y[s][c] = whole || at.i + s < of.n ? Y[(at.i + s) * P + c] : REAL(0.0);
 #pragma unroll
             for (int c = 0; c < COMPONENTS; c++) of_rows[s][c] = 0;
         }
@@ -271,7 +283,8 @@ DEVICE_FN void hand_columns(__global real *to, LOCAL_PTR const real *own, long J
         const int sum_of = component * COLUMNS + k;
         real sum = 0;
         for (int warp = 0; warp < BS / LANES; warp++)
-            sum += own[column / ACROSS * OWN * BS + sum_of / W * (BS * W) + (warp * LANES + lane) * W + sum_of % W];
+            sum += own[column / ACROSS * OWN * BS + sum_of / W * (BS * W) + (warp * LANES + lane) * W +
+                       sum_of % W];
         if (J * SIDE + column < n) to[component * n + J * SIDE + column] = sum;
     }
 }
@@ -327,7 +340,8 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
 /* Element e of component and point, in tile J, from all its places: those of columns where blocks above J
  * have rows (`down` rows of blocks in all), those of rows where the point has one. The columns of a block
  * have a second one where another group begins in its midst. */
-DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles, int down, bool has_row, long plane, int each) {
+DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles, int down, bool has_row,
+                             long plane, int each) {
     const int above = J < down ? J : down, first = has_row ? J : tiles;
     real sum = J < down ? part[(tiles + J) * plane + e] : REAL(0.0);
 #pragma unroll 8
@@ -347,7 +361,8 @@ __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)
     const int tiles = (int)TILES(n), down = (int)TILES(rows);
     for (long e = (long)get_global_id(0); e < n * COMPONENTS; e += (long)get_global_size(0)) {
         const long component = e / n, i = e % n;
-        const real sum = sum_of_places(part, e, (int)(i / SIDE), tiles, down, i < rows, COMPONENTS * n, (int)each);
+        const real sum =
+            sum_of_places(part, e, (int)(i / SIDE), tiles, down, i < rows, COMPONENTS * n, (int)each);
         (component < OF_R ? R : U)[(from + i) * OF_R + component % OF_R] = sum;
     }
     for (long e = (long)get_global_id(0); e < from * OF_R; e += (long)get_global_size(0)) {
@@ -358,7 +373,8 @@ __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)
     const int wanted = get_group_id(0) == get_num_groups(0) - 1 && sums ? SUMS : 0;
     for (int s = 0; s < wanted; s++) {
         wide sum = 0;
-        for (int group = (int)get_local_id(0); group < groups; group += BS) sum += partial[(long)group * SUMS + s];
+        for (int group = (int)get_local_id(0); group < groups; group += BS)
+            sum += partial[(long)group * SUMS + s];
         sum = group_total(sum, shared);
         if (get_local_id(0) == 0) sums[s] = sum;
     }

@@ -53,8 +53,8 @@ static int64_t FN(assign_terms)(int64_t n) {
     return n <= FN(ASSIGN_DEEP) ? n : FN(ASSIGN_DEEP) + n / FN(ASSIGN_DEEP) + 1;
 }
 
-/* How often ||c||^2 counts among a score's roundings: h is a sum in double, which f64 does not round once but n times; of few
- * columns it is rounded again with each product. */
+/* How often ||c||^2 counts among a score's roundings: h is a sum in double, which f64 does not round once but
+ * n times; of few columns it is rounded again with each product. */
 static double FN(assign_halves)(int64_t n) {
     return (n <= FN(FEW_COLUMNS) ? (double)(n + 1) / 2 : 1) + (real_bytes == 8 ? (double)n : 0);
 }

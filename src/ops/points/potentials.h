@@ -12,7 +12,8 @@ struct ki_potentials {
 };
 
 /* potential_c = sum of s_i min(D_i, ||x_i - c||^2) over the rows of X, for each row c of C.
- *   X m x n, dense or CSR; C k x n, dense; D m x 1; weights (the s_i) m x 1 or NULL (ones); all of a type and on a device.
+ *   X m x n, dense or CSR; C k x n, dense; D m x 1; weights (the s_i) m x 1 or NULL (ones);
+ *   all of a type and on a device.
  * Distances of sparse rows come from products in double.
  * Cost: 2 nnz k flops, and one pass over X on a CPU; elsewhere a pass of kiln_assign for each c, and a copy
  * of D.

@@ -72,7 +72,8 @@ __kernel GROUP_OF(BS) void samples(PARAMETERS(samples)) {
     const struct shares shares = {share_begin, share_row, each, more};
     struct place at = place_of(&shares, start, (long)get_group_id(0) * (BS / VS) + id / VS);
     const int most = most_of(at.count, counts);
-    const struct finish to = {value + at.begin, P + at.begin, alpha, beta, least, first == 0, first + width >= k};
+    const struct finish to = {value + at.begin, P + at.begin,      alpha, beta, least,
+                              first == 0,       first + width >= k};
     real a[PLACES];
     word row[WORDS];
     wide sum = 0;

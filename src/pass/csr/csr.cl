@@ -173,7 +173,8 @@ DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, const struc
     if (rare && SUMS != 2) return;
     if (!rare && rank < to->near) {
         EACH_OWN(i)
-        if (to->first + OWN(lane, i) < to->k) atomic_add_local(to->chip + (rank * K + OWN(lane, i)), f[i] * x);
+        if (to->first + OWN(lane, i) < to->k)
+            atomic_add_local(to->chip + (rank * K + OWN(lane, i)), f[i] * x);
         return;
     }
     __global real *const row = rare ? to->w + ((index_t)c * to->k + to->first) : to->hot + rank * K;
@@ -258,8 +259,8 @@ DEVICE_FN real pick(const real *p, int column) {
 
 #if PLAIN
 /* The thread's own columns of a row of X y. */
-DEVICE_FN void write_own(__global real *out, const real *p, __global const real *z, real alpha, real beta, long row, int lane,
-                         int first, int k) {
+DEVICE_FN void write_own(__global real *out, const real *p, __global const real *z, real alpha, real beta,
+                         long row, int lane, int first, int k) {
     EACH_OWN(i)
     if (first + OWN(lane, i) < k)
         write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
@@ -267,7 +268,8 @@ DEVICE_FN void write_own(__global real *out, const real *p, __global const real 
 #else
 /* alpha times a row's factors, of which these are the thread's own; kept if there are `factors` and the
  * thread is to write them. */
-DEVICE_FN void scale_own(real *sum, const real *p, __global real *factors, real alpha, long row, int lane, bool writes) {
+DEVICE_FN void scale_own(real *sum, const real *p, __global real *factors, real alpha, long row, int lane,
+                         bool writes) {
     EACH_OWN(i) {
         sum[i] = alpha * pick(p, OWN(lane, i));
         if (factors && writes) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
@@ -339,8 +341,8 @@ DEVICE_FN void flush_chip(const struct summed *to) {
     TAKE_ROW
 #if DOTS
 /* Q entries of a row that have been loaded, and those behind them. */
-DEVICE_FN void row_products(real *sum, const int *c, const real *x, index_t at, index_t end, struct entries A, int lane,
-                            const struct gathered *from) {
+DEVICE_FN void row_products(real *sum, const int *c, const real *x, index_t at, index_t end, struct entries A,
+                            int lane, const struct gathered *from) {
 #pragma unroll
     for (int t = 0; t < Q; t++) add_products(sum, at + t * TOGETHER < end, c[t], x[t], lane, from);
     dot_entries(sum, at + Q * TOGETHER, end, A, lane, from);
@@ -348,8 +350,8 @@ DEVICE_FN void row_products(real *sum, const int *c, const real *x, index_t at, 
 #endif
 
 #if SUMS
-DEVICE_FN void row_scatter(const real *factor, const int *c, const real *x, index_t at, index_t end, struct entries A, int lane,
-                           const struct summed *to) {
+DEVICE_FN void row_scatter(const real *factor, const int *c, const real *x, index_t at, index_t end,
+                           struct entries A, int lane, const struct summed *to) {
 #pragma unroll
     for (int t = 0; t < Q; t++)
         if (at + t * TOGETHER < end) entry_scatter(factor, c[t], x[t], lane, to);

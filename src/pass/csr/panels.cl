@@ -62,9 +62,9 @@
 
 #define PIECE_BEGIN                                                                                          \
     const int id = (int)get_local_id(0), column = id % K, slot = id / K;                                     \
-    const int block = piece_block[get_group_id(0)];                                                            \
-    const int begin = start[block] + piece_number[get_group_id(0)] * piece;                                   \
-    const int end = start[block + 1] - begin < piece ? start[block + 1] : begin + piece;                       \
+    const int block = piece_block[get_group_id(0)];                                                          \
+    const int begin = start[block] + piece_number[get_group_id(0)] * piece;                                  \
+    const int end = start[block + 1] - begin < piece ? start[block + 1] : begin + piece;                     \
     const index_t row0 = (index_t)(block % blocks) * height, column0 = (index_t)(block / blocks) << bits;
 
 #define LOAD_ENTRIES                                                                                         \

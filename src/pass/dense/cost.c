@@ -31,7 +31,8 @@ static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond
 static const struct ki_dense_constants hopper = {
     KI_DENSE_CONSTANTS(VALUE) KI_RING_CONSTANTS(VALUE) KI_TEAM_CONSTANTS(VALUE)
     {KI_TILE_CONSTANTS(OF_F64)}, {KI_TILE_CONSTANTS(OF_F32)},
-    {KI_TILE_TEAM_CONSTANTS(TEAM_F64)}, {KI_TILE_TEAM_CONSTANTS(TEAM_F32)}, {KI_TILE_TEAM_CONSTANTS(TEAM_WHOLE)}};
+    {KI_TILE_TEAM_CONSTANTS(TEAM_F64)}, {KI_TILE_TEAM_CONSTANTS(TEAM_F32)},
+    {KI_TILE_TEAM_CONSTANTS(TEAM_WHOLE)}};
 /* clang-format on */
 const struct ki_dense_constants *ki_dense_constants = &hopper;
 

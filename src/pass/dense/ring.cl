@@ -43,7 +43,8 @@ struct tiles {
     int n, size; /* size: elements of a tile in the ring */
 };
 
-DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, LOCAL_PTR ulong *full, long rows, int n) {
+DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, LOCAL_PTR ulong *full,
+                                      long rows, int n) {
     struct tiles t;
     t.X = X;
     t.ring = memory;
@@ -69,7 +70,8 @@ DEVICE_FN int shift_of(const struct tiles *t, long row) {
 
 /* The first row that this thread's vector takes of the i-th tile; the others are NV rows apart. */
 DEVICE_FN LOCAL_PTR const real *rows_of(const struct tiles *t, long i) {
-    return t->ring + (int)(i % STAGES) * t->size + shift_of(t, first_row(t, i)) + (int)get_local_id(0) / VS * t->n;
+    return t->ring + (int)(i % STAGES) * t->size + shift_of(t, first_row(t, i)) +
+           (int)get_local_id(0) / VS * t->n;
 }
 
 /* Starts the copy of the i-th tile. One thread calls it. The last bytes of X may be less than a copy
@@ -137,7 +139,8 @@ DEVICE_FN void lane_sums(LOCAL_PTR real *to, int stride, real *p) {
 }
 
 /* wr = 0; yr = the thread's columns of y. */
-DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], __global const real *y, int n, int k, int first) {
+DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], __global const real *y, int n, int k,
+                             int first) {
     const int lane = (int)get_local_id(0) % VS;
 #pragma unroll
     for (int c = 0; c < K; c++)
@@ -161,8 +164,9 @@ DEVICE_FN long own_row(const struct tiles *t, long i, int m) {
 }
 
 /* One lane a row: sums, from dot products to factors, or to the result. */
-DEVICE_FN void map_rows(LOCAL_PTR real *sums, const struct tiles *t, long i, const struct row_operands *operands,
-                        __global real *out, __global const real *z, real alpha, real beta, int first, int k MAP_TAKEN) {
+DEVICE_FN void map_rows(LOCAL_PTR real *sums, const struct tiles *t, long i,
+                        const struct row_operands *operands, __global real *out, __global const real *z,
+                        real alpha, real beta, int first, int k MAP_TAKEN) {
     const bool writer = (int)get_local_id(0) % VS < LANES;
 #pragma unroll
     for (int m = 0; m < ROWS_A_LANE; m++) {
@@ -175,7 +179,8 @@ DEVICE_FN void map_rows(LOCAL_PTR real *sums, const struct tiles *t, long i, con
 #if PLAIN
 #pragma unroll
         for (int c = 0; c < K; c++)
-            if (writer && first + c < k) write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
+            if (writer && first + c < k)
+                write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
 #else
         apply_map(factor, &operands[m], (index_t)row, first, k MAP_STATE(writer));
 #pragma unroll
@@ -275,7 +280,8 @@ __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
 #endif
         }
 #if VS > 32
-        for (int s = id % 32; s < V && i >= 0; s += 32) sums[s * PLACES] = sum_warps(scratch[i & 1][s], id / VS);
+        for (int s = id % 32; s < V && i >= 0; s += 32)
+            sums[s * PLACES] = sum_warps(scratch[i & 1][s], id / VS);
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 #endif
@@ -288,7 +294,8 @@ __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
 #endif
         warp_sync();
         /* The last warp to be done with the tile has the next one brought to its place. */
-        if (id % 32 == 0 && last_warp(&done[i % STAGES], WARPS) && i + STAGES < t.count) fetch(&t, i + STAGES);
+        if (id % 32 == 0 && last_warp(&done[i % STAGES], WARPS) && i + STAGES < t.count)
+            fetch(&t, i + STAGES);
     }
 #if !PLAIN
     write_w(out, &t, wr);

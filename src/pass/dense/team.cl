@@ -103,7 +103,8 @@ DEVICE_FN int shift_of(const struct strip *t, long row) {
 }
 
 DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, int i, int r) {
-    return room + ((int)((uint)i % STAGES) * R + r) * PITCH + shift_of(t, row_of(t, i, r)) + (int)get_local_id(0) * W;
+    return room + ((int)((uint)i % STAGES) * R + r) * PITCH + shift_of(t, row_of(t, i, r)) +
+           (int)get_local_id(0) * W;
 }
 #else
 DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, int i, int r) {
