@@ -26,32 +26,32 @@
 /* sqrt(sum_i s_i a_i^2); a NULL: 0. */
 static kiln_status weighted_norm(double *norm, const kiln_matrix *a, const struct ki_glm *glm) {
     kiln_status status = KILN_OK;
-    kiln_matrix *square = NULL;
+    struct ki_arena arena = {0};
     *norm = 0;
     if (!a) return KILN_OK;
     if (!glm->loss.weights) return kiln_norm(norm, a, KILN_NORM_2);
-    TRY(kiln_matrix_dense(&square, kiln_matrix_device(a), kiln_matrix_type(a), kiln_matrix_rows(a), 1, NULL));
+    kiln_matrix *const square = ki_arena_rows(&arena, a, 1);
+    TRY(arena.status);
     TRY(kiln_times(square, a, a));
     TRY(kiln_dot(norm, square, glm->loss.weights));
     *norm = sqrt(*norm);
 done:
-    kiln_matrix_free(square);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The largest curvature of a row beside its weight. */
 static kiln_status largest_curvature(double *largest, const struct ki_glm *glm) {
     kiln_status status;
     const kiln_matrix *s = glm->loss.weights, *C = glm->newton.C;
-    kiln_matrix *each = NULL;
+    struct ki_arena arena = {0};
     if (!s) return kiln_norm(largest, C, KILN_NORM_MAX);
-    TRY(kiln_matrix_dense(&each, kiln_matrix_device(s), kiln_matrix_type(s), kiln_matrix_rows(s), 1, NULL));
+    kiln_matrix *const each = ki_arena_rows(&arena, s, 1);
+    TRY(arena.status);
     TRY(kiln_map(each, KILN_MAP_RECIPROCAL, s)); /* 0 where s is */
     TRY(kiln_times(each, each, C));
     TRY(kiln_norm(largest, each, KILN_NORM_MAX));
 done:
-    kiln_matrix_free(each);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static bool known(const kiln_loss *loss) {
@@ -72,11 +72,11 @@ static kiln_status gamma_bend(double *bend, const struct ki_glm *glm, kiln_matri
                               const kiln_matrix *D) {
     kiln_status status;
     const kiln_matrix *s = glm->loss.weights;
-    kiln_matrix *second = NULL, *squares = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const squares = ki_arena_rows(&arena, D, 1), *const second = ki_arena_vector(
+                                                                  &arena, D, 3, (double[]){0, 1, 0});
     double counted;
-    TRY(kiln_matrix_dense(&squares, kiln_matrix_device(D), kiln_matrix_type(D), kiln_matrix_rows(D), 1,
-                          NULL));
-    TRY(ki_vector_new(&second, kiln_matrix_device(D), kiln_matrix_type(D), 3, (double[]){0, 1, 0}));
+    TRY(arena.status);
     TRY(kiln_map(each, KILN_MAP_RECIPROCAL, glm->newton.C)); /* 0 where C is */
     TRY(kiln_times(each, each, glm->newton.C));
     TRY(kiln_norm(&counted, each, KILN_NORM_1));
@@ -86,9 +86,7 @@ static kiln_status gamma_bend(double *bend, const struct ki_glm *glm, kiln_matri
     TRY(kiln_multiply(squares, 1, KILN_PLAIN, D, second, 0, NULL));
     TRY(kiln_dot(bend, each, squares));
 done:
-    kiln_matrix_free(second);
-    kiln_matrix_free(squares);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The largest 1 + alpha mu, which the Pearson statistic lacks where y is 0. */
@@ -154,28 +152,29 @@ static void tell_rows(struct ki_certificate *at, const struct ki_glm *glm, doubl
 static kiln_status find_rho(double *rho, const struct ki_glm *glm) {
     kiln_status status;
     const kiln_matrix *C = glm->newton.C;
-    kiln_matrix *each = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const each = ki_arena_rows(&arena, C, 1);
     double counted;
-    TRY(kiln_matrix_dense(&each, kiln_matrix_device(C), kiln_matrix_type(C), kiln_matrix_rows(C), 1, NULL));
+    TRY(arena.status);
     TRY(kiln_map(each, KILN_MAP_RECIPROCAL, C)); /* 0 where C is */
     TRY(kiln_norm(rho, each, KILN_NORM_MAX));
     TRY(kiln_times(each, each, C));
     TRY(kiln_norm(&counted, each, KILN_NORM_1));
     *rho = round(counted) == glm->rows ? sqrt(*rho) : (double)INFINITY;
 done:
-    kiln_matrix_free(each);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* The bound by H, its entries counted as 5 % too large, for what rounding of eta makes of curvatures. */
 static kiln_status certify_by_form(struct ki_glm *glm, struct ki_certificate *at) {
     kiln_status status = KILN_OK;
     const struct ki_glm_form *form = &glm->form;
-    double rho = 0, *values = NULL;
+    struct ki_arena arena = {0};
+    double rho = 0;
     if (!form->known ||
         !(at->quadratic || glm->loss.family == KILN_BINOMIAL || glm->loss.family == KILN_POISSON))
         return KILN_OK;
-    TRY(ki_newton_describe(&values, at, &glm->newton));
+    TRY(ki_newton_describe(&arena, at, &glm->newton));
     if (ki_certificate_flats(at) > 0) goto done; /* the form lacks columns */
     const double off =
         4 * ki_units(kiln_matrix_rows(glm->X), kiln_matrix_type(glm->X)) * at->slope *
@@ -187,8 +186,7 @@ static kiln_status certify_by_form(struct ki_glm *glm, struct ki_certificate *at
                                             : (double)INFINITY;
     ki_report_certify(&glm->newton.run.report, gap + ki_certificate_rounding(at), "curvature");
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_glm_certify(struct ki_glm *glm, const struct ki_glm_rows *rows) {

@@ -45,12 +45,12 @@ struct room {
     double *square, *mean, *variance, *w, *g, *work, *W, *G;
 };
 
-static kiln_status room_new(struct room *room, const struct ki_block *t) {
+static kiln_status room_new(struct room *room, struct ki_arena *arena, const struct ki_block *t) {
     kiln_status status;
     const struct ki_system *system = t->system;
-    const int64_t n = kiln_matrix_cols(system->X), count = n * (6 + 2 * t->k);
-    double *values = ki_calloc((size_t)count * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)count * sizeof *values, "the optimality gap");
+    const int64_t n = kiln_matrix_cols(system->X);
+    double *const values = ki_arena_reals(arena, n * (6 + 2 * t->k));
+    TRY(arena->status);
     *room = (struct room){values,         values + n,     values + 2 * n, values + 3 * n,
                           values + 4 * n, values + 5 * n, values + 6 * n, values + n * (6 + t->k)};
     TRY(ki_vector_get(room->square, system->square));
@@ -80,9 +80,10 @@ kiln_status ki_block_certify(struct ki_block *t) {
     const struct ki_direct *direct = &system->direct;
     const int64_t n = kiln_matrix_cols(system->X);
     double part = 0;
+    struct ki_arena arena = {0};
     struct room room = {0};
     double norms[KI_BLOCK], norm = INFINITY, gap = 0;
-    TRY(room_new(&room, t));
+    TRY(room_new(&room, &arena, t));
     TRY(target_norms(norms, t));
     const bool penalised = system->options.l2 > 0;
     const bool sparse = kiln_matrix_format(system->X) == KILN_CSR; /* whose sums are about zero first */
@@ -106,6 +107,5 @@ kiln_status ki_block_certify(struct ki_block *t) {
     }
     system->gap += gap;
 done:
-    ki_free(room.square);
-    return status;
+    return ki_arena_free(&arena, status);
 }

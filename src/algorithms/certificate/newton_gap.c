@@ -53,17 +53,14 @@ static double settle_classes(double *values, int64_t k, double stretch) {
 static kiln_status settle_softmax(struct ki_certificate *at, const struct ki_newton *newton) {
     kiln_status status = KILN_OK;
     const int64_t k = newton->k;
-    kiln_device *device = kiln_matrix_device(newton->X);
-    kiln_matrix *G = NULL, *ones = NULL, *sums = NULL;
-    double *values = NULL;
+    struct ki_arena arena = {0};
     at->settled = INFINITY;
     if (k > CLASSES) return KILN_OK;
-    values = ki_alloc((size_t)(k * (k + 3)) * sizeof *values);
-    if (!values) return ki_fail_nomem((size_t)(k * (k + 3)) * sizeof *values, "the classes' curvatures");
-    TRY(kiln_matrix_dense(&G, device, kiln_matrix_type(newton->X), k, k, NULL));
-    TRY(kiln_matrix_dense(&sums, device, kiln_matrix_type(newton->X), k, 1, NULL));
-    TRY(kiln_matrix_dense(&ones, device, kiln_matrix_type(newton->X), kiln_matrix_rows(newton->X), 1, NULL));
-    TRY(kiln_fill(ones, 1));
+    double *const values = ki_arena_doubles(&arena, k * (k + 3));
+    kiln_matrix *const G = ki_arena_model(&arena, newton->X, k, k),
+                       *const sums = ki_arena_model(&arena, newton->X, k, 1),
+                       *const ones = ki_arena_fill(&arena, ki_arena_rows(&arena, newton->X, 1), 1);
+    TRY(arena.status);
     TRY(kiln_gram(G, NULL, newton->C, newton->weights, NULL));
     TRY(kiln_multiply(sums, 1, KILN_TRANSPOSED, newton->C, newton->weights ? newton->weights : ones, 0,
                       NULL));
@@ -76,11 +73,7 @@ static kiln_status settle_softmax(struct ki_certificate *at, const struct ki_new
     at->settled = settle_classes(values, k, stretch_of(at));
     at->drift = isfinite(at->settled) ? sqrt(at->weight * at->settled) : 0;
 done:
-    kiln_matrix_free(G);
-    kiln_matrix_free(ones);
-    kiln_matrix_free(sums);
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static kiln_status settle(struct ki_certificate *at, const struct ki_newton *newton) {
@@ -98,12 +91,13 @@ done:
     return status;
 }
 
-kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const struct ki_newton *newton) {
+kiln_status ki_newton_describe(struct ki_arena *arena, struct ki_certificate *at,
+                               const struct ki_newton *newton) {
     kiln_status status;
     const int64_t k = newton->k, count = kiln_matrix_cols(newton->X) * k;
-    *values = ki_calloc((size_t)(2 * (count + k)) * sizeof **values);
-    if (!*values) return ki_fail_nomem((size_t)(2 * (count + k)) * sizeof **values, "the optimality gap");
-    double *w = *values, *g = w + count, *b = g + count, *slopes = b + k;
+    double *const w = ki_arena_reals(arena, count), *const g = ki_arena_reals(arena, count),
+                  *const b = ki_arena_reals(arena, k), *const slopes = ki_arena_reals(arena, k);
+    TRY(arena->status);
     TRY(ki_vector_get(w, newton->W));
     TRY(ki_vector_get(g, newton->gradient));
     TRY(ki_vector_get(b, newton->b));
@@ -129,12 +123,11 @@ done:
 
 kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at) {
     kiln_status status;
-    double *values = NULL;
+    struct ki_arena arena = {0};
     if (!(newton->l2 > 0 || newton->l1 > 0) || !isfinite(newton->run.report.objective)) return KILN_OK;
-    TRY(ki_newton_describe(&values, at, newton));
+    TRY(ki_newton_describe(&arena, at, newton));
     TRY(settle(at, newton));
     ki_report_certify(&newton->run.report, ki_certificate_gap(at), "duality gap");
 done:
-    ki_free(values);
-    return status;
+    return ki_arena_free(&arena, status);
 }

@@ -53,10 +53,9 @@ static void make_dual(struct rows *r) {
     }
 }
 
-static kiln_status host_copy(double **values, const kiln_matrix *A) {
-    const size_t bytes = (size_t)kiln_matrix_nnz(A) * sizeof **values;
-    *values = ki_alloc(bytes);
-    return *values ? ki_vector_get(*values, A) : ki_fail_nomem(bytes, "a vector");
+static kiln_status host_copy(double **values, struct ki_arena *arena, const kiln_matrix *A) {
+    *values = ki_arena_doubles(arena, kiln_matrix_nnz(A));
+    return *values ? ki_vector_get(*values, A) : arena->status;
 }
 
 /* sum_j z_j^2 / L_j, z the columns' X^T t or the gradient; NaN where an unpenalised column makes the dual
@@ -78,16 +77,15 @@ static double penalty_term(double *blur, const struct ki_newton *newton, const s
 }
 
 /* X^T t; T m x 1 is of no use any more. */
-static kiln_status scatter(double **z, const struct ki_newton *newton, kiln_matrix *T, double *t) {
+static kiln_status scatter(double **z, struct ki_arena *arena, const struct ki_newton *newton, kiln_matrix *T,
+                           double *t) {
     kiln_status status;
-    kiln_matrix *Z = NULL;
-    TRY(kiln_matrix_dense(&Z, kiln_matrix_device(T), kiln_matrix_type(T), kiln_matrix_cols(newton->X), 1,
-                          NULL));
+    kiln_matrix *const Z = ki_arena_model(arena, newton->X, kiln_matrix_cols(newton->X), 1);
+    TRY(arena->status);
     TRY(ki_vector_set(T, t));
     TRY(kiln_multiply(Z, 1, KILN_TRANSPOSED, newton->X, T, 0, NULL));
-    TRY(host_copy(z, Z));
+    TRY(host_copy(z, arena, Z));
 done:
-    kiln_matrix_free(Z);
     return status;
 }
 
@@ -96,26 +94,22 @@ static kiln_status add_by_rows(struct ki_svm_gap *gap, struct ki_newton *newton,
                                const struct ki_certificate *at) {
     kiln_status status;
     struct rows r = {.gap = gap, .newton = newton, .count = kiln_matrix_rows(newton->X)};
-    kiln_matrix *T = NULL;
+    struct ki_arena arena = {0};
+    kiln_matrix *const T = ki_arena_rows(&arena, newton->X, 1);
     double *z = NULL, blur;
-    TRY(kiln_matrix_dense(&T, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), r.count, 1, NULL));
+    TRY(arena.status);
     TRY(kiln_multiply(T, 1, KILN_PLAIN, newton->X, newton->W, 0, NULL));
-    TRY(host_copy(&r.t, T));
-    TRY(host_copy(&r.target, target));
-    if (newton->weights) TRY(host_copy(&r.s, newton->weights));
+    TRY(host_copy(&r.t, &arena, T));
+    TRY(host_copy(&r.target, &arena, target));
+    if (newton->weights) TRY(host_copy(&r.s, &arena, newton->weights));
     for (int64_t i = 0; i < r.count; i++) r.t[i] += at->b[0];
     make_dual(&r);
-    TRY(scatter(&z, newton, T, r.t));
+    TRY(scatter(&z, &arena, newton, T, r.t));
     gap->dual += r.dual - 0.5 * penalty_term(&blur, newton, at, z) - ki_certificate_flats(at);
     gap->rounding += 0.5 * blur + 4 * DBL_EPSILON * sqrt((double)r.count) * r.size;
     newton->run.report.passes += 2;
 done:
-    kiln_matrix_free(T);
-    ki_free(r.t);
-    ki_free(r.target);
-    ki_free(r.s);
-    ki_free(z);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Without an intercept the dual lies below the objective by half the sum of g_j^2 / L_j, g the objective's
@@ -123,20 +117,21 @@ done:
 static kiln_status add_by_gradient(struct ki_svm_gap *gap, const struct ki_newton *newton, double objective,
                                    const struct ki_certificate *at) {
     kiln_status status;
+    struct ki_arena arena = {0};
     double *g = NULL, blur;
-    TRY(host_copy(&g, newton->gradient));
+    TRY(host_copy(&g, &arena, newton->gradient));
     gap->dual += objective - 0.5 * penalty_term(&blur, newton, at, g);
     gap->rounding += 0.5 * blur;
 done:
-    ki_free(g);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_svm_gap_add(struct ki_svm_gap *gap, struct ki_newton *newton, const kiln_matrix *target,
                            double objective) {
     kiln_status status;
+    struct ki_arena arena = {0};
     double *w = NULL, b, y;
-    TRY(host_copy(&w, newton->W));
+    TRY(host_copy(&w, &arena, newton->W));
     TRY(ki_vector_get(&b, newton->b));
     TRY(kiln_norm(&y, target, KILN_NORM_MAX));
     const double level = sqrt(newton->columns.weight);
@@ -162,6 +157,5 @@ kiln_status ki_svm_gap_add(struct ki_svm_gap *gap, struct ki_newton *newton, con
     TRY(newton->no_intercept ? add_by_gradient(gap, newton, objective, &at)
                              : add_by_rows(gap, newton, target, &at));
 done:
-    ki_free(w);
-    return status;
+    return ki_arena_free(&arena, status);
 }

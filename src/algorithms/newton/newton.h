@@ -85,7 +85,8 @@ kiln_status ki_newton_hand_over(const struct ki_newton *newton, kiln_matrix *W, 
  * there is no bound. */
 kiln_status ki_newton_certify(struct ki_newton *newton, struct ki_certificate *at);
 /* The rest alone, but for settled and drift; *values owns the arrays. */
-kiln_status ki_newton_describe(double **values, struct ki_certificate *at, const struct ki_newton *newton);
+kiln_status ki_newton_describe(struct ki_arena *arena, struct ki_certificate *at,
+                               const struct ki_newton *newton);
 
 /* Whether conjugate gradient is preconditioned by D d, d the largest of D, in place of D^2. Where columns
  * outnumber rows, the Hessian is the penalty itself in all directions but as many as there are rows, one

@@ -14,6 +14,8 @@
  * scales are. */
 #include "algorithms/separation/cone.h"
 
+#include "algorithms/run/arena.h"
+
 /* ROUNDING: of sums, beside as many rows. STEPS: for each dimension. */
 #define ROUNDING 1e-14
 enum { STEPS = 12, FEW_STEPS = 200 };
@@ -167,32 +169,23 @@ struct sets {
     double least_gain; /* of all rows, when candidates were chosen */
 };
 
-static void sets_free(struct sets *s) {
-    void *const all[] = {s->rows, s->sum,  s->rho,  s->q,     s->r,  s->v,
-                         s->next, s->part, s->gain, s->index, s->in, s->barred};
-    for (int i = 0; i < 12; i++) ki_free(all[i]);
-}
-
-static kiln_status sets_new(struct sets *s, const struct ki_cone *cone) {
+static kiln_status sets_new(struct sets *s, struct ki_arena *arena, const struct ki_cone *cone) {
     const int64_t n = cone->dims, m = ki_max(cone->count, 1);
     *s = (struct sets){.dims = n,
                        .nothing = cone->nothing,
-                       .rows = numbers(m, n),
-                       .sum = numbers(n, 1),
-                       .rho = numbers(n, 1),
-                       .q = numbers(n + 1, n),
-                       .r = numbers(n + 1, n + 1),
-                       .v = numbers(n + 1, 1),
-                       .next = numbers(n + 1, 1),
-                       .part = numbers(n + 1, 1),
-                       .gain = numbers(m, 1),
-                       .index = ki_alloc((size_t)(n + 1) * sizeof *s->index),
-                       .in = ki_alloc((size_t)m),
-                       .barred = ki_alloc((size_t)m)};
-    if (!s->rows || !s->sum || !s->rho || !s->q || !s->r || !s->v || !s->next || !s->part || !s->gain ||
-        !s->index || !s->in || !s->barred)
-        return ki_fail_nomem((size_t)(m * n) * sizeof(double), "rows that have a say");
-    memset(s->sum, 0, (size_t)n * sizeof *s->sum);
+                       .rows = ki_arena_doubles(arena, m * n),
+                       .sum = ki_arena_reals(arena, n),
+                       .rho = ki_arena_doubles(arena, n),
+                       .q = ki_arena_doubles(arena, (n + 1) * n),
+                       .r = ki_arena_doubles(arena, (n + 1) * (n + 1)),
+                       .v = ki_arena_doubles(arena, n + 1),
+                       .next = ki_arena_doubles(arena, n + 1),
+                       .part = ki_arena_doubles(arena, n + 1),
+                       .gain = ki_arena_doubles(arena, m),
+                       .index = ki_arena_integers(arena, n + 1),
+                       .in = ki_arena_zeros(arena, m, 1),
+                       .barred = ki_arena_zeros(arena, m, 1)};
+    if (arena->status != KILN_OK) return arena->status;
     for (int64_t i = 0; i < cone->count; i++) {
         if (cone->state[i] != KI_CONE_DEMAND) continue;
         double *row = s->rows + s->count * n;
@@ -201,7 +194,6 @@ static kiln_status sets_new(struct sets *s, const struct ki_cone *cone) {
         const double size = length(row, n);
         if (size <= cone->nothing) continue;
         for (int64_t j = 0; j < n; j++) s->sum[j] += row[j] /= size;
-        s->in[s->count] = s->barred[s->count] = 0;
         s->count++;
     }
     memcpy(s->rho, s->sum, (size_t)n * sizeof *s->rho);
@@ -350,14 +342,14 @@ static void tie_all(struct ki_cone *cone, const struct sets *s) {
 }
 
 kiln_status ki_cone_solve(enum ki_cone_answer *answer, double *d, double *blur, struct ki_cone *cone) {
+    struct ki_arena arena = {0};
     struct sets s = {0};
-    kiln_status status = sets_new(&s, cone);
-    if (status != KILN_OK) goto done;
+    kiln_status status;
+    TRY(sets_new(&s, &arena, cone));
     *answer = s.count ? search(&s, blur) : KI_CONE_NONE;
     if (*answer == KI_CONE_NONE) tie_all(cone, &s);
     const double size = length(s.rho, s.dims);
     for (int64_t j = 0; j < s.dims && *answer == KI_CONE_FOUND; j++) d[j] = s.rho[j] / size;
 done:
-    sets_free(&s);
-    return status;
+    return ki_arena_free(&arena, status);
 }

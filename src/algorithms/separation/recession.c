@@ -34,6 +34,7 @@ struct asked {
     int64_t *list;         /* m: rows to take */
     int64_t few;           /* how many are taken at a time */
     double *d, *row;       /* k p each */
+    struct ki_arena arena;
     struct ki_cone cone;
     bool whole; /* the few are all rows */
 };
@@ -42,35 +43,23 @@ bool ki_separation_few(const struct ki_newton *newton) {
     return newton->k * (kiln_matrix_cols(newton->X) + 1) <= WIDEST;
 }
 
-static void *room(int64_t rows, int64_t cols, size_t each) {
-    int64_t bytes;
-    return ki_mul3(rows, cols, (int64_t)each, &bytes) ? ki_calloc((size_t)ki_max(bytes, 1)) : NULL;
-}
-
-static void asked_close(struct asked *a) {
-    void *const all[] = {a->y, a->weight, a->size, a->values, a->fallen, a->taken, a->list, a->d, a->row};
-    for (int i = 0; i < 9; i++) ki_free(all[i]);
-    ki_cone_close(&a->cone);
-}
-
 static kiln_status asked_open(struct asked *a) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = a->work->newton;
     const kiln_loss *loss = &a->work->problem;
     const int64_t m = a->m = kiln_matrix_rows(newton->X), n = a->cols = kiln_matrix_cols(newton->X);
     const int64_t k = a->k = newton->k;
-    a->y = room(m, 1, sizeof *a->y);
-    a->weight = loss->weights ? room(m, 1, sizeof *a->weight) : NULL;
-    a->size = room(n, 1, sizeof *a->size);
-    a->values = room(m, k, sizeof *a->values);
-    a->fallen = room(m, k, 1);
-    a->taken = room(m, 1, 1);
-    a->list = room(m, 1, sizeof *a->list);
-    a->d = room(n + 1, k, sizeof *a->d);
-    a->row = room(n + 1, k, sizeof *a->row);
-    if (!a->y || (loss->weights && !a->weight) || !a->size || !a->values || !a->fallen || !a->taken ||
-        !a->list || !a->d || !a->row)
-        TRY(ki_fail_nomem((size_t)(m * (k + 3)) * sizeof(double), "linear predictors"));
+    struct ki_arena *const arena = &a->arena;
+    a->y = ki_arena_reals(arena, m);
+    a->weight = loss->weights ? ki_arena_reals(arena, m) : NULL;
+    a->size = ki_arena_reals(arena, n);
+    a->values = ki_arena_reals(arena, m * k);
+    a->fallen = ki_arena_zeros(arena, m * k, 1);
+    a->taken = ki_arena_zeros(arena, m, 1);
+    a->list = ki_arena_integers(arena, m);
+    a->d = ki_arena_reals(arena, (n + 1) * k);
+    a->row = ki_arena_reals(arena, (n + 1) * k);
+    TRY(arena->status);
     TRY(ki_vector_get(a->y, loss->y));
     if (a->weight) TRY(ki_vector_get(a->weight, loss->weights));
     TRY(ki_vector_get(a->size, a->work->kept));
@@ -139,18 +128,16 @@ static void set_sizes(struct asked *a, const double *X, int64_t count) {
 static kiln_status take(struct asked *a, int64_t count) {
     kiln_status status = KILN_OK;
     const kiln_matrix *X = a->work->newton->X;
-    kiln_matrix *R = NULL;
-    double *rows = room(count, a->cols, sizeof *rows);
-    if (!rows) TRY(ki_fail_nomem((size_t)(count * a->cols) * sizeof *rows, "rows of X"));
-    TRY(kiln_matrix_dense(&R, kiln_matrix_device(X), kiln_matrix_type(X), count, a->cols, NULL));
+    struct ki_arena arena = {0};
+    double *const rows = ki_arena_reals(&arena, count * a->cols);
+    kiln_matrix *const R = ki_arena_model(&arena, X, count, a->cols);
+    TRY(arena.status);
     TRY(kiln_rows(R, X, a->list));
     TRY(ki_vector_get(rows, R));
     if (a->cone.count == 0) set_sizes(a, rows, count);
     for (int64_t i = 0; i < count; i++) TRY(add(a, rows + i * a->cols, a->list[i]));
 done:
-    ki_free(rows);
-    kiln_matrix_free(R);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* Of `count` rows of the list as many as the few may get, spread evenly. */
@@ -180,9 +167,11 @@ static kiln_status look(struct asked *a, double *blur) {
     const struct ki_newton *newton = a->work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t n = a->cols, k = a->k;
-    kiln_matrix *D = NULL;
-    double *w = room(n, k, sizeof *w), *b = room(k, 1, sizeof *b), sum = 0;
-    if (!w || !b) TRY(ki_fail_nomem((size_t)(n * k) * sizeof *w, "a direction"));
+    struct ki_arena arena = {0};
+    kiln_matrix *const D = ki_arena_model(&arena, newton->X, n, k);
+    double *const w = ki_arena_reals(&arena, n * k), *const b = ki_arena_reals(&arena, k);
+    double sum = 0;
+    TRY(arena.status);
     for (int64_t c = 0; c < k; c++) {
         int64_t at = c * a->p;
         for (int64_t j = 0; j < n; j++) {
@@ -196,14 +185,10 @@ static kiln_status look(struct asked *a, double *blur) {
         sum += fabs(b[c]);
     }
     *blur = 32 * ki_epsilon(kiln_matrix_type(newton->X)) * sum;
-    TRY(kiln_matrix_dense(&D, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, k, NULL));
     TRY(ki_vector_set(D, w));
     TRY(ki_separation_predict(a->values, newton, D, b, NULL));
 done:
-    ki_free(w);
-    ki_free(b);
-    kiln_matrix_free(D);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 /* d = the direction of the fit's coefficients. */
@@ -211,8 +196,10 @@ static kiln_status fitted(struct asked *a) {
     kiln_status status;
     const struct ki_newton *newton = a->work->newton;
     const int64_t n = a->cols, k = a->k;
-    double *w = room(n, k, sizeof *w), *b = room(k, 1, sizeof *b), sum = 0;
-    if (!w || !b) TRY(ki_fail_nomem((size_t)(n * k) * sizeof *w, "a direction"));
+    struct ki_arena arena = {0};
+    double *const w = ki_arena_reals(&arena, n * k), *const b = ki_arena_reals(&arena, k);
+    double sum = 0;
+    TRY(arena.status);
     TRY(ki_vector_get(w, newton->W));
     TRY(ki_vector_get(b, newton->b));
     for (int64_t c = 0; c < k; c++) {
@@ -227,9 +214,7 @@ static kiln_status fitted(struct asked *a) {
     for (int64_t e = 0; e < k * a->p; e++) sum += a->d[e] * a->d[e];
     for (int64_t e = 0; e < k * a->p; e++) a->d[e] /= sum > 0 ? sqrt(sum) : 1;
 done:
-    ki_free(w);
-    ki_free(b);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 static double gain(const struct asked *a, int64_t i, int64_t c) {
@@ -351,6 +336,6 @@ kiln_status ki_separation_prove(struct ki_separation *found, const struct ki_new
     found->undecided = !decided;
     count(&a);
 done:
-    asked_close(&a);
-    return status;
+    ki_cone_close(&a.cone);
+    return ki_arena_free(&a.arena, status);
 }

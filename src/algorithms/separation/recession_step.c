@@ -29,11 +29,6 @@ struct rows {
     double *before, *after; /* m x k: losses at the result, and a step further */
 };
 
-static double *new_values(int64_t count) {
-    int64_t bytes;
-    return ki_mul3(count, 1, sizeof(double), &bytes) ? ki_alloc((size_t)ki_max(bytes, 1)) : NULL;
-}
-
 /* -------------------------------------------------------------------------------------- a step's worth */
 
 /* S = Newton's step from `here`, as far as it goes, to a tenth of the gradient at least. */
@@ -68,47 +63,39 @@ static kiln_status losses(double *made, const struct ki_newton_work *work, const
     kiln_status status = KILN_OK;
     const kiln_loss *loss = &work->problem;
     const kiln_matrix *X = work->newton->X;
-    kiln_matrix *Eta = NULL, *D = NULL;
-    double *parts = NULL;
+    struct ki_arena arena = {0};
     for (int64_t i = 0; i < rows->m * rows->k && loss->kind != KILN_LOSS_GLM; i++)
         made[i] = class_loss(rows, eta, i);
     if (loss->kind != KILN_LOSS_GLM) return KILN_OK;
-    parts = new_values(3 * rows->m);
-    if (!parts) TRY(ki_fail_nomem((size_t)rows->m * 3 * sizeof *parts, "deviances"));
-    TRY(kiln_matrix_dense(&D, kiln_matrix_device(X), kiln_matrix_type(X), rows->m, 3, NULL));
-    TRY(ki_vector_new(&Eta, kiln_matrix_device(X), kiln_matrix_type(X), rows->m, eta));
+    double *const parts = ki_arena_doubles(&arena, 3 * rows->m);
+    kiln_matrix *const D = ki_arena_rows(&arena, X, 3), *Eta = NULL;
+    TRY(arena.status);
+    TRY(ki_arena_take(&arena, &Eta,
+                      ki_vector_new(&Eta, kiln_matrix_device(X), kiln_matrix_type(X), rows->m, eta)));
     TRY(kiln_loss_deviance(D, loss, Eta));
     TRY(ki_vector_get(parts, D));
     for (int64_t i = 0; i < rows->m; i++) made[i] = parts[3 * i];
 done:
-    ki_free(parts);
-    kiln_matrix_free(Eta);
-    kiln_matrix_free(D);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
-static void rows_free(struct rows *rows) {
-    double *const all[] = {rows->eta, rows->step, rows->y, rows->weight, rows->before, rows->after};
-    for (int i = 0; i < 6; i++) ki_free(all[i]);
-}
-
-static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, struct ki_newton_model *model) {
+static kiln_status rows_new(struct rows *rows, struct ki_arena *arena, struct ki_newton_work *work,
+                            struct ki_newton_model *model) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
     const kiln_loss *loss = &work->problem;
     const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
-    double *offset = loss->offset ? new_values(m) : NULL, *constant = new_values(k);
-    *rows = (struct rows){m,
-                          k,
-                          new_values(m * k),
-                          new_values(m * k),
-                          new_values(m),
-                          loss->weights ? new_values(m) : NULL,
-                          new_values(m * k),
-                          new_values(m * k)};
-    if (!rows->eta || !rows->step || !rows->y || !rows->before || !rows->after ||
-        (loss->weights && !rows->weight) || (loss->offset && !offset) || !constant)
-        TRY(ki_fail_nomem((size_t)(m * (2 * k + 5)) * sizeof *offset, "linear predictors"));
+    double *const offset = loss->offset ? ki_arena_doubles(arena, m) : NULL, *const constant =
+                                                                                 ki_arena_doubles(arena, k);
+    *rows = (struct rows){.m = m,
+                          .k = k,
+                          .eta = ki_arena_doubles(arena, m * k),
+                          .step = ki_arena_doubles(arena, m * k),
+                          .y = ki_arena_doubles(arena, m),
+                          .weight = loss->weights ? ki_arena_doubles(arena, m) : NULL,
+                          .before = ki_arena_doubles(arena, m * k),
+                          .after = ki_arena_doubles(arena, m * k)};
+    TRY(arena->status);
     if (offset) TRY(ki_vector_get(offset, loss->offset));
     if (rows->weight) TRY(ki_vector_get(rows->weight, loss->weights));
     TRY(ki_vector_get(rows->y, loss->y));
@@ -121,8 +108,6 @@ static kiln_status rows_new(struct rows *rows, struct ki_newton_work *work, stru
     TRY(ki_separation_predict(rows->step, newton, work->S.w, work->mean ? constant : NULL, NULL));
     work->newton->run.report.passes += 2;
 done:
-    ki_free(offset);
-    ki_free(constant);
     return status;
 }
 
@@ -194,8 +179,9 @@ static void judge(struct found *found, const struct rows *rows, const kiln_loss 
 static kiln_status ask(struct found *found, struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     const kiln_loss *loss = &work->problem;
+    struct ki_arena arena = {0};
     struct rows rows = {0};
-    TRY(rows_new(&rows, work, model));
+    TRY(rows_new(&rows, &arena, work, model));
     if (work->newton->run.cancelled) goto done;
     found->apart = all_right(&rows, loss);
     TRY(losses(rows.before, work, &rows, rows.eta));
@@ -204,8 +190,7 @@ static kiln_status ask(struct found *found, struct ki_newton_work *work, struct 
     judge(found, &rows, loss);
     found->blocked |= !(found->fall >= SHARE * model->slope);
 done:
-    rows_free(&rows);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 kiln_status ki_separation_step(struct ki_separation *told, struct ki_newton_work *work,

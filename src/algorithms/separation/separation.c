@@ -29,14 +29,14 @@ kiln_status ki_separation_predict(double *values, const struct ki_newton *newton
                                   const double *b, const double *offset) {
     kiln_status status;
     const int64_t m = kiln_matrix_rows(newton->X), k = newton->k;
-    kiln_matrix *Eta = NULL;
-    TRY(kiln_matrix_dense(&Eta, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), m, k, NULL));
+    struct ki_arena arena = {0};
+    kiln_matrix *const Eta = ki_arena_rows(&arena, newton->X, k);
+    TRY(arena.status);
     TRY(kiln_multiply(Eta, 1, KILN_PLAIN, newton->X, W, 0, NULL));
     TRY(ki_vector_get(values, Eta));
     for (int64_t i = 0; i < m * k; i++) values[i] += (b ? b[i % k] : 0) + (offset ? offset[i] : 0);
 done:
-    kiln_matrix_free(Eta);
-    return status;
+    return ki_arena_free(&arena, status);
 }
 
 #define GROWS(which) ": without a penalty " which " grow without bound, and these are where the run ended"
