@@ -99,7 +99,8 @@ KILN_API kiln_status kiln_inference_covariance(double *covariance, const kiln_in
  *   0 the mean mu;  1 y - mu;  2 Pearson's residual sqrt(s / V(mu)) (y - mu);  3 the deviance's, the root of
  *   its part with the sign of y - mu;  4 the leverage l;  5 Pearson's, standardised: over
  *   sqrt(dispersion (1 - l)), NaN where l = 1;  6 Cook's distance: the square of that times l / (1 - l) / p
- * Cost: m p^2 multiplications in passes of up to 64 columns. Errors: ERR_ARGUMENT, those of the operations. */
+ * Cost: m p^2 multiplications in passes of up to 64 columns. Errors: ERR_ARGUMENT, those of the
+ * operations. */
 KILN_API kiln_status kiln_inference_residuals(kiln_matrix *R, const kiln_inference *inference,
                                               const kiln_matrix *X, const kiln_loss *loss);
 /* Predictions of any rows X of as many columns, with offset (m x 1 or NULL). P m x 6, on X's device:

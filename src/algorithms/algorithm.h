@@ -1,6 +1,6 @@
-/* What algorithms share: the header of the library besides kiln.h that they include. What they compute, they
- * compute through kiln.h's operations and the few of ops/ and derived/ below, which are not public:
- * docs/architecture.md says which and why. */
+/* What algorithms share. What they compute, they compute through kiln.h's operations, and through a few of
+ * ops/ and derived/ that are not public, whose headers are included where they are called:
+ * docs/architecture.md says why. */
 #ifndef KI_ALGORITHM_H
 #define KI_ALGORITHM_H
 
@@ -17,22 +17,6 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "kiln.h"
-#include "ops/graph/ranks_error.h"
-#include "ops/linear/ahead.h"
-#include "ops/linear/dual.h"
-#include "ops/linear/dual_judge.h"
-#include "ops/linear/families.h"
-#include "ops/linear/fold_losses.h"
-#include "ops/linear/gram.h"
-#include "ops/linear/newton.h"
-#include "ops/linear/scales.h"
-#include "ops/points/furthest.h"
-#include "ops/points/potentials.h"
-#include "ops/sampled/gamma.h"
-#include "ops/sampled/top_products.h"
-#include "ops/vectors/reduce.h"
-#include "derived/fills.h"
-#include "derived/sparse_columns.h"
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */
 

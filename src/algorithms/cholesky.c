@@ -3,6 +3,7 @@
 #include "algorithms/cholesky.h"
 
 #include "algorithms/algorithm.h"
+#include "ops/linear/gram.h"
 
 enum { PANEL = 4 };
 

@@ -13,6 +13,7 @@
 #include "algorithms/certificate/certificate.h"
 #include "algorithms/hits.h"
 #include "algorithms/registry.h"
+#include "ops/graph/ranks_error.h"
 
 static kiln_status hits_check(const kiln_matrix *hubs, const kiln_matrix *authorities, const kiln_matrix *A,
                               const kiln_hits_options *options) {

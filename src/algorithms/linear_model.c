@@ -7,6 +7,7 @@
 #include "algorithms/path.h"
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/newton/newton_dual.h"
+#include "ops/linear/families.h"
 
 enum { TARGETS_MOST = 65536 }; /* what kiln_multiply takes */
 

@@ -4,6 +4,8 @@
 
 #include "algorithms/linear_model.h"
 
+#include "ops/linear/families.h"
+
 /* "parameters", 1 x 2: the family's and the link's. */
 static void read_parameters(kiln_loss *loss, const kiln_model *model) {
     const struct ki_tensor *stored = ki_model_tensor(model, "parameters");

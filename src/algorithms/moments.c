@@ -10,6 +10,9 @@
  * into a dense matrix. A sparse X has few such columns, as nearly all of their numbers are entries. */
 #include "algorithms/run/arena.h"
 
+#include "ops/linear/gram.h"
+#include "ops/linear/scales.h"
+
 enum {
     LOOKS = 5,  /* about better and better means: a first c may be of rows without weight, and be anything */
     COPIED = 16 /* columns that are copied out together */

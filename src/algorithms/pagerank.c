@@ -7,6 +7,8 @@
  * those behind the last do nothing. */
 #include "algorithms/run/run.h"
 
+#include "ops/graph/ranks_error.h"
+
 enum { COLUMNS_MOST = 64, MASS = 0, GOAL = 1, TAKEN = 2, ACTIVE = 3, HEAD = 4, QUEUED_MOST = 16 };
 static const double QUEUED_SECONDS = 0.2;
 static const char call[] = "kiln_pagerank";

@@ -4,6 +4,8 @@
  * matrix. An algorithm that can do better for all models at once has its own way, ki_path_rule.together. */
 #include "algorithms/path.h"
 
+#include "derived/fills.h"
+
 static const char call[] = "kiln_path";
 
 static const kiln_option *option_named(const kiln_algorithm *shown, const char *name) {

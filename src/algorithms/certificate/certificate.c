@@ -38,6 +38,8 @@
  * Fercoq, Gramfort and Salmon, JMLR 18 (2017), for theta. */
 #include "algorithms/certificate/certificate.h"
 
+#include "ops/linear/newton.h"
+
 enum { PARTS = 64 };
 
 typedef double column_term(const struct ki_certificate *at, int64_t j);

@@ -23,6 +23,8 @@
  * Stat. 4, 2010). A row's leverage h_i x_i^T H^-1 x_i is at most 1, so that rho^2 <= 1 / min_i h_i. */
 #include "algorithms/newton/glm.h"
 
+#include "ops/linear/families.h"
+
 /* sqrt(sum_i s_i a_i^2); a NULL: 0. */
 static kiln_status weighted_norm(double *norm, const kiln_matrix *a, const struct ki_glm *glm) {
     kiln_status status = KILN_OK;

@@ -1,15 +1,15 @@
 /* Whether a fit without a penalty has converged where columns seem to depend on each other.
  *
- * The criterion goes by the scales of the columns one by one, and the factor by a Gram matrix, which knows half
- * of the digits. A row of 1e12 makes all columns look like one to both, whatever the other rows say.
+ * The criterion goes by the scales of the columns one by one, and the factor by a Gram matrix, which knows
+ * half of the digits. A row of 1e12 makes all columns look like one to both, whatever the other rows say.
  * kiln_linreg knows by products with X how many columns depend on others. Where more only seem to, Newton's
  * step is found from X itself: with the curvatures h and the slopes t of the rows' losses it is
  *
  *   min_d  sum_i h_i (z_i - x_i . d)^2,   z_i = -t_i / h_i,
  *
  * by Householder's reflections in long double, the largest rows first and the column with the longest rest
- * next: rows that are 1e12 times others then keep all digits of both (Cox and Higham, Numerical Analysis 1997,
- * 1998). The model falls by half of what d takes off sum_i h_i z_i^2. Steps go on until that is next to
+ * next: rows that are 1e12 times others then keep all digits of both (Cox and Higham, Numerical Analysis
+ * 1997, 1998). The model falls by half of what d takes off sum_i h_i z_i^2. Steps go on until that is next to
  * nothing. Where X is too large for this the criterion alone ends the run. */
 #include <stdlib.h>
 
@@ -151,8 +151,8 @@ static int by_size(const void *one, const void *other) {
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* Row i of X, of columns of length 1 about their means and, under an intercept, of ones, times the root of its
- * curvature; the largest number in it. */
+/* Row i of X, of columns of length 1 about their means and, under an intercept, of ones, times the root of
+ * its curvature; the largest number in it. */
 static double again_row(long double *row, const struct squares *of, const struct ki_newton *newton,
                         const struct ki_copy *X, double h, int64_t i) {
     const bool about = !newton->no_intercept;
@@ -166,8 +166,8 @@ static double again_row(long double *row, const struct squares *of, const struct
     return largest;
 }
 
-/* of->A, its columns' scales, and z, from the rows of X that have curvature. row: of->n numbers; order: as many as X
- * has rows. */
+/* of->A, its columns' scales, and z, from the rows of X that have curvature. row: of->n numbers; order: as
+ * many as X has rows. */
 static void again_fill(struct squares *of, const struct ki_newton *newton, const struct ki_copy *X,
                        const double *h, const double *slope, long double *row, struct again_row *order) {
     of->m = 0;

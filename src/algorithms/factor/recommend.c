@@ -3,6 +3,7 @@
 
 #include "algorithms/factor/entries.h"
 #include "algorithms/registry.h"
+#include "ops/sampled/top_products.h"
 
 /* ------------------------------------------------------------------------------------ what is left out */
 

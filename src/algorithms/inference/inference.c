@@ -8,6 +8,7 @@
 #include "algorithms/inference/inference.h"
 
 #include "algorithms/newton/glm.h"
+#include "ops/linear/families.h"
 
 static const char call[] = "kiln_inference_of";
 

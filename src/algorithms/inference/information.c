@@ -1,5 +1,5 @@
-/* The information matrix of a linear model's coefficients, H = X~^T diag(h) X~ with h the rows' curvatures and
- * X~ = (X, 1), and what follows from its inverse.
+/* The information matrix of a linear model's coefficients, H = X~^T diag(h) X~ with h the rows' curvatures
+ * and X~ = (X, 1), and what follows from its inverse.
  *
  * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the
  * Schur complement of the intercept, without the cancellation that would leave nothing of a column of years.
@@ -9,6 +9,7 @@
 #include "algorithms/inference/information.h"
 
 #include "algorithms/cholesky.h"
+#include "ops/linear/gram.h"
 
 enum { PANEL = 8, TILE = 256 }; /* of invert_triangle */
 

@@ -4,6 +4,8 @@
  * columns are added up, so that no more than a block of Z is ever there. */
 #include "algorithms/inference/inference.h"
 
+#include "ops/linear/families.h"
+
 /* Columns of a block: their Z takes 128 MB at most. */
 static int64_t block_of(const kiln_matrix *X, int64_t count) {
     const double bytes = 1 << 27, row = sizeof(double);
@@ -84,7 +86,8 @@ kiln_status ki_inference_measure_rows(struct ki_inference_rows *rows, struct ki_
     TRY(kiln_multiply(Eta, 1, KILN_PLAIN, X, W, 1, Eta));
     TRY(kiln_loss_deviance(D, loss, Eta));
     TRY(kiln_loss_mean(M, loss, Eta));
-    /* eta itself is the only column here, of coefficient 1; where y is the mean, a curvature is the expected */
+    /* eta itself is the only column here, of coefficient 1; where y is the mean, a curvature is the
+     * expected */
     at_mean.offset = NULL;
     TRY(kiln_loss_gradient(&rows->loss, g, NULL, NULL, &at_mean, Eta, unit, NULL));
     at_mean.y = M;

@@ -7,6 +7,7 @@
 #include "algorithms/kmeans/kmeans.h"
 
 #include "algorithms/registry.h"
+#include "ops/points/furthest.h"
 
 kiln_status ki_kmeans_pieces(kiln_batch **pieces, struct ki_arena *arena, const struct kmeans *s, int64_t m,
                              int64_t rows) {

@@ -7,6 +7,8 @@
  * was, and the inertia falls with every move. */
 #include "algorithms/kmeans/kmeans.h"
 
+#include "ops/linear/newton.h"
+
 /* A mean as it is computed is off by at most this part of the mean of its rows' absolute values: three
  * roundings to the type (of the sum, of the weights' reciprocal and of their product), and two of doubles
  * for each row that the sum and the weights add up. */

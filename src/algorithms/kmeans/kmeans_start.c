@@ -8,6 +8,8 @@
  * them: passes that do not grow with k. */
 #include "algorithms/kmeans/kmeans.h"
 
+#include "ops/points/potentials.h"
+
 enum { ROUNDS = 5, OVERSAMPLING = 2 };
 
 /* Rows to draw from, and how likely each is to be drawn: its weight, times D once there is one. Sums of

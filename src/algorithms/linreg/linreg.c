@@ -5,6 +5,9 @@
  * were. */
 #include "algorithms/linreg/linreg.h"
 
+#include "ops/linear/ahead.h"
+#include "ops/linear/scales.h"
+
 static const char call[] = "kiln_linreg";
 
 enum { LEAST = 1000, MOST = 10000 }; /* iterations by default: ten a column in between */

@@ -14,6 +14,9 @@
 
 #include "algorithms/linreg/linreg_block.h"
 
+#include "ops/linear/gram.h"
+#include "ops/linear/newton.h"
+
 enum {
     EXPECTED = 40,     /* iterations of conjugate gradient on most data, */
     GPU_EXPECTED = 20, /* and what a GPU gives for a factor instead: those that take fewer are many */

@@ -13,6 +13,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/path.h"
+#include "ops/linear/gram.h"
 
 enum {
     FOLDS_MOST = 64,

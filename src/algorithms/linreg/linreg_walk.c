@@ -10,6 +10,8 @@
  * (moments.c) tells such columns apart. */
 #include "algorithms/linreg/linreg_block.h"
 
+#include "ops/linear/gram.h"
+
 /* What a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */
 static const double TRUST_F64 = 1e-3, TRUST_F32 = 0.1;
 

@@ -7,6 +7,8 @@
 #include "algorithms/newton/glm.h"
 
 #include "algorithms/inference/information.h"
+#include "ops/linear/ahead.h"
+#include "ops/linear/families.h"
 
 /* ---- checks ---- */
 

@@ -4,6 +4,8 @@
 
 #include "algorithms/cholesky.h"
 #include "algorithms/newton/glm.h"
+#include "ops/linear/families.h"
+#include "ops/linear/gram.h"
 
 /* Whether C holds the loss's own curvature (dialect/losses.h). */
 static bool takes_own_curvature(const kiln_loss *loss) {

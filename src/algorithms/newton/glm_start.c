@@ -8,6 +8,8 @@
  * of one constant. */
 #include "algorithms/newton/glm.h"
 
+#include "ops/linear/families.h"
+
 const char ki_glm_call[] = "kiln_glm";
 
 bool ki_glm_any_eta(const kiln_loss *loss) {

@@ -2,6 +2,8 @@
  * Rows look their class up by bisection, after a guess: that it is the class of the row before. */
 #include "algorithms/newton/labels.h"
 
+#include "ops/vectors/reduce.h"
+
 /* By default no more classes: a y with more values is no label, nor is one with more than a few that are
  * not all whole numbers, as the prices of houses. */
 enum { CLASSES = 65536, FRACTIONS = 64 };

@@ -8,6 +8,7 @@
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_narrow.h"
+#include "ops/linear/ahead.h"
 
 static const char call[] = "kiln_logreg";
 

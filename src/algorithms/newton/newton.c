@@ -10,6 +10,8 @@
  * full step is taken whenever it makes the gradient smaller. */
 #include "algorithms/newton/newton_work.h"
 
+#include "derived/select.h"
+
 /* WORN: inner iterations of a step after which the preconditioner is worth a pass. HALVES: of a step near the
  * solution, where a generalised linear model's expected curvature may be a part of the loss's own: of a beta
  * family with targets of 1e-12 a sixteenth. ROOM: how many times the last accepted length a step may have

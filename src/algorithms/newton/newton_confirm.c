@@ -27,6 +27,8 @@
  * every gradient is small. The curvature changes with each step there, and steps lead back. */
 #include "algorithms/newton/newton_descent.h"
 
+#include "ops/linear/families.h"
+
 /* SHARE: of the tolerance, as some of what is left is estimated. STRICTER: than the present point is, the
  * next step. FAR: of the curvature that steps go by, what they need not be told of. */
 static const double SHARE = 0.5, STRICTER = 0.1, FAR = 0.1;

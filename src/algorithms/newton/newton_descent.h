@@ -4,6 +4,7 @@
 #define KI_NEWTON_DESCENT_H
 
 #include "algorithms/newton/newton_work.h"
+#include "derived/sparse_columns.h"
 
 struct ki_descent {
     int64_t n;

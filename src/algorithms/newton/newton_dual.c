@@ -16,6 +16,8 @@
 
 #include "algorithms/newton/newton_dual_work.h"
 
+#include "ops/linear/newton.h"
+
 /* SWEEPS_LOGISTIC: where one thread wants more, Newton's method is faster from there on; halves of two
  * threads come less far in a sweep and get twice as many. CLOSE: of the tolerance, by the estimate that
  * sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins, so small that w

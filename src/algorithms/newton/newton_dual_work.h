@@ -4,6 +4,8 @@
 
 #include "algorithms/newton/newton_centre.h"
 #include "algorithms/newton/newton_dual.h"
+#include "ops/linear/dual.h"
+#include "ops/linear/dual_judge.h"
 
 /* A problem: two classes, softmax of all, or some classes each against the rest. */
 struct ki_dual_problem {

@@ -29,6 +29,8 @@
  * exact as their products. */
 #include "algorithms/newton/newton_factor.h"
 
+#include "derived/select.h"
+
 enum {
     AT_ONCE = 4,
     WORTH = 100 /* passes: one that costs more is not thought of */

@@ -3,6 +3,8 @@
  * model is found on the other columns, and spread out. */
 #include "algorithms/newton/newton_narrow.h"
 
+#include "derived/select.h"
+
 enum { FEW = 4 }; /* columns for an entry */
 
 static bool narrow_pays(const kiln_matrix *X) {

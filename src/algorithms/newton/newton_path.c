@@ -16,6 +16,9 @@
  * fold that does not, as where classes can be separated, is trained one model after the other. */
 #include "algorithms/newton/newton_path.h"
 
+#include "ops/linear/fold_losses.h"
+#include "ops/linear/gram.h"
+
 enum {
     COLUMNS_MOST = 1024,
     PRICE_MOST = 64,  /* passes that a walk may take */

@@ -4,6 +4,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_path.h"
+#include "ops/linear/families.h"
 
 /* Whether the algorithm would descend in the dual for one of the values, or refuses to. */
 static bool dual_is_taken(const struct ki_lanes *t, const char *call, kiln_classifier_solver solver) {

@@ -3,6 +3,8 @@
  * newton_path_l1.c's. */
 #include "algorithms/newton/newton_path.h"
 
+#include "ops/linear/fold_losses.h"
+
 enum { SHORTENINGS = 12, SHORTENINGS_NEAR = 1 }; /* where the criterion has been met already */
 
 /* ---- points ---- */

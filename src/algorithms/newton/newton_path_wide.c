@@ -9,6 +9,9 @@
  * Newton's as newton_step.c asks for. */
 #include "algorithms/newton/newton_path.h"
 
+#include "ops/linear/fold_losses.h"
+#include "ops/linear/newton.h"
+
 enum { WORN = 4, MOST = 1000 }; /* iterations after which the preconditioner is worth a pass; of a step */
 /* Of the criterion's diagonal, what a column keeps whose rows have no curvature just now. */
 static const double FLOOR = 0.01;

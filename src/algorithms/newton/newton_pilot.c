@@ -13,6 +13,9 @@
  * is lost: everything goes on from the origin. */
 #include "algorithms/newton/newton_work.h"
 
+#include "derived/select.h"
+#include "ops/linear/families.h"
+
 /* ROWS_EACH: of the sample, for each coefficient. ENTRIES: with fewer a pass takes no longer than what
  * surrounds it. */
 enum { ROWS_EACH = 250, SHARE = 8, STEPS = 20, ENTRIES = 1 << 19 };

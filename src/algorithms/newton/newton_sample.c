@@ -10,6 +10,8 @@
  * number: no random numbers, and neighbours that are alike get their share. */
 #include "algorithms/newton/newton_work.h"
 
+#include "derived/select.h"
+
 enum {
     BLOCKS_MOST = 1 << 24, /* numbers in all classes' factors */
     CACHED = 1 << 21,      /* numbers that a processor's caches hold */

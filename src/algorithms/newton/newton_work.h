@@ -4,6 +4,7 @@
 
 #include "algorithms/cholesky.h"
 #include "algorithms/newton/newton.h"
+#include "ops/linear/newton.h"
 
 /* A point with all that is known about it. b is the intercept of the centred columns, b' = b + mu W. */
 struct ki_newton_point {
@@ -94,19 +95,20 @@ struct ki_newton_model {
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a
  * gradient of nothing but rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
-/* Whether the criterion at `here`, W = 0 and intercepts b, may be nothing but rounding, by sums that are known
- * already. noise: ki_newton_scale's. */
+/* Whether the criterion at `here`, W = 0 and intercepts b, may be nothing but rounding, by sums that are
+ * known already. noise: ki_newton_scale's. */
 bool ki_newton_may_be_rounding(const struct ki_newton_work *work, double noise, double b);
 /* *norm = the criterion at `here`, of what is left of the gradient when each column's own rounding is taken
  * off: see newton_rounding.c. */
 kiln_status ki_newton_beyond_rounding(const struct ki_newton_work *work, double *norm);
-/* eta, size: m zeros each, which become the predictors at `here` and the sum of the sizes that each comes from.
- * A pass, unless all coefficients are 0. */
+/* eta, size: m zeros each, which become the predictors at `here` and the sum of the sizes that each comes
+ * from. A pass, unless all coefficients are 0. */
 kiln_status ki_newton_predictors(double *eta, double *size, const struct ki_newton_work *work);
 /* What the objective may fall by at a point that has converged. */
 double ki_newton_enough(const struct ki_newton_work *work);
-/* Without a penalty, at a point that has met the criterion: whether columns that look as if they depended on others
- * do, and where they do not, further steps. *stop becomes what ends them. See certificate/newton_again.c. */
+/* Without a penalty, at a point that has met the criterion: whether columns that look as if they depended on
+ * others do, and where they do not, further steps. *stop becomes what ends them. See
+ * certificate/newton_again.c. */
 kiln_status ki_newton_look_again(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop *stop);
 /* Whether the criterion is met at `here`. */
 bool ki_newton_meets(const struct ki_newton_work *work);

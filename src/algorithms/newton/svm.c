@@ -7,6 +7,7 @@
 #include "algorithms/newton/newton_dual.h"
 #include "algorithms/newton/newton_narrow.h"
 #include "algorithms/certificate/svm_gap.h"
+#include "ops/linear/ahead.h"
 
 static const char call[] = "kiln_svm";
 

@@ -3,6 +3,8 @@
  * nothing, where it is finite; a warning, where it is not; or that this was not found out. */
 #include "algorithms/separation/separation.h"
 
+#include "ops/linear/families.h"
+
 /* CERTAIN: the mean loss of rows that are certain of their class. */
 #define CERTAIN 1e-6
 

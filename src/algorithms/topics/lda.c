@@ -13,6 +13,8 @@
  * pass, bring the run to its end. */
 #include "algorithms/topics/lda.h"
 
+#include "ops/sampled/gamma.h"
+
 enum { ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
 
 struct lda {

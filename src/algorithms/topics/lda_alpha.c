@@ -3,6 +3,8 @@
  * which is concave, is halved. */
 #include "algorithms/topics/lda.h"
 
+#include "ops/sampled/gamma.h"
+
 enum { STEPS = 20, HALVINGS = 30 };
 #define LEAST 1e-6 /* of alpha */
 

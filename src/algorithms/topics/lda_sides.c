@@ -3,6 +3,8 @@
  * scale_w. */
 #include "algorithms/topics/lda.h"
 
+#include "ops/sampled/gamma.h"
+
 kiln_status ki_lda_documents_new(struct ki_lda_documents *d, struct ki_arena *arena, const kiln_matrix *X,
                                  int64_t k, bool logs) {
     kiln_status status;

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "ops/sampled/gamma.h"
+
 #define LEAST 1e-12 /* probability */
 
 kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_matrix *B,

@@ -18,6 +18,7 @@
 #include "algorithms/verify/verify_point.h"
 
 #include "algorithms/certificate/certificate.h"
+#include "ops/linear/families.h"
 
 enum { FORMULA = 8 }; /* operations of a loss, a slope or a penalty */
 

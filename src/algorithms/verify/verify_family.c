@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE
 #include "algorithms/verify/verify.h"
 
+#include "ops/linear/families.h"
+
 /* Two terms whose sum is the loss. */
 static struct ki_verify_value sum_of(long double a, long double b) {
     return (struct ki_verify_value){a + b, fabsl(a) + fabsl(b)};

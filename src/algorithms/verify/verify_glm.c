@@ -14,6 +14,7 @@
 #include "algorithms/verify/verify_point.h"
 
 #include "algorithms/certificate/certificate.h"
+#include "ops/linear/families.h"
 
 enum { COLUMNS_MOST = 4096, FORMULA = 8 }; /* FORMULA: operations of a row's figure */
 

@@ -19,16 +19,16 @@ static long double curvature_of(const struct ki_verify_model *m, const double *e
     return slope.expected * ki_verify_weight_of(m, i);
 }
 
-/* *sum += term, where *lost is what the sum has too much of by rounding so far (Kahan, CACM 8, 1965). Of 65,470
- * rows a plain sum is off by 1e-15, which is more than GONE. */
+/* *sum += term, where *lost is what the sum has too much of by rounding so far (Kahan, CACM 8, 1965). Of
+ * 65,470 rows a plain sum is off by 1e-15, which is more than GONE. */
 static inline void add(long double *sum, long double *lost, long double term) {
     const long double rest = term - *lost, total = *sum + rest;
     *lost = (total - *sum) - rest;
     *sum = total;
 }
 
-/* A += h [1 z] [1 z]^T of each row, below the diagonal and on it, z about the means. What the sums lose is above the
- * diagonal, and of the diagonal where the scales will be. */
+/* A += h [1 z] [1 z]^T of each row, below the diagonal and on it, z about the means. What the sums lose is
+ * above the diagonal, and of the diagonal where the scales will be. */
 static void inform(struct ki_verify_model *m, const double *eta) {
     long double *row = m->row;
     const int64_t first = m->b != NULL;

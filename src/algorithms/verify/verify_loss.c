@@ -2,6 +2,8 @@
  * verify_family.c. */
 #include "algorithms/verify/verify.h"
 
+#include "ops/linear/families.h"
+
 static const long double pi = 3.14159265358979323846264338327950288L;
 
 double ki_verify_link(const kiln_loss *loss, double mu) {
